@@ -1,0 +1,1 @@
+"""Drivers shipped with labharness: one module per instrument kind."""

@@ -1,0 +1,1 @@
+"""Shipped envelopes: data only, one TOML file per kind, and one per line."""

@@ -1,0 +1,1 @@
+"""Simulated instruments: one wire face per kind, and the plants behind them."""
