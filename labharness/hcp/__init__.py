@@ -1,1 +1,1 @@
-"""(being built)."""
+"""HCP: how other harnesses submit tasks, as messages and session states without any I/O."""

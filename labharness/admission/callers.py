@@ -1,0 +1,71 @@
+"""Who may ask for what: the callers file."""
+
+import tomllib
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+from labharness.admission.declaration import RiskLevel
+
+__all__ = ["DATA_CLASSES", "BadCallers", "Caller", "DataClass", "read_callers"]
+
+DataClass = Literal["T1", "T2", "T3", "T4"]
+
+DATA_CLASSES: Final[tuple[DataClass, ...]] = ("T1", "T2", "T3", "T4")
+
+
+class BadCallers(ValueError):
+    """A callers file that cannot be honoured as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One caller, and the most that it may ask for."""
+
+    id: str
+    capabilities: tuple[str, ...]
+    risk_max: RiskLevel
+    data_class_max: DataClass
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+
+    capabilities: tuple[str, ...]
+    risk_max: RiskLevel
+    data_class_max: DataClass
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+
+    callers: dict[str, _Entry]
+
+
+def read_callers(text: str) -> dict[str, Caller]:
+    """Read a callers file: one TOML table ``[callers.<id>]`` for each caller.
+
+    Each table has ``capabilities`` (names), ``risk_max`` (R1 to R5) and ``data_class_max``
+    (T1 to T4), and nothing else.
+
+    Raises:
+        BadCallers: The text is no TOML, lacks a key, or has one that is not known.
+    """
+    import json
+
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        # By way of JSON, because pydantic's strict mode takes a list for a tuple there only.
+        file = TypeAdapter(_File).validate_json(json.dumps(tomllib.loads(text)))
+    except (tomllib.TOMLDecodeError, TypeError) as error:
+        raise BadCallers(f"callers file: {error}") from error
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise BadCallers(f"callers file, {where}: {fault['msg']}") from error
+    return {
+        name: Caller(name, entry.capabilities, entry.risk_max, entry.data_class_max)
+        for name, entry in file.callers.items()
+    }

@@ -1,0 +1,199 @@
+"""JSON values and JSON Schemas that strangers send, and what is wrong with them."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+__all__ = [
+    "INTEGER_MAX",
+    "PATTERN_CHARACTERS_MAX",
+    "SCHEMA_DEPTH_MAX",
+    "SCHEMA_NODES_MAX",
+    "caller_schema_fault",
+    "input_fault",
+    "output_fault",
+    "value_fault",
+]
+
+INTEGER_MAX: Final = 2**53 - 1
+"""Beyond this, another program may read a different integer (RFC 7493, section 2.2)."""
+
+SCHEMA_DEPTH_MAX: Final = 24
+"""Nesting of a schema that a caller sends; the meta-schema costs many frames a level."""
+
+SCHEMA_NODES_MAX: Final = 10_000
+"""Values in a caller's schema once its references are written out."""
+
+PATTERN_CHARACTERS_MAX: Final = 200
+"""Length of a regular expression in a caller's schema."""
+
+UNBOUNDED_REPEATS_MAX: Final = 3
+"""Repeats without an upper bound in one such expression: each adds a power to its worst time."""
+
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_LOCAL: Final = re.compile(r"#/(?:\$defs|definitions)/[A-Za-z0-9_.-]{1,128}")
+_CLASS: Final = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]")
+_COUNT_MAX: Final = 1_000
+
+
+def value_fault(value: object, where: str) -> tuple[str, str] | None:
+    """Give the place and the reason of the first number that JSON cannot carry, or None.
+
+    Refuses NaN, infinities, and integers that another program may read differently.
+    """
+    pending: list[tuple[str, object]] = [(where, value)]
+    while pending:
+        place, one = pending.pop()
+        if isinstance(one, float) and not math.isfinite(one):
+            return place, f"{one} is not a number that can be measured or set"
+        if isinstance(one, int) and abs(one) > INTEGER_MAX:
+            return place, f"an integer beyond ±{INTEGER_MAX} is read differently by others"
+        if isinstance(one, Mapping):
+            pending.extend((f"{place}.{key}", item) for key, item in one.items())
+        elif isinstance(one, list | tuple):
+            pending.extend((f"{place}[{index}]", item) for index, item in enumerate(one))
+    return None
+
+
+def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Give the place and the reason of the first input that the capability's schema refuses."""
+    return value_fault(inputs, "inputs") or _validation_fault(schema, inputs, "inputs")
+
+
+def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Give the place and the reason of the first output that a caller's schema refuses.
+
+    The schema must have passed `caller_schema_fault`.
+    """
+    return _validation_fault(schema, outputs, "outputs")
+
+
+def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
+    """Say why a caller's schema is not used, or give None.
+
+    It may hold no reference out of itself (that would make us fetch what a stranger names), no
+    reference in a circle, no expression whose worst time explodes, and no more than its bounds.
+    """
+    from jsonschema import Draft202012Validator, SchemaError
+
+    depth = _depth(schema)
+    if depth > SCHEMA_DEPTH_MAX:
+        return f"it is nested {depth} deep; at most {SCHEMA_DEPTH_MAX}"
+    for key, value in _members(schema):
+        if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
+            return f"{key} {str(value)[:80]!r} is not fetched; refer to '#/$defs/<name>' only"
+        if key in ("$id", "id") and isinstance(value, str):
+            return f"{key} {value[:80]!r} would change what references mean; leave it out"
+        patterns = [value] if key == "pattern" else []
+        if key == "patternProperties" and isinstance(value, dict):
+            patterns = list(value)
+        for pattern in patterns:
+            reason = _pattern_fault(pattern)
+            if reason is not None:
+                return f"pattern {str(pattern)[:80]!r}: {reason}"
+    try:
+        Draft202012Validator.check_schema(dict(schema))
+        size = _written_out(schema, schema, ())
+    except SchemaError as error:
+        return f"it is no JSON Schema (draft 2020-12): {error.message[:200]}"
+    except _Unusable as error:
+        return str(error)
+    return None if size <= SCHEMA_NODES_MAX else _TOO_LARGE
+
+
+_TOO_LARGE: Final = (
+    f"it has more than {SCHEMA_NODES_MAX} values once its references are written out"
+)
+
+
+class _Unusable(Exception):
+    """A schema whose references lead nowhere, in a circle, or to too much."""
+
+
+def _validation_fault(
+    schema: Mapping[str, Any], value: Mapping[str, Any], where: str
+) -> tuple[str, str] | None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    # dict(): jsonschema takes no other mapping for an object.
+    error = best_match(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
+    if error is None:
+        return None
+    return where + error.json_path.removeprefix("$"), error.message[:300]
+
+
+def _members(schema: object) -> Iterator[tuple[str, Any]]:
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            yield from one.items()
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(one)
+
+
+def _depth(value: object) -> int:
+    deepest, pending = 0, [(1, value)]
+    while pending:
+        depth, one = pending.pop()
+        deepest = max(deepest, depth)
+        items = one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
+        pending.extend((depth + 1, item) for item in items)
+    return deepest
+
+
+def _written_out(node: object, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
+    if isinstance(node, list):
+        parts = [_written_out(item, root, within) for item in node]
+    elif isinstance(node, Mapping):
+        parts = [_written_out(item, root, within) for item in node.values()]
+        for key in _REFERENCES:
+            target = node.get(key)
+            if isinstance(target, str):
+                parts.append(_referred(target, root, within))
+    else:
+        return 1
+    size = 1 + sum(parts)
+    if size > SCHEMA_NODES_MAX:
+        raise _Unusable(_TOO_LARGE)
+    return size
+
+
+def _referred(target: str, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
+    if target in within:
+        raise _Unusable(f"the reference {target!r} leads in a circle")
+    if len(within) >= SCHEMA_DEPTH_MAX:
+        raise _Unusable(f"references follow each other more than {SCHEMA_DEPTH_MAX} deep")
+    _, drawer, name = target.split("/")
+    definitions = root.get(drawer)
+    if not isinstance(definitions, Mapping) or name not in definitions:
+        raise _Unusable(f"the reference {target!r} leads nowhere")
+    return _written_out(definitions[name], root, (*within, target))
+
+
+def _pattern_fault(pattern: object) -> str | None:
+    if not isinstance(pattern, str):
+        return "it is no text"
+    if len(pattern) > PATTERN_CHARACTERS_MAX:
+        return f"longer than {PATTERN_CHARACTERS_MAX} characters"
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"it is no regular expression: {error}"
+    # What is left once escapes and classes stand for one character each.
+    bare = _CLASS.sub("x", re.sub(r"\\[^0-9]", "x", pattern))
+    if re.search(r"\\[0-9]", bare):
+        return "references to groups are not used"
+    if re.search(r"\(\?(?!:)", bare):
+        return "of the extensions only (?:...) is used"
+    if re.search(r"\)[*+{]", bare):
+        return "a repeated group may take time without bound"
+    counts = [int(count) for count in re.findall(r"[{,]([0-9]{1,9})", bare)]
+    if any(count > _COUNT_MAX for count in counts):
+        return f"a count above {_COUNT_MAX}"
+    if len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", bare)) > UNBOUNDED_REPEATS_MAX:
+        return f"more than {UNBOUNDED_REPEATS_MAX} open repeats multiply their time"
+    return None

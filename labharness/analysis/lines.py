@@ -1,0 +1,219 @@
+"""Many spectra fitted at once with the same sum of Lorentz lines on a straight background."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LineFits", "LineWindow", "fit_lines"]
+
+Array = NDArray[np.float64]
+
+ITERATIONS_MAX = 40
+"""Steps of one fit; a good one takes 5 to 10."""
+
+CHUNK_SPECTRA = 128
+"""Spectra fitted together; their Jacobian then stays in a core's second-level cache."""
+
+COST_CHANGE_MIN = 1e-4
+"""Stop when a step promises less chi-squared than this: 0.01 sigma of any parameter."""
+
+DAMPING_START = 1e-3
+DAMPING_CONVERGED_MAX = 1.0
+DAMPING_MIN = 1e-9
+DAMPING_MAX = 1e8
+
+FWHM_MIN_CM1, FWHM_MAX_CM1 = 0.3, 40.0
+"""A line outside these is a spike or a background; a fit that ends here has not converged."""
+
+CURVATURE_FLOOR = 1e-12
+"""Share of the largest curvature that keeps a line of height zero from making a singular step."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineWindow:
+    """Where one line may lie, in cm⁻¹, and the width its fit starts from."""
+
+    low_cm1: float
+    high_cm1: float
+    fwhm_cm1: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LineFits:
+    """Best parameters of every spectrum.
+
+    Attributes:
+        parameters: One row per spectrum: height, position, FWHM of each line, then background at
+            ``centre_cm1`` and its slope per cm⁻¹.
+        covariance: Covariance of each row, from the stated pixel errors alone.
+        chi2: Sum of squared weighted residuals.
+        converged: The fit stopped by itself and no line ended at a bound.
+        centre_cm1: Where the background parameter is measured.
+    """
+
+    parameters: Array
+    covariance: Array
+    chi2: Array
+    converged: NDArray[np.bool_]
+    centre_cm1: float
+
+
+def fit_lines(
+    axis: Array, counts: Array, root_weight: Array, windows: Sequence[LineWindow]
+) -> LineFits:
+    """Fit every row of ``counts`` by weighted Levenberg-Marquardt, all rows at once.
+
+    Heights are free in sign, so that noise does not pretend to be a line. Widths enter as |w|;
+    positions and widths are clipped to their bounds after each step.
+
+    Args:
+        axis: Shift of each pixel in cm⁻¹, ascending.
+        counts: One spectrum per row.
+        root_weight: 1/sigma of each pixel; 0 leaves a pixel out.
+        windows: One per line.
+    """
+    centre = float(axis.mean())
+    x = axis - centre
+    low, high = _bounds(windows, centre)
+    start = np.clip(_first_guess(x, counts, root_weight > 0, windows, centre), low, high)
+    parts = [
+        _fit_chunk(x, counts[part], root_weight[part], start[part], low, high)
+        for part in (
+            slice(first, first + CHUNK_SPECTRA) for first in range(0, len(counts), CHUNK_SPECTRA)
+        )
+    ]
+    parameters, covariance, chi2, stopped = (
+        np.concatenate(columns) for columns in zip(*parts, strict=True)
+    )
+    inside = ((parameters > low) & (parameters < high)).all(axis=1)
+    lines = len(windows)
+    parameters[:, 1 : 3 * lines : 3] += centre
+    return LineFits(parameters, covariance, chi2, stopped & inside, centre)
+
+
+def _bounds(windows: Sequence[LineWindow], centre: float) -> tuple[Array, Array]:
+    low: list[float] = []
+    high: list[float] = []
+    for window in windows:
+        low += [-np.inf, window.low_cm1 - centre, FWHM_MIN_CM1]
+        high += [np.inf, window.high_cm1 - centre, FWHM_MAX_CM1]
+    return np.array([*low, -np.inf, -np.inf]), np.array([*high, np.inf, np.inf])
+
+
+def _first_guess(
+    x: Array,
+    counts: Array,
+    usable: NDArray[np.bool_],
+    windows: Sequence[LineWindow],
+    centre: float,
+) -> Array:
+    """Take each line from the highest smoothed pixel of its window."""
+    edge = max(3, x.size // 10)
+    left, right = np.median(counts[:, :edge], axis=1), np.median(counts[:, -edge:], axis=1)
+    slope = (right - left) / (x[-edge:].mean() - x[:edge].mean())
+    level = (left + right) / 2 - slope * (x[-edge:].mean() + x[:edge].mean()) / 2
+    flat = np.where(usable, counts - level[:, None] - slope[:, None] * x, 0.0)
+    total = np.cumsum(np.pad(flat, ((0, 0), (3, 2)), mode="edge"), axis=1)
+    smooth = (total[:, 5:] - total[:, :-5]) / 5
+    guess: list[Array] = []
+    for window in windows:
+        inside = np.nonzero((x > window.low_cm1 - centre) & (x < window.high_cm1 - centre))[0]
+        top = smooth[:, inside]
+        best = np.argmax(top, axis=1)
+        height = np.maximum(np.take_along_axis(top, best[:, None], axis=1)[:, 0], 1.0)
+        guess += [height, x[inside[best]], np.full(len(counts), window.fwhm_cm1)]
+    return np.stack([*guess, level, slope], axis=1)
+
+
+def _evaluate(x: Array, counts: Array, root_weight: Array, p: Array) -> tuple[Array, Array]:
+    """Return the weighted residuals (rows x px) and their Jacobian (rows x parameters x px)."""
+    lines = (p.shape[1] - 2) // 3
+    jacobian = np.empty((*p.shape, x.size))
+    residual = counts - p[:, -2:-1] - p[:, -1:] * x
+    for line in range(lines):
+        height, position, half = (p[:, 3 * line + k, None] for k in range(3))
+        half = half / 2
+        offset = x - position
+        inverse = 1 / (offset * offset + half * half)
+        shape = half * half * inverse
+        scaled = height * shape * inverse
+        residual -= height * shape
+        jacobian[:, 3 * line] = shape
+        jacobian[:, 3 * line + 1] = 2 * scaled * offset
+        jacobian[:, 3 * line + 2] = scaled * offset * offset / half
+    jacobian[:, -2] = 1
+    jacobian[:, -1] = x
+    jacobian *= root_weight[:, None, :]
+    residual *= root_weight
+    return residual, jacobian
+
+
+def _normal(residual: Array, jacobian: Array) -> tuple[Array, Array, Array]:
+    """Return chi-squared, curvature and downhill gradient."""
+    cost = np.einsum("ij,ij->i", residual, residual)
+    curvature = jacobian @ jacobian.transpose(0, 2, 1)
+    gradient = (jacobian @ residual[:, :, None])[:, :, 0]
+    return cost, curvature, gradient
+
+
+def _fit_chunk(
+    x: Array, counts: Array, root_weight: Array, start: Array, low: Array, high: Array
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    size = start.shape[1]
+    diagonal = np.arange(size)
+    widths = np.arange(2, size - 2, 3)
+    best, best_cost = start.copy(), np.empty(len(start))
+    best_curvature = np.empty((len(start), size, size))
+    stopped = np.zeros(len(start), dtype=bool)
+
+    # `running` holds the rows still being fitted; finished rows leave the arrays below.
+    running = np.arange(len(start))
+    p, damping = start, np.full(len(start), DAMPING_START)
+    cost, curvature, gradient = _normal(*_evaluate(x, counts, root_weight, p))
+    for iteration in range(ITERATIONS_MAX):
+        stiffness = curvature[:, diagonal, diagonal]
+        stiffness = np.maximum(stiffness, CURVATURE_FLOOR * stiffness.max(axis=1, keepdims=True))
+        damped = curvature.copy()
+        damped[:, diagonal, diagonal] = stiffness * (1 + damping[:, None])
+        step = np.linalg.solve(damped, gradient[:, :, None])[:, :, 0]
+        trial = p + step
+        trial[:, widths] = np.abs(trial[:, widths])
+        trial = np.clip(trial, low, high)
+        new_cost, new_curvature, new_gradient = _normal(*_evaluate(x, counts, root_weight, trial))
+
+        better = new_cost <= cost
+        promise = np.einsum("ij,ij->i", step, gradient)
+        settled = better & (promise < COST_CHANGE_MIN) & (damping <= DAMPING_CONVERGED_MAX)
+        p = np.where(better[:, None], trial, p)
+        cost = np.where(better, new_cost, cost)
+        curvature = np.where(better[:, None, None], new_curvature, curvature)
+        gradient = np.where(better[:, None], new_gradient, gradient)
+        damping = np.where(better, np.maximum(damping / 10, DAMPING_MIN), damping * 10)
+
+        done = settled | (damping > DAMPING_MAX) | (iteration == ITERATIONS_MAX - 1)
+        if not done.any():
+            continue
+        rows = running[done]
+        best[rows], best_cost[rows], best_curvature[rows] = p[done], cost[done], curvature[done]
+        stopped[rows] = settled[done]
+        going = ~done
+        if not going.any():
+            break
+        running, counts, root_weight = running[going], counts[going], root_weight[going]
+        p, cost, damping = p[going], cost[going], damping[going]
+        curvature, gradient = curvature[going], gradient[going]
+
+    return best, _inverse(best_curvature), best_cost, stopped
+
+
+def _inverse(curvature: Array) -> Array:
+    """Invert each curvature after scaling its diagonal to one, so that units do not matter."""
+    diagonal = np.einsum("ijj->ij", curvature)
+    floor = np.maximum(CURVATURE_FLOOR * diagonal.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    scale = np.sqrt(np.maximum(diagonal, floor))
+    outer = scale[:, :, None] * scale[:, None, :]
+    ridge = CURVATURE_FLOOR * np.eye(curvature.shape[1])
+    inverse: Array = np.linalg.inv(curvature / outer + ridge) / outer
+    return inverse

@@ -1,0 +1,44 @@
+"""ASCII lines for drivers: one request line, one reply line, numbers read strictly."""
+
+import math
+import re
+
+from labharness.vocabulary import BadReply, Request, Until
+
+__all__ = ["line_request", "number"]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def line_request(
+    text: str,
+    *,
+    end: bytes = b"\r",
+    reply_end: bytes = b"\r",
+    prefix: bytes = b"",
+    timeout_s: float = 0.3,
+) -> Request:
+    """Make the request for one line of text, answered by one line.
+
+    Args:
+        text: The command without its terminator; ASCII.
+        end: What ends the command.
+        reply_end: What ends the reply.
+        prefix: What the reply must start with (the unit's address, an acknowledgement).
+        timeout_s: Longest wait for the reply.
+    """
+    return Request(text.encode("ascii") + end, Until(reply_end, prefix), timeout_s)
+
+
+def number(text: str, what: str) -> float:
+    """Read a plain finite decimal number; anything else is a bad reply, never a guess.
+
+    Raises:
+        BadReply: ``text`` is no finite decimal number.
+    """
+    if not _NUMBER.fullmatch(text):
+        raise BadReply(f"{what}: {text!r} is no number")
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadReply(f"{what}: {text!r} is out of range")
+    return value

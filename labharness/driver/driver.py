@@ -1,0 +1,77 @@
+"""The base of every driver: it describes frames and reads replies, and does no I/O (law 4)."""
+
+from collections.abc import Generator, Mapping
+from typing import ClassVar
+
+from labharness.driver.channels import Channel, Identity, Query, Scan
+from labharness.vocabulary import DeviceFault, Request
+
+__all__ = ["Driver", "Exchange"]
+
+Exchange = Generator[Request, bytes, None]
+
+
+class Driver:
+    """One kind of instrument, at one address of a port.
+
+    A subclass is constructed with keyword settings from the lab file (an address, decimals, full
+    scale), declares ``channels`` and answers ``scans``, ``queries`` and ``write``. It must be
+    pure: the same arguments give the same frames.
+
+    Attributes:
+        channels: Every quantity, by name.
+        baud: Speed the instrument leaves the factory with; 0 where there is no serial line.
+        unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
+            nothing does. A lab that loads it on a real link is warned.
+    """
+
+    channels: ClassVar[Mapping[str, Channel]] = {}
+    baud: ClassVar[int] = 9600
+    unverified: ClassVar[str] = ""
+
+    def scans(self) -> tuple[Scan, ...]:
+        """Give the frames that read channels."""
+        raise NotImplementedError
+
+    def queries(self) -> tuple[Query, ...]:
+        """Give the exact frames that read anything else."""
+        return ()
+
+    def identify(self) -> Query:
+        """Give the frame that asks the instrument who it is; it decodes to an ``Identity``."""
+        raise NotImplementedError
+
+    def expects(self, identity: Identity) -> str:
+        """Say what is wrong with this identity for this driver; ``""`` when nothing is."""
+        raise NotImplementedError
+
+    def write(self, channel: str, value: float) -> tuple[Request, ...]:
+        """Give the frames that set ``channel`` to ``value``, in order.
+
+        Raises:
+            ValueError: The channel cannot be set, or the value does not fit the wire's encoding
+                (refused, never clipped).
+        """
+        raise NotImplementedError
+
+    def accept(self, channel: str, reply: bytes) -> None:
+        """Check one reply to ``write``; raise ``DeviceFault`` when the instrument refused."""
+
+    def encode(self, channel: str, value: float) -> Exchange:
+        """Yield each frame of a command and take its reply; the shell does the sending."""
+        for request in self.write(channel, value):
+            reply = yield request
+            self.accept(channel, reply)
+
+    def settable(self, channel: str) -> Channel:
+        """Give a channel that can be set, or say why it cannot."""
+        spec = self.channels.get(channel)
+        if spec is None or not spec.settable:
+            known = ", ".join(name for name, each in self.channels.items() if each.settable)
+            raise ValueError(f"{channel!r} cannot be set; these can: {known}")
+        return spec
+
+
+def fault(channel: str, said: str) -> DeviceFault:
+    """Make the error for an instrument that answered with a refusal."""
+    return DeviceFault(f"{channel}: the instrument answered {said}")

@@ -1,0 +1,77 @@
+"""The latch on disk: one fsynced file that survives restart and power cut."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["Latch", "LatchUnreadable"]
+
+
+class LatchUnreadable(RuntimeError):
+    """The latch file is there and cannot be read: the line counts as latched."""
+
+
+class Latch:
+    """Remembers the trip that closed it until a named person resets it.
+
+    Args:
+        path: The latch file; its folder must exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.trip: Trip | None = None
+        self.write_error = ""
+        if path.exists():
+            self.trip = _read(path)
+
+    def close(self, trip: Trip) -> None:
+        """Latch. A disk that fails is remembered, and the latch still holds in memory.
+
+        The first trip stays in the file: it is the cause to clear; later ones are in the journal.
+        """
+        if self.trip is not None:
+            return
+        self.trip = trip
+        text = json.dumps(asdict(trip), sort_keys=True)
+        try:
+            _write_durably(self._path, text)
+        except OSError as why:
+            self.write_error = f"{self._path}: {why.strerror or why}"
+
+    def open(self) -> None:
+        """Take the latch away; who asked, and why, is in the journal of resets."""
+        self._path.unlink(missing_ok=True)
+        _sync_folder(self._path.parent)
+        self.trip = None
+
+
+def _read(path: Path) -> Trip:
+    try:
+        fields = json.loads(path.read_text("utf-8"))
+        return Trip(**{**fields, "cause": Cause(fields["cause"])})
+    except (OSError, ValueError, TypeError, KeyError) as why:
+        raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
+
+
+def _write_durably(path: Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name != "posix":
+        return  # Windows makes a rename durable by itself and cannot open a folder
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

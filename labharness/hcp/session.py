@@ -1,0 +1,67 @@
+"""The states of an HCP session as one table; a transition that is absent is refused."""
+
+from typing import Final, Literal
+
+__all__ = [
+    "INITIAL",
+    "STATES",
+    "TERMINAL",
+    "TRANSITIONS",
+    "IllegalTransition",
+    "SessionState",
+    "next_state",
+]
+
+SessionState = Literal[
+    "PENDING", "RUNNING", "PAUSED", "ABORTING", "REJECTED", "COMPLETED", "FAILED", "ABORTED"
+]
+
+INITIAL: Final[SessionState] = "PENDING"
+"""Where a session begins: it is minted on receipt, so that waiting for a person is visible."""
+
+# state -> next state -> what brings it there. A PAUSED session that times out or cannot resume goes
+# back to RUNNING with the reason and fails from there; the table needs no edge of its own for it.
+TRANSITIONS: Final[dict[SessionState, dict[SessionState, str]]] = {
+    "PENDING": {
+        "RUNNING": "the task is accepted and starts",
+        "REJECTED": "admission refuses it, or its caller aborts it",
+    },
+    "RUNNING": {
+        "PAUSED": "the line is held",
+        "ABORTING": "its caller aborts it",
+        "COMPLETED": "results are delivered",
+        "FAILED": "an error ends it, or max_duration has passed",
+    },
+    "PAUSED": {
+        "RUNNING": "it resumes, or ends its pause to fail",
+        "ABORTING": "its caller aborts it",
+    },
+    "ABORTING": {"ABORTED": "the instruments are in their safe state"},
+    "REJECTED": {},
+    "COMPLETED": {},
+    "FAILED": {},
+    "ABORTED": {},
+}
+
+STATES: Final = tuple(TRANSITIONS)
+TERMINAL: Final = frozenset(state for state, onward in TRANSITIONS.items() if not onward)
+
+
+class IllegalTransition(ValueError):
+    """A change of state that the table does not hold."""
+
+
+def next_state(state: str, to: str) -> SessionState:
+    """Give the state a session enters, if the table allows it.
+
+    Raises:
+        IllegalTransition: The table has no such edge, or no such state.
+    """
+    onward = next((edges for known, edges in TRANSITIONS.items() if known == state), None)
+    if onward is None:
+        raise IllegalTransition(f"{state!r} is no session state; there are {', '.join(STATES)}")
+    for allowed in onward:
+        if allowed == to:
+            return allowed
+    reachable = ", ".join(onward) or "nothing: the session is closed"
+    raise IllegalTransition(f"a session cannot go from {state} to {to}; from {state}: {reachable}")

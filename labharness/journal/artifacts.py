@@ -1,0 +1,140 @@
+"""The files a session produced, each under its checksum."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve"]
+
+INDEX: Final = "index.json"
+
+_FILENAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+_SESSION: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}"
+_URI: Final = re.compile(rf"hcp://session-({_SESSION})/artifacts/({_FILENAME})")
+
+
+class ArtifactRefused(ValueError):
+    """A name that may not be written, or an address that leads to no artifact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file by reference, with the fields HCP gives it."""
+
+    name: str
+    type: str
+    uri: str
+    size_bytes: int
+    checksum: str
+
+
+class Artifacts:
+    """The artifacts of one session in one directory, listed in its ``index.json``.
+
+    Args:
+        directory: Where the files go; made if it is missing.
+        session_id: The session they belong to; part of every address.
+    """
+
+    def __init__(self, directory: Path, session_id: str) -> None:
+        if not re.fullmatch(_SESSION, session_id):
+            raise ArtifactRefused(f"{session_id!r} is no session id (letters, digits, - and _)")
+        self.directory = directory
+        self.session_id = session_id
+        directory.mkdir(parents=True, exist_ok=True)
+        session, self._artifacts = (
+            _read_index(directory) if (directory / INDEX).exists() else (session_id, [])
+        )
+        if session != session_id:
+            raise ArtifactRefused(f"{directory} holds the artifacts of session {session}")
+
+    def put(self, name: str, filename: str, mime: str, data: bytes) -> Artifact:
+        """Write a file, whole or not at all, and give its reference.
+
+        A file is evidence: it may be put again with the same bytes, never with others.
+
+        Raises:
+            ArtifactRefused: The file name is unsafe or taken by other bytes.
+            OSError: The disk refused; the file is not listed.
+        """
+        if not re.fullmatch(_FILENAME, filename) or filename == INDEX:
+            raise ArtifactRefused(
+                f"{filename!r} is no artifact name: letters, digits, '.', '_', '-', not {INDEX}"
+            )
+        artifact = Artifact(
+            name=name,
+            type=mime,
+            uri=f"hcp://session-{self.session_id}/artifacts/{filename}",
+            size_bytes=len(data),
+            checksum="sha256:" + hashlib.sha256(data).hexdigest(),
+        )
+        for known in self._artifacts:
+            if known.uri == artifact.uri:
+                if known != artifact:
+                    raise ArtifactRefused(f"{known.uri} exists with other contents")
+                return known
+        _write_whole(self.directory / filename, data)
+        listed = [*self._artifacts, artifact]
+        index = {"session_id": self.session_id, "artifacts": [asdict(one) for one in listed]}
+        _write_whole(self.directory / INDEX, json.dumps(index, indent=2).encode() + b"\n")
+        self._artifacts = listed
+        return artifact
+
+    def list(self) -> Sequence[Artifact]:
+        """Give the references in the order in which the files were put."""
+        return tuple(self._artifacts)
+
+
+def resolve(uri: str, roots: Iterable[Path]) -> Path:
+    """Give the file behind an artifact's address.
+
+    Args:
+        uri: ``hcp://session-<id>/artifacts/<file>``; nothing else leads anywhere.
+        roots: Artifact directories that may be read; each says in its index whose it is.
+
+    Raises:
+        ArtifactRefused: The address is malformed, unlisted, or leads out of its directory.
+    """
+    match = _URI.fullmatch(uri)
+    if match is None:
+        raise ArtifactRefused(f"{uri!r} is no address hcp://session-<id>/artifacts/<file>")
+    for root in roots:
+        if not (root / INDEX).is_file():
+            continue
+        session, artifacts = _read_index(root)
+        if session != match[1] or all(one.uri != uri for one in artifacts):
+            continue
+        file = root / match[2]
+        # A link planted in the directory would lead anywhere.
+        if file.is_symlink() or not file.is_file():
+            raise ArtifactRefused(f"{uri} is listed, but its file is missing or a link")
+        return file
+    raise ArtifactRefused(f"no artifact {uri} in the directories that may be read")
+
+
+def _read_index(directory: Path) -> tuple[str, list[Artifact]]:
+    try:
+        index = json.loads((directory / INDEX).read_bytes())
+        return str(index["session_id"]), [Artifact(**one) for one in index["artifacts"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactRefused(f"{directory / INDEX} cannot be read: {error}") from error
+
+
+def _write_whole(file: Path, data: bytes) -> None:
+    part = file.with_name(f".{file.name}.part")
+    with part.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    part.replace(file)
+    # The name itself is durable only once its directory is.
+    handle = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,174 @@
+"""The hash chain over a run's records, as pure arithmetic."""
+
+import hashlib
+import hmac
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+__all__ = [
+    "FIRST_SEQ",
+    "GENESIS",
+    "Head",
+    "Record",
+    "Sealed",
+    "VerifyReport",
+    "canonical",
+    "genesis_of",
+    "link_hash",
+    "record_bytes",
+    "unseal",
+    "verify",
+]
+
+GENESIS: Final = b"labharness journal, chain version 1\n"
+"""What every chain begins from; a change of the record format changes this text."""
+
+FIRST_SEQ: Final = 1
+
+# Python writes floats by repr, the shortest text that reads back as the same number. ASCII escapes
+# keep even a broken string of an instrument (a lone surrogate) representable.
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest record of a chain: its number and its hash in hex."""
+
+    seq: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A record as it lies on disk: its bytes, its hash, and the packed samples it stands for."""
+
+    seq: int
+    data: bytes
+    hash: bytes
+    block: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it is read: number, lab time in seconds, kind and body."""
+
+    seq: int
+    at_s: float
+    kind: str
+    body: dict[str, Any]
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What a check of the chain found; `head` is the last record that is good.
+
+    `tail_known` says whether the chain was held against a head kept elsewhere. Without one, a cut
+    tail cannot be told from a run that ended there.
+    """
+
+    ok: bool
+    first_bad_seq: int | None
+    reason: str
+    head: Head
+    tail_known: bool
+
+
+def canonical(value: Mapping[str, Any]) -> bytes:
+    """Give the one JSON text of a mapping: sorted keys, no spaces, ASCII, floats by repr.
+
+    Raises:
+        ValueError: A number is NaN or infinite: missing data is ``None``, never NaN.
+        TypeError: A value is no JSON value.
+    """
+    return _encode(value).encode("ascii")
+
+
+def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> bytes:
+    """Give the bytes of a record that the chain is built over."""
+    # float(): 0 and 0.0 are one instant and must have one text.
+    return canonical({"seq": seq, "at_s": float(at_s), "kind": kind, "body": body})
+
+
+def genesis_of(run: Mapping[str, Any]) -> bytes:
+    """Give the hash that stands before the first record: the constant, then the run's header."""
+    return hashlib.sha256(GENESIS + canonical(run)).digest()
+
+
+def link_hash(previous: bytes, data: bytes) -> bytes:
+    """Give the hash of a record from the hash before it."""
+    return hashlib.sha256(previous + data).digest()
+
+
+def unseal(sealed: Sealed) -> Record:
+    """Read a record from its bytes.
+
+    Raises:
+        ValueError: The bytes are no record.
+    """
+    fields = json.loads(sealed.data)
+    if not isinstance(fields, dict) or fields.keys() != {"seq", "at_s", "kind", "body"}:
+        raise ValueError(f"record {sealed.seq} is no object of seq, at_s, kind and body")
+    seq, at_s, kind, body = (fields[name] for name in ("seq", "at_s", "kind", "body"))
+    if type(seq) is not int or type(at_s) is not float or not math.isfinite(at_s):
+        raise ValueError(f"record {sealed.seq} has no whole seq or no finite at_s")
+    if not isinstance(kind, str) or not isinstance(body, dict):
+        raise ValueError(f"record {sealed.seq} has no kind or no body")
+    return Record(seq, at_s, kind, body, sealed.hash.hex())
+
+
+def verify(
+    records: Iterable[Sealed], *, genesis: bytes, outside: Head | None = None
+) -> VerifyReport:
+    """Check a chain from its genesis on; name the first record that does not fit.
+
+    Args:
+        records: The records in the order in which they are stored.
+        genesis: `genesis_of` the run's header.
+        outside: A head that was kept elsewhere, against which a cut tail shows.
+    """
+    good = Head(FIRST_SEQ - 1, genesis.hex())
+    previous = genesis
+    outside_seen = outside is None or outside == good
+
+    def report(reason: str, bad_seq: int | None) -> VerifyReport:
+        return VerifyReport(bad_seq is None, bad_seq, reason, good, outside is not None)
+
+    for sealed in records:
+        expected = good.seq + 1
+        fault = _fault(sealed, expected, previous)
+        if fault is not None:
+            return report(fault, expected)
+        previous = sealed.hash
+        good = Head(expected, previous.hex())
+        if outside is not None and outside.seq == expected:
+            if outside.hash != good.hash:
+                return report(f"record {expected} differs from the head kept elsewhere", expected)
+            outside_seen = True
+    if not outside_seen and outside is not None:
+        return report(f"the tail is cut: the head kept elsewhere is {outside.seq}", good.seq + 1)
+    tail = (
+        "" if outside is not None else "; a cut tail cannot be told without a head kept elsewhere"
+    )
+    return report(f"{good.seq} records fit{tail}", None)
+
+
+def _fault(sealed: Sealed, expected: int, previous: bytes) -> str | None:
+    if sealed.seq != expected:
+        return f"record {expected} is missing or out of order: {sealed.seq} stands in its place"
+    if not hmac.compare_digest(link_hash(previous, sealed.data), sealed.hash):
+        return f"record {expected} does not fit its hash and the record before it"
+    try:
+        record = unseal(sealed)
+    except ValueError as error:
+        return f"record {expected} cannot be read: {error}"
+    if record.seq != expected:
+        return f"record {expected} says that it is {record.seq}"
+    stated = record.body.get("sha256") if record.kind == "samples" else None
+    found = None if sealed.block is None else hashlib.sha256(sealed.block).hexdigest()
+    if stated != found:
+        return f"the samples of record {expected} do not fit the hash in it"
+    return None

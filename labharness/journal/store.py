@@ -1,0 +1,347 @@
+"""The writer of one run's journal, on SQLite."""
+
+import contextlib
+import math
+import sqlite3
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from labharness.journal.chain import (
+    FIRST_SEQ,
+    Head,
+    Record,
+    Sealed,
+    canonical,
+    genesis_of,
+    link_hash,
+    record_bytes,
+    unseal,
+)
+
+__all__ = [
+    "BLOCK_LAB_S",
+    "BUSY_TIMEOUT_S",
+    "COMMIT_LAB_S",
+    "COMMIT_RECORDS",
+    "Journal",
+    "JournalFailed",
+    "SqliteJournal",
+    "sqlite_errors",
+]
+
+COMMIT_RECORDS: Final = 1_000
+"""Queued records after which a commit is made unasked."""
+
+COMMIT_LAB_S: Final = 60.0
+"""Lab time (s) after which queued records are committed unasked. Wall time never decides: the same
+seed must give the same journal."""
+
+BLOCK_LAB_S: Final = 60.0
+"""Lab time (s) whose samples make one block: what a crash may take of the samples."""
+
+BUSY_TIMEOUT_S: Final = 0.25
+"""Longest wait (s) for another process's lock; sqlite3's own 5 s would starve a heartbeat."""
+
+STREAMS_MAX: Final = 1_000
+"""Streams one journal may declare."""
+
+COLUMNS_MAX: Final = 64
+"""Values in one row of a stream."""
+
+_TABLES: Final = (
+    "CREATE TABLE header (part TEXT PRIMARY KEY, value BLOB NOT NULL)",
+    "CREATE TABLE records (seq INTEGER PRIMARY KEY, data BLOB NOT NULL, hash BLOB NOT NULL,"
+    " block BLOB)",
+)
+
+
+class JournalFailed(Exception):
+    """The journal cannot take or give records: a full disk, a lock, a damaged file."""
+
+
+class Journal(Protocol):
+    """What the harness needs of a journal."""
+
+    @property
+    def head(self) -> Head:
+        """The newest record, committed or not."""
+
+    def append(self, kind: str, body: Mapping[str, Any], at_s: float) -> int:
+        """Chain a record and queue it; give its number."""
+
+    def commit(self) -> None:
+        """Write what is queued, durably."""
+
+    async def durable(self, seq: int) -> None:
+        """Return when a record survives a power cut."""
+
+    def stream(self, name: str, columns: Sequence[str]) -> int:
+        """Declare a stream of samples; give its number."""
+
+    def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
+        """Add one row of numbers to a stream."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    name: str
+    columns: tuple[str, ...]
+    pack: Callable[..., bytes]
+    block: bytearray
+
+
+class SqliteJournal:
+    """A journal in one SQLite file (WAL, synchronous FULL), with one writer.
+
+    A second writer is refused at its first commit; readers in other processes see what is
+    committed.
+
+    Args:
+        path: The file. An existing one is continued, and its run header must be the same.
+        run: What names the run (seed, digests, epoch). Hashed into the chain's genesis.
+        about: Facts of this process and machine (pid, path, versions). Kept beside the chain, never
+            hashed, so that the same seed gives the same chain everywhere.
+
+    Raises:
+        JournalFailed: The file cannot be opened, or is another run's.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        run: Mapping[str, Any] | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path = path
+        self._queue: list[tuple[int, bytes, bytes, bytes | None]] = []
+        self._queued_since_s = 0.0
+        self._newest_at_s = 0.0
+        self._streams: list[_Stream] = []
+        self._packs: list[tuple[Callable[..., bytes], bytearray]] = []
+        self._block_end_s = -math.inf
+        self._failure: str | None = None
+        with sqlite_errors(path, "open"):
+            self._database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+            try:
+                self._open(run or {}, about or {})
+            except BaseException:
+                self._database.close()
+                raise
+
+    def _open(self, run: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+        execute = self._database.execute
+        mode = execute("PRAGMA journal_mode=WAL").fetchone()[0]
+        if mode != "wal":
+            raise JournalFailed(
+                f"{self.path}: the file system allows no WAL journal (got {mode!r})"
+            )
+        execute("PRAGMA synchronous=FULL")
+        execute("BEGIN IMMEDIATE")
+        known = execute("SELECT name FROM sqlite_master WHERE name = 'header'").fetchone()
+        if known is None:
+            for table in _TABLES:
+                execute(table)
+            rows = (("run", canonical(run)), ("about", canonical(about)))
+            self._database.executemany("INSERT INTO header VALUES (?, ?)", rows)
+        (stored,) = execute("SELECT value FROM header WHERE part = 'run'").fetchone()
+        if bytes(stored) != canonical(run):
+            raise JournalFailed(f"{self.path} is the journal of another run: {stored!r}")
+        execute("COMMIT")
+        self._seq, self._hash = FIRST_SEQ - 1, genesis_of(run)
+        last = execute("SELECT seq, data, hash FROM records ORDER BY seq DESC LIMIT 1").fetchone()
+        if last is not None:
+            self._seq, self._hash = last[0], bytes(last[2])
+            self._newest_at_s = self._restored(Sealed(*last)).at_s
+        declared = "SELECT seq, data, hash FROM records WHERE instr(data, ?) ORDER BY seq"
+        for row in execute(declared, (b'"kind":"stream"',)).fetchall():
+            record = self._restored(Sealed(*row))
+            if record.kind == "stream":
+                self._add_stream(record.body["name"], tuple(record.body["columns"]))
+        self._committed_seq = self._seq
+
+    def _restored(self, sealed: Sealed) -> Record:
+        try:
+            return unseal(sealed)
+        except ValueError as error:
+            raise JournalFailed(f"{self.path}: {error}") from error
+
+    @property
+    def head(self) -> Head:
+        """The newest record, committed or not."""
+        return Head(self._seq, self._hash.hex())
+
+    def append(self, kind: str, body: Mapping[str, Any], at_s: float) -> int:
+        """Chain a record and queue it; give its number.
+
+        Args:
+            kind: What happened, for example ``command_intent``.
+            body: JSON values. A missing number is ``None``.
+            at_s: Lab time in seconds.
+
+        Raises:
+            ValueError: The body or the time holds NaN or infinity. Nothing is appended.
+            JournalFailed: An earlier commit failed and none has succeeded since (nothing is
+                appended), or the commit that this record fell due for fails (it stays queued).
+        """
+        if at_s >= self._block_end_s:
+            self._turn_block(at_s)
+        return self._chain(kind, body, at_s, None)
+
+    def _chain(self, kind: str, body: Mapping[str, Any], at_s: float, block: bytes | None) -> int:
+        seq = self._seq + 1
+        data = record_bytes(seq, at_s, kind, body)
+        self._hash = link_hash(self._hash, data)
+        self._seq = seq
+        self._newest_at_s = at_s
+        if not self._queue:
+            self._queued_since_s = at_s
+        self._queue.append((seq, data, self._hash, block))
+        if len(self._queue) >= COMMIT_RECORDS or at_s - self._queued_since_s >= COMMIT_LAB_S:
+            self.commit()
+        return seq
+
+    def commit(self) -> None:
+        """Write what is queued in one transaction; on return it survives a power cut.
+
+        A failed commit keeps the queue, so that it can be tried again once there is room.
+
+        Raises:
+            JournalFailed: SQLite refused: disk full, lock held, file damaged, another writer.
+        """
+        if not self._queue:
+            return
+        try:
+            with sqlite_errors(self.path, "write"):
+                self._write_queue()
+        except JournalFailed as error:
+            self._failure = str(error)
+            # The next sample finds its block over, and so meets the failure as well.
+            self._block_end_s = -math.inf
+            raise
+        self._failure = None
+        self._committed_seq = self._queue[-1][0]
+        self._queue.clear()
+
+    def _write_queue(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", self._queue)
+            self._database.execute("COMMIT")
+        except sqlite3.Error:
+            # SQLite has rolled back by itself after some errors (a full disk is one of them).
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
+
+    async def durable(self, seq: int) -> None:
+        """Return when a record survives a power cut; commit inline if it is still queued.
+
+        Raises:
+            JournalFailed: The commit failed.
+            ValueError: There is no such record.
+        """
+        if not FIRST_SEQ <= seq <= self._seq:
+            raise ValueError(f"no record {seq}; the journal holds {FIRST_SEQ} to {self._seq}")
+        if seq > self._committed_seq:
+            self.commit()
+
+    def stream(self, name: str, columns: Sequence[str]) -> int:
+        """Declare a stream of samples, once, and give the number that `sample` takes.
+
+        Raises:
+            ValueError: The name is known with other columns, or a bound is passed.
+        """
+        for number, known in enumerate(self._streams):
+            if known.name == name:
+                if known.columns != tuple(columns):
+                    raise ValueError(f"stream {name!r} has the columns {', '.join(known.columns)}")
+                return number
+        if len(self._streams) >= STREAMS_MAX or not 1 <= len(columns) <= COLUMNS_MAX:
+            raise ValueError(
+                f"stream {name!r}: at most {STREAMS_MAX} streams of 1 to {COLUMNS_MAX} columns"
+            )
+        self.append("stream", {"name": name, "columns": list(columns)}, self._newest_at_s)
+        return self._add_stream(name, tuple(columns))
+
+    def _add_stream(self, name: str, columns: tuple[str, ...]) -> int:
+        stream = _Stream(name, columns, struct.Struct(f"<{1 + len(columns)}d").pack, bytearray())
+        self._streams.append(stream)
+        self._packs.append((stream.pack, stream.block))
+        return len(self._streams) - 1
+
+    def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
+        """Add one row of a declared stream; NaN stands for a value that was not measured.
+
+        Rows are packed as little-endian doubles, the time first. Each minute of lab time becomes
+        one chained record of kind ``samples`` for each stream.
+
+        Raises:
+            struct.error: The row has not as many values as the stream has columns.
+            JournalFailed: As in `append`.
+        """
+        if not at_s < self._block_end_s:  # so written, NaN takes this way too
+            self._turn_block(at_s)
+        pack, block = self._packs[stream]
+        block += pack(at_s, *values)
+
+    def _turn_block(self, at_s: float) -> None:
+        if not math.isfinite(at_s):
+            raise ValueError(f"lab time must be finite, got {at_s}")
+        if self._failure is not None:
+            raise JournalFailed(f"{self.path}: nothing is appended since: {self._failure}")
+        # The next block is open before the last one is chained, because chaining may commit, and a
+        # commit that fails sets this bound back.
+        self._block_end_s = (at_s // BLOCK_LAB_S + 1) * BLOCK_LAB_S
+        self._chain_blocks()
+
+    def _chain_blocks(self) -> None:
+        for number, stream in enumerate(self._streams):
+            if not stream.block:
+                continue
+            block = bytes(stream.block)
+            stream.block.clear()
+            row_bytes = 8 * (1 + len(stream.columns))
+            rows = len(block) // row_bytes
+            (last_at_s,) = struct.unpack_from("<d", block, len(block) - row_bytes)
+            body = {"stream": number, "rows": rows, "sha256": sha256(block).hexdigest()}
+            self._chain("samples", body, last_at_s, block)
+
+    def close(self) -> None:
+        """Chain the open blocks, commit and close the file.
+
+        Raises:
+            JournalFailed: The commit failed; the file is closed all the same.
+        """
+        try:
+            self.commit()
+            self._chain_blocks()
+            self.commit()
+        finally:
+            self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@contextlib.contextmanager
+def sqlite_errors(path: Path, doing: str) -> Iterator[None]:
+    """Turn whatever SQLite raises into the journal's one error, with its cause."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        raise JournalFailed(f"{path}: cannot {doing}: {error} ({name})") from error

@@ -1,0 +1,43 @@
+"""The modes of a line and what each lets through: a missing row is a refusal."""
+
+from enum import StrEnum
+
+from labharness.kernel.envelope import Role
+
+__all__ = ["ADMITS", "CHANGES", "IllegalMode", "Mode", "change"]
+
+
+class Mode(StrEnum):
+    """What the line is doing, as far as safety cares."""
+
+    DISARMED = "disarmed"
+    ARMING = "arming"
+    HELD = "held"
+    RUNNING = "running"
+    TRIPPED = "tripped"
+
+
+class IllegalMode(RuntimeError):
+    """A change of mode that the table does not have."""
+
+
+ADMITS: dict[Mode, frozenset[Role]] = {
+    Mode.ARMING: frozenset({Role.PREPARE}),
+    Mode.RUNNING: frozenset({Role.PREPARE, Role.OPERATE}),
+}
+
+# Reset leads to DISARMED: it is not a start (law 9).
+CHANGES: dict[Mode, frozenset[Mode]] = {
+    Mode.DISARMED: frozenset({Mode.ARMING, Mode.TRIPPED}),
+    Mode.ARMING: frozenset({Mode.HELD, Mode.DISARMED, Mode.TRIPPED}),
+    Mode.HELD: frozenset({Mode.RUNNING, Mode.DISARMED, Mode.TRIPPED}),
+    Mode.RUNNING: frozenset({Mode.HELD, Mode.DISARMED, Mode.TRIPPED}),
+    Mode.TRIPPED: frozenset({Mode.DISARMED}),
+}
+
+
+def change(now: Mode, to: Mode) -> Mode:
+    """Give the mode to change to, or raise ``IllegalMode``."""
+    if to not in CHANGES.get(now, frozenset()):
+        raise IllegalMode(f"a line that is {now} cannot become {to}")
+    return to

@@ -1,0 +1,94 @@
+"""VISA resources through pyvisa; blocking calls live in one thread a road."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from labharness.link.roads import LinkLost, nobody
+
+__all__ = ["VisaLink"]
+
+READ_MS = 50  # one look for bytes; the thread looks again until the road closes
+
+
+class VisaLink:
+    """A road through a VISA resource such as ``TCPIP::host::port::SOCKET``.
+
+    The port above decides what a whole reply is, so bytes are read as they come, without VISA's
+    own terminator.
+
+    Args:
+        resource: VISA resource name.
+        backend: pyvisa backend; ``@py`` is pyvisa-py.
+    """
+
+    kind = "visa"
+
+    def __init__(self, resource: str, backend: str = "@py") -> None:
+        self._resource = resource
+        self._backend = backend
+        self._session: Any = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="visa")
+        self._reader: asyncio.Task[None] | None = None
+        self._lost = ""
+        self.receive: Callable[[bytes], None] = nobody
+
+    async def open(self) -> None:
+        """Open the resource and begin to read."""
+        loop = asyncio.get_running_loop()
+        self._session = await loop.run_in_executor(self._thread, self._connect)
+        self._reader = loop.create_task(self._read_on(), name=f"visa {self._resource}")
+
+    def write(self, data: bytes) -> None:
+        """Queue the bytes behind the read that is under way (``READ_MS`` at most)."""
+        if self._session is None or self._lost:
+            raise LinkLost(f"visa {self._resource} is closed {self._lost}".rstrip())
+        self._thread.submit(self._send, data)
+
+    def close(self) -> None:
+        """Close the resource."""
+        if self._reader is not None:
+            self._reader.cancel()
+            self._reader = None
+        if self._session is not None:
+            self._thread.submit(self._session.close)
+            self._session = None
+        self._thread.shutdown(wait=True)
+
+    def _connect(self) -> Any:  # noqa: ANN401 - pyvisa is untyped
+        import pyvisa
+
+        try:
+            session: Any = pyvisa.ResourceManager(self._backend).open_resource(self._resource)
+        except (pyvisa.Error, OSError, ValueError) as why:
+            raise LinkLost(f"visa {self._resource} does not open: {why}") from None
+        session.timeout = READ_MS
+        session.read_termination = None
+        session.write_termination = None
+        return session
+
+    def _send(self, data: bytes) -> None:
+        import pyvisa
+
+        try:
+            self._session.write_raw(data)
+        except (pyvisa.Error, OSError) as why:
+            self._lost = str(why)
+
+    def _look(self) -> bytes:
+        import pyvisa
+
+        try:
+            return bytes(self._session.read_bytes(1))
+        except pyvisa.errors.VisaIOError as why:
+            if why.error_code != pyvisa.constants.StatusCode.error_timeout:
+                self._lost = str(why)
+            return b""
+
+    async def _read_on(self) -> None:
+        loop = asyncio.get_running_loop()
+        while not self._lost:
+            data = await loop.run_in_executor(self._thread, self._look)
+            if data:
+                self.receive(data)

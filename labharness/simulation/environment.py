@@ -1,0 +1,73 @@
+"""SimPy slaved to the event loop: one world, one clock, virtual or real."""
+
+import asyncio
+from typing import Any
+
+import simpy
+
+__all__ = ["LoopEnvironment"]
+
+TICKS_PER_S = 1_000_000  # integer microseconds: no drift after a million one-second steps
+
+
+class LoopEnvironment(simpy.Environment):
+    """A SimPy environment whose time is the loop's.
+
+    One timer of the loop is armed for the head of SimPy's queue. ``sync`` runs all that is due,
+    and everything that touches a simulated instrument calls it first, so that nobody sees a world
+    that lags the clock. It asks the loop for its time only: it does not know whether it is virtual.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(0)
+        self._loop = loop
+        self._start_s = loop.time()
+        self._armed: asyncio.TimerHandle | None = None
+        self._armed_tick = 0
+        self._stepping = False
+
+    def seconds(self, delay_s: float) -> simpy.Event:
+        """Wait ``delay_s``; what a plant's process yields."""
+        return self.timeout(round(delay_s * TICKS_PER_S))
+
+    def schedule(self, event: Any, priority: Any = 1, delay: Any = 0) -> None:  # noqa: ANN401 - SimPy's own signature
+        """Put an event on the queue; one made from outside counts from the loop's time."""
+        if not self._stepping:
+            self._now = max(self._now, self._tick())
+        super().schedule(event, priority, delay)
+        if not self._stepping:
+            self._arm()
+
+    def sync(self) -> None:
+        """Run every event that is due by now."""
+        if self._stepping:
+            return
+        queue = self._queue
+        if not queue or queue[0][0] > (now := self._tick()):
+            return
+        self._stepping = True
+        try:
+            while queue and queue[0][0] <= now:
+                self.step()
+        finally:
+            self._stepping = False
+        self._arm()
+
+    def _tick(self) -> int:
+        return round((self._loop.time() - self._start_s) * TICKS_PER_S)
+
+    def _arm(self) -> None:
+        if not self._queue:
+            return
+        head = int(self._queue[0][0])
+        if self._armed is not None:
+            if self._armed_tick <= head:
+                return
+            self._armed.cancel()
+        self._armed_tick = head
+        self._armed = self._loop.call_at(self._start_s + head / TICKS_PER_S, self._fire)
+
+    def _fire(self) -> None:
+        self._armed = None
+        self.sync()
+        self._arm()

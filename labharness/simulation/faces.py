@@ -1,0 +1,235 @@
+"""Wire faces for simulated instruments: bytes in, bytes out, or silence.
+
+A face answers one whole frame at a time; how bytes become frames is its framing. All of it is
+written from the protocols' specifications and shares nothing with the drivers (law 5).
+"""
+
+import json
+import random
+import struct
+from collections.abc import Mapping, Sequence
+
+__all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "Refusal"]
+
+
+class Face:
+    """One instrument as its bus sees it.
+
+    Attributes:
+        latency_s: Time the instrument takes before its reply starts.
+    """
+
+    latency_s = 0.005
+
+    def frame_length(self, buffer: bytes) -> int:
+        """Say how long the first frame in ``buffer`` is; 0 while it is incomplete."""
+        raise NotImplementedError
+
+    def receive(self, frame: bytes) -> bytes | None:
+        """Answer one frame; ``None`` is silence."""
+        raise NotImplementedError
+
+
+class Refusal(Exception):
+    """The instrument answers with a Modbus exception."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def _crc_table() -> tuple[int, ...]:
+    # MODBUS over Serial Line V1.02, 6.2.2: reflected polynomial A001h
+    def one(value: int) -> int:
+        for _ in range(8):
+            value = value >> 1 ^ (0xA001 if value & 1 else 0)
+        return value
+
+    return tuple(one(value) for value in range(256))
+
+
+_CRC = _crc_table()
+
+
+def checksum(data: bytes) -> bytes:
+    """Compute the two checksum bytes of an RTU frame, low byte first."""
+    crc = 0xFFFF
+    for byte in data:
+        crc = crc >> 8 ^ _CRC[(crc ^ byte) & 0xFF]
+    return bytes((crc & 0xFF, crc >> 8))
+
+
+class ModbusFace(Face):
+    """A Modbus RTU slave. A wrong address or checksum is met with silence, as the standard says.
+
+    A subclass answers ``read_registers``, ``write_registers``, ``read_bits`` and ``write_bits``
+    for the functions it has; the others are exception 01.
+    """
+
+    functions: tuple[int, ...] = (3, 6, 16)
+
+    def __init__(self, unit: int = 1) -> None:
+        self.unit = unit
+
+    def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
+        """Give ``count`` words from ``start``, or raise ``Refusal``."""
+        raise Refusal(2)
+
+    def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
+        """Store words from ``start``, or raise ``Refusal``."""
+        raise Refusal(2)
+
+    def read_bits(self, function: int, start: int, count: int) -> Sequence[bool]:
+        """Give ``count`` coils (function 01) or discrete inputs (02) from ``start``."""
+        raise Refusal(2)
+
+    def write_bits(self, function: int, start: int, states: Sequence[bool]) -> None:
+        """Switch coils from ``start``."""
+        raise Refusal(2)
+
+    def frame_length(self, buffer: bytes) -> int:
+        """Length of a request by its function code; unknown functions take all there is."""
+        if len(buffer) < 2:
+            return 0
+        function = buffer[1]
+        if function in (1, 2, 3, 4, 5, 6):
+            length = 8
+        elif function in (15, 16):
+            if len(buffer) < 7:
+                return 0
+            length = 9 + buffer[6]
+        elif function == 7:
+            length = 4
+        else:
+            return len(buffer)
+        return length if len(buffer) >= length else 0
+
+    def receive(self, frame: bytes) -> bytes | None:
+        """Answer one RTU frame."""
+        if len(frame) < 4 or frame[0] not in (self.unit, 0) or checksum(frame[:-2]) != frame[-2:]:
+            return None
+        reply = self.answer(frame[1:-2])
+        if frame[0] == 0:
+            return None  # a broadcast is obeyed and not answered
+        reply = bytes([self.unit]) + reply
+        return reply + checksum(reply)
+
+    def answer(self, pdu: bytes) -> bytes:
+        """Answer one protocol data unit (function code and data)."""
+        function = pdu[0]
+        try:
+            if function not in self.functions:
+                raise Refusal(1)
+            return bytes([function]) + self._dispatch(function, pdu)
+        except Refusal as refusal:
+            return bytes([function | 0x80, refusal.code])
+
+    def _dispatch(self, function: int, pdu: bytes) -> bytes:
+        if len(pdu) < 5:
+            raise Refusal(3)
+        start, count = struct.unpack_from(">HH", pdu, 1)
+        if function in (1, 2):
+            if not 1 <= count <= 2000:
+                raise Refusal(3)
+            packed = 0
+            for i, state in enumerate(self.read_bits(function, start, count)):
+                packed |= int(state) << i
+            size = (count + 7) // 8
+            return bytes([size]) + packed.to_bytes(size, "little")
+        if function in (3, 4):
+            if not 1 <= count <= 125:
+                raise Refusal(3)
+            words = self.read_registers(function, start, count)
+            return bytes([2 * count]) + struct.pack(f">{count}H", *words)
+        if function == 5:
+            if count not in (0, 0xFF00):
+                raise Refusal(3)
+            self.write_bits(5, start, [count == 0xFF00])
+        elif function == 6:
+            self.write_registers(6, start, [count])
+        elif function == 15:
+            if len(pdu) != 6 + pdu[5] or pdu[5] != (count + 7) // 8:
+                raise Refusal(3)
+            packed = int.from_bytes(pdu[6:], "little")
+            self.write_bits(15, start, [bool(packed >> i & 1) for i in range(count)])
+        elif function == 16:
+            if len(pdu) != 6 + pdu[5] or pdu[5] != 2 * count:
+                raise Refusal(3)
+            self.write_registers(16, start, struct.unpack_from(f">{count}H", pdu, 6))
+        return struct.pack(">HH", start, count)
+
+
+class ModbusTcpFace(ModbusFace):
+    """A Modbus TCP server: the same PDUs behind a seven-byte header, no checksum."""
+
+    def frame_length(self, buffer: bytes) -> int:
+        """Length by the header's length field."""
+        if len(buffer) < 6:
+            return 0
+        length = 6 + int.from_bytes(buffer[4:6], "big")
+        return length if len(buffer) >= length else 0
+
+    def receive(self, frame: bytes) -> bytes | None:
+        """Answer one frame with the transaction id it carries."""
+        if len(frame) < 8 or frame[2:4] != b"\0\0" or frame[6] not in (self.unit, 0, 255):
+            return None
+        reply = frame[6:7] + self.answer(frame[7:])
+        return frame[:4] + len(reply).to_bytes(2, "big") + reply
+
+
+class LineFace(Face):
+    """An instrument that takes one line of ASCII and answers with text of its own."""
+
+    end = b"\r"
+
+    def answer(self, line: str) -> str | None:
+        """Answer one command (without its terminator), with the reply's terminator on it."""
+        raise NotImplementedError
+
+    def frame_length(self, buffer: bytes) -> int:
+        """Up to the terminator."""
+        return buffer.find(self.end) + len(self.end) if self.end in buffer else 0
+
+    def receive(self, frame: bytes) -> bytes | None:
+        """Answer one line; bytes that are no ASCII are met with silence."""
+        try:
+            line = frame.decode("ascii")
+        except UnicodeDecodeError:
+            return None
+        reply = self.answer(line.removesuffix(self.end.decode()))
+        return None if reply is None else reply.encode("ascii")
+
+
+class JsonFace(Face):
+    """An instrument that takes ``{"id", "command", "parameters"}`` as whole messages."""
+
+    def answer(self, command: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
+        """Answer one command with its results; raise ``ValueError("[E];code;text")`` to refuse."""
+        raise NotImplementedError
+
+    def frame_length(self, buffer: bytes) -> int:
+        """A message is a frame."""
+        return len(buffer)
+
+    def receive(self, frame: bytes) -> bytes | None:
+        """Answer one message."""
+        try:
+            body = json.loads(frame)
+        except ValueError:
+            return None
+        if not isinstance(body, dict):
+            return None
+        command = body.get("command")
+        reply: dict[str, object] = {"id": body.get("id"), "command": command}
+        try:
+            reply["results"] = dict(self.answer(str(command), body.get("parameters") or {}))
+            reply["errors"] = []
+        except ValueError as why:
+            reply["results"] = {}
+            reply["errors"] = [str(why)]
+        return json.dumps(reply).encode()
+
+
+def garbage(chance: random.Random, count: int) -> bytes:
+    """Give bytes that mean nothing, for a bus that is told to answer with them."""
+    return chance.randbytes(count)

@@ -1,0 +1,77 @@
+"""What is asked of an instrument, and how the asking ended."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Allowed", "Command", "Ending", "Outcome", "Reading", "Refused", "Verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A wish to set one channel. Nothing has happened yet.
+
+    Attributes:
+        channel: Instrument and channel joined by a dot, e.g. ``furnace.setpoint``.
+        value: The value wanted, in ``unit``.
+        unit: Unit of ``value``; ``""`` for a bare number. A command in another unit than the
+            envelope's is refused, never converted.
+    """
+
+    channel: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an instrument said about one channel, in the unit its driver declares."""
+
+    channel: str
+    value: float
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """The kernel lets this command pass, under this epoch only."""
+
+    command: Command
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The kernel refuses a command.
+
+    Attributes:
+        command: What was asked.
+        rule: Name of the envelope's row, or of the built-in rule, that refused it.
+        reason: One sentence with what was asked, what is allowed, and the unit.
+    """
+
+    command: Command
+    rule: str
+    reason: str
+
+
+Verdict = Allowed | Refused
+
+
+class Ending(StrEnum):
+    """How a physical command ended (law 7). Only ``CONFIRMED`` ends the doubt."""
+
+    REFUSED = "refused"
+    CONFIRMED = "confirmed"
+    MISMATCH = "mismatch"
+    UNCONFIRMED = "unconfirmed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one command: its ending, what was read back, and one sentence about it."""
+
+    command: Command
+    ending: Ending
+    read_back: float | None = None
+    detail: str = ""

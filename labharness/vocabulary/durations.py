@@ -1,0 +1,62 @@
+"""ISO 8601 durations, as HCP writes them, and seconds."""
+
+import math
+import re
+
+__all__ = ["DURATION_CHARACTERS_MAX", "NotADuration", "format_duration", "parse_duration"]
+
+DURATION_CHARACTERS_MAX = 64
+"""Longest text (characters) that is read as a duration."""
+
+SECONDS_PER = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
+
+_DURATION = re.compile(
+    r"P(?:(?P<W>[0-9]{1,9})W"
+    r"|(?:(?P<D>[0-9]{1,9})D)?"
+    r"(?P<T>T(?:(?P<H>[0-9]{1,9})H)?(?:(?P<M>[0-9]{1,9})M)?(?:(?P<S>[0-9]{1,9}(?:[.,][0-9]{1,9})?)S)?)?)"
+)
+_CALENDAR = re.compile(r"P[0-9.,YMWD]*[YM]")
+
+
+class NotADuration(ValueError):
+    """A text that states no definite length of time."""
+
+
+def parse_duration(text: str) -> float:
+    """Give the seconds of an ISO 8601 duration such as ``PT2H15M``, ``P3D`` or ``P1W``.
+
+    Weeks stand alone; only seconds may have a fraction. Years and months are refused, because they
+    have no fixed length.
+
+    Raises:
+        NotADuration: The text is anything else, or states no number at all.
+    """
+    asked = repr(text[:DURATION_CHARACTERS_MAX])
+    if len(text) > DURATION_CHARACTERS_MAX:
+        raise NotADuration(f"{asked}... is longer than {DURATION_CHARACTERS_MAX} characters")
+    if text.startswith(("-", "P-", "PT-")):
+        raise NotADuration(f"{asked} is negative; a duration is at least PT0S")
+    if _CALENDAR.match(text):
+        raise NotADuration(f"{asked} has years or months, which have no fixed length; use days")
+    match = _DURATION.fullmatch(text)
+    parts = {} if match is None else {k: v for k, v in match.groupdict().items() if v is not None}
+    designator = parts.pop("T", None)
+    if not parts or designator == "T":
+        raise NotADuration(f"{asked} is no ISO 8601 duration; write for example PT2H15M or P3D")
+    return float(sum(float(n.replace(",", ".")) * SECONDS_PER[unit] for unit, n in parts.items()))
+
+
+def format_duration(seconds: float) -> str:
+    """Write seconds as ISO 8601 hours, minutes and whole seconds, for example ``PT2H15M``.
+
+    Hours are not folded into days: the specification itself writes ``PT72H``.
+
+    Raises:
+        NotADuration: The number is negative, NaN or infinite.
+    """
+    if not (math.isfinite(seconds) and seconds >= 0):
+        raise NotADuration(f"{seconds} s is no duration; it must be finite and at least 0 s")
+    hours, rest = divmod(round(seconds), SECONDS_PER["H"])
+    minutes, whole_s = divmod(rest, SECONDS_PER["M"])
+    text = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M"), (whole_s, "S")) if n)
+    return f"PT{text or '0S'}"

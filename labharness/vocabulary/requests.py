@@ -1,0 +1,294 @@
+"""One exchange on a wire: the frame that is sent, and what a whole, right reply looks like.
+
+A reply rule is data with one question, ``take(buffer, transaction)``:
+
+* ``n > 0``: the first ``n`` bytes are a complete reply to this request;
+* ``0``: more bytes are needed;
+* ``n < 0``: the first ``-n`` bytes answer another transaction and are to be thrown away;
+* ``BadReply``: what arrived can never become the reply that was asked for.
+
+The rules need nothing but the standard library, because the guard process has nothing else.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+__all__ = [
+    "BadReply",
+    "DeviceFault",
+    "Exactly",
+    "LengthAt",
+    "Lines",
+    "Message",
+    "Nothing",
+    "Quiet",
+    "ReplyRule",
+    "Request",
+    "Rtu",
+    "Transaction",
+    "Until",
+    "crc16_modbus",
+]
+
+REPLY_BYTES_MAX = 1_048_576  # a CCD readout in JSON is about 10 kB; a runaway sender is cut here
+
+
+class BadReply(ValueError):
+    """What arrived is not the reply that was asked for."""
+
+
+class DeviceFault(RuntimeError):
+    """The instrument answered in form, and its answer is a refusal or an error of its own."""
+
+
+class ReplyRule(Protocol):
+    """What makes a reply complete and right."""
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """Say how many bytes of ``buffer`` are the reply; see the module's first lines."""
+        ...
+
+
+def _crc_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ 0xA001 if crc & 1 else crc >> 1
+        table.append(crc)
+    return tuple(table)
+
+
+_CRC = _crc_table()
+
+
+def crc16_modbus(data: bytes) -> int:
+    """Compute the Modbus RTU checksum (polynomial A001h, start FFFFh; low byte goes first)."""
+    crc = 0xFFFF
+    table = _CRC
+    for byte in data:
+        crc = (crc >> 8) ^ table[(crc ^ byte) & 0xFF]
+    return crc
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """An ASCII reply: starts with ``prefix``, ends with ``end``, at most ``bytes_max`` long."""
+
+    end: bytes
+    prefix: bytes = b""
+    bytes_max: int = 512
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines."""
+        if not buffer.startswith(self.prefix[: len(buffer)]):
+            raise BadReply(f"reply {buffer[:40]!r} does not start with {self.prefix!r}")
+        at = buffer.find(self.end, len(self.prefix))
+        if at < 0:
+            if len(buffer) > self.bytes_max:
+                raise BadReply(f"no {self.end!r} within {self.bytes_max} bytes")
+            return 0
+        return at + len(self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """A reply of exactly ``count`` bytes that starts with ``prefix``."""
+
+    count: int
+    prefix: bytes = b""
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines."""
+        if not buffer.startswith(self.prefix[: len(buffer)]):
+            raise BadReply(f"reply {buffer[:40]!r} does not start with {self.prefix!r}")
+        return self.count if len(buffer) >= self.count else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rtu:
+    """A Modbus RTU reply: unit, function and exact length are checked, then the checksum.
+
+    Attributes:
+        unit: Slave address that must answer.
+        function: Function code that must be echoed; with its high bit set it is an exception,
+            which is complete and right in form (the driver turns it into ``DeviceFault``).
+        byte_count: Data bytes of a read, or ``None`` where the reply echoes the request.
+        echo: Bytes after the function code that a write's reply must repeat.
+    """
+
+    unit: int
+    function: int
+    byte_count: int | None = None
+    echo: bytes = b""
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines."""
+        if len(buffer) < 2:
+            return 0
+        if buffer[0] != self.unit:
+            raise BadReply(f"reply of unit {buffer[0]}, asked unit {self.unit}")
+        function = buffer[1]
+        if function == self.function:
+            length = 5 + self.byte_count if self.byte_count is not None else 4 + len(self.echo)
+        elif function == self.function | 0x80:
+            length = 5
+        else:
+            raise BadReply(f"reply to function {function}, asked function {self.function}")
+        if len(buffer) < length:
+            return 0
+        if len(buffer) > length:
+            raise BadReply(f"reply of {len(buffer)} bytes, expected {length}")
+        if function == self.function:
+            if self.byte_count is None:
+                if buffer[2:-2] != self.echo:
+                    raise BadReply(f"write echoed as {buffer.hex(' ')}")
+            elif buffer[2] != self.byte_count:
+                raise BadReply(f"{buffer[2]} data bytes announced, asked {self.byte_count}")
+        if crc16_modbus(buffer[:-2]) != buffer[-2] | buffer[-1] << 8:
+            raise BadReply(f"checksum of {buffer.hex(' ')} is wrong")
+        return length
+
+
+@dataclass(frozen=True, slots=True)
+class LengthAt:
+    """A framed binary reply whose length field says how long it is (Modbus TCP and kin).
+
+    Attributes:
+        offset: Where the length field starts.
+        size: Its bytes, big-endian.
+        add: What to add to it for the whole reply's length.
+        transaction_size: Leading bytes that repeat the transaction id, big-endian; 0 for none.
+        match: Bytes that must stand at ``match_at``; an exception's function (high bit set) in
+            the last of them is right in form too.
+        match_at: Where ``match`` stands.
+        lengths: Whole lengths that may occur.
+    """
+
+    offset: int
+    size: int
+    add: int
+    transaction_size: int
+    match: bytes
+    match_at: int
+    lengths: tuple[int, ...]
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines."""
+        if len(buffer) < self.offset + self.size:
+            return 0
+        length = int.from_bytes(buffer[self.offset : self.offset + self.size], "big") + self.add
+        if length > REPLY_BYTES_MAX:
+            raise BadReply(f"reply announces {length} bytes, at most {REPLY_BYTES_MAX}")
+        if len(buffer) < length:
+            return 0
+        if int.from_bytes(buffer[: self.transaction_size], "big") != transaction:
+            return -length
+        if length not in self.lengths:
+            raise BadReply(f"reply of {length} bytes, expected one of {self.lengths}")
+        found = buffer[self.match_at : self.match_at + len(self.match)]
+        refused = self.match[:-1] + bytes([self.match[-1] | 0x80])
+        if found not in (self.match, refused):
+            raise BadReply(f"reply of {found.hex(' ')}, asked {self.match.hex(' ')}")
+        return length
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A reply of exactly ``count`` lines, each ended by ``end`` and started by ``prefix``."""
+
+    count: int
+    end: bytes
+    prefix: bytes = b""
+    bytes_max: int = 4096
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines."""
+        start = 0
+        for _ in range(self.count):
+            head = buffer[start : start + len(self.prefix)]
+            if head != self.prefix[: len(head)]:
+                raise BadReply(f"line {head!r} does not start with {self.prefix!r}")
+            at = buffer.find(self.end, start)
+            if at < 0:
+                if len(buffer) > self.bytes_max:
+                    raise BadReply(f"{self.count} lines do not end within {self.bytes_max} bytes")
+                return 0
+            start = at + len(self.end)
+        return start
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A reply that has no end but silence of ``silence_s``; the port's clock completes it."""
+
+    silence_s: float
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """Ask for more, always: only silence ends this reply."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A JSON message that answers this transaction (``id``) and this ``command``."""
+
+    command: str
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """See the module's first lines; a link of messages hands over one at a time."""
+        try:
+            body = json.loads(buffer)
+        except ValueError as why:
+            raise BadReply(f"reply {buffer[:40]!r} is no JSON: {why}") from None
+        if not isinstance(body, dict):
+            raise BadReply(f"reply {buffer[:40]!r} is no JSON object")
+        if body.get("id") != transaction:
+            return -len(buffer)
+        if body.get("command") != self.command:
+            raise BadReply(f"reply to {body.get('command')!r}, asked {self.command!r}")
+        return len(buffer)
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No reply comes; the exchange ends when the frame is handed over and ``settle_s`` is past."""
+
+    def take(self, buffer: bytes, transaction: int) -> int:
+        """Refuse whatever arrives."""
+        raise BadReply(f"no reply was expected, got {buffer[:40]!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """Where the port writes a transaction id into the frame, after the frame was checked.
+
+    Attributes:
+        offset: First byte of the field.
+        size: Its bytes.
+        ascii: Decimal digits instead of a big-endian number (JSON messages).
+    """
+
+    offset: int
+    size: int
+    ascii: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One frame to send and the reply to wait for.
+
+    Attributes:
+        frame: The bytes; a transaction field in them is blank until the port fills it in.
+        reply: What a whole, right reply looks like.
+        timeout_s: Longest wait from the frame's hand-over to the reply's last byte.
+        settle_s: Silence to keep on the port after the reply before the next frame.
+        transaction: The blank field, where the protocol has one.
+    """
+
+    frame: bytes
+    reply: ReplyRule
+    timeout_s: float
+    settle_s: float = 0.0
+    transaction: Transaction | None = None

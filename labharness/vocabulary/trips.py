@@ -1,0 +1,45 @@
+"""What goes wrong with a line: causes, and the trip that answers one."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Cause", "Trip"]
+
+
+class Cause(StrEnum):
+    """Why a line trips. The order of the members is their rank: the first is the most severe."""
+
+    GAS_LEAK = "gas_leak_detected"
+    EMERGENCY_STOP_LOOP = "emergency_stop_loop"
+    OVER_PRESSURE = "over_pressure"
+    OVER_TEMPERATURE = "over_temperature"
+    SENSOR_BREAK = "sensor_break"
+    INTERLOCK_LOST = "interlock_lost"
+    COMMUNICATION = "communication"
+    STOP_REQUEST = "stop_request"
+
+    @property
+    def rank(self) -> int:
+        """Severity: 0 is the most severe."""
+        return list(Cause).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """One cause, seen at one channel, and the procedure that answers it.
+
+    Attributes:
+        cause: Why.
+        procedure: Name of the procedure in the line's envelope.
+        channel: Where it was seen.
+        value: What was seen there; ``None`` when silence is the cause.
+        at_s: Lab time.
+        detail: One sentence with the value, the limit and the unit.
+    """
+
+    cause: Cause
+    procedure: str
+    channel: str
+    value: float | None
+    at_s: float
+    detail: str
