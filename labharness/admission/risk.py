@@ -50,23 +50,26 @@ GAS_HAZARDS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RiskContext:
     """What the plan and the laboratory add to the inputs.
 
+    Nothing has a default: a fact that nobody looked up must not pass for a harmless one.
+
     Attributes:
         process_gases: Every gas that the plan opens, purge gas included.
-        temperature_c_max: The highest temperature the plan sets or its prediction reaches, if any.
+        temperature_c_max: The highest temperature the plan sets or its prediction reaches; None if
+            it heats nothing.
         attended: A person is there for the whole of the run.
         shared_instrument: Another task may use an instrument of this one meanwhile.
         safeguards_missing: Hazards whose hardware safeguard is absent or past its proof test.
     """
 
-    process_gases: tuple[str, ...] = ()
-    temperature_c_max: float | None = None
-    attended: bool = True
-    shared_instrument: bool = False
-    safeguards_missing: tuple[str, ...] = ()
+    process_gases: tuple[str, ...]
+    temperature_c_max: float | None
+    attended: bool
+    shared_instrument: bool
+    safeguards_missing: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,19 @@ SCHEMA_NODES_MAX: Final = 10_000
 PATTERN_CHARACTERS_MAX: Final = 200
 """Length of a regular expression in a caller's schema."""
 
-UNBOUNDED_REPEATS_MAX: Final = 3
-"""Repeats without an upper bound in one such expression: each adds a power to its worst time."""
+OPEN_REPEATS_MAX: Final = 2
+"""Repeats of open length in one such expression; each adds a power to its worst time, and so does a
+search that is not anchored at the start."""
+
+CHOICES_MAX: Final = 10
+"""Optional parts and alternatives in one such expression; each may double its worst time."""
 
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _LOCAL: Final = re.compile(r"#/(?:\$defs|definitions)/[A-Za-z0-9_.-]{1,128}")
 _CLASS: Final = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]")
 _COUNT_MAX: Final = 1_000
+# A place is written for each value, so that long keys would cost their length many times over.
+_PLACE_CHARACTERS: Final = 200
 
 
 def value_fault(value: object, where: str) -> tuple[str, str] | None:
@@ -50,8 +56,10 @@ def value_fault(value: object, where: str) -> tuple[str, str] | None:
         if isinstance(one, int) and abs(one) > INTEGER_MAX:
             return place, f"an integer beyond ±{INTEGER_MAX} is read differently by others"
         if isinstance(one, Mapping):
-            pending.extend((f"{place}.{key}", item) for key, item in one.items())
+            place = place[:_PLACE_CHARACTERS]
+            pending.extend((f"{place}.{str(key)[:80]}", item) for key, item in one.items())
         elif isinstance(one, list | tuple):
+            place = place[:_PLACE_CHARACTERS]
             pending.extend((f"{place}[{index}]", item) for index, item in enumerate(one))
     return None
 
@@ -85,8 +93,8 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
             return f"{key} {str(value)[:80]!r} is not fetched; refer to '#/$defs/<name>' only"
         if key in ("$id", "id") and isinstance(value, str):
             return f"{key} {value[:80]!r} would change what references mean; leave it out"
-        patterns = [value] if key == "pattern" else []
-        if key == "patternProperties" and isinstance(value, dict):
+        patterns = [value] if key == "pattern" and isinstance(value, str) else []
+        if key == "patternProperties" and isinstance(value, Mapping):
             patterns = list(value)
         for pattern in patterns:
             reason = _pattern_fault(pattern)
@@ -121,7 +129,8 @@ def _validation_fault(
     error = best_match(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
     if error is None:
         return None
-    return where + error.json_path.removeprefix("$"), error.message[:300]
+    place = error.json_path.removeprefix("$")
+    return where + place[:_PLACE_CHARACTERS], error.message[:300]
 
 
 def _members(schema: object) -> Iterator[tuple[str, Any]]:
@@ -146,19 +155,15 @@ def _depth(value: object) -> int:
 
 
 def _written_out(node: object, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
-    if isinstance(node, list):
-        parts = [_written_out(item, root, within) for item in node]
-    elif isinstance(node, Mapping):
-        parts = [_written_out(item, root, within) for item in node.values()]
-        for key in _REFERENCES:
-            target = node.get(key)
-            if isinstance(target, str):
-                parts.append(_referred(target, root, within))
-    else:
-        return 1
-    size = 1 + sum(parts)
-    if size > SCHEMA_NODES_MAX:
-        raise _Unusable(_TOO_LARGE)
+    items = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    size = 1
+    for item in items:
+        size += _written_out(item, root, within)
+        if size > SCHEMA_NODES_MAX:
+            raise _Unusable(_TOO_LARGE)
+    if isinstance(node, Mapping):
+        targets = (node.get(key) for key in _REFERENCES)
+        size += sum(_referred(one, root, within) for one in targets if isinstance(one, str))
     return size
 
 
@@ -174,9 +179,7 @@ def _referred(target: str, root: Mapping[str, Any], within: tuple[str, ...]) -> 
     return _written_out(definitions[name], root, (*within, target))
 
 
-def _pattern_fault(pattern: object) -> str | None:
-    if not isinstance(pattern, str):
-        return "it is no text"
+def _pattern_fault(pattern: str) -> str | None:
     if len(pattern) > PATTERN_CHARACTERS_MAX:
         return f"longer than {PATTERN_CHARACTERS_MAX} characters"
     try:
@@ -189,11 +192,15 @@ def _pattern_fault(pattern: object) -> str | None:
         return "references to groups are not used"
     if re.search(r"\(\?(?!:)", bare):
         return "of the extensions only (?:...) is used"
+    bare = bare.replace("(?:", "(")
     if re.search(r"\)[*+{]", bare):
         return "a repeated group may take time without bound"
-    counts = [int(count) for count in re.findall(r"[{,]([0-9]{1,9})", bare)]
-    if any(count > _COUNT_MAX for count in counts):
+    if any(int(count) > _COUNT_MAX for count in re.findall(r"[{,]([0-9]{1,9})", bare)):
         return f"a count above {_COUNT_MAX}"
-    if len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", bare)) > UNBOUNDED_REPEATS_MAX:
-        return f"more than {UNBOUNDED_REPEATS_MAX} open repeats multiply their time"
+    anchored = bare.startswith("^") and "|" not in bare
+    repeats = len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", bare))
+    if repeats + (not anchored) > OPEN_REPEATS_MAX:
+        return f"at most {OPEN_REPEATS_MAX} open repeats after ^, or one fewer without"
+    if len(re.findall(r"[?|]", bare)) > CHOICES_MAX:
+        return f"more than {CHOICES_MAX} optional parts and alternatives"
     return None

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +45,7 @@ THICK_LAYERS = (6, 7, 8, 10, 12)
 """Layer counts that stand for the class of six or more where a ratio goes on growing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeparationRow:
+class SeparationRow(NamedTuple):
     """A1g − E2g separation of each layer class, in cm⁻¹, for one way of making the film.
 
     Attributes:

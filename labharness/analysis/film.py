@@ -38,7 +38,7 @@ PL_BLOCKS = 32
 """Blocks of equal span the photoluminescence is reduced to; its band fills many of them."""
 
 PL_CENTRES = 33
-PL_WIDTHS_OF_SPAN = np.geomspace(0.15, 2.0, 9)
+PL_WIDTHS_OF_SPAN = np.geomspace(0.15, 2.0, 13)
 """FWHM tried, in spans of the axis: an A exciton of 18 nm on a survey of 120 nm, or on one grating
 position of 13 nm."""
 
@@ -88,7 +88,8 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
 
     def rest(rows: Array) -> Array:
         weighted = rows * root_weight
-        return weighted - (weighted @ background) @ background.T
+        left: Array = weighted - (weighted @ background) @ background.T
+        return left
 
     position = np.repeat(A_POSITIONS_CM1, len(SEPARATIONS_CM1))
     separation = np.tile(SEPARATIONS_CM1, A_POSITIONS_CM1.size)

@@ -1,7 +1,7 @@
 """Many spectra fitted at once with the same sum of Lorentz lines on a straight background."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ CURVATURE_FLOOR = 1e-12
 """Share of the largest curvature that keeps a line of height zero from making a singular step."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineWindow:
+class LineWindow(NamedTuple):
     """Where one line may lie, in cm⁻¹, and the width its fit starts from."""
 
     low_cm1: float
@@ -40,8 +39,7 @@ class LineWindow:
     fwhm_cm1: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LineFits:
+class LineFits(NamedTuple):
     """Best parameters of every spectrum.
 
     Attributes:

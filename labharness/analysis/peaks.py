@@ -46,8 +46,8 @@ VOIGT_LINEAR, VOIGT_SQUARE = 0.5346, 0.2166
 SNR_DETECTION_MIN = 5.0
 """A line lower than this many times its pixel noise is not called present."""
 
-WINDOW_PIXELS_MIN = 12
-"""A window with fewer pixels than this leaves no freedom to test the fit."""
+WINDOW_PIXELS_MIN, SILICON_PIXELS_MIN = 12, 8
+"""A window with fewer pixels leaves its 8 or 5 parameters no freedom to be tested."""
 
 COSMIC_REACH_PIXELS = 2.0
 """A cosmic ray this near a line has taken the pixels that carry its position."""
@@ -222,7 +222,7 @@ def fit_silicon(spectrum: Spectrum) -> SiliconFit | None:
     if axis[0] > SILICON_WINDOW_CM1[0] or axis[-1] < SILICON_WINDOW_CM1[1]:
         return None
     x, counts, root_weight, _ = _cut([spectrum], SILICON_WINDOW_CM1)
-    if x.size < WINDOW_PIXELS_MIN:
+    if x.size < SILICON_PIXELS_MIN:
         return None
     fits = fit_lines(x, counts, root_weight, (SILICON_LINE,))
     height, position, fwhm, level, slope = fits.parameters[0].tolist()

@@ -167,6 +167,8 @@ class _PacedSelector(selectors.DefaultSelector):
 class PacedLoop(_OrderedLoop):
     """A loop whose time runs ``speed`` times as fast as the wall clock; 1 is real time."""
 
+    _closed = True  # until it is made: asyncio's destructor asks even a loop that was refused
+
     def __init__(self, speed: float = 1.0) -> None:
         if not (math.isfinite(speed) and speed > 0):
             raise ValueError(f"speed {speed} is not a positive number")

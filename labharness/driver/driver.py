@@ -20,12 +20,14 @@ class Driver:
 
     Attributes:
         channels: Every quantity, by name.
+        renamed: For a channel that the lab file named, its name in the kind's envelope.
         baud: Speed the instrument leaves the factory with; 0 where there is no serial line.
         unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
             nothing does. A lab that loads it on a real link is warned.
     """
 
-    channels: ClassVar[Mapping[str, Channel]] = {}
+    channels: Mapping[str, Channel] = {}
+    renamed: Mapping[str, str] = {}
     baud: ClassVar[int] = 9600
     unverified: ClassVar[str] = ""
 

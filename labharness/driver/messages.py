@@ -35,7 +35,8 @@ def results(what: str) -> Callable[[bytes], Mapping[str, object]]:
         body = json.loads(reply)
         errors = body.get("errors")
         if errors:
-            raise fault(what, "; ".join(str(each) for each in errors))
+            listed = errors if isinstance(errors, list) else [errors]
+            raise fault(what, "; ".join(map(str, listed)))
         found = body.get("results")
         if not isinstance(found, dict):
             raise BadReply(f"{what}: the reply has no results")

@@ -152,7 +152,14 @@ class ModbusDriver(Driver):
         pdu = WriteMultipleCoilsRequest(address=address, bits=list(states), dev_id=self.unit)
         return self._request(pdu, 15, echo=struct.pack(">HH", address, len(states)))
 
-    def block(self, name: str, start: int, count: int, registers: Mapping[str, Register]) -> Scan:
+    def block(
+        self,
+        name: str,
+        start: int,
+        count: int,
+        registers: Mapping[str, Register],
+        period_s: float | None = 1.0,
+    ) -> Scan:
         """Make the scan that reads one block of registers and the channels in it."""
         table = tuple(registers.values())
         outside = [n for n, r in registers.items() if not start <= r.address < start + count]
@@ -164,7 +171,8 @@ class ModbusDriver(Driver):
             block = decode(reply)
             return tuple([register.decode(block, start) for register in table])
 
-        return Scan(name, self.read_registers(start, count), tuple(registers), values)
+        request = self.read_registers(start, count)
+        return Scan(name, request, tuple(registers), values, period_s)
 
     def words_of(self, what: str, count: int) -> Callable[[bytes], tuple[int, ...]]:
         """Give the decoder of a reply of ``count`` words."""

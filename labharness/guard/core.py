@@ -128,6 +128,7 @@ class Port:
     _request: Request | None = None
     _safe_sent: SafeFrame | None = None
     _buffer: bytes = b""
+    _deadline_s: float = float("inf")
     discarded: int = 0
 
     def feed(self, data: bytes, now: float) -> Finished | None:
@@ -148,11 +149,12 @@ class Port:
             if len(buffer) > BUFFER_BYTES_MAX:
                 raise BadReply(f"more than {BUFFER_BYTES_MAX} bytes and no end")
         except BadReply as why:
-            return self._end(None, f"bad reply: {why}", now, drain_s=request.timeout_s)
+            drain_s = max(request.timeout_s, DRAIN_S_MIN)
+            return self._end(None, f"bad reply: {why}", now, drain_s=drain_s)
         if taken == 0:
             self._buffer = buffer
             if isinstance(request.reply, Quiet):
-                self.due_s = now + request.reply.silence_s
+                self.due_s = min(now + request.reply.silence_s, self._deadline_s)
             return None
         self.discarded += len(buffer) - taken
         return self._end(buffer[:taken], "", now, drain_s=request.settle_s)
@@ -166,7 +168,7 @@ class Port:
             self.state = PortState.IDLE
             self.due_s = float("inf")
             return None
-        if isinstance(request.reply, Quiet) and self._buffer:
+        if isinstance(request.reply, Quiet) and self._buffer and self.due_s < self._deadline_s:
             return self._end(self._buffer, "", now, drain_s=request.settle_s)
         if isinstance(request.reply, Nothing):
             return self._end(b"", "", now, drain_s=0.0)
@@ -198,7 +200,7 @@ class Port:
         self._safe_sent = safe
         self._buffer = b""
         waits = request.settle_s if isinstance(request.reply, Nothing) else request.timeout_s
-        self.due_s = now + waits
+        self.due_s = self._deadline_s = now + waits
         return frame
 
     def _end(self, reply: bytes | None, error: str, now: float, *, drain_s: float) -> Finished:

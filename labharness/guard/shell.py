@@ -156,9 +156,10 @@ class LoopGuard:
         self._timer = self._loop.call_at(when_s, self._expire)
 
     def _expire(self) -> None:
+        # what was due at _timer_s is due now, though the loop's grid may lie just below it
+        now = max(self._loop.time(), self._timer_s)
         self._timer = None
         self._timer_s = float("inf")
-        now = self._loop.time()
         for name, port in self.core.ports.items():
             if port.due_s <= now:
                 finished = port.expire(now)

@@ -66,8 +66,8 @@ class Record:
 class VerifyReport:
     """What a check of the chain found; `head` is the last record that is good.
 
-    `tail_known` says whether the chain was held against a head kept elsewhere. Without one, a cut
-    tail cannot be told from a run that ended there.
+    `tail_known` says that the last record is the head that was kept elsewhere. Otherwise a cut tail
+    cannot be told from a run that ended there, nor a well-made record added at the end.
     """
 
     ok: bool
@@ -135,7 +135,7 @@ def verify(
     outside_seen = outside is None or outside == good
 
     def report(reason: str, bad_seq: int | None) -> VerifyReport:
-        return VerifyReport(bad_seq is None, bad_seq, reason, good, outside is not None)
+        return VerifyReport(bad_seq is None, bad_seq, reason, good, outside == good)
 
     for sealed in records:
         expected = good.seq + 1
@@ -150,9 +150,8 @@ def verify(
             outside_seen = True
     if not outside_seen and outside is not None:
         return report(f"the tail is cut: the head kept elsewhere is {outside.seq}", good.seq + 1)
-    tail = (
-        "" if outside is not None else "; a cut tail cannot be told without a head kept elsewhere"
-    )
+    since = FIRST_SEQ - 1 if outside is None else outside.seq
+    tail = "" if outside == good else f"; after {since} no head kept elsewhere vouches for them"
     return report(f"{good.seq} records fit{tail}", None)
 
 

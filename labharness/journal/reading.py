@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from labharness.journal.chain import Head, Record, Sealed, VerifyReport, genesis_of, unseal, verify
-from labharness.journal.store import BUSY_TIMEOUT_S, JournalFailed, sqlite_errors
+from labharness.journal.store import BUSY_TIMEOUT_S, SELECT, JournalFailed, sqlite_errors
 
 __all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
 
@@ -32,7 +32,7 @@ def sealed(path: Path) -> Iterator[Sealed]:
         JournalFailed: The file cannot be opened or read.
     """
     with _opened(path) as database:
-        for row in database.execute("SELECT seq, data, hash, block FROM records ORDER BY seq"):
+        for row in database.execute(f"{SELECT} ORDER BY seq"):
             yield Sealed(*row)
 
 
@@ -110,7 +110,9 @@ def _unsealed(path: Path, one: Sealed) -> Record:
 
 def _header(path: Path, part: str) -> dict[str, Any]:
     with _opened(path) as database:
-        row = database.execute("SELECT value FROM header WHERE part = ?", (part,)).fetchone()
+        row = database.execute(
+            "SELECT CAST(value AS BLOB) FROM header WHERE part = ?", (part,)
+        ).fetchone()
     if row is None:
         raise JournalFailed(f"{path}: the header {part!r} is missing")
     try:

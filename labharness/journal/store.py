@@ -28,6 +28,7 @@ __all__ = [
     "BUSY_TIMEOUT_S",
     "COMMIT_LAB_S",
     "COMMIT_RECORDS",
+    "SELECT",
     "Journal",
     "JournalFailed",
     "SqliteJournal",
@@ -52,6 +53,11 @@ STREAMS_MAX: Final = 1_000
 
 COLUMNS_MAX: Final = 64
 """Values in one row of a stream."""
+
+# SQLite lets anyone store a text in a BLOB column; cast, a changed row is bytes that do not fit.
+SELECT: Final = (
+    "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB), CAST(block AS BLOB) FROM records"
+)
 
 _TABLES: Final = (
     "CREATE TABLE header (part TEXT PRIMARY KEY, value BLOB NOT NULL)",
@@ -149,16 +155,16 @@ class SqliteJournal:
                 execute(table)
             rows = (("run", canonical(run)), ("about", canonical(about)))
             self._database.executemany("INSERT INTO header VALUES (?, ?)", rows)
-        (stored,) = execute("SELECT value FROM header WHERE part = 'run'").fetchone()
-        if bytes(stored) != canonical(run):
-            raise JournalFailed(f"{self.path} is the journal of another run: {stored!r}")
+        stored = execute("SELECT CAST(value AS BLOB) FROM header WHERE part = 'run'").fetchone()
+        if stored != (canonical(run),):
+            raise JournalFailed(f"{self.path} is the journal of another run: {stored}")
         execute("COMMIT")
         self._seq, self._hash = FIRST_SEQ - 1, genesis_of(run)
-        last = execute("SELECT seq, data, hash FROM records ORDER BY seq DESC LIMIT 1").fetchone()
+        last = execute(f"{SELECT} ORDER BY seq DESC LIMIT 1").fetchone()
         if last is not None:
-            self._seq, self._hash = last[0], bytes(last[2])
+            self._seq, self._hash = last[0], last[2]
             self._newest_at_s = self._restored(Sealed(*last)).at_s
-        declared = "SELECT seq, data, hash FROM records WHERE instr(data, ?) ORDER BY seq"
+        declared = f"{SELECT} WHERE instr(data, ?) ORDER BY seq"
         for row in execute(declared, (b'"kind":"stream"',)).fetchall():
             record = self._restored(Sealed(*row))
             if record.kind == "stream":

@@ -3,6 +3,7 @@
 from labharness.kernel.envelope import (
     AtLeast,
     AtMost,
+    Bound,
     Condition,
     Envelope,
     EnvelopeInvalid,
@@ -23,6 +24,7 @@ from labharness.kernel.rules import begin, conclude, judge, observe, tick
 __all__ = [
     "AtLeast",
     "AtMost",
+    "Bound",
     "Condition",
     "Envelope",
     "EnvelopeInvalid",

@@ -13,6 +13,7 @@ from labharness.vocabulary import Cause
 __all__ = [
     "AtLeast",
     "AtMost",
+    "Bound",
     "Condition",
     "Envelope",
     "EnvelopeInvalid",
@@ -108,7 +109,7 @@ class AtMost:
 
 @dataclass(frozen=True, slots=True)
 class PurgedOf:
-    """Since ``contaminant`` was last in the tube, ``volumes`` of it passed as measured inert flow."""
+    """``volumes`` of the tube passed as measured inert flow since ``contaminant`` was in it."""
 
     contaminant: str
     volumes: float
@@ -117,7 +118,8 @@ class PurgedOf:
         return f"tube purged of {self.contaminant} by {self.volumes:g} volumes"
 
 
-Condition = AtLeast | AtMost | PurgedOf
+Bound = AtLeast | AtMost
+Condition = Bound | PurgedOf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +188,7 @@ class Purge:
 
     volume_cm3: float
     inert: tuple[str, ...]
-    present: Mapping[str, Condition]
+    present: Mapping[str, Bound]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +239,7 @@ class Envelope:
 
     def __post_init__(self) -> None:
         for row in self.interlocks:
+            self._finite(row.above, f"interlock {row.name!r}: above")
             for channel in row.guards:
                 self._known(channel, self.limits, f"interlock {row.name!r} guards")
             for condition in row.require:
@@ -244,6 +247,7 @@ class Envelope:
                     self._known(
                         condition.contaminant, self.purge.present, f"interlock {row.name!r} asks"
                     )
+                    self._positive(condition.volumes, f"interlock {row.name!r}: volumes")
                 else:
                     self._known(
                         condition.channel, self.watches, f"interlock {row.name!r} relies on"
@@ -251,19 +255,32 @@ class Envelope:
             if row.on_loss:
                 self._known(row.on_loss, self.procedures, f"interlock {row.name!r} runs")
         for trip in self.trips:
+            if not trip.low < trip.high:  # also refuses NaN
+                raise EnvelopeInvalid(f"trip {trip.name!r}: {trip.low} to {trip.high} is empty")
             self._known(trip.channel, self.watches, f"trip {trip.name!r} watches")
             if trip.procedure:
                 self._known(trip.procedure, self.procedures, f"trip {trip.name!r} runs")
         for watch in self.watches.values():
-            if not 0 < watch.stale_s < math.inf:
-                raise EnvelopeInvalid(f"watch {watch.channel}: stale_s {watch.stale_s}")
+            self._positive(watch.stale_s, f"watch {watch.channel}: stale_s")
             if watch.procedure:
                 self._known(watch.procedure, self.procedures, f"watch {watch.channel} runs")
+        self._positive(self.purge.volume_cm3, "the purge proof: volume_cm3")
         for channel in self.purge.inert:
             self._known(channel, self.watches, "the purge proof counts")
+        for contaminant, present in self.purge.present.items():
+            self._known(present.channel, self.watches, f"presence of {contaminant!r} is seen by")
+            self._finite(present.value, f"presence of {contaminant!r}")
         for procedure in self.procedures.values():
             for step in procedure.steps:
                 self._known(step.channel, self.limits, f"procedure {procedure.name!r} sets")
+
+    def _finite(self, value: float, what: str) -> None:
+        if not math.isfinite(value):
+            raise EnvelopeInvalid(f"{what} is {value}, which is no finite number")
+
+    def _positive(self, value: float, what: str) -> None:
+        if not 0 < value < math.inf:  # also refuses NaN
+            raise EnvelopeInvalid(f"{what} is {value}, which is not positive and finite")
 
     def _known(self, name: str, table: Mapping[str, object], who: str) -> None:
         if name not in table:

@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from labharness.kernel.envelope import (
-    AtLeast,
-    AtMost,
+    Bound,
     Condition,
     Envelope,
     Interlock,
@@ -35,6 +34,7 @@ class Track:
         high: Readings above it trip.
         conditions: Conditions whose truth this reading may change.
         inert: Its flow counts for the purge proof.
+        shows: Contaminants whose presence this channel shows, each with its condition.
     """
 
     channel: str
@@ -45,8 +45,9 @@ class Track:
     low: float = -math.inf
     high: float = math.inf
     rows: tuple[TripRow, ...] = ()
-    conditions: tuple[AtLeast | AtMost, ...] = ()
+    conditions: tuple[Bound, ...] = ()
     inert: bool = False
+    shows: tuple[tuple[str, Bound], ...] = ()
 
     def possible(self) -> tuple[float, ...]:
         """Every value the channel may have."""
@@ -87,6 +88,8 @@ class Memory:
                 track.conditions += (condition,)
         for channel in envelope.purge.inert:
             self.track(channel).inert = True
+        for contaminant, present in envelope.purge.present.items():
+            self.track(present.channel).shows += ((contaminant, present),)
         self.purged_cm3 = dict.fromkeys(envelope.purge.present, 0.0)
         for channel in envelope.limits:
             self.guarding[channel] = tuple(
@@ -107,9 +110,17 @@ class Memory:
     def holds(self, condition: Condition, now: float) -> bool:
         """Say whether a condition is proven; a stale or doubtful reading proves nothing."""
         if isinstance(condition, PurgedOf):
-            return self.volumes(condition.contaminant) >= condition.volumes
+            purged = self.volumes(condition.contaminant) >= condition.volumes
+            return purged and self.absent(condition.contaminant, now)
         track = self.tracks[condition.channel]
         return self.fresh(track, now) and all(condition.holds(v) for v in track.possible())
+
+    def absent(self, contaminant: str, now: float) -> bool:
+        """Say whether a contaminant is known not to enter the tube at this moment."""
+        present = self.envelope.purge.present[contaminant]
+        track = self.tracks[present.channel]
+        known = self.fresh(track, now)
+        return known and not any(present.holds(value) for value in track.possible())
 
     def volumes(self, contaminant: str) -> float:
         """Tube volumes of measured inert flow since the contaminant was last present."""
@@ -124,11 +135,9 @@ class Memory:
             for value in self.track(limits[channel].readback or channel).possible()
         )
 
-    def _conditions(self) -> Iterable[AtLeast | AtMost]:
+    def _conditions(self) -> Iterable[Bound]:
         for row in self.envelope.interlocks:
             for condition in row.require:
                 if not isinstance(condition, PurgedOf):
                     yield condition
-        for condition in self.envelope.purge.present.values():
-            if not isinstance(condition, PurgedOf):
-                yield condition
+        yield from self.envelope.purge.present.values()

@@ -8,7 +8,7 @@ Rule 3: refuse by default (no limit, wrong unit, NaN, stale reading, unknown sta
 import math
 from collections.abc import Sequence
 
-from labharness.kernel.envelope import PurgedOf
+from labharness.kernel.envelope import Condition, PurgedOf
 from labharness.kernel.memory import Memory, Track
 from labharness.kernel.modes import ADMITS, Mode
 from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip, Verdict
@@ -54,7 +54,11 @@ def judge(command: Command, memory: Memory, now: float) -> Verdict:
 def begin(memory: Memory, command: Command) -> None:
     """Remember that a command was sent: until it is confirmed both values count (law 7)."""
     limit = memory.envelope.limits[command.channel]
-    memory.track(limit.readback or command.channel).doubt = command.value
+    track = memory.track(limit.readback or command.channel)
+    track.doubt = command.value
+    for contaminant, present in track.shows:
+        if present.holds(command.value):
+            memory.purged_cm3[contaminant] = 0.0
 
 
 def conclude(memory: Memory, command: Command) -> None:
@@ -81,6 +85,9 @@ def observe(
                     memory.changes += 1
         if track.inert:
             _count_inert(memory, track, value, now)
+        for contaminant, present in track.shows:
+            if present.holds(value) or now - track.at_s > track.stale_s:
+                memory.purged_cm3[contaminant] = 0.0
         track.value = value
         track.at_s = now
         if not track.low <= value <= track.high:
@@ -90,15 +97,9 @@ def observe(
 
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     """Notice what no reading tells: silence, lost interlocks, and contaminants in the tube."""
-    for contaminant, condition in memory.envelope.purge.present.items():
-        # present, or not known to be absent
-        track = memory.tracks[condition.channel]  # type: ignore[union-attr]  # never PurgedOf
-        if memory.fresh(track, now) and not any(
-            condition.holds(v)  # type: ignore[union-attr]
-            for v in track.possible()
-        ):
-            continue
-        memory.purged_cm3[contaminant] = 0.0
+    for contaminant in memory.purged_cm3:
+        if not memory.absent(contaminant, now):  # present, or not known to be absent
+            memory.purged_cm3[contaminant] = 0.0
     if memory.mode not in (Mode.RUNNING, Mode.HELD, Mode.TRIPPED):
         return _NOTHING
     trips = _NOTHING
@@ -134,10 +135,10 @@ def _judge_step(
     return None
 
 
-def _found(condition: object, memory: Memory, now: float) -> str:
+def _found(condition: Condition, memory: Memory, now: float) -> str:
     if isinstance(condition, PurgedOf):
         return f"proven by measured flow: {memory.volumes(condition.contaminant):.2f}"
-    track = memory.tracks[condition.channel]  # type: ignore[attr-defined]  # AtLeast or AtMost
+    track = memory.tracks[condition.channel]
     if math.isnan(track.value):
         return "it was never read"
     if not memory.fresh(track, now):

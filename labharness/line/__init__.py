@@ -1,1 +1,23 @@
-"""(being built)."""
+"""One line: instruments behind their gate, polled, commanded and made safe."""
+
+from labharness.line.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.parts import Instrument, PortTiming, read_frames
+from labharness.line.procedures import StepState, Verification, compile_procedures
+from labharness.line.wire import Finding, PortCost, check_wires, port_costs
+
+__all__ = [
+    "Finding",
+    "Instrument",
+    "Line",
+    "NoReply",
+    "NotArmed",
+    "PortCost",
+    "PortTiming",
+    "StepState",
+    "Tripped",
+    "Verification",
+    "check_wires",
+    "compile_procedures",
+    "port_costs",
+    "read_frames",
+]

@@ -1,1 +1,24 @@
-"""(being built)."""
+"""Instruction sets: what a run does, in which order, and the executor that does it."""
+
+from labharness.plan.executor import Executor, Progress, Status, StepRecord
+from labharness.plan.instructions import Instruction, InstructionSet, Kind
+from labharness.plan.operations import Operations
+from labharness.plan.step import FailureKind, Step, StepFailed, Verb
+from labharness.plan.verbs import PHYSICAL_VERBS, stated_commands
+
+__all__ = [
+    "PHYSICAL_VERBS",
+    "Executor",
+    "FailureKind",
+    "Instruction",
+    "InstructionSet",
+    "Kind",
+    "Operations",
+    "Progress",
+    "Status",
+    "Step",
+    "StepFailed",
+    "StepRecord",
+    "Verb",
+    "stated_commands",
+]

@@ -39,16 +39,19 @@ class LoopEnvironment(simpy.Environment):
             self._arm()
 
     def sync(self) -> None:
-        """Run every event that is due by now."""
+        """Run every event that is due by now, and bring ``now`` up to the loop's time."""
         if self._stepping:
             return
+        now = self._tick()
         queue = self._queue
-        if not queue or queue[0][0] > (now := self._tick()):
+        if not queue or queue[0][0] > now:
+            self._now = max(self._now, now)
             return
         self._stepping = True
         try:
             while queue and queue[0][0] <= now:
                 self.step()
+            self._now = max(self._now, now)
         finally:
             self._stepping = False
         self._arm()

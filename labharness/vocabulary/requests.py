@@ -84,9 +84,9 @@ class Until:
         """See the module's first lines."""
         if not buffer.startswith(self.prefix[: len(buffer)]):
             raise BadReply(f"reply {buffer[:40]!r} does not start with {self.prefix!r}")
-        at = buffer.find(self.end, len(self.prefix))
+        at = buffer.find(self.end, len(self.prefix), self.bytes_max)
         if at < 0:
-            if len(buffer) > self.bytes_max:
+            if len(buffer) >= self.bytes_max:
                 raise BadReply(f"no {self.end!r} within {self.bytes_max} bytes")
             return 0
         return at + len(self.end)
@@ -103,7 +103,9 @@ class Exactly:
         """See the module's first lines."""
         if not buffer.startswith(self.prefix[: len(buffer)]):
             raise BadReply(f"reply {buffer[:40]!r} does not start with {self.prefix!r}")
-        return self.count if len(buffer) >= self.count else 0
+        if len(buffer) > self.count:
+            raise BadReply(f"reply of {len(buffer)} bytes, expected {self.count}")
+        return self.count if len(buffer) == self.count else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +212,9 @@ class Lines:
             head = buffer[start : start + len(self.prefix)]
             if head != self.prefix[: len(head)]:
                 raise BadReply(f"line {head!r} does not start with {self.prefix!r}")
-            at = buffer.find(self.end, start)
+            at = buffer.find(self.end, start, self.bytes_max)
             if at < 0:
-                if len(buffer) > self.bytes_max:
+                if len(buffer) >= self.bytes_max:
                     raise BadReply(f"{self.count} lines do not end within {self.bytes_max} bytes")
                 return 0
             start = at + len(self.end)
@@ -240,7 +242,7 @@ class Message:
         """See the module's first lines; a link of messages hands over one at a time."""
         try:
             body = json.loads(buffer)
-        except ValueError as why:
+        except (ValueError, RecursionError) as why:
             raise BadReply(f"reply {buffer[:40]!r} is no JSON: {why}") from None
         if not isinstance(body, dict):
             raise BadReply(f"reply {buffer[:40]!r} is no JSON object")

@@ -14,6 +14,7 @@ class Cause(StrEnum):
     OVER_PRESSURE = "over_pressure"
     OVER_TEMPERATURE = "over_temperature"
     SENSOR_BREAK = "sensor_break"
+    OVER_FLOW = "over_flow"
     INTERLOCK_LOST = "interlock_lost"
     COMMUNICATION = "communication"
     STOP_REQUEST = "stop_request"

@@ -10,6 +10,7 @@ KNOWN_UNITS = frozenset(
         "K",
         "degC/min",
         "sccm",
+        "ccm",
         "Torr",
         "Pa",
         "atm",

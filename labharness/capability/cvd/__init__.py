@@ -1,1 +1,48 @@
-"""(being built)."""
+"""Growth of MoS2 by chemical vapour deposition, with Raman spectroscopy of what has grown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labharness.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
+from labharness.capability.cvd.answer import compose
+from labharness.capability.cvd.declaration import DECLARATION
+from labharness.capability.cvd.planner import plan_growth
+from labharness.capability.cvd.raman import RAMAN_VERBS
+from labharness.capability.cvd.recipe import make_recipe
+from labharness.plan import PHYSICAL_VERBS, StepRecord, Verb
+
+__all__ = ["CAPABILITY", "CvdSynthesis"]
+
+
+class CvdSynthesis:
+    """The capability ``cvd-material-synthesis``."""
+
+    declaration = DECLARATION
+    formats: tuple[str, ...] = ("raman_spectrum_analysis",)
+    verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
+
+    def plan(
+        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
+    ) -> Planned | CannotDo:
+        """Choose a recipe and write its instructions; ``confidence_threshold`` is heeded.
+
+        Raises:
+            ValueError: The lab file's ``[growth]`` is wrong.
+        """
+        recipe = make_recipe(inputs, facts)
+        if isinstance(recipe, CannotDo):
+            return recipe
+        return plan_growth(recipe, facts, _threshold(constraints))
+
+    def answer(
+        self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
+    ) -> Answer | NoAnswer:
+        """Compose the outputs of a run."""
+        return compose(records, _threshold(constraints))
+
+
+def _threshold(constraints: Mapping[str, Any]) -> float:
+    return float(constraints.get("confidence_threshold") or 0.0)
+
+
+CAPABILITY = CvdSynthesis()

@@ -1,0 +1,311 @@
+"""From a recipe to the instructions of a whole run: load, purge, grow, cool, look."""
+
+import math
+from collections.abc import Mapping
+
+from labharness.capability import CannotDo, LineFacts, Planned
+from labharness.capability.cvd.looking import add_look
+from labharness.capability.cvd.recipe import Recipe, growth_facts
+from labharness.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
+from labharness.plan import InstructionSet, Kind, stated_commands
+
+__all__ = ["plan_growth"]
+
+COLD_C = 20.0
+"""Setpoint of a heater that is off: below every room, so that nothing heats."""
+
+VACUUM_TORR = 0.1
+"""A rotary pump reaches 0.02 Torr on a tight tube; above 0.1 Torr the leak rate is not judged."""
+
+ATMOSPHERE_TORR = 760.0
+"""Backfilled to here; the vent opens from 740 Torr on, and oil is sucked back below 752."""
+
+FILL_VOLUMES_PER_MIN = 0.5
+"""A small tube must not pass the pressure trip between the last reading and the open vent."""
+
+MOO3_C = 640.0
+"""From 650 degC on MoO3 evaporates (19 Pa); sulfur is at temperature 10 degC before."""
+
+BELOW_GROWTH_C = 20.0
+"""A growth colder than that waits for its sulfur this far below its temperature."""
+
+SULFUR_SETTLE_S = 120.0
+SULFUR_TOLERANCE_C = 5.0
+FINAL_RAMP_C = 30.0
+"""The last part, which is heated slowly against overshoot."""
+
+ROOM_C = 25.0
+IDLE_SCCM = 100.0
+RISE_SETTLE_S, RISE_S = 15.0, 60.0
+TORR_PER_MBAR = 0.750062
+
+OPERATOR_S_MAX = 86_400.0
+
+
+def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned | CannotDo:
+    """Write the plan of a growth and of the look at what has grown.
+
+    Args:
+        recipe: What to grow.
+        facts: The line.
+        threshold: Confidence below which more spots are measured.
+    """
+    growth = growth_facts(facts)
+    steps = Steps()
+    _load(steps, recipe, growth)
+    _leak_check(steps, facts, growth)
+    _purge(steps, recipe, facts, growth)
+    _heat(steps, recipe, growth)
+    _grow(steps, recipe)
+    _cool(steps, recipe, growth)
+    _transfer(steps, growth)
+    add_look(steps, facts, threshold)
+    instructions = InstructionSet(tuple(steps.instructions))
+    return _breach(instructions, facts) or Planned(
+        instructions=instructions,
+        duration_s=steps.duration_s,
+        process_gases=("argon", "nitrogen") + ("hydrogen",) * (recipe.hydrogen_sccm > 0),
+        temperature_c_max=recipe.temperature_c,
+        recipe=recipe.to_json(),
+    )
+
+
+def _load(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
+    steps.stage = "loading"
+    _heat_off(steps, "load")
+    open_below_c = growth["open_below_c"]
+    for heater in ("furnace", "sulfur"):
+        # 24 h: whatever an earlier run left hot has cooled by then
+        steps.add(
+            f"load_{heater}_cold",
+            "wait",
+            f"Wait until the {heater} is cold enough to open the tube",
+            {"channel": f"{heater}.temperature", "at_most": open_below_c},
+            timeout_s=OPERATOR_S_MAX,
+            kind=Kind.QUERY,
+        )
+    steps.add(
+        "load",
+        "ask_operator",
+        "Have an operator load boats and substrate",
+        {
+            "action": "load",
+            "text": (
+                f"Load {recipe.moo3_mass_mg:g} mg MoO3 and the {recipe.substrate} substrate above "
+                f"it, {recipe.sulfur_mass_mg:g} mg sulfur upstream, and shut the lid."
+            ),
+            "details": {
+                "moo3_mass_mg": recipe.moo3_mass_mg,
+                "sulfur_mass_mg": recipe.sulfur_mass_mg,
+                "substrate": recipe.substrate,
+                "sample_id": recipe.sample_id,
+            },
+        },
+        expected_s=growth["operator_s"],
+        timeout_s=OPERATOR_S_MAX,
+    )
+    steps.wait("load_lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
+
+
+def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    litres = facts.tube_volume_cm3 / 1000.0
+    limit = growth["leak_mbar_l_per_s"] / litres * 60.0 * TORR_PER_MBAR
+    steps.stage = "leak_check"
+    steps.set("bypass_shut", "box.nitrogen_bypass_shut", 1, "", "Shut the nitrogen bypass")
+    steps.set("argon_off", "argon.setpoint", 0, "sccm", "Stop argon")
+    steps.set("argon_shut", "box.argon_valve", 0, "", "Shut the argon valve: it may leak too")
+    steps.set("vent_shut", "box.vent", 0, "", "Shut the vent, or the pump draws oil")
+    steps.set("pump_on", "box.pump", 1, "", "Start the pump")
+    steps.set("pump_open", "box.pump_isolation", 1, "", "Open the tube to the pump")
+    steps.wait(
+        "pumped_down", "Pump down", 30.0 * litres, channel="gauge.pressure", at_most=VACUUM_TORR
+    )
+    steps.set("pump_shut", "box.pump_isolation", 0, "", "Isolate the tube")
+    steps.add(
+        "leak_rate",
+        "rate_of_rise",
+        "Measure how fast the isolated tube fills",
+        {
+            "channel": "gauge.pressure",
+            "unit": "Torr",
+            "settle_s": RISE_SETTLE_S,
+            "duration_s": RISE_S,
+            "limit": limit,
+        },
+        expected_s=RISE_SETTLE_S + RISE_S,
+        timeout_s=RISE_SETTLE_S + RISE_S + SWITCH_S,
+        kind=Kind.ANALYSIS,
+    )
+    steps.set("pump_off", "box.pump", 0, "", "Stop the pump")
+
+
+def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    purge_sccm, volume_cm3 = growth["purge_sccm"], facts.tube_volume_cm3
+    fill_sccm = min(purge_sccm, math.ceil(FILL_VOLUMES_PER_MIN * volume_cm3))
+    volumes = growth["purge_volumes"]
+    steps.stage = "purge"
+    steps.set("argon_open", "box.argon_valve", 1, "", "Open the argon valve")
+    steps.set("fill", "argon.setpoint", fill_sccm, "sccm", "Fill the tube with argon")
+    steps.wait(
+        "filled",
+        "Wait for one atmosphere",
+        volume_cm3 / fill_sccm * 60.0,
+        channel="gauge.pressure",
+        at_least=ATMOSPHERE_TORR,
+    )
+    steps.set("vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
+    steps.set("purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
+    expected_s = volumes * volume_cm3 / purge_sccm * 60.0
+    steps.add(
+        "purge_air",
+        "purge",
+        f"Purge {volumes:g} tube volumes by measured flow",
+        {"contaminant": "air", "volumes": volumes},
+        expected_s=expected_s,
+        timeout_s=SLACK * expected_s + SPARE_S,
+    )
+    steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
+
+
+def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
+    rate, top_c = recipe.ramp_c_per_min, recipe.temperature_c
+    sulfur_c, sulfur_rate = recipe.sulfur_temperature_c, growth["sulfur_ramp_c_per_min"]
+    steps.stage = "ramp"
+    steps.set("furnace_mains", "box.furnace_contactor", 1, "", "Give the furnace mains")
+    steps.set("sulfur_mains", "box.sulfur_contactor", 1, "", "Give the sulfur heater mains")
+    if recipe.hydrogen_sccm > 0:
+        steps.set("hydrogen_open", "box.hydrogen_valve", 1, "", "Open the hydrogen valve")
+        steps.set(
+            "hydrogen_flow", "hydrogen.setpoint", recipe.hydrogen_sccm, "sccm", "Set hydrogen"
+        )
+    gate_c = min(MOO3_C, top_c - BELOW_GROWTH_C)
+    lead_s = (sulfur_c - ROOM_C) / sulfur_rate * 60.0 + SULFUR_SETTLE_S
+    start_c = round(gate_c - rate * lead_s / 60.0)
+    at_c = ROOM_C
+    if start_c > ROOM_C:
+        steps.furnace("heat_to_sulfur_start", at_c, start_c, rate)
+        at_c = start_c
+    steps.set(
+        "sulfur_rate", "sulfur.setpoint_rate", sulfur_rate, "degC/min", "Limit the sulfur's rate"
+    )
+    steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", "Start to heat the sulfur")
+    steps.furnace("heat_to_gate", at_c, gate_c, rate)
+    steps.wait(
+        "sulfur_hot",
+        "See the sulfur at temperature before MoO3 evaporates",
+        max(lead_s - (gate_c - at_c) / rate * 60.0, 0.0),
+        channel="sulfur.temperature",
+        at_least=sulfur_c - SULFUR_TOLERANCE_C,
+    )
+    final_rate = min(rate, growth["final_ramp_c_per_min"])
+    if final_rate < rate and top_c - FINAL_RAMP_C > gate_c:
+        steps.furnace("heat_to_final", gate_c, top_c - FINAL_RAMP_C, rate)
+        gate_c = top_c - FINAL_RAMP_C
+    steps.furnace("heat_to_growth", gate_c, top_c, final_rate)
+
+
+def _grow(steps: Steps, recipe: Recipe) -> None:
+    steps.stage = "material_growth"
+    channels = ["furnace.temperature", "sulfur.temperature", "argon.flow", "gauge.pressure"]
+    if recipe.hydrogen_sccm > 0:
+        channels.append("hydrogen.flow")
+    steps.add(
+        "dwell",
+        "hold",
+        f"Grow for {recipe.dwell_s:g} s",
+        {"duration_s": recipe.dwell_s, "channels": channels},
+        expected_s=recipe.dwell_s,
+        timeout_s=recipe.dwell_s + SPARE_S,
+    )
+    if recipe.hydrogen_sccm > 0:
+        steps.set("hydrogen_stop", "hydrogen.setpoint", 0, "sccm", "Stop hydrogen")
+        steps.set("hydrogen_shut", "box.hydrogen_valve", 0, "", "Shut the hydrogen valve")
+
+
+def _cool(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
+    open_below_c = growth["open_below_c"]
+    steps.stage = "cooling"
+    _heat_off(steps, "cool")
+    steps.set("cool_flow", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush while cooling")
+    hotter = (recipe.temperature_c - ROOM_C) / max(open_below_c - ROOM_C, 1.0)
+    steps.wait(
+        "furnace_cold",
+        "Wait until the furnace is cold enough to open the tube",
+        growth["cool_tau_s"] * math.log(max(hotter, 1.0)),
+        channel="furnace.temperature",
+        at_most=open_below_c,
+    )
+    steps.wait(
+        "sulfur_cold",
+        "Wait until the sulfur is cold enough too",
+        0.0,
+        channel="sulfur.temperature",
+        at_most=open_below_c,
+    )
+    contaminants = {"air": 1.0}
+    if recipe.hydrogen_sccm > 0:
+        contaminants["hydrogen"] = growth["purge_volumes"]
+    for contaminant, volumes in contaminants.items():
+        steps.add(
+            f"flush_{contaminant}",
+            "purge",
+            f"Flush {volumes:g} tube volumes against {contaminant} before the lid opens",
+            {"contaminant": contaminant, "volumes": volumes, "from_now": contaminant == "air"},
+            timeout_s=3600.0,
+        )
+
+
+def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
+    steps.stage = "transfer"
+    steps.set("idle_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
+    steps.add(
+        "transfer",
+        "ask_operator",
+        "Have an operator bring the sample to the microscope",
+        {
+            "action": "move_to_microscope",
+            "text": "Take the sample out of the tube, put it under the microscope, and shut the "
+            "lid and the laser enclosure.",
+            "details": {},
+        },
+        expected_s=growth["operator_s"],
+        timeout_s=OPERATOR_S_MAX,
+    )
+    steps.wait("lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
+    steps.wait(
+        "enclosure_shut",
+        "See the laser enclosure shut",
+        5.0,
+        channel="box.enclosure_shut",
+        at_least=1,
+    )
+
+
+def _heat_off(steps: Steps, when: str) -> None:
+    for heater in ("furnace", "sulfur"):
+        steps.set(f"{when}_{heater}_mains_off", f"box.{heater}_contactor", 0, "", f"{heater} off")
+        steps.set(
+            f"{when}_{heater}_setpoint", f"{heater}.setpoint", COLD_C, "degC", f"{heater} off"
+        )
+
+
+def _breach(instructions: InstructionSet, facts: LineFacts) -> CannotDo | None:
+    """Find the first command that this line cannot or may not take."""
+    for each in instructions.instructions:
+        for command in stated_commands(each.action, each.parameters):
+            limit = facts.limits.get(command.channel)
+            if limit is None:
+                return CannotDo(
+                    "resource_unavailable",
+                    f"this line has no channel {command.channel} that may be set",
+                    f"{each.description} takes it; ask a line that has it",
+                )
+            low, high, unit = limit
+            if command.unit != unit or not low <= command.value <= high:
+                asked = f"{command.channel} = {command.value:g} {command.unit}".rstrip()
+                return CannotDo(
+                    "safety_violation",
+                    f"{each.description}: {asked} is outside {low:g} to {high:g} {unit}",
+                    f"the limit of {command.channel} does not admit this growth",
+                )
+    return None

@@ -1,0 +1,154 @@
+"""From spectra as plain numbers to a verdict as plain numbers: the way through `analysis`.
+
+`analysis` is imported where it is used: numpy takes longer to load than a plan to make.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from labharness.analysis import LayerVerdict, Spectrum, SpotEvidence
+
+__all__ = ["judge", "peak_over_background", "raman_shift", "sees_film"]
+
+SHIFT_DECIMALS = 3
+"""A pixel is some 0.6 cm-1 wide."""
+
+
+def raman_shift(laser_nm: float, wavelength_nm: Sequence[float]) -> list[float]:
+    """Give the Raman shift of each pixel in cm-1, as the instrument states it."""
+    from labharness.analysis import shift_from_wavelength
+
+    shift: list[float] = (
+        shift_from_wavelength(laser_nm, wavelength_nm).round(SHIFT_DECIMALS).tolist()
+    )
+    return shift
+
+
+def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | None:
+    """Give the height of A1g where there is film, None where there is none.
+
+    Raises:
+        ValueError: The axis does not hold the lines.
+    """
+    from labharness.analysis import film_signal
+
+    signal = film_signal(_spectrum(shift_cm1, counts))
+    return signal.a1g_height_counts if signal.present else None
+
+
+def peak_over_background(axis: Sequence[float], counts: Sequence[float]) -> float:
+    """Give the height of a broad band in counts; 0 when there is none."""
+    from labharness.analysis import peak_height
+
+    return peak_height(axis, counts)
+
+
+def judge(
+    spots: Sequence[dict[str, Any]],
+    pl_heights_per_s: Sequence[float],
+    dark_counts: float,
+    a1g_si_monolayer: float,
+    source: str,
+) -> dict[str, Any]:
+    """Judge the number of layers from the spectra of all spots.
+
+    Args:
+        spots: Spectra with place and exposure; the first ones have photoluminescence too.
+        pl_heights_per_s: A exciton in counts a second, for the first spots.
+        dark_counts: What the camera counts without light.
+        a1g_si_monolayer: The microscope's own reference.
+        source: Where that comes from.
+
+    Raises:
+        ValueError: A spectrum is none, or does not hold the lines.
+    """
+    from labharness.analysis import Reference, SpotEvidence, fit_peaks, fit_silicon, judge_layers
+
+    reference = Reference(a1g_si_monolayer=a1g_si_monolayer, source=source)
+    evidence: list[SpotEvidence] = []
+    for index, spot in enumerate(spots):
+        light = _spectrum(spot["raman_shift"], [value - dark_counts for value in spot["counts"]])
+        # one by one: a fit of one takes milliseconds and leaves the loop to the line between two
+        (fit,) = fit_peaks([light])
+        ratio = None
+        if index < len(pl_heights_per_s) and fit.a_height_counts > 0:
+            ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a_height_counts
+        evidence.append(SpotEvidence(fit, fit_silicon(light), ratio))
+    verdict = judge_layers(evidence, reference)
+    best = _best(verdict, evidence)
+    return {
+        "layer_count": verdict.layer_count,
+        "confidence": verdict.confidence,
+        "quality": verdict.quality,
+        "posterior": {str(name): share for name, share in verdict.posterior.items()},
+        "credible_set": list(verdict.credible_set),
+        "reasons": list(verdict.reasons),
+        "notes": list(verdict.notes),
+        "evidence": [
+            {
+                "name": term.name,
+                "measured": term.measured,
+                "unit": term.unit,
+                "log_likelihood": {str(name): one for name, one in term.log_likelihood.items()},
+                "systematic_error": term.systematic,
+            }
+            for term in verdict.evidence
+        ],
+        "peak_distance_cm1": verdict.peak_distance_cm1,
+        "peak_distance_sigma_cm1": verdict.peak_distance_sigma_cm1,
+        "covered_spots": verdict.covered_spots,
+        "spots_of_class": verdict.spots_of_class,
+        "spots": [
+            _row(spot, seen, layers)
+            for spot, seen, layers in zip(spots, evidence, verdict.spot_classes, strict=True)
+        ],
+        "best_spot": best,
+    }
+
+
+def _best(verdict: "LayerVerdict", evidence: Sequence["SpotEvidence"]) -> int | None:
+    """Find the clearest spot among those that carry the verdict."""
+    judged = [layers for layers in verdict.spot_classes if layers is not None]
+    if not judged:
+        return None
+    common = max(set(judged), key=judged.count) if verdict.layer_count is None else None
+    wanted = verdict.layer_count if common is None else common
+    chosen = [index for index, layers in enumerate(verdict.spot_classes) if layers == wanted]
+    return max(chosen, key=lambda index: evidence[index].fit.snr_a)
+
+
+def _row(spot: dict[str, Any], seen: "SpotEvidence", layers: int | None) -> dict[str, Any]:
+    fit, silicon = seen.fit, seen.silicon
+    offset_cm1 = 0.0 if silicon is None else silicon.offset_cm1
+    return {
+        "x_um": spot["x_um"],
+        "y_um": spot["y_um"],
+        "exposure_s": spot["exposure_s"],
+        "layer_count": layers,
+        "peak_distance_cm1": fit.separation_cm1,
+        "peak_distance_sigma_cm1": fit.separation_sigma_cm1,
+        "e2g_cm1": fit.e_position_cm1 + offset_cm1,
+        "e2g_sigma_cm1": fit.e_position_sigma_cm1,
+        "e2g_fwhm_cm1": fit.e_fwhm_cm1,
+        "a1g_cm1": fit.a_position_cm1 + offset_cm1,
+        "a1g_sigma_cm1": fit.a_position_sigma_cm1,
+        "a1g_fwhm_cm1": fit.a_fwhm_cm1,
+        "a1g_counts": fit.a_height_counts,
+        "silicon_offset_cm1": None if silicon is None else silicon.offset_cm1,
+        "a1g_over_silicon": None
+        if silicon is None
+        else fit.a_height_counts / silicon.height_counts,
+        "pl_over_a1g": seen.pl_counts_per_raman,
+        "snr": min(fit.snr_e, fit.snr_a),
+        "reduced_chi2": fit.reduced_chi2,
+        "converged": fit.converged,
+    }
+
+
+def _spectrum(shift_cm1: Sequence[float], counts: Sequence[float]) -> "Spectrum":
+    import numpy as np
+
+    from labharness.analysis import Spectrum
+
+    return Spectrum(np.asarray(shift_cm1, dtype=float), np.asarray(counts, dtype=float))

@@ -1,0 +1,152 @@
+"""The messages a callee sends; ids and moments are handed in, nothing is looked up."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from labharness.admission.audit import REASON_CODES, Rejected
+from labharness.hcp.codec import Message, MessageType
+from labharness.hcp.messages import ERROR_CODES, PAYLOADS
+
+__all__ = [
+    "event",
+    "task_accepted",
+    "task_completed",
+    "task_failed",
+    "task_rejected",
+    "timestamp_of",
+]
+
+
+def timestamp_of(at: datetime) -> str:
+    """Write a moment as HCP does: UTC, milliseconds, ``Z``.
+
+    Raises:
+        ValueError: The moment has no time zone.
+    """
+    if at.utcoffset() is None:
+        raise ValueError(f"{at.isoformat()} has no time zone")
+    text = at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
+    return f"{text}Z"
+
+
+def task_accepted(
+    *,
+    message_id: str,
+    timestamp: str,
+    session_id: str,
+    in_reply_to: str,
+    session_token: str,
+    risk_level: str,
+    data_classification: str,
+    safety_envelope: Mapping[str, Any],
+    max_duration: str,
+    abort_timeout: str,
+) -> Message:
+    """Build the answer that opens a session; it alone carries the token."""
+    payload = {
+        "session_token": session_token,
+        "risk_level": risk_level,
+        "data_classification": data_classification,
+        "safety_envelope": dict(safety_envelope),
+        "constraints": {"max_duration": max_duration, "abort_timeout": abort_timeout},
+        "in_reply_to": in_reply_to,
+    }
+    return _built("task_accepted", message_id, timestamp, session_id, payload)
+
+
+def task_rejected(
+    *, message_id: str, timestamp: str, in_reply_to: str, rejected: Rejected
+) -> Message:
+    """Build the answer that opens none: its ``session_id`` is null."""
+    if rejected.reason_code not in REASON_CODES:
+        raise ValueError(f"{rejected.reason_code!r} is none of {', '.join(REASON_CODES)}")
+    payload = {
+        "reason_code": rejected.reason_code,
+        "reason_message": rejected.reason_message,
+        "assessed_risk_level": rejected.assessed_risk_level,
+        "suggestion": rejected.suggestion,
+        "in_reply_to": in_reply_to,
+    }
+    return _built("task_rejected", message_id, timestamp, None, _said(payload))
+
+
+def event(
+    *,
+    message_id: str,
+    timestamp: str,
+    session_id: str,
+    event_type: str,
+    sequence: int,
+    data: Mapping[str, Any],
+    in_reply_to: str | None = None,
+) -> Message:
+    """Build an event; ``session_created`` must name the submission it answers."""
+    if (event_type == "session_created") != (in_reply_to is not None):
+        raise ValueError(f"in_reply_to belongs to session_created and to no other: {event_type}")
+    payload = {
+        "event_type": event_type,
+        "sequence": sequence,
+        "data": dict(data),
+        "in_reply_to": in_reply_to,
+    }
+    return _built("event", message_id, timestamp, session_id, _said(payload))
+
+
+def task_completed(
+    *,
+    message_id: str,
+    timestamp: str,
+    session_id: str,
+    outputs: Mapping[str, Any],
+    artifacts: Sequence[Mapping[str, Any]] = (),
+    execution_summary: Mapping[str, Any] | None = None,
+) -> Message:
+    """Build the message that delivers the results."""
+    payload = {
+        "outputs": dict(outputs),
+        "artifacts": [dict(one) for one in artifacts],
+        "execution_summary": None if execution_summary is None else dict(execution_summary),
+    }
+    return _built("task_completed", message_id, timestamp, session_id, _said(payload))
+
+
+def task_failed(
+    *,
+    message_id: str,
+    timestamp: str,
+    session_id: str,
+    error_code: str,
+    error_message: str,
+    error_details: Mapping[str, Any] | None = None,
+    partial_outputs: Mapping[str, Any] | None = None,
+    artifacts: Sequence[Mapping[str, Any]] = (),
+    execution_summary: Mapping[str, Any] | None = None,
+) -> Message:
+    """Build the message that ends a session without success."""
+    if error_code not in ERROR_CODES:
+        raise ValueError(f"{error_code!r} is none of {', '.join(ERROR_CODES)}")
+    payload = {
+        "error_code": error_code,
+        "error_message": error_message,
+        "error_details": None if error_details is None else dict(error_details),
+        "partial_outputs": None if partial_outputs is None else dict(partial_outputs),
+        "artifacts": [dict(one) for one in artifacts],
+        "execution_summary": None if execution_summary is None else dict(execution_summary),
+    }
+    return _built("task_failed", message_id, timestamp, session_id, _said(payload))
+
+
+def _said(payload: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in payload.items() if value is not None}
+
+
+def _built(
+    kind: MessageType,
+    message_id: str,
+    timestamp: str,
+    session_id: str | None,
+    payload: dict[str, Any],
+) -> Message:
+    model = PAYLOADS[kind].model_validate(payload)
+    return Message(message_id, timestamp, session_id, kind, model)

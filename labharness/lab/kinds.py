@@ -1,0 +1,109 @@
+"""Finding kinds by entry point: listing them imports no driver; a doubled kind is an error."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from inspect import getmembers, isclass
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+from labharness.driver import Driver
+
+__all__ = [
+    "driver_kinds",
+    "envelope_file",
+    "load_driver",
+    "load_plant",
+    "load_simulator",
+    "shipped_file",
+]
+
+
+def _kinds(group: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for point in sorted(entry_points(group=group), key=lambda each: each.value):
+        for module in iter_modules(import_module(point.value).__path__):
+            where = f"{point.value}.{module.name}"
+            known = found.setdefault(module.name, where)
+            if known != where:
+                raise LookupError(f"kind {module.name!r} is doubled: {known} and {where}")
+    return found
+
+
+def driver_kinds() -> Mapping[str, str]:
+    """Map every installed instrument kind to the module that drives it, importing none."""
+    return _kinds("labharness.drivers")
+
+
+def load_driver(kind: str) -> type[Driver]:
+    """Import the one driver class of a kind.
+
+    Raises:
+        LookupError: No such kind; says which there are.
+    """
+    return _only_subclass(_load("labharness.drivers", kind, "driver"), Driver)
+
+
+def load_simulator(kind: str) -> Any:  # noqa: ANN401 - a face class with a signature of its own
+    """Import the simulator class of a kind.
+
+    Raises:
+        LookupError: No such kind; says which there are.
+    """
+    return _load("labharness.simulators", kind, "simulator").Simulator
+
+
+def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings of its own
+    """Import a plant by its kind, from the ``plant`` package of any simulators' package.
+
+    Raises:
+        LookupError: No such plant.
+    """
+    for point in sorted(entry_points(group="labharness.simulators"), key=lambda each: each.value):
+        plants = getattr(import_module(f"{point.value}.plant"), "PLANTS", {})
+        if kind in plants:
+            return plants[kind]
+    raise LookupError(f"no plant {kind!r} is installed")
+
+
+def envelope_file(kind: str) -> Traversable:
+    """Find the limits that ship with a kind.
+
+    Raises:
+        LookupError: No package of envelopes has this kind.
+    """
+    return shipped_file(f"{kind}.toml")
+
+
+def shipped_file(path: str) -> Traversable:
+    """Find a file in any package of envelopes.
+
+    Raises:
+        LookupError: None has it.
+    """
+    for point in sorted(entry_points(group="labharness.envelopes"), key=lambda each: each.value):
+        found = files(point.value).joinpath(path)
+        if found.is_file():
+            return found
+    raise LookupError(f"no installed package of envelopes holds {path}")
+
+
+def _load(group: str, kind: str, what: str) -> ModuleType:
+    known = _kinds(group)
+    if kind not in known:
+        raise LookupError(f"no {what} for kind {kind!r}; installed are {', '.join(sorted(known))}")
+    return import_module(known[kind])
+
+
+def _only_subclass(module: ModuleType, base: type[Driver]) -> type[Driver]:
+    found = [
+        member
+        for _, member in getmembers(module, isclass)
+        if issubclass(member, base) and member.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise LookupError(f"{module.__name__} defines {len(found)} drivers; one is what it takes")
+    return found[0]

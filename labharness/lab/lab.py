@@ -1,0 +1,291 @@
+"""The composition root: reads a lab file, wires its line, and owns start-up and shutdown order."""
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from labharness.clock import Chance, Clock
+from labharness.driver import Driver
+from labharness.guard import GuardCore, Latch, LoopGuard
+from labharness.journal import Journal
+from labharness.kernel import Envelope, EnvelopeInvalid, Role
+from labharness.lab.envelopes import KindLimits, build_envelope, parse_kind, parse_line
+from labharness.lab.files import (
+    BadLabFile,
+    HazardTable,
+    InstrumentRow,
+    LabFile,
+    PortRow,
+    digest,
+    read_hazards,
+    read_lab_file,
+    read_text,
+)
+from labharness.lab.kinds import envelope_file, load_driver, shipped_file
+from labharness.lab.operators import Operator, SimulatedOperator
+from labharness.lab.simulated import SimulatedLab
+from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
+from labharness.line.parts import read_frames
+from labharness.link import Link, LoopbackLink
+
+__all__ = ["DEFAULT_LAB", "Lab", "LabPlan", "default_lab_path", "read_lab"]
+
+DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
+SAFE_TABLE = "immediate_shutdown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabPlan:
+    """Everything a lab's files say, read and checked; nothing is opened.
+
+    Attributes:
+        path: The lab file.
+        file: What it says.
+        envelope: The line's rules.
+        instruments: The line's instruments, with their drivers.
+        lab_digest: Over the lab file.
+        envelope_digest: Over the line's envelope file and those of its kinds.
+        hazards: The hazard table.
+        state_dir: Where latch and approvals live.
+    """
+
+    path: Path
+    file: LabFile
+    envelope: Envelope
+    instruments: tuple[Instrument, ...]
+    lab_digest: str
+    envelope_digest: str
+    hazards: HazardTable
+    state_dir: Path
+
+    @property
+    def timings(self) -> dict[str, PortTiming]:
+        """What the wire of each port costs."""
+        return {row.name: PortTiming(link=row.link, baud=row.baud) for row in self.file.port}
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The kinds of road this lab uses."""
+        return tuple(sorted({row.link for row in self.file.port}))
+
+    def beside(self, path: str) -> Path:
+        """Find a file that the lab file names."""
+        return self.path.parent / path
+
+    def warnings(self) -> tuple[str, ...]:
+        """Name the drivers on real links whose facts are not all from a manual."""
+        real = {row.name for row in self.file.port if row.link != "loopback"}
+        return tuple(
+            f"{each.name} ({each.kind}) is unverified: {each.driver.unverified}"
+            for each in self.instruments
+            if each.driver.unverified and each.port in real
+        )
+
+    def missing_safeguards(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
+        """Say which hardware safeguards of these hazard categories are missing or overdue."""
+        rows = [r for r in self.hazards.hazard if set(r.categories) & set(categories)]
+        covered = {category for row in rows for category in row.categories}
+        gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)
+        return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
+
+    def check(self) -> tuple[Finding, ...]:
+        """Compute wire times and staleness, and give what does not hold."""
+        procedures = compile_procedures(self.envelope, {i.name: i for i in self.instruments})
+        return check_wires(self.envelope, self.instruments, self.timings, procedures)
+
+
+def default_lab_path() -> Path:
+    """Give the path of the simulated lab that ships."""
+    return Path(str(shipped_file(DEFAULT_LAB)))
+
+
+def read_lab(path: Path) -> LabPlan:
+    """Read a lab file and all it names.
+
+    Raises:
+        BadLabFile: Something in it cannot be honoured; says what, where, and what is allowed.
+    """
+    file, lab_text = read_lab_file(path)
+    instruments = tuple(_instrument(row) for row in file.instrument)
+    kind_texts: dict[str, str] = {}
+    limits: dict[str, KindLimits] = {}
+    try:
+        for each in instruments:
+            if each.kind not in kind_texts:
+                kind_texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
+            limits[each.name] = _renamed(
+                parse_kind(kind_texts[each.kind], f"envelope of {each.kind}"), each.driver
+            )
+        line_text = _line_text(file.lab.line, path)
+        envelope = build_envelope(
+            parse_line(line_text, f"envelope of line {file.lab.line}"),
+            limits,
+            _readbacks(instruments),
+            volume_cm3=file.tube.volume_cm3,
+        )
+        _known_channels(envelope, instruments)
+        compile_procedures(envelope, {each.name: each for each in instruments})
+    except (EnvelopeInvalid, LookupError) as why:
+        raise BadLabFile(f"{path}: {why}") from None
+    return LabPlan(
+        path=path,
+        file=file,
+        envelope=envelope,
+        instruments=instruments,
+        lab_digest=digest(lab_text),
+        envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
+        hazards=read_hazards(path.parent / file.lab.hazards),
+        state_dir=_state_dir(file),
+    )
+
+
+class Lab:
+    """One opened lab: its line behind the gate, and where there is one its simulated room.
+
+    Args:
+        plan: What its files say.
+        clock: The run's time.
+        chance: The run's seed.
+        journal: Where the run's facts go.
+        operator: Who does manual steps, where the lab file names a person.
+    """
+
+    def __init__(
+        self,
+        plan: LabPlan,
+        *,
+        clock: Clock,
+        chance: Chance,
+        journal: Journal,
+        operator: Operator | None = None,
+    ) -> None:
+        self.plan = plan
+        self.clock = clock
+        self.simulated: SimulatedLab | None = None
+        if any(row.link == "loopback" for row in plan.file.port):
+            self.simulated = SimulatedLab(plan.file, clock, chance)
+        links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
+        plan.state_dir.mkdir(parents=True, exist_ok=True)
+        instruments = {each.name: each for each in plan.instruments}
+        core = GuardCore(
+            read_frames(plan.instruments), compile_procedures(plan.envelope, instruments)
+        )
+        self.guard = LoopGuard(core, links, Latch(plan.state_dir / "latch.json"))
+        self.line = Line(
+            envelope=plan.envelope,
+            instruments=plan.instruments,
+            guard=self.guard,
+            links=links,
+            journal=journal,
+            clock=clock,
+        )
+        self.operator = operator or self._simulated_operator()
+
+    def _simulated_operator(self) -> Operator:
+        row = self.plan.file.operator
+        if row.kind != "simulated" or self.simulated is None:
+            raise BadLabFile(f"{self.plan.path}: operator {row.kind!r} needs somebody to ask")
+        return SimulatedOperator(self.simulated, row.delay_s)
+
+    def _link(self, row: PortRow) -> Link:
+        if row.link == "loopback":
+            if self.simulated is None:
+                raise BadLabFile(f"port {row.name!r}: a loopback needs a [plant]")
+            return LoopbackLink(self.simulated.buses[row.name])
+        if row.link == "serial":
+            from labharness.link.serial_port import SerialLink
+
+            return SerialLink(str(row.path), row.baud, row.parity, row.stop_bits)
+        if row.link == "tcp":
+            from labharness.link.tcp import TcpLink
+
+            return TcpLink(str(row.host), int(row.port or 0))
+        if row.link == "visa":
+            from labharness.link.visa import VisaLink
+
+            return VisaLink(str(row.resource))
+        from labharness.link.websocket import WebSocketLink
+
+        return WebSocketLink(str(row.url))
+
+
+def _instrument(row: InstrumentRow) -> Instrument:
+    try:
+        driver = load_driver(row.kind)(**row.settings)
+    except LookupError as why:
+        raise BadLabFile(f"instrument {row.name!r}: {why}") from None
+    except (TypeError, ValueError) as why:
+        raise BadLabFile(f"instrument {row.name!r} ({row.kind}), settings: {why}") from None
+    scans = {scan.name for scan in driver.scans()}
+    for scan in row.polls:
+        if scan not in scans:
+            raise BadLabFile(f"instrument {row.name!r}: no scan {scan!r}; {', '.join(scans)}")
+    return Instrument(
+        name=row.name,
+        kind=row.kind,
+        driver=driver,
+        port=row.port,
+        prepare=row.prepare,
+        polls=dict(row.polls),
+    )
+
+
+def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
+    if not driver.renamed:
+        return limits
+    names = {name: limits.limits[own] for name, own in driver.renamed.items()}
+    return KindLimits(kind=limits.kind, limits=names)
+
+
+def _readbacks(instruments: Sequence[Instrument]) -> dict[str, str]:
+    return {
+        f"{each.name}.{channel}": f"{each.name}.{spec.readback}"
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+        if spec.readback is not None
+    }
+
+
+def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> None:
+    scanned = {
+        f"{each.name}.{channel}"
+        for each in instruments
+        for scan in each.driver.scans()
+        for channel in scan.channels
+    }
+    for channel in envelope.watches:
+        if channel not in scanned:
+            raise EnvelopeInvalid(f"watch {channel}: no instrument on this line reads it")
+    units: Mapping[str, Any] = {
+        f"{each.name}.{channel}": spec.unit
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    rows = [(f"limit {c}", c, limit.unit) for c, limit in envelope.limits.items()]
+    rows += [(f"trip {row.name!r}", row.channel, row.unit) for row in envelope.trips]
+    for what, channel, unit in rows:
+        if units.get(channel) != unit:
+            raise EnvelopeInvalid(f"{what}: {channel} is in {units.get(channel)!r}, not {unit!r}")
+    for each in instruments:
+        for channel, value in each.prepare:
+            name = f"{each.name}.{channel}"
+            limit = envelope.limits.get(name)
+            if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
+                raise EnvelopeInvalid(f"prepare {name} = {value}: the line has no prepare limit")
+
+
+def _line_text(line: str, lab_path: Path) -> str:
+    if line.endswith(".toml"):
+        return read_text(lab_path.parent / line)
+    return shipped_file(f"lines/{line}.toml").read_text("utf-8")
+
+
+def _state_dir(file: LabFile) -> Path:
+    if file.lab.state_dir is not None:
+        return Path(file.lab.state_dir).expanduser()
+    base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "labharness" / file.lab.id

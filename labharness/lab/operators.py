@@ -1,0 +1,59 @@
+"""Who does the manual steps of a run: a simulated person, or one at the terminal."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from labharness.lab.simulated import SimulatedLab
+
+__all__ = ["Operator", "SimulatedOperator", "TerminalOperator"]
+
+
+class Operator(Protocol):
+    """Somebody with hands."""
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do, or have done, a manual step; give the name of who confirms it."""
+        ...
+
+
+class SimulatedOperator:
+    """Comes after a delay, does the step in the simulated room, and confirms it.
+
+    Args:
+        room: Where the plant stands.
+        delay_s: Time until somebody comes.
+    """
+
+    def __init__(self, room: SimulatedLab, delay_s: float) -> None:
+        self._room = room
+        self._delay_s = delay_s
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do the step and confirm it."""
+        await asyncio.sleep(self._delay_s)
+        await asyncio.sleep(self._room.operate(action, details))
+        self._room.finish(action)
+        return "simulated operator"
+
+
+class TerminalOperator:
+    """Asks the person at the terminal and waits for a name.
+
+    Args:
+        ask: Shows a text and gives the line that was typed; it may block, and is called in a
+            thread.
+    """
+
+    def __init__(self, ask: Callable[[str], str]) -> None:
+        self._ask = ask
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Wait until somebody types a name."""
+        what = ", ".join(f"{name} = {value}" for name, value in details.items())
+        prompt = f"{text}\n  {what}\n  When it is done, type your name: "
+        loop = asyncio.get_running_loop()
+        while True:  # a person may take any time; the run's max_duration bounds it
+            name = (await loop.run_in_executor(None, self._ask, prompt)).strip()
+            if name:
+                return name

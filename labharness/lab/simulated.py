@@ -1,0 +1,80 @@
+"""The far end of loopback ports: a plant, a wire face an instrument, a bus a port."""
+
+import random
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+import simpy
+
+from labharness.clock import Chance, Clock
+from labharness.lab.files import BadLabFile, LabFile
+from labharness.lab.kinds import load_plant, load_simulator
+from labharness.simulation import LoopEnvironment, SimulatedBus
+
+__all__ = ["STEP_S", "SimulatedLab"]
+
+STEP_S = 1.0  # the plant's step; its own substeps are finer where they must be
+
+
+class SimulatedLab:
+    """A plant that lives in the loop's time, and the buses its instruments hang on.
+
+    Attributes:
+        plant: The physics.
+        env: Its world.
+        buses: By port.
+    """
+
+    def __init__(self, file: LabFile, clock: Clock, chance: Chance) -> None:
+        if file.plant is None:
+            raise BadLabFile("a loopback port takes a [plant]")
+        self.env = LoopEnvironment(clock.loop)
+        make_plant = load_plant(file.plant.kind)
+        try:
+            self.plant: Any = make_plant(chance.stream("plant"), **file.plant.settings)
+        except (TypeError, ValueError) as why:
+            raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
+        self.env.process(self._live())
+        self.buses: dict[str, SimulatedBus] = {}
+        for port in file.port:
+            if port.link != "loopback":
+                continue
+            faces = [
+                self._face(row, chance.stream(f"face/{row.name}"))
+                for row in file.instrument
+                if row.port == port.name
+            ]
+            self.buses[port.name] = SimulatedBus(
+                self.env, faces, baud=port.baud, chance=chance.stream(f"bus/{port.name}")
+            )
+
+    def _face(self, row: Any, chance: random.Random) -> Any:  # noqa: ANN401 - each kind its own
+        part = self.plant.parts.get(row.part)
+        if part is None:
+            known = ", ".join(self.plant.parts)
+            raise BadLabFile(
+                f"instrument {row.name!r}: the plant has no part {row.part!r}: {known}"
+            )
+        settings = {**row.settings, **row.simulator}
+        make_face: Callable[..., Any] = load_simulator(row.kind)
+        try:
+            return make_face(self.env, part, chance, **settings)
+        except (TypeError, ValueError) as why:
+            raise BadLabFile(f"instrument {row.name!r}: simulator {row.kind}: {why}") from None
+
+    def _live(self) -> Generator[simpy.Event, object, None]:
+        step = self.plant.step
+        seconds = self.env.seconds
+        while True:
+            yield seconds(STEP_S)
+            step(STEP_S)
+
+    def operate(self, action: str, details: Mapping[str, object]) -> float:
+        """Begin a manual step in the simulated room; give the seconds it takes."""
+        self.env.sync()
+        return float(self.plant.operate(action, details))
+
+    def finish(self, action: str) -> None:
+        """End a manual step in the simulated room."""
+        self.env.sync()
+        self.plant.finish(action)

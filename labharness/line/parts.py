@@ -1,0 +1,142 @@
+"""What a line is made of: instruments on ports, their scans bound to the kernel's memory."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from labharness.driver import Channel, Driver, Query, Scan
+from labharness.kernel import Envelope, Memory, Track
+from labharness.vocabulary import Command
+
+__all__ = ["BoundScan", "Instrument", "PortTiming", "bind", "prepare_commands", "read_frames"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instrument:
+    """One instrument of a line.
+
+    Attributes:
+        name: Its name on this line; channels are called ``name.channel``.
+        kind: The driver's kind.
+        driver: Frames and decoders.
+        port: The port it listens on.
+        prepare: Channel and value pairs to set, in order, when the line is armed.
+        polls: Poll period by scan name, where the lab file changes the driver's.
+    """
+
+    name: str
+    kind: str
+    driver: Driver
+    port: str
+    prepare: tuple[tuple[str, float], ...] = ()
+    polls: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortTiming:
+    """What the wire of one port costs.
+
+    Attributes:
+        link: Kind of the road.
+        baud: Line speed; 0 where wire time does not count.
+    """
+
+    link: str
+    baud: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundScan:
+    """A scan of one instrument, with the tracks its values go to and the stream they are kept in.
+
+    Attributes:
+        ticks: Polled every this many seconds of the line's tick; 0 for on demand only.
+    """
+
+    instrument: str
+    port: str
+    scan: Scan
+    tracks: tuple[Track, ...]
+    channels: tuple[str, ...]
+    stream: int
+    ticks: int
+
+
+def bind(
+    instrument: Instrument, memory: Memory, streams: Mapping[tuple[str, str], int], tick_s: float
+) -> tuple[BoundScan, ...]:
+    """Tie every scan of an instrument to memory and journal."""
+    bound = []
+    for scan in instrument.driver.scans():
+        names = tuple(f"{instrument.name}.{channel}" for channel in scan.channels)
+        period_s = (instrument.polls or {}).get(scan.name, scan.period_s)
+        bound.append(
+            BoundScan(
+                instrument=instrument.name,
+                port=instrument.port,
+                scan=scan,
+                tracks=tuple(memory.track(name) for name in names),
+                channels=names,
+                stream=streams[instrument.name, scan.name],
+                ticks=0 if period_s is None else max(1, round(period_s / tick_s)),
+            )
+        )
+    return tuple(bound)
+
+
+def read_frames(instruments: tuple[Instrument, ...]) -> dict[str, set[bytes]]:
+    """Compile the exact set of frames that read, for each port."""
+    reads: dict[str, set[bytes]] = {}
+    for instrument in instruments:
+        frames = reads.setdefault(instrument.port, set())
+        driver = instrument.driver
+        frames.update(scan.request.frame for scan in driver.scans())
+        frames.update(query.request.frame for query in driver.queries())
+        frames.add(driver.identify().request.frame)
+    return reads
+
+
+def prepare_commands(instrument: Instrument, envelope: Envelope) -> tuple[Command, ...]:
+    """Turn the lab file's ``prepare`` into commands, in the unit of the envelope."""
+    commands = []
+    for channel, value in instrument.prepare:
+        name = f"{instrument.name}.{channel}"
+        limit = envelope.limits.get(name)
+        commands.append(Command(name, value, limit.unit if limit is not None else ""))
+    return tuple(commands)
+
+
+def split(channel: str) -> tuple[str, str]:
+    """Split ``instrument.channel``."""
+    instrument, _, name = channel.partition(".")
+    return instrument, name
+
+
+def channel_of(instruments: Mapping[str, Instrument], name: str) -> tuple[Instrument, str, Channel]:
+    """Find a channel by its full name.
+
+    Raises:
+        LookupError: No such instrument or channel; says which there are.
+    """
+    owner, channel = split(name)
+    instrument = instruments.get(owner)
+    if instrument is None:
+        raise LookupError(f"no instrument {owner!r}; this line has {', '.join(instruments)}")
+    spec = instrument.driver.channels.get(channel)
+    if spec is None:
+        known = ", ".join(instrument.driver.channels)
+        raise LookupError(f"{owner} ({instrument.kind}) has no channel {channel!r}; it has {known}")
+    return instrument, channel, spec
+
+
+def query_of(instrument: Instrument, name: str) -> Query:
+    """Find a query of an instrument by its name.
+
+    Raises:
+        LookupError: No such query.
+    """
+    if name == "identity":
+        return instrument.driver.identify()
+    for query in instrument.driver.queries():
+        if query.name == name:
+            return query
+    raise LookupError(f"{instrument.name} ({instrument.kind}) has no query {name!r}")

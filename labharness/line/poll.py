@@ -1,0 +1,135 @@
+"""The poller: every second, every scan that is due, each port in its own chain of exchanges.
+
+It is written with callbacks and not with tasks, because it runs for days: one poll of one scan
+costs one frame out, one frame in, and no future.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from labharness.guard import LoopGuard
+from labharness.line.parts import BoundScan
+from labharness.vocabulary import BadReply, DeviceFault
+
+__all__ = ["Poller"]
+
+
+class Poller:
+    """Polls the scans of a line on an absolute grid of seconds, so that it never drifts.
+
+    Args:
+        loop: Whose time it keeps.
+        guard: The way to the ports.
+        scans: What to poll.
+        tick_s: Grid.
+        take: Gets each scan's values.
+        tick: Called on each grid point, before the scans are sent.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        guard: LoopGuard,
+        scans: Sequence[BoundScan],
+        tick_s: float,
+        take: Callable[[BoundScan, tuple[float, ...]], None],
+        tick: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._tick_s = tick_s
+        self._tick = tick
+        self._number = 0
+        self._start_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+        ports: dict[str, list[BoundScan]] = {}
+        for scan in scans:
+            if scan.ticks:
+                ports.setdefault(scan.port, []).append(scan)
+        self._chains = [_Chain(port, guard, each, take) for port, each in ports.items()]
+
+    def start(self) -> None:
+        """Begin: the first poll is now."""
+        self._start_s = self._loop.time()
+        self._turn()
+
+    def stop(self) -> None:
+        """End; exchanges under way finish by themselves."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.wake()
+
+    def wake(self) -> None:
+        """Let everybody who waits for the next tick look now."""
+        waiters, self._waiters = self._waiters, []
+        for each in waiters:
+            if not each.done():
+                each.set_result(None)
+
+    async def next_tick(self) -> None:
+        """Wait for the next grid point, when the scans of this one have long been answered."""
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        await waiter
+
+    def _turn(self) -> None:
+        self._tick()
+        self.wake()
+        number = self._number
+        for chain in self._chains:
+            chain.poll(number)
+        self._number = number + 1
+        self._timer = self._loop.call_at(self._start_s + (number + 1) * self._tick_s, self._turn)
+
+
+class _Chain:
+    """The scans of one port, one after the other while the port is ours."""
+
+    __slots__ = ("_at", "_due", "_guard", "_owned", "_port", "_scans", "_take")
+
+    def __init__(
+        self,
+        port: str,
+        guard: LoopGuard,
+        scans: Sequence[BoundScan],
+        take: Callable[[BoundScan, tuple[float, ...]], None],
+    ) -> None:
+        self._port = port
+        self._guard = guard
+        self._scans = scans
+        self._take = take
+        self._due: list[BoundScan] = []
+        self._at = 0
+        self._owned = False
+
+    def poll(self, number: int) -> None:
+        """Ask for the port, unless the last poll still waits for it or holds it."""
+        if self._owned:
+            return
+        self._due = [scan for scan in self._scans if number % scan.ticks == 0]
+        if self._due:
+            self._owned = True
+            self._at = 0
+            self._guard.when_free(self._port, self._next)
+
+    def _next(self) -> None:
+        guard = self._guard
+        if self._at == len(self._due):
+            self._owned = False
+            guard.release(self._port)
+        elif guard.ready(self._port):
+            guard.exchange(self._port, self._due[self._at].scan.request, None, self._done)
+        else:  # the port settles, drains, or makes safe: stand in the queue again
+            guard.when_free(self._port, self._next)
+            guard.release(self._port)
+
+    def _done(self, reply: bytes | None, error: str) -> None:
+        scan = self._due[self._at]
+        self._at += 1
+        if reply is not None:
+            try:
+                self._take(scan, scan.scan.decode(reply))
+            except (BadReply, DeviceFault):
+                reply = None  # counts as silence: the reading grows stale, and staleness trips
+        self._next()

@@ -1,0 +1,77 @@
+"""Procedures as frames: compiled once, sent by the guard, verified step by step afterwards."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from labharness.guard import SafeFrame
+from labharness.kernel import Envelope, EnvelopeInvalid, Procedure
+from labharness.line.parts import Instrument, channel_of
+
+__all__ = ["StepState", "Verification", "compile_procedures"]
+
+
+class StepState(StrEnum):
+    """What is known about one step of a procedure."""
+
+    VERIFIED = "verified"
+    MISMATCH = "mismatch"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How a procedure ended: one state a step, honestly.
+
+    Attributes:
+        procedure: Its name.
+        steps: For each channel the value wanted, the value read (or ``None``), and the state.
+        within_s: Lab time from the trip to the end of verification.
+    """
+
+    procedure: str
+    steps: tuple[tuple[str, float, float | None, StepState], ...]
+    within_s: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every step is verified."""
+        return all(state is StepState.VERIFIED for *_, state in self.steps)
+
+    def unverified(self) -> tuple[str, ...]:
+        """Name the steps that are not verified, with what is known."""
+        return tuple(
+            f"{channel} = {wanted:g}: {state}" + ("" if found is None else f" (reads {found:g})")
+            for channel, wanted, found, state in self.steps
+            if state is not StepState.VERIFIED
+        )
+
+
+def compile_procedures(
+    envelope: Envelope, instruments: Mapping[str, Instrument]
+) -> dict[str, tuple[SafeFrame, ...]]:
+    """Turn each procedure's steps into the frames that leave, with their meaning.
+
+    Raises:
+        EnvelopeInvalid: A step names a channel that is missing, or a value the wire cannot carry.
+    """
+    return {
+        name: _compile(procedure, instruments) for name, procedure in envelope.procedures.items()
+    }
+
+
+def _compile(procedure: Procedure, instruments: Mapping[str, Instrument]) -> tuple[SafeFrame, ...]:
+    frames: list[SafeFrame] = []
+    for number, step in enumerate(procedure.steps):
+        try:
+            instrument, channel, spec = channel_of(instruments, step.channel)
+            if spec.unit != step.unit:
+                raise ValueError(f"{step.channel} is in {spec.unit!r}, not {step.unit!r}")
+            requests = instrument.driver.write(channel, step.value)
+        except (LookupError, ValueError) as why:
+            raise EnvelopeInvalid(f"procedure {procedure.name!r}: {why}") from None
+        frames.extend(
+            SafeFrame(number, instrument.port, request, step.channel, step.value)
+            for request in requests
+        )
+    return tuple(frames)

@@ -1,0 +1,126 @@
+"""What the wires cost: times computed for each port and held against the envelope."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from labharness.guard import SafeFrame
+from labharness.kernel import Envelope
+from labharness.line.line import READ_TRIES, TICK_S
+from labharness.line.parts import Instrument, PortTiming
+from labharness.vocabulary import Exactly, LengthAt, Request, Rtu
+
+__all__ = ["Finding", "PortCost", "check_wires", "port_costs"]
+
+BITS_PER_CHARACTER = 10  # 8N1
+REPLY_BYTES_ASSUMED = 64  # an ASCII reply whose rule sets no length
+INSTRUMENT_S = 0.010  # typical turn-round of the instruments of this set at a single-word exchange
+
+
+@dataclass(frozen=True, slots=True)
+class PortCost:
+    """What one port's wire takes.
+
+    Attributes:
+        poll_s: One poll of all its scans, answered in time.
+        longest_s: The longest exchange that may be in flight: the largest time-out.
+        safe_s: Frames of the longest procedure on this port, answered in time.
+    """
+
+    port: str
+    poll_s: float
+    longest_s: float
+    safe_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, where, and what would mend it."""
+
+    where: str
+    what: str
+
+
+def exchange_s(request: Request, baud: int) -> float:
+    """Compute the time one answered exchange takes on the wire."""
+    rule = request.reply
+    if isinstance(rule, Rtu):
+        reply = 5 + rule.byte_count if rule.byte_count is not None else 4 + len(rule.echo)
+    elif isinstance(rule, Exactly):
+        reply = rule.count
+    elif isinstance(rule, LengthAt):
+        reply = max(rule.lengths)
+    else:
+        reply = REPLY_BYTES_ASSUMED
+    wire_s = (len(request.frame) + reply) * BITS_PER_CHARACTER / baud if baud else 0.0
+    return wire_s + INSTRUMENT_S + request.settle_s
+
+
+def port_costs(
+    instruments: Sequence[Instrument],
+    timings: Mapping[str, PortTiming],
+    procedures: Mapping[str, tuple[SafeFrame, ...]],
+) -> tuple[PortCost, ...]:
+    """Compute what each port's wire takes."""
+    costs = []
+    for port, timing in timings.items():
+        requests = [
+            scan.request
+            for each in instruments
+            if each.port == port
+            for scan in each.driver.scans()
+            if (each.polls or {}).get(scan.name, scan.period_s) is not None
+        ]
+        writes = [
+            [frame.request for frame in frames if frame.port == port]
+            for frames in procedures.values()
+        ]
+        costs.append(
+            PortCost(
+                port,
+                sum(exchange_s(request, timing.baud) for request in requests),
+                max((request.timeout_s for request in requests), default=0.0),
+                max((sum(exchange_s(r, timing.baud) for r in each) for each in writes), default=0),
+            )
+        )
+    return tuple(costs)
+
+
+def check_wires(
+    envelope: Envelope,
+    instruments: Sequence[Instrument],
+    timings: Mapping[str, PortTiming],
+    procedures: Mapping[str, tuple[SafeFrame, ...]],
+) -> tuple[Finding, ...]:
+    """Prove that polls fit, that one lost reply is no staleness, and that making safe is fast."""
+    findings = []
+    for cost in port_costs(instruments, timings, procedures):
+        if cost.poll_s > TICK_S:
+            what = f"one poll takes {cost.poll_s:.2f} s, longer than the {TICK_S:g} s between polls"
+            findings.append(Finding(f"port {cost.port}", what))
+        for procedure in envelope.procedures.values():
+            worst_s = cost.longest_s + cost.safe_s
+            if worst_s > procedure.wire_s_max:
+                what = (
+                    f"{procedure.name} may take {worst_s:.2f} s on the wire, "
+                    f"the envelope allows {procedure.wire_s_max:g} s"
+                )
+                findings.append(Finding(f"port {cost.port}", what))
+    for each in instruments:
+        for scan in each.driver.scans():
+            period_s = (each.polls or {}).get(scan.name, scan.period_s)
+            for channel in scan.channels:
+                watch = envelope.watches.get(f"{each.name}.{channel}")
+                if watch is None:
+                    continue
+                if period_s is None:
+                    what = "is watched but never polled"
+                    findings.append(Finding(watch.channel, what))
+                    continue
+                needed_s = max(period_s, TICK_S) + scan.request.timeout_s * (READ_TRIES + 1)
+                if watch.stale_s < needed_s:
+                    what = (
+                        f"stale after {watch.stale_s:g} s, but one lost reply takes "
+                        f"{needed_s:.2f} s (period + time-out x (retries + 1))"
+                    )
+                    findings.append(Finding(watch.channel, what))
+    return tuple(findings)

@@ -1,0 +1,69 @@
+"""A simulated MKS 910 DualTrans transducer, as its RS-485 line sees it.
+
+Written from the 910 DualTrans manual, pp. 24 and 46, and the 902B manual, pp. 12, 21 and 46.
+"""
+
+import random
+
+from labharness.simulation import LineFace, LoopEnvironment
+from labharness_simulators.plant.gauges import Gauge
+
+__all__ = ["Simulator"]
+
+PER_TORR = {"TORR": 1.0, "MBAR": 1.333224, "PASCAL": 133.3224}
+RANGE_TORR = (1e-5, 1500.0)
+ANYONE = "254"  # every transducer obeys this address
+
+
+class Simulator(LineFace):
+    """One transducer: silent to other addresses, NAK160 to what it does not know.
+
+    Attributes:
+        status: ``O`` ok, ``M`` MicroPirani failure, ``Z`` piezo failure.
+        unit: Unit of pressure it speaks.
+    """
+
+    latency_s = 0.006
+    end = b";FF"
+
+    def __init__(
+        self, env: LoopEnvironment, part: Gauge, chance: random.Random, *, address: int = 253
+    ) -> None:
+        self._part = part
+        self._address = f"{address:03d}"
+        self.status = "O"
+        self.unit = "TORR"
+
+    def answer(self, line: str) -> str | None:
+        """Answer one message between ``@`` and ``;FF``."""
+        _, at, message = line.rpartition("@")
+        if not at or message[:3] not in (self._address, ANYONE):
+            return None
+        return f"@{self._address}{self._reply(message[3:])};FF"
+
+    def _reply(self, message: str) -> str:
+        if message in ("PR1?", "PR2?", "PR3?"):
+            return "ACK" + self._number(2)
+        if message == "PR4?":
+            return "ACK" + self._number(3)
+        if message.startswith("U!"):
+            if message[2:] not in PER_TORR:
+                return "NAK169"
+            self.unit = message[2:]
+            return "ACK" + self.unit
+        said = {
+            "T?": self.status,
+            "U?": self.unit,
+            "MD?": "910",
+            "MF?": "MKS",
+            "SN?": "0000001234",
+            "BR?": "9600",
+            "AD?": self._address,
+        }
+        return "ACK" + said[message] if message in said else "NAK160"
+
+    def _number(self, digits: int) -> str:
+        low, high = RANGE_TORR
+        pressure_torr = min(max(self._part.pressure_torr, low), high)
+        mantissa, exponent = f"{pressure_torr * PER_TORR[self.unit]:.{digits}E}".split("E")
+        return f"{mantissa}E{int(exponent):+d}"

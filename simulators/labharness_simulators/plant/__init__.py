@@ -1,0 +1,36 @@
+"""The simulated plant: physics that faces read and set, advanced by `plant.step(dt_s)`."""
+
+from labharness_simulators.plant.cvd_tube import CvdTube
+from labharness_simulators.plant.faults import Faults
+from labharness_simulators.plant.film import Film
+from labharness_simulators.plant.furnace import Heater, SulfurHeater, TubeFurnace
+from labharness_simulators.plant.gas import MassFlow, TubeGas
+from labharness_simulators.plant.gauges import Detector, Gauge
+from labharness_simulators.plant.growth import Growth
+from labharness_simulators.plant.optics import Laser, Spectrometer
+from labharness_simulators.plant.relays import Relays
+from labharness_simulators.plant.sample import Sample
+from labharness_simulators.plant.stage import Stage
+
+__all__ = [
+    "PLANTS",
+    "CvdTube",
+    "Detector",
+    "Faults",
+    "Film",
+    "Gauge",
+    "Growth",
+    "Heater",
+    "Laser",
+    "MassFlow",
+    "Relays",
+    "Sample",
+    "Spectrometer",
+    "Stage",
+    "SulfurHeater",
+    "TubeFurnace",
+    "TubeGas",
+]
+
+# What a lab file may name as its plant.
+PLANTS = {"cvd_tube": CvdTube}

@@ -1,0 +1,407 @@
+"""The whole line: a sulfur boat, a tube furnace, gases, a sample, and the microscope beside it."""
+
+import math
+import random
+from collections import deque
+from collections.abc import Mapping
+
+from labharness_simulators.plant.faults import Faults
+from labharness_simulators.plant.film import Film
+from labharness_simulators.plant.furnace import (
+    THERMOCOUPLE_ERROR,
+    THERMOCOUPLE_NOISE_C,
+    ZERO_C_K,
+    SulfurHeater,
+    TubeFurnace,
+)
+from labharness_simulators.plant.gas import BYPASS_SCCM, MassFlow, TubeGas, supply_share
+from labharness_simulators.plant.gauges import Detector, Gauge
+from labharness_simulators.plant.growth import GROWTH_ONSET_K, LAYERS, Growth
+from labharness_simulators.plant.optics import Laser, Spectrometer
+from labharness_simulators.plant.relays import (
+    ARGON_VALVE,
+    HYDROGEN_VALVE,
+    NITROGEN_BYPASS,
+    PUMP,
+    PUMP_ISOLATION,
+    VENT,
+    Relays,
+)
+from labharness_simulators.plant.sample import Sample, draw_sample
+from labharness_simulators.plant.sources import (
+    MOO3_G_PER_MOL,
+    SULFUR_G_PER_MOL,
+    carried_mg_per_s,
+    crusted_moo3_pa,
+    delivered_metal_pa,
+    delivered_sulfur_pa,
+    sulfur_vapour_pa,
+)
+from labharness_simulators.plant.spectrum import Light, light_of
+from labharness_simulators.plant.stage import Stage
+
+__all__ = ["CvdTube"]
+
+SUBSTEP_S_MAX = 2.0
+STEP_S_MAX = 3_600.0
+OXIDISING_FRACTION = 1e-3
+HOT_SULFUR_K = 383.15  # 110 °C: below it the boat delivers nothing that counts
+BURNING_W = 5e-3
+SPOTS_MAX = 1_000  # measured spots remembered for `truth`
+LOAD_S = 180.0
+TO_MICROSCOPE_S = 120.0
+LOAD_DETAILS = ("moo3_mass_mg", "sulfur_mass_mg", "substrate", "sample_id")
+
+
+class CvdTube:
+    """A CVD line for MoS2 from MoO3 and sulfur powder.
+
+    It knows no wire: faces read and set its `parts`. Looking changes nothing, except that an
+    exposure draws noise and may burn the film.
+
+    Args:
+        chance: source of the instruments' errors, of noise and of the scatter of samples; None is
+            the nominal line without any. Equal seeds and equal steps give equal lines.
+        tube_volume_l: 2.0 for a 2-inch tube of 1.2 m.
+        furnace_mass_factor: heat capacity of the furnace and its tube, relative to a 2-inch one.
+        furnace_loss_factor: heat loss of the furnace, relative to the same.
+        sulfur_mass_factor: heat capacity of the sulfur heater, relative to its usual one.
+        vented: the vent stands open, as the last shutdown left it; without power it is shut, and
+            the open bypass then fills the tube.
+
+    Attributes:
+        parts: what the faces are put on, by name.
+        faults: what may be broken, to be set at any time.
+        time_s: seconds stepped so far.
+    """
+
+    def __init__(
+        self,
+        chance: random.Random | None,
+        tube_volume_l: float = 2.0,
+        furnace_mass_factor: float = 1.0,
+        furnace_loss_factor: float = 1.0,
+        sulfur_mass_factor: float = 1.0,
+        vented: bool = False,
+    ) -> None:
+        for name, value in (
+            ("tube_volume_l", tube_volume_l),
+            ("furnace_mass_factor", furnace_mass_factor),
+            ("furnace_loss_factor", furnace_loss_factor),
+            ("sulfur_mass_factor", sulfur_mass_factor),
+        ):
+            if not 0.0 < value < math.inf:
+                raise ValueError(f"CvdTube: {name} is {value}; allowed above 0")
+        self.time_s = 0.0
+        self.faults = Faults()
+        self._noise = _branch(chance)
+        self._sample_chance = _branch(chance)
+        errors = _branch(chance)
+
+        def error(sd: float) -> float:
+            return 0.0 if errors is None else errors.normalvariate(0.0, sd)
+
+        self._relays = Relays(self.faults)
+        self._relays.coils[VENT] = vented
+        self._furnace = TubeFurnace(
+            self._relays,
+            self.faults,
+            1.0 + error(THERMOCOUPLE_ERROR),
+            furnace_mass_factor,
+            furnace_loss_factor,
+        )
+        self._sulfur = SulfurHeater(
+            self._relays, self.faults, 1.0 + error(THERMOCOUPLE_ERROR), sulfur_mass_factor
+        )
+        flows = [
+            MassFlow(
+                gas,
+                full_scale_sccm,
+                self._relays,
+                valve,
+                gain=1.0 + error(0.003),
+                zero_of_full_scale=error(0.001),
+            )
+            for gas, full_scale_sccm, valve in (
+                ("Ar", 500.0, ARGON_VALVE),
+                ("N2", 500.0, None),
+                ("H2", 100.0, HYDROGEN_VALVE),
+            )
+        ]
+        self._argon, self._nitrogen, self._hydrogen = flows
+        self._gas = TubeGas(tube_volume_l)
+        self._gauge = Gauge(1.0 + error(0.0025))
+        self._detector = Detector(self.faults)
+        self._laser = Laser(self._relays)
+        self._stage = Stage()
+        self._spectrometer = Spectrometer(self._look, errors)
+        self.parts: dict[str, object] = {
+            "furnace": self._furnace,
+            "sulfur": self._sulfur,
+            "argon": self._argon,
+            "nitrogen": self._nitrogen,
+            "hydrogen": self._hydrogen,
+            "relays": self._relays,
+            "gauge": self._gauge,
+            "h2_detector": self._detector,
+            "laser": self._laser,
+            "spectrometer": self._spectrometer,
+            "stage": self._stage,
+        }
+        self._in_hand: str | None = None
+        self._in_tube: Sample | None = None
+        self._on_stage: Sample | None = None
+        self._growth = Growth()
+        self._film: Film | None = None
+        self._film_coverage = (0.0,) * LAYERS
+        self._moo3_mass_mg = 0.0
+        self._sulfur_mass_mg = 0.0
+        self._spots: deque[tuple[float, float, int]] = deque(maxlen=SPOTS_MAX)
+        self._peak_pressure_pa = self._gas.pressure_pa
+        self._decays_for_s = 0.0
+        self._decays = (1.0, 1.0, 1.0)
+
+    def step(self, dt_s: float) -> None:
+        """Advance all physics by `dt_s`, in substeps of at most 2 s.
+
+        Each heater's `controller(dt_s)` is called before each substep.
+
+        Raises:
+            ValueError: `dt_s` is not above 0 and at most 3600 s.
+        """
+        if not 0.0 < dt_s <= STEP_S_MAX:
+            raise ValueError(f"CvdTube: asked to step {dt_s} s; allowed above 0 to {STEP_S_MAX} s")
+        if dt_s <= SUBSTEP_S_MAX:
+            self._substep(dt_s)
+            return
+        count = math.ceil(dt_s / SUBSTEP_S_MAX)
+        for _ in range(count):
+            self._substep(dt_s / count)
+
+    def _substep(self, dt_s: float) -> None:
+        if dt_s != self._decays_for_s:
+            self._decays_for_s = dt_s
+            lags = (
+                self._furnace.thermocouple_lag_s,
+                self._sulfur.thermocouple_lag_s,
+                MassFlow.LAG_S,
+            )
+            heat, boat, flow = (math.exp(-dt_s / lag) for lag in lags)
+            self._decays = (heat, boat, flow)
+        furnace, sulfur = self._furnace, self._sulfur
+        if furnace.controller is not None:
+            furnace.controller(dt_s)
+        if sulfur.controller is not None:
+            sulfur.controller(dt_s)
+        self.time_s = now_s = self.time_s + dt_s
+        if self._noise is None:
+            n_heat = n_boat = n_argon = n_nitrogen = n_hydrogen = n_gauge = n_room = 0.0
+        else:
+            gauss = self._noise.gauss
+            n_heat, n_boat, n_room = gauss(), gauss(), gauss()
+            n_argon, n_nitrogen, n_hydrogen, n_gauge = gauss(), gauss(), gauss(), gauss()
+        heat_decay, boat_decay, flow_decay = self._decays
+        creeping_w = sulfur.heat_from_w(furnace.heater_k)
+        furnace.step(dt_s, heat_decay, creeping_w, n_heat * THERMOCOUPLE_NOISE_C)
+        sulfur.step(dt_s, boat_decay, creeping_w, n_boat * THERMOCOUPLE_NOISE_C)
+
+        gas, argon, nitrogen, hydrogen = self._gas, self._argon, self._nitrogen, self._hydrogen
+        supply = supply_share(gas.pressure_pa)
+        argon.step(flow_decay, supply, n_argon)
+        nitrogen.step(flow_decay, supply, n_nitrogen)
+        hydrogen.step(flow_decay, supply, n_hydrogen)
+        inflow_sccm, escaping_sccm = self._move_gas(dt_s, supply)
+        self._gauge.step(gas.pressure_pa, n_gauge)
+        self._detector.step(dt_s, escaping_sccm, n_room)
+        self._laser.step(dt_s)
+        self._stage.advance_to(now_s)
+        self._spectrometer.advance_to(now_s)
+        if furnace.tube_k > GROWTH_ONSET_K or sulfur.boat_k > HOT_SULFUR_K:
+            self._evaporate_and_grow(dt_s, inflow_sccm)
+
+    def _move_gas(self, dt_s: float, supply: float) -> tuple[float, float]:
+        """Advance the tube's gas; give the flow through it and the hydrogen lost to the room."""
+        gas, coils, faults = self._gas, self._relays.coils, self.faults
+        hydrogen_sccm = self._hydrogen.true_sccm
+        nitrogen_sccm = self._nitrogen.true_sccm
+        if not coils[NITROGEN_BYPASS]:
+            nitrogen_sccm += BYPASS_SCCM * supply
+        inflow_sccm = self._argon.true_sccm + nitrogen_sccm + hydrogen_sccm
+        if self._relays.lid_open:
+            gas.open_to_room()
+            return inflow_sccm, hydrogen_sccm
+        outlet_clear = not faults.outlet_blocked
+        gas.step(
+            dt_s,
+            air_sccm=faults.air_leak_sccm,
+            argon_sccm=self._argon.true_sccm,
+            nitrogen_sccm=nitrogen_sccm,
+            hydrogen_sccm=hydrogen_sccm,
+            pumping=outlet_clear and coils[PUMP_ISOLATION] and coils[PUMP],
+            venting=outlet_clear and coils[VENT],
+        )
+        if gas.pressure_pa > self._peak_pressure_pa:
+            self._peak_pressure_pa = gas.pressure_pa
+        if faults.exhaust_lost:
+            return inflow_sccm, gas.hydrogen_fraction * gas.out_sccm
+        return inflow_sccm, 0.0
+
+    def _evaporate_and_grow(self, dt_s: float, flow_sccm: float) -> None:
+        """Empty the boats into the gas, and grow or burn the sample's film."""
+        sulfur_pa = metal_pa = 0.0
+        if self._sulfur.boat_k > HOT_SULFUR_K and self._sulfur_mass_mg > 0.0:
+            vapour_pa = sulfur_vapour_pa(self._sulfur.boat_k)
+            sulfur_pa = delivered_sulfur_pa(vapour_pa, self._sulfur_mass_mg, flow_sccm)
+            lost_mg = carried_mg_per_s(sulfur_pa, flow_sccm, SULFUR_G_PER_MOL) * dt_s
+            self._sulfur_mass_mg = max(0.0, self._sulfur_mass_mg - lost_mg)
+        sample = self._in_tube
+        if sample is None:
+            return
+        substrate_k = self._furnace.tube_k + sample.temperature_offset_k
+        if substrate_k <= GROWTH_ONSET_K:
+            return
+        if self._moo3_mass_mg > 0.0:
+            crusted_pa = crusted_moo3_pa(substrate_k)
+            metal_pa = delivered_metal_pa(crusted_pa, self._moo3_mass_mg, flow_sccm)
+            lost_mg = carried_mg_per_s(crusted_pa, flow_sccm, MOO3_G_PER_MOL) * dt_s
+            self._moo3_mass_mg = max(0.0, self._moo3_mass_mg - lost_mg)
+        if self._gas.oxygen_fraction > OXIDISING_FRACTION:
+            # Sulfur vapour burns to SO2 before it arrives, and a film that is there burns too.
+            self._growth.oxidise(dt_s)
+            return
+        self._growth.advance(dt_s, substrate_k, metal_pa * sample.delivery_factor, sulfur_pa)
+
+    def operate(self, action: str, details: Mapping[str, object]) -> float:
+        """Begin what an operator does by hand; give the seconds until `finish` is due.
+
+        `load` opens the lid and puts in fresh boats and a fresh substrate; `move_to_microscope`
+        opens lid and enclosure and takes the sample to the stage, its film frozen as it is.
+
+        Raises:
+            ValueError: an unknown action, another action in hand, missing or unknown details, a
+                mass that is not a finite number of mg from 0, or no sample in the tube.
+        """
+        if self._in_hand is not None:
+            raise ValueError(f"CvdTube: asked to {action!r}; {self._in_hand!r} is not finished")
+        if action == "load":
+            return self._begin_load(details)
+        if action == "move_to_microscope":
+            if details:
+                raise ValueError(f"CvdTube: {action!r} takes no details; got {sorted(details)}")
+            return self._begin_move()
+        raise ValueError(
+            f"CvdTube: asked to {action!r}; an operator can 'load' or 'move_to_microscope'"
+        )
+
+    def finish(self, action: str) -> None:
+        """Shut what the action opened.
+
+        Raises:
+            ValueError: that action is not in hand.
+        """
+        if action != self._in_hand:
+            raise ValueError(f"CvdTube: asked to finish {action!r}; in hand is {self._in_hand!r}")
+        self._in_hand = None
+        self._relays.lid_held_open = False
+        self._relays.enclosure_held_open = False
+
+    def _begin_load(self, details: Mapping[str, object]) -> float:
+        if sorted(details) != sorted(LOAD_DETAILS):
+            raise ValueError(f"CvdTube: 'load' takes {LOAD_DETAILS}; got {tuple(sorted(details))}")
+        moo3_mg = _mass_mg(details, "moo3_mass_mg")
+        sulfur_mg = _mass_mg(details, "sulfur_mass_mg")
+        sample = draw_sample(
+            self._sample_chance, str(details["sample_id"]), str(details["substrate"])
+        )
+        self._open_lid("load")
+        self._moo3_mass_mg, self._sulfur_mass_mg = moo3_mg, sulfur_mg
+        self._in_tube = sample
+        self._growth = Growth(sample.nucleation_factor)
+        return LOAD_S
+
+    def _begin_move(self) -> float:
+        sample = self._in_tube
+        if sample is None:
+            raise ValueError(
+                "CvdTube: asked to 'move_to_microscope'; there is no sample in the tube"
+            )
+        self._open_lid("move_to_microscope")
+        self._relays.enclosure_held_open = True
+        growth = self._growth
+        self._film = Film(growth.nuclei_per_m2, growth.extended_area, sample.film_seed)
+        self._film_coverage = growth.coverage
+        self._on_stage, self._in_tube = sample, None
+        self._growth = Growth()
+        self._spots.clear()
+        return TO_MICROSCOPE_S
+
+    def _open_lid(self, action: str) -> None:
+        self._in_hand = action
+        self._relays.lid_held_open = True
+        self._gas.open_to_room()
+
+    def _look(self, exposure_s: float) -> Light | None:
+        """Give the light of the spot under the laser; None without beam or sample."""
+        power_w = self._laser.output_w
+        sample, film = self._on_stage, self._film
+        if power_w <= 0.0 or sample is None or film is None:
+            return None
+        x_um, y_um, _ = self._stage.position_um
+        if power_w > BURNING_W:
+            film.burn(x_um, y_um)
+        layers = film.layers_at(x_um, y_um)
+        self._spots.append((x_um, y_um, layers))
+        return light_of(sample, layers, x_um, y_um, 1e3 * power_w, exposure_s)
+
+    def truth(self) -> dict[str, object]:
+        """Give what is really so, for referees in tests: no instrument's error, no noise.
+
+        `coverage`, `mean_layers`, `nuclei_per_mm2` and `edge_um` are of the sample in the tube, or
+        of the film on the stage once there is none in the tube (coverage and mean only).
+        """
+        gas, growth = self._gas, self._growth
+        in_tube = self._in_tube
+        coverage = growth.coverage if in_tube is not None else self._film_coverage
+        sample = in_tube or self._on_stage
+        return {
+            "time_s": self.time_s,
+            "furnace_heater_c": self._furnace.heater_k - ZERO_C_K,
+            "substrate_c": self._furnace.tube_k - ZERO_C_K,
+            "sulfur_c": self._sulfur.boat_k - ZERO_C_K,
+            "pressure_pa": gas.pressure_pa,
+            "peak_pressure_pa": self._peak_pressure_pa,
+            "o2_fraction": gas.oxygen_fraction,
+            "h2_fraction": gas.hydrogen_fraction,
+            "argon_sccm": self._argon.true_sccm,
+            "nitrogen_sccm": self._nitrogen.true_sccm,
+            "hydrogen_sccm": self._hydrogen.true_sccm,
+            "out_sccm": gas.out_sccm,
+            "room_h2_ppm": self._detector.room_ppm,
+            "laser_output_w": self._laser.output_w,
+            "moo3_mass_mg": self._moo3_mass_mg,
+            "sulfur_mass_mg": self._sulfur_mass_mg,
+            "sample": sample,
+            "sample_at": "tube" if in_tube else "stage" if self._on_stage else None,
+            "coverage": coverage,
+            "mean_layers": sum(coverage),
+            "nuclei_per_mm2": growth.nuclei_per_m2[0] * 1e-6,
+            "edge_um": growth.edge_um,
+            "measured_spots": tuple(self._spots),
+        }
+
+    def layers_at(self, x_um: float, y_um: float) -> int:
+        """Give the true layers under a stage position in um, 0 without a film; for referees."""
+        return 0 if self._film is None else self._film.layers_at(x_um, y_um)
+
+
+def _branch(chance: random.Random | None) -> random.Random | None:
+    """Give a source of its own, so that one part's draws never move another's."""
+    return None if chance is None else random.Random(chance.getrandbits(64))
+
+
+def _mass_mg(details: Mapping[str, object], name: str) -> float:
+    """Read a mass in mg from an action's details."""
+    mass = details[name]
+    if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0.0 <= mass < math.inf:
+        raise ValueError(f"CvdTube: 'load' got {name} {mass!r}; allowed a number of mg from 0")
+    return float(mass)

@@ -1,0 +1,69 @@
+"""The relay box: eight coils that a face sets, four inputs that the line sets."""
+
+from labharness_simulators.plant.faults import Faults
+
+__all__ = [
+    "ARGON_VALVE",
+    "FURNACE_MAINS",
+    "HYDROGEN_VALVE",
+    "NITROGEN_BYPASS",
+    "PUMP",
+    "PUMP_ISOLATION",
+    "SULFUR_MAINS",
+    "VENT",
+    "Relays",
+]
+
+# Indices of K1..K8 as wired on the line. Energised opens a valve or closes a contactor, except the
+# bypass, which is normally open: de-energised it flows.
+ARGON_VALVE = 0
+NITROGEN_BYPASS = 1
+HYDROGEN_VALVE = 2
+PUMP_ISOLATION = 3
+VENT = 4
+PUMP = 5
+FURNACE_MAINS = 6
+SULFUR_MAINS = 7
+
+
+class Relays:
+    """The coils as last set, and the line's safety contacts (True is healthy).
+
+    Attributes:
+        coils: eight booleans, K1 first; True is energised. A box without power has all False.
+        lid_held_open: an operator is loading or unloading the tube.
+        enclosure_held_open: an operator is at the microscope's stage.
+    """
+
+    __slots__ = ("_faults", "coils", "enclosure_held_open", "lid_held_open")
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self.coils: list[bool] = [False] * 8
+        self.lid_held_open = False
+        self.enclosure_held_open = False
+
+    @property
+    def lid_open(self) -> bool:
+        """True while the tube stands open, by hand or by fault."""
+        return self.lid_held_open or self._faults.lid_open
+
+    @property
+    def enclosure_shut(self) -> bool:
+        """True while the laser enclosure is shut."""
+        return not (self.enclosure_held_open or self._faults.enclosure_open)
+
+    @property
+    def inputs(self) -> tuple[bool, bool, bool, bool]:
+        """Exhaust flows, lid shut, laser enclosure shut, E-stop loop closed."""
+        faults = self._faults
+        return (
+            not faults.exhaust_lost,
+            not self.lid_open,
+            self.enclosure_shut,
+            not faults.estop_open,
+        )
+
+    def mains_on(self, contactor: int) -> bool:
+        """Say whether a heater has mains: its contactor is closed and the E-stop loop too."""
+        return self.coils[contactor] and not self._faults.estop_open

@@ -1,0 +1,81 @@
+"""Powder sources: the vapours of MoO3 and sulfur, as far as the gas delivers them."""
+
+from labharness_simulators.plant.furnace import ZERO_C_K
+from labharness_simulators.plant.gas import ATMOSPHERE_PA
+
+__all__ = [
+    "MOO3_G_PER_MOL",
+    "SULFUR_G_PER_MOL",
+    "carried_mg_per_s",
+    "crusted_moo3_pa",
+    "delivered_metal_pa",
+    "delivered_sulfur_pa",
+    "moo3_vapour_pa",
+    "sulfur_vapour_pa",
+]
+
+PA_PER_MMHG = 133.322
+MOO3_G_PER_MOL = 143.94
+SULFUR_G_PER_MOL = 256.5  # S8, the vapour near 200 °C
+SCC_PER_MOL = 22_414.0
+NOMINAL_MOO3_MG = 15.0
+NOMINAL_FLOW_SCCM = 50.0
+LEAST_FLOW_SCCM = 5.0  # the fit's range ends here; below it transport dies away with the flow
+DELIVERY_EFFICIENCY = 0.0045  # fitted to the growth calibration points, see growth.py
+CRUST_PA = 20.0  # fitted: the sulfurised crust flattens the vapour pressure's slope
+SULFUR_PICK_UP = 0.05
+COLD_SULFUR_C = 20.0
+
+
+def moo3_vapour_pa(temperature_k: float) -> float:
+    """Give the vapour pressure of MoO3 in Pa, in MoO3 units (three to a Mo3O9).
+
+    A line through 1 mmHg at 734 °C and 5 mmHg at 785 °C (Perry's Handbook, unverified).
+    It gives 15.5 mmol/m³ at 700 °C, as in Wang 2014, Chem. Mater. 26, 6371.
+    """
+    return float(3.0 * PA_PER_MMHG * 10.0 ** (14.50 - 14_600.0 / temperature_k))
+
+
+def sulfur_vapour_pa(temperature_k: float) -> float:
+    """Give the vapour pressure of sulfur in Pa: Antoine, 312 Pa at 200 °C; none below 20 °C.
+
+    The constants are from memory; checked against the boiling point, 760 mmHg at 444.6 °C.
+    """
+    temperature_c = temperature_k - ZERO_C_K
+    if temperature_c <= COLD_SULFUR_C:
+        return 0.0
+    return float(PA_PER_MMHG * 10.0 ** (6.84359 - 2_500.12 / (temperature_c + 186.30)))
+
+
+def crusted_moo3_pa(temperature_k: float) -> float:
+    """Give the pressure in Pa over a MoO3 boat whose powder carries a sulfurised crust."""
+    vapour = moo3_vapour_pa(temperature_k)
+    return vapour / (1.0 + vapour / CRUST_PA)
+
+
+def delivered_metal_pa(crusted_pa: float, mass_mg: float, flow_sccm: float) -> float:
+    """Give the pressure of MoO3 in Pa that reaches the substrate."""
+    if mass_mg <= 0.0 or flow_sccm <= 0.0:
+        return 0.0
+    boat = float((mass_mg / NOMINAL_MOO3_MG) ** 0.67)
+    if flow_sccm < LEAST_FLOW_SCCM:
+        carried = float((NOMINAL_FLOW_SCCM / LEAST_FLOW_SCCM) ** 0.5) * flow_sccm / LEAST_FLOW_SCCM
+    else:
+        carried = float((NOMINAL_FLOW_SCCM / flow_sccm) ** 0.5)
+    return DELIVERY_EFFICIENCY * crusted_pa * boat * carried
+
+
+def delivered_sulfur_pa(vapour_pa: float, mass_mg: float, flow_sccm: float) -> float:
+    """Give the pressure of sulfur in Pa that reaches the substrate."""
+    if mass_mg <= 0.0 or flow_sccm <= 0.0:
+        return 0.0
+    if flow_sccm < LEAST_FLOW_SCCM:
+        carried = float((NOMINAL_FLOW_SCCM / LEAST_FLOW_SCCM) ** 0.3) * flow_sccm / LEAST_FLOW_SCCM
+    else:
+        carried = float((NOMINAL_FLOW_SCCM / flow_sccm) ** 0.3)
+    return SULFUR_PICK_UP * vapour_pa * carried
+
+
+def carried_mg_per_s(vapour_pa: float, flow_sccm: float, g_per_mol: float) -> float:
+    """Give the mass in mg/s that the carrier takes from a boat at 1 atm."""
+    return vapour_pa / ATMOSPHERE_PA * flow_sccm / SCC_PER_MOL / 60.0 * g_per_mol * 1e3

@@ -1,0 +1,122 @@
+"""The light of one spot: Raman lines, photoluminescence and background, before the instrument."""
+
+import random
+from dataclasses import dataclass
+
+from labharness_simulators.plant.sample import Sample
+
+__all__ = ["SILICON_CM1", "Band", "Light", "Line", "light_of"]
+
+SILICON_CM1 = 520.7
+SILICON_WIDTH_CM1 = 2.8  # natural, 2.7-3.0
+
+# E2g of 1..5 and 6 or more layers, exfoliated, 532 nm, cm⁻¹; and A1g - E2g (Lee 2010,
+# 10.1021/nn1003937; Li 2012, 10.1002/adfm.201102111; the means of several papers).
+E2G_CM1 = (385.0, 384.2, 383.8, 383.4, 383.1, 382.6)
+SEPARATION_CM1 = (19.0, 21.6, 22.9, 23.7, 24.2, 25.3)
+E2G_WIDTH_CM1 = 3.5  # CVD, 3-5
+A1G_WIDTH_CM1 = 4.8  # 4-5.5
+# Shifts: biaxial strain, Lloyd 2016, 10.1021/acs.nanolett.6b02615; doping, arXiv:1206.1758.
+E2G_PER_STRAIN = -5.2
+A1G_PER_STRAIN = -1.7
+A1G_PER_DOPING = -2.2
+A1G_WIDTH_PER_DOPING = 1.0
+E2G_PER_K = -0.013
+A1G_PER_K = -0.016
+HEATING_K_PER_MW = 10.0  # under 5 K below 0.5 mW with a 100x objective
+
+SILICON_COUNTS_PER_MW_S = 5_000.0
+SILICON_DIMMED_PER_LAYER = 0.92  # 0.78 at three layers, seen in real spectra
+A1G_OVER_SILICON = 0.12  # times N^1.3: two real spectra, this instrument and oxide only
+A1G_ORDER = 1.3
+BACKGROUND_COUNTS_PER_MW_S = 200.0
+EXCITON_A_EV = 1.87
+EXCITON_B_EV = 2.02
+EXCITON_WIDTH_EV = 0.055
+EXCITON_EV_PER_STRAIN = -0.09  # per % biaxial
+# Photoluminescence A over Raman A1g, by layers: direct gap only in one (10-100 times a bilayer).
+PL_OVER_A1G = (20.0, 0.6, 0.2, 0.1, 0.07, 0.05)
+
+SPOT_STRAIN_PERCENT = 0.02
+SPOT_DOPING_E13 = 0.03
+SPOT_INTENSITY = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A Lorentzian Raman line: its centre, intrinsic width and height in counts."""
+
+    centre_cm1: float
+    width_cm1: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A photoluminescence band: its energy, width and height in counts."""
+
+    centre_ev: float
+    width_ev: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Light:
+    """All light of one spot, in counts per pixel of one exposure."""
+
+    lines: tuple[Line, ...]
+    bands: tuple[Band, ...]
+    background: float
+
+
+def light_of(
+    sample: Sample, layers: int, x_um: float, y_um: float, laser_mw: float, exposure_s: float
+) -> Light:
+    """Give the light of a spot with that many layers (0 is bare substrate).
+
+    The scatter between spots is a property of the place: the same spot gives the same lines again.
+    """
+    dose = laser_mw * exposure_s
+    background = BACKGROUND_COUNTS_PER_MW_S * dose * sample.background_factor
+    silicon = SILICON_COUNTS_PER_MW_S * dose if "Si" in sample.substrate else 0.0
+    dimmed = silicon * SILICON_DIMMED_PER_LAYER**layers
+    lines = [
+        Line(SILICON_CM1, SILICON_WIDTH_CM1, dimmed),
+        Line(303.0, 10.0, 0.03 * dimmed),
+        Line(960.0, 60.0, 0.06 * dimmed),
+    ]
+    if layers == 0:
+        return Light(tuple(lines), (), background)
+    strain, doping, factor = sample.strain_percent, sample.doping_e13, sample.raman_factor
+    if sample.spot_seed is not None:
+        place = (round(x_um) << 24) ^ round(y_um)
+        spot = random.Random(sample.spot_seed ^ place)  # chance tied to the place, not to time
+        strain += spot.gauss(0.0, SPOT_STRAIN_PERCENT)
+        doping += spot.gauss(0.0, SPOT_DOPING_E13)
+        factor *= 1.0 + spot.gauss(0.0, SPOT_INTENSITY)
+    kind = min(layers, len(E2G_CM1)) - 1
+    heating_k = HEATING_K_PER_MW * laser_mw
+    e2g = E2G_CM1[kind] + E2G_PER_STRAIN * strain + E2G_PER_K * heating_k
+    a1g = (
+        E2G_CM1[kind]
+        + SEPARATION_CM1[kind]
+        + A1G_PER_STRAIN * strain
+        + A1G_PER_DOPING * doping
+        + A1G_PER_K * heating_k
+    )
+    a1g_width = A1G_WIDTH_CM1 + A1G_WIDTH_PER_DOPING * max(0.0, doping)
+    # The reference line is silicon in the same spectrum; on other substrates its bare height.
+    reference = dimmed if silicon else SILICON_COUNTS_PER_MW_S * dose
+    a1g_height = A1G_OVER_SILICON * layers**A1G_ORDER * factor * reference
+    lines += [
+        Line(e2g, E2G_WIDTH_CM1, a1g_height / sample.a_over_e),
+        Line(a1g, a1g_width, a1g_height),
+        Line(452.0, 22.0, 0.1 * a1g_height),  # 2LA(M)
+    ]
+    glow = PL_OVER_A1G[kind] * sample.pl_factor * a1g_height
+    shift = EXCITON_EV_PER_STRAIN * (strain - 0.35)
+    bands = (
+        Band(EXCITON_A_EV + shift, EXCITON_WIDTH_EV, glow),
+        Band(EXCITON_B_EV + shift, 1.6 * EXCITON_WIDTH_EV, 0.15 * glow),
+    )
+    return Light(tuple(lines), bands, background)

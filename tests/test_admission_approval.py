@@ -1,0 +1,264 @@
+"""Approvals and tokens: what they cover, and that nothing else passes."""
+
+import dataclasses
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.admission import token as tokens
+from labharness.admission.approval import (
+    Approved,
+    BadApproval,
+    NotApproved,
+    PersonalApproval,
+    RequestFacts,
+    StandingApproval,
+    digest_of,
+    plan_digest,
+    public_key_of,
+    read_approval,
+    sign,
+    verify,
+    verify_personal,
+    write_approval,
+)
+
+PRIVATE = bytes(range(32))
+PUBLIC = public_key_of(PRIVATE)
+NOW = datetime(2025, 1, 15, 8, 30, tzinfo=UTC)
+UNSIGNED = StandingApproval(
+    id="simulated-mos2",
+    capability="cvd-material-synthesis",
+    risk_max="R3",
+    input_limits={"temperature_c_max": 780.0},
+    gases_allowed=("argon",),
+    envelope_digest=digest_of(b"envelope"),
+    lab_digest=digest_of(b"lab"),
+    given_by='Dr. Õ \x7f"quoted"',
+    reason="No hardware is behind any link",
+    until="2026-01-01T00:00:00Z",
+    links="loopback",
+)
+APPROVAL = sign(UNSIGNED, PRIVATE)
+FACTS = RequestFacts(
+    requester="harness-alpha-001",
+    capability="cvd-material-synthesis",
+    risk_level="R3",
+    quantities={"temperature_c_max": 750.0},
+    gases=("argon",),
+    envelope_digest=digest_of(b"envelope"),
+    lab_digest=digest_of(b"lab"),
+    link_kinds=("loopback", "loopback"),
+)
+
+
+def test_a_standing_approval_covers_what_it_names() -> None:
+    verdict = verify(APPROVAL, FACTS, PUBLIC, NOW)
+    assert verdict == Approved((UNSIGNED.given_by,), UNSIGNED.reason)
+
+
+def test_an_approval_file_reads_back_as_it_was_written() -> None:
+    assert read_approval(write_approval(APPROVAL)) == APPROVAL
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"requester": ' dr. õ \x7f"Quoted"'}, "cannot approve"),
+        ({"link_kinds": ("loopback", "tcp")}, "loopback"),
+        ({"link_kinds": ()}, "none stated"),
+        ({"envelope_digest": digest_of(b"envelopf")}, "envelope"),
+        ({"lab_digest": digest_of(b"laB")}, "lab file"),
+        ({"capability": "raman-characterization"}, "covers cvd"),
+        ({"risk_level": "R4"}, "up to R3"),
+        ({"gases": ("argon", "hydrogen")}, "not hydrogen"),
+        ({"quantities": {"temperature_c_max": 780.1}}, "approved up to 780"),
+        ({"quantities": {"temperature_c_max": float("nan")}}, "no comparison"),
+        ({"quantities": {}}, "does not say its temperature_c_max"),
+        (
+            {"quantities": {"temperature_c_max": 750.0, "pressure_atm_max": 1.0}},
+            "no limit for pressure_atm_max",
+        ),
+    ],
+)
+def test_whatever_the_approval_does_not_name_is_refused(changes: dict[str, Any], says: str) -> None:
+    verdict = verify(APPROVAL, replace(FACTS, **changes), PUBLIC, NOW)
+    assert isinstance(verdict, NotApproved)
+    assert says in verdict.reason
+    assert not verdict.expired
+
+
+def test_an_approval_ends_when_it_says() -> None:
+    until = datetime(2026, 1, 1, tzinfo=UTC)
+    assert isinstance(verify(APPROVAL, FACTS, PUBLIC, until - timedelta(seconds=1)), Approved)
+    late = verify(APPROVAL, FACTS, PUBLIC, until)
+    assert isinstance(late, NotApproved)
+    assert late.expired
+
+
+CHANGES: dict[str, Any] = {
+    "id": "other",
+    "capability": "other",
+    "risk_max": "R4",
+    "input_limits": {"temperature_c_max": 781.0},
+    "gases_allowed": ("argon", "hydrogen"),
+    "envelope_digest": digest_of(b"x"),
+    "lab_digest": digest_of(b"x"),
+    "given_by": "somebody",
+    "reason": "other",
+    "until": "2036-01-01T00:00:00Z",
+    "links": "tcp",
+    "signature": "",
+}
+
+
+@pytest.mark.parametrize("name", [one.name for one in dataclasses.fields(StandingApproval)])
+def test_a_change_of_any_field_voids_the_signature(name: str) -> None:
+    changed = replace(APPROVAL, **{name: CHANGES[name]})
+    verdict = verify(changed, FACTS, PUBLIC, NOW)
+    assert isinstance(verdict, NotApproved)
+    assert "signature" in verdict.reason
+
+
+@given(st.integers(0, 511))
+@settings(deadline=None, max_examples=60)
+def test_one_bit_of_the_signature_voids_it(bit: int) -> None:
+    raw = bytearray.fromhex(APPROVAL.signature)
+    raw[bit // 8] ^= 1 << bit % 8
+    verdict = verify(replace(APPROVAL, signature=raw.hex()), FACTS, PUBLIC, NOW)
+    assert isinstance(verdict, NotApproved)
+
+
+def test_another_key_does_not_count() -> None:
+    other = public_key_of(bytes(32))
+    assert isinstance(verify(APPROVAL, FACTS, other, NOW), NotApproved)
+    assert isinstance(verify(APPROVAL, FACTS, b"short", NOW), NotApproved)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [
+        ('links = "loopback"', 'links = "tcp"', "links"),
+        ('risk_max = "R3"', "risk_max = 3", "risk_max"),
+        ('risk_max = "R3"', 'risk_max = "R3"\nextra = 1', "extra"),
+        ("until = ", "until_ = ", "until"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00", "no time zone"),
+        ("2026-01-01T00:00:00Z", "for ever", "until"),
+        ("[input_limits]", "[input_limits", "approval file"),
+    ],
+)
+def test_an_approval_file_with_an_unknown_key_or_value_is_an_error(
+    old: str, new: str, where: str
+) -> None:
+    with pytest.raises(BadApproval, match=where):
+        read_approval(write_approval(APPROVAL).replace(old, new))
+
+
+DIGEST = plan_digest(b"plan", b"envelope", b"lab")
+ANNA = PersonalApproval("Anna", "seen", DIGEST)
+
+
+@given(
+    st.integers(0, 2),
+    st.integers(0, 31),
+    st.tuples(*[st.binary(min_size=4, max_size=4)] * 3),
+)
+@settings(deadline=None, max_examples=60)
+def test_one_changed_bit_of_plan_envelope_or_lab_voids_a_persons_approval(
+    part: int, bit: int, seen: tuple[bytes, bytes, bytes]
+) -> None:
+    changed = [bytearray(one) for one in seen]
+    changed[part][bit // 8] ^= 1 << bit % 8
+    anna = PersonalApproval("Anna", "seen", plan_digest(*seen))
+    digest = plan_digest(*(bytes(one) for one in changed))
+    verdict = verify_personal([anna], digest=digest, requester="x", risk_level="R3")
+    assert isinstance(verdict, NotApproved)
+
+
+def test_no_byte_moves_unseen_from_plan_to_envelope() -> None:
+    assert plan_digest(b"ab", b"c", b"") != plan_digest(b"a", b"bc", b"")
+
+
+def test_a_person_approves_for_others_only() -> None:
+    agreed = verify_personal([ANNA], digest=DIGEST, requester="bert", risk_level="R4")
+    assert agreed == Approved(("Anna",), "seen")
+    own = verify_personal([ANNA], digest=DIGEST, requester=" ANNA ", risk_level="R4")
+    assert isinstance(own, NotApproved)
+    silent = replace(ANNA, reason=" ")
+    mute = verify_personal([silent], digest=DIGEST, requester="bert", risk_level="R4")
+    assert isinstance(mute, NotApproved)
+
+
+def test_r5_takes_two_different_persons() -> None:
+    twice = [ANNA, replace(ANNA, name="anna ")]
+    alone = verify_personal(twice, digest=DIGEST, requester="bert", risk_level="R5")
+    assert isinstance(alone, NotApproved)
+    both = verify_personal(
+        [ANNA, replace(ANNA, name="Carl")], digest=DIGEST, requester="bert", risk_level="R5"
+    )
+    assert isinstance(both, Approved)
+
+
+def issued(**changes: object) -> tuple[str, tokens.TokenRecord]:
+    fields: dict[str, Any] = {
+        "session_id": "s-1",
+        "running_at": NOW,
+        "max_duration_s": 3600.0,
+        "risk_level": "R3",
+        "data_classification": "T2",
+        "constraints": {"max_duration": "PT1H"},
+    }
+    return tokens.issue(random.Random(7).randbytes, **{**fields, **changes})
+
+
+def test_a_token_opens_its_session_until_its_duration_is_over() -> None:
+    token, record = issued()
+    assert record.expires_at - record.issued_at == timedelta(hours=1)
+    assert tokens.verify(token, record, session_id="s-1", now_utc=NOW) is None
+    last = record.expires_at - timedelta(microseconds=1)
+    assert tokens.verify(token, record, session_id="s-1", now_utc=last) is None
+    assert tokens.verify(token, record, session_id="s-1", now_utc=record.expires_at)
+    assert tokens.verify(token, record, session_id="s-1", now_utc=NOW - timedelta(seconds=1))
+
+
+def test_a_token_is_never_kept_only_its_hash() -> None:
+    token, record = issued()
+    assert len(token) == 43
+    assert token not in repr(record)
+
+
+def test_forged_foreign_and_revoked_tokens_are_refused() -> None:
+    token, record = issued()
+    forgeries = ["", token[:-1], token + "=", token.upper(), record.sha256, "none", "\ud800", "é"]
+    for forged in forgeries:
+        refused = tokens.verify(forged, record, session_id="s-1", now_utc=NOW)
+        assert isinstance(refused, tokens.TokenRefused)
+        assert not forged or forged not in refused.reason
+    assert tokens.verify(token, record, session_id="s-2", now_utc=NOW)
+    assert tokens.verify(token, tokens.revoke(record), session_id="s-1", now_utc=NOW)
+
+
+@given(st.text(max_size=50))
+@settings(deadline=None, max_examples=60)
+def test_no_text_but_the_token_opens(text: str) -> None:
+    token, record = issued()
+    verdict = tokens.verify(text, record, session_id="s-1", now_utc=NOW)
+    assert (verdict is None) == (text == token)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"max_duration_s": 0.0}, "above 0 s"),
+        ({"max_duration_s": float("nan")}, "above 0 s"),
+        ({"running_at": datetime(2025, 1, 1)}, "no time zone"),
+    ],
+)
+def test_a_token_without_an_end_is_not_issued(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        issued(**changes)

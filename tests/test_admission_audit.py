@@ -1,0 +1,397 @@
+"""The audit of submissions: order, reasons, suggestions."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.admission.audit import (
+    REASON_CODES,
+    Admitted,
+    Rejected,
+    Screened,
+    Submission,
+    audit,
+    screen,
+)
+from labharness.admission.callers import BadCallers, Caller, read_callers
+from labharness.admission.declaration import Constraints, Declaration, Safety
+from labharness.admission.risk import RiskContext
+from labharness.admission.schemas import caller_schema_fault, output_fault
+
+CVD = Declaration(
+    name="cvd-material-synthesis",
+    version="1.0.0",
+    description="Synthesize 2D materials",
+    input_schema={
+        "type": "object",
+        "required": ["target_material", "substrate"],
+        "properties": {
+            "target_material": {"type": "string"},
+            "substrate": {"type": "string"},
+            "temperature_range": {
+                "type": "object",
+                "properties": {
+                    "min": {"type": "number"},
+                    "max": {"type": "number"},
+                    "unit": {"type": "string", "enum": ["celsius", "kelvin"]},
+                },
+            },
+        },
+    },
+    output_schema={
+        "type": "object",
+        "properties": {"peak_distance": {}, "layer_count": {}, "confidence": {}},
+    },
+    safety=Safety("R4", True, True, ("high_temperature_furnace",), ("high_temperature",)),
+    constraints=Constraints("PT72H", 1),
+)
+TEXT = replace(
+    CVD, name="document-analysis", safety=Safety("R1", False, False, side_effects="none")
+)
+CALLER = Caller("harness-alpha-001", ("cvd-material-synthesis",), "R3", "T2")
+SUBMISSION = Submission(
+    caller_id="harness-alpha-001",
+    capability="cvd-material-synthesis",
+    capability_version="1.x",
+    intent="Synthesize monolayer MoS2",
+    inputs={
+        "target_material": "MoS2",
+        "substrate": "SiO2/Si",
+        "temperature_range": {"min": 700, "max": 750, "unit": "celsius"},
+    },
+    max_duration="PT72H",
+    confidence_threshold=0.95,
+    data_classification="T2",
+    output_format="raman_spectrum_analysis",
+    required_fields=("peak_distance", "layer_count", "confidence"),
+    output_schema={"type": "object", "required": ["peak_distance"]},
+)
+ARGON = RiskContext(
+    process_gases=("argon",),
+    temperature_c_max=750.0,
+    attended=True,
+    shared_instrument=False,
+    safeguards_missing=(),
+)
+
+
+def judged(
+    submission: Submission = SUBMISSION,
+    caller: Caller | None = CALLER,
+    context: RiskContext = ARGON,
+    declarations: tuple[Declaration, ...] = (CVD, TEXT),
+) -> Admitted | Rejected:
+    return audit(
+        submission,
+        caller=caller,
+        declarations=declarations,
+        formats={"raman_spectrum_analysis"},
+        context=context,
+    )
+
+
+def rejected(**changes: object) -> Rejected:
+    fields: dict[str, Any] = {**changes}
+    verdict = judged(replace(SUBMISSION, **fields))
+    if not isinstance(verdict, Rejected):
+        raise AssertionError(f"admitted: {changes}")
+    return verdict
+
+
+def test_the_example_is_admitted_at_r3_and_waits_for_a_person() -> None:
+    verdict = judged()
+    assert isinstance(verdict, Admitted)
+    assert verdict.risk.level == "R3"
+    assert verdict.needs_approval
+    assert verdict.screened.max_duration_s == 259_200
+    assert verdict.screened.data_classification == "T2"
+    assert verdict.screened.priority == "normal"
+
+
+def test_a_declaration_speaks_the_words_of_layer_three() -> None:
+    capability = CVD.to_json()["capability"]
+    assert list(capability) == [
+        "name",
+        "version",
+        "description",
+        "input_schema",
+        "output_schema",
+        "safety",
+        "constraints",
+    ]
+    assert capability["safety"] == {
+        "risk_ceiling": "R4",
+        "requires_human_approval": True,
+        "involves_physical_resources": True,
+        "resource_types": ["high_temperature_furnace"],
+        "hazard_categories": ["high_temperature"],
+    }
+    assert capability["constraints"] == {"max_duration": "PT72H", "concurrent_limit": 1}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": "CVD!"}, {"version": "1.0"}, {"version": "v1.0.0"}, {"name": ""}]
+)
+def test_a_declaration_that_hcp_does_not_allow_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="capability"):
+        replace(CVD, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "says"),
+    [
+        ({"capability": "teleport"}, "invalid_input", "cvd-material-synthesis 1.0.0"),
+        ({"capability": "document-analysis"}, "forbidden", "may not invoke"),
+        ({"capability_version": ">=2.0.0"}, "invalid_input", "there are: 1.0.0"),
+        ({"capability_version": "newest"}, "invalid_input", "no version range"),
+        ({"capability_version": ""}, "invalid_input", "no version range"),
+        ({"intent": "  "}, "invalid_input", "intent"),
+        ({"inputs": {}}, "invalid_input", "target_material"),
+        (
+            {"inputs": {**SUBMISSION.inputs, "temperature_range": {"max": "hot"}}},
+            "invalid_input",
+            "inputs.temperature_range.max",
+        ),
+        (
+            {"inputs": {**SUBMISSION.inputs, "temperature_range": {"unit": "fahrenheit"}}},
+            "invalid_input",
+            "inputs.temperature_range.unit",
+        ),
+        (
+            {"inputs": {**SUBMISSION.inputs, "temperature_range": {"max": float("nan")}}},
+            "invalid_input",
+            "inputs.temperature_range.max",
+        ),
+        ({"output_format": "poem"}, "invalid_input", "raman_spectrum_analysis"),
+        ({"required_fields": ("colour",)}, "invalid_input", "produces no colour"),
+        ({"output_schema": {"required": ["colour"]}}, "invalid_input", "produces no colour"),
+        ({"output_schema": {"$ref": "https://evil.example"}}, "invalid_input", "not fetched"),
+        ({"max_duration": "three days"}, "invalid_input", "max_duration"),
+        ({"max_duration": "PT73H"}, "invalid_input", "PT72H"),
+        ({"max_duration": "PT0S"}, "invalid_input", "above PT0S"),
+        ({"confidence_threshold": 1.5}, "invalid_input", "between 0 and 1"),
+        ({"confidence_threshold": float("nan")}, "invalid_input", "between 0 and 1"),
+        ({"data_classification": "T9"}, "invalid_input", "T1, T2, T3, T4"),
+        ({"data_classification": "T3"}, "forbidden", "encryption"),
+        ({"data_classification": "T4"}, "forbidden", "encryption"),
+        ({"priority": "now"}, "invalid_input", "low, normal, high, urgent"),
+        ({"caller_id": "somebody-else"}, "unauthorized", "is authenticated"),
+    ],
+)
+def test_what_is_wrong_is_rejected_with_its_reason_and_a_way_out(
+    changes: dict[str, Any], code: str, says: str
+) -> None:
+    verdict = rejected(**changes)
+    assert verdict.reason_code == code
+    assert says in verdict.reason_message
+    assert verdict.suggestion
+
+
+def test_nobody_is_told_anything_before_he_is_authenticated() -> None:
+    verdict = judged(replace(SUBMISSION, capability="teleport"), caller=None)
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason_code == "unauthorized"
+    assert "cvd" not in verdict.reason_message
+
+
+def test_a_caller_hears_of_its_own_capabilities_only() -> None:
+    assert "document-analysis" not in rejected(capability="teleport").reason_message
+
+
+def test_data_above_the_class_of_the_caller_are_forbidden() -> None:
+    verdict = judged(caller=replace(CALLER, data_class_max="T1"))
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason_code == "forbidden"
+    assert verdict.suggestion == "Declare data_classification T1, if the data allow it"
+
+
+def test_the_highest_version_in_the_range_runs() -> None:
+    newer, next_major = replace(CVD, version="1.10.0"), replace(CVD, version="2.0.0")
+    verdict = judged(declarations=(newer, CVD, next_major))
+    assert isinstance(verdict, Admitted)
+    assert verdict.screened.declaration.version == "1.10.0"
+    unstated = judged(
+        replace(SUBMISSION, capability_version=None), declarations=(next_major, newer)
+    )
+    assert isinstance(unstated, Admitted)
+    assert unstated.screened.declaration.version == "2.0.0"
+
+
+def test_a_suggestion_that_is_followed_is_accepted() -> None:
+    hot = {**SUBMISSION.inputs, "temperature_range": {"min": 700, "max": 900, "unit": "celsius"}}
+    verdict = rejected(inputs=hot)
+    assert verdict.reason_code == "risk_too_high"
+    assert verdict.assessed_risk_level == "R4"
+    assert "caller is only authorized for R1-R3" in verdict.reason_message
+    assert (
+        verdict.suggestion == "Reduce temperature_range.max to below 800 celsius to qualify for R3"
+    )
+    cooler = {**hot, "temperature_range": {"min": 700, "max": 799.9, "unit": "celsius"}}
+    assert isinstance(judged(replace(SUBMISSION, inputs=cooler)), Admitted)
+
+
+def test_a_floor_that_nothing_lowers_is_said_to_be_one() -> None:
+    verdict = judged(caller=replace(CALLER, risk_max="R2"))
+    assert isinstance(verdict, Rejected)
+    assert "No change of inputs" in str(verdict.suggestion)
+
+
+def test_a_harmless_capability_needs_no_approval() -> None:
+    caller = replace(CALLER, capabilities=("document-analysis",), risk_max="R1")
+    verdict = judged(
+        replace(SUBMISSION, capability="document-analysis"),
+        caller,
+        context=replace(ARGON, process_gases=(), temperature_c_max=None),
+    )
+    assert isinstance(verdict, Admitted)
+    assert verdict.risk.level == "R1"
+    assert not verdict.needs_approval
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    inputs=st.dictionaries(
+        st.sampled_from(["target_material", "substrate", "temperature_range", "x"]), json_values
+    ),
+    schema=st.none()
+    | st.dictionaries(
+        st.sampled_from(["type", "required", "properties", "$ref", "pattern", "x"]), json_values
+    ),
+    version=st.none() | st.text(max_size=8),
+    duration=st.none() | st.text(max_size=8),
+)
+@settings(deadline=None, max_examples=100)
+def test_any_submission_gets_a_verdict_and_never_an_exception(
+    inputs: dict[str, Any], schema: dict[str, Any] | None, version: str, duration: str
+) -> None:
+    verdict = screen(
+        replace(
+            SUBMISSION,
+            inputs=inputs,
+            output_schema=schema,
+            capability_version=version,
+            max_duration=duration,
+        ),
+        caller=CALLER,
+        declarations=[CVD],
+        formats={"raman_spectrum_analysis"},
+    )
+    if isinstance(verdict, Rejected):
+        assert verdict.reason_code in REASON_CODES
+        assert verdict.reason_message
+    else:
+        assert isinstance(verdict, Screened)
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"$ref": "https://evil.example/x.json"}, "not fetched"),
+        ({"items": [{"$ref": "file:///etc/passwd"}]}, "not fetched"),
+        ({"$ref": "#"}, "not fetched"),
+        ({"$id": "https://evil.example"}, "would change"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}, "circle"),
+        ({"$ref": "#/$defs/b", "$defs": {}}, "nowhere"),
+        (
+            {
+                "$ref": "#/$defs/a0",
+                "$defs": {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 9} for i in range(9)}
+                | {"a9": {}},
+            },
+            "more than 10000 values",
+        ),
+        ({"enum": ["x"] * 20_000}, "more than 10000 values"),
+        ({"type": "colour"}, "no JSON Schema"),
+        ({"required": "all"}, "no JSON Schema"),
+        ({"pattern": "(a+)+$"}, "repeated group"),
+        ({"pattern": "(?:a|a)*$"}, "repeated group"),
+        ({"pattern": "(a|a){20}$"}, "repeated group"),
+        ({"pattern": "a*a*a*$"}, "open repeats"),
+        ({"pattern": "a{1,900}a{1,900}$"}, "open repeats"),
+        ({"pattern": "a?" * 40 + "a" * 40}, "optional parts"),
+        ({"pattern": r"(a)\1"}, "references to groups"),
+        ({"pattern": "(?=a)b"}, "extensions"),
+        ({"pattern": "x{5000}"}, "a count above"),
+        ({"pattern": "["}, "no regular expression"),
+        ({"pattern": "a" * 201}, "longer than 200"),
+        ({"patternProperties": {"(a+)+": {}}}, "repeated group"),
+    ],
+)
+def test_a_schema_that_could_harm_us_is_not_used(schema: dict[str, Any], says: str) -> None:
+    assert says in str(caller_schema_fault(schema))
+
+
+def test_a_schema_nested_without_end_is_not_used() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(30):
+        schema = {"not": schema}
+    assert "at most 24" in str(caller_schema_fault(schema))
+
+
+def test_plain_schemas_are_used_and_judge_outputs() -> None:
+    schema = {
+        "type": "object",
+        "$defs": {"share": {"type": "number", "maximum": 1}},
+        "properties": {
+            "confidence": {"$ref": "#/$defs/share"},
+            "pattern": {"type": "string", "pattern": "^[A-Z][a-z]+[0-9]?$"},
+        },
+    }
+    assert caller_schema_fault(schema) is None
+    assert output_fault(schema, {"confidence": 0.9, "pattern": "Ar2"}) is None
+    fault = output_fault(schema, {"confidence": 97})
+    assert fault is not None
+    assert fault[0] == "outputs.confidence"
+
+
+CALLERS = """
+[callers.harness-alpha-001]
+capabilities = ["cvd-material-synthesis"]
+risk_max = "R3"
+data_class_max = "T2"
+"""
+
+
+def test_the_callers_file_says_who_may_do_what() -> None:
+    assert read_callers(CALLERS) == {"harness-alpha-001": CALLER}
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (CALLERS + 'risk_maximum = "R5"\n', "risk_maximum"),
+        (CALLERS.replace('"R3"', '"R9"'), "risk_max"),
+        (CALLERS.replace('"R3"', "3"), "risk_max"),
+        (CALLERS.replace('data_class_max = "T2"', ""), "data_class_max"),
+        ("typo = 1\n" + CALLERS, "typo"),
+        ("[callers", "callers file"),
+        ("", "callers"),
+        (CALLERS + "since = 2025-01-01T00:00:00Z\n", "callers file"),
+    ],
+)
+def test_a_callers_file_with_an_unknown_key_or_value_is_an_error(text: str, where: str) -> None:
+    with pytest.raises(BadCallers, match=where):
+        read_callers(text)
+
+
+def test_admission_is_imported_without_its_heavy_libraries() -> None:
+    code = (
+        "import sys, labharness.admission.audit, labharness.admission.approval, "
+        "labharness.admission.token; "
+        "print({'pydantic', 'jsonschema', 'cryptography', 'semantic_version'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,303 @@
+"""The loops whose time is given, each trap held open; and the streams of chance."""
+
+import asyncio
+import heapq
+import random
+import threading
+import time
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.clock import (
+    VIRTUAL_EPOCH,
+    Chance,
+    Clock,
+    Deadlock,
+    PacedLoop,
+    VirtualLoop,
+    run,
+    utc_text,
+)
+
+DAY_S = 86_400.0
+
+
+def virtually(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+    return run(main, VirtualLoop())
+
+
+@given(delays=st.lists(st.sampled_from([0.0, 0.1, 0.1 + 1e-17, 0.3, 1.0]), max_size=40))
+@settings(deadline=None, max_examples=30)
+def test_timers_that_fall_due_together_fire_in_the_order_they_were_made(
+    delays: list[float],
+) -> None:
+    async def main() -> list[tuple[float, int]]:
+        loop = asyncio.get_running_loop()
+        fired: list[tuple[float, int]] = []
+        for number, delay in enumerate(delays):
+            loop.call_at(delay, lambda d=delay, n=number: fired.append((round(d, 6), n)))
+        await asyncio.sleep(2.0)
+        return fired
+
+    due = [(round(delay, 6), number) for number, delay in enumerate(delays)]  # on the grid
+    assert virtually(main()) == sorted(due)
+
+
+def test_the_standard_loop_would_not_fire_ties_in_order() -> None:
+    """The negative control: were asyncio's heap FIFO, the test above would prove nothing."""
+    loop = asyncio.new_event_loop()
+    heap: list[asyncio.TimerHandle] = []
+    for number in range(12):
+        heapq.heappush(heap, asyncio.TimerHandle(1.0, print, (number,), loop))
+    order = [heapq.heappop(heap)._args[0] for _ in range(12)]  # type: ignore[attr-defined]  # private to asyncio
+    loop.close()
+    assert order != sorted(order)
+
+
+@pytest.mark.parametrize("start_s", [0.0, 52 * DAY_S, 1.7e9])
+def test_a_short_sleep_ends_at_any_epoch(start_s: float) -> None:
+    loop = VirtualLoop()
+    loop.ticks = round(start_s * 1e6)
+
+    async def main() -> list[float]:
+        seen = []
+        for delay in (1e-9, 1e-6, 0.1, 0.2, 1 / 3):
+            before = loop.ticks
+            await asyncio.sleep(delay)
+            seen.append((loop.ticks - before) / 1e6)
+        return seen
+
+    found = run(main(), loop)
+    for slept, asked in zip(found, (1e-9, 1e-6, 0.1, 0.2, 1 / 3), strict=True):
+        assert slept == pytest.approx(asked, abs=1.5e-6)
+
+
+def test_a_million_seconds_leave_no_drift() -> None:
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        due = 0.0
+        for _ in range(1000):
+            due += 1000.1
+            await asyncio.sleep(due - loop.time())
+        return loop.time()
+
+    assert virtually(main()) == pytest.approx(1_000_100.0, abs=2e-6)
+
+
+def test_a_simulated_day_takes_no_day() -> None:
+    began = time.monotonic()
+
+    async def main() -> float:
+        await asyncio.sleep(DAY_S)
+        return asyncio.get_running_loop().time()
+
+    assert virtually(main()) == DAY_S
+    assert time.monotonic() - began < 5.0
+
+
+def test_waiting_for_what_nobody_will_do_is_a_deadlock() -> None:
+    async def main() -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(Deadlock, match=r"at 0\.000000 s everything waits"):
+        virtually(main())
+
+
+def test_executor_work_is_done_inline_and_costs_no_lab_time() -> None:
+    async def main() -> tuple[bool, float]:
+        loop = asyncio.get_running_loop()
+        here = threading.get_ident()
+        async with asyncio.timeout(1.0):
+            there = await asyncio.to_thread(threading.get_ident)
+        return here == there, loop.time()
+
+    assert virtually(main()) == (True, 0.0)
+
+
+def test_an_error_in_executor_work_reaches_the_one_who_waits() -> None:
+    async def main() -> None:
+        await asyncio.to_thread(int, "no number")
+
+    with pytest.raises(ValueError, match="no number"):
+        virtually(main())
+
+
+def test_sets_of_tasks_are_walked_in_the_order_of_their_making() -> None:
+    async def nap() -> None:
+        await asyncio.sleep(1.0)
+
+    async def main() -> bool:
+        tasks = [asyncio.ensure_future(nap()) for _ in range(200)]
+        done, _ = await asyncio.wait(tasks)
+        return list(done) == tasks
+
+    assert virtually(main()) is True
+
+
+def test_a_task_group_cancels_in_the_order_of_making() -> None:
+    cancelled: list[int] = []
+
+    async def member(number: int) -> None:
+        try:
+            await asyncio.sleep(DAY_S)
+        finally:
+            cancelled.append(number)
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(100):
+                group.create_task(member(number))
+            await asyncio.sleep(1.0)
+            raise KeyError("enough")
+
+    with pytest.raises(ExceptionGroup):
+        virtually(main())
+    assert cancelled == list(range(100))
+
+
+@pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
+def test_an_exception_in_a_callback_fails_the_run(loop_of: type[VirtualLoop | PacedLoop]) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("the plant froze")
+
+    async def main() -> str:
+        asyncio.get_running_loop().call_later(0.01, broken)
+        await asyncio.sleep(0.05)
+        return "nobody noticed"
+
+    with pytest.raises(ZeroDivisionError, match="the plant froze"):
+        run(main(), loop_of())
+
+
+def test_a_run_that_swallows_its_cancellation_still_fails() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("the plant froze")
+
+    async def main() -> str:
+        asyncio.get_running_loop().call_later(0.01, broken)
+        try:
+            await asyncio.sleep(1.0)
+        except asyncio.CancelledError:
+            return "all is well"
+        return "nobody noticed"
+
+    with pytest.raises(ZeroDivisionError, match="the plant froze"):
+        virtually(main())
+
+
+def test_what_is_left_running_is_cancelled_and_the_loop_is_closed() -> None:
+    ended = []
+
+    async def forgotten() -> None:
+        try:
+            await asyncio.sleep(DAY_S)
+        finally:
+            ended.append("forgotten")
+
+    loop = VirtualLoop()
+
+    async def main() -> asyncio.Task[None]:
+        task = asyncio.ensure_future(forgotten())
+        await asyncio.sleep(1.0)
+        return task
+
+    run(main(), loop)
+    assert ended == ["forgotten"]
+    assert loop.is_closed()
+
+
+@pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
+def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
+    loop_of: type[VirtualLoop | PacedLoop],
+) -> None:
+    loop = loop_of()
+    timer = loop.call_at(7.25, print)
+    try:
+        assert loop._scheduled == [timer]
+        assert (timer._when, timer._scheduled) == (7.25, True)  # type: ignore[attr-defined]  # private to asyncio
+        assert isinstance(loop._clock_resolution, float)
+        timer.cancel()
+        assert loop._timer_cancelled_count == 1  # type: ignore[attr-defined]  # private to asyncio
+    finally:
+        loop.close()
+
+
+def test_the_same_coroutine_does_the_same_in_real_and_in_virtual_time() -> None:
+    async def main() -> list[tuple[str, int]]:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        seen: list[tuple[str, int]] = []
+
+        async def actor(name: str, period_s: float) -> None:
+            for step in range(1, 4):
+                await asyncio.sleep(began + step * period_s - loop.time())
+                seen.append((name, step))
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(actor("fast", 0.04))
+            group.create_task(actor("slow", 0.17))
+        return seen
+
+    assert virtually(main()) == run(main(), PacedLoop(1.0))
+
+
+def test_a_paced_loop_runs_as_fast_as_it_is_told() -> None:
+    async def main() -> float:
+        began = time.monotonic()
+        await asyncio.sleep(20.0)
+        return time.monotonic() - began
+
+    assert 0.19 < run(main(), PacedLoop(100.0)) < 2.0
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_speed_that_is_no_speed_is_refused(speed: float) -> None:
+    with pytest.raises(ValueError, match="is not a positive number"):
+        PacedLoop(speed)
+
+
+def test_world_time_of_a_virtual_run_is_lab_time_from_a_stated_epoch() -> None:
+    async def main() -> tuple[datetime, float]:
+        clock = Clock(asyncio.get_running_loop())
+        await asyncio.sleep(3600.5)
+        return clock.utc(), clock.now_s()
+
+    utc, now_s = virtually(main())
+    assert (utc, now_s) == (VIRTUAL_EPOCH + timedelta(seconds=3600.5), 3600.5)
+    assert utc_text(utc) == "2026-01-01T09:00:00.500Z"
+
+
+def test_world_time_of_a_paced_run_is_the_calendars() -> None:
+    async def main() -> datetime:
+        return Clock(asyncio.get_running_loop()).utc()
+
+    assert abs(run(main(), PacedLoop(50.0)) - datetime.now(UTC)) < timedelta(seconds=10)
+
+
+@given(seed=st.integers(0, 2**64), others=st.lists(st.text(max_size=8), max_size=4))
+@settings(deadline=None, max_examples=30)
+def test_a_stream_does_not_shift_when_others_are_drawn(seed: int, others: list[str]) -> None:
+    alone, among = Chance(seed), Chance(seed)
+    for other in others:
+        among.stream(other).random()
+        among.uuid4()
+    assert alone.stream("io/3").random() == among.stream("io/3").random()
+    assert alone.stream("io/3").random() != alone.stream("io/4").random()
+
+
+def test_seeded_ids_and_entropy_repeat_and_unseeded_ones_do_not() -> None:
+    def draw(chance: Chance) -> tuple[str, str, bytes]:
+        return chance.uuid4(), chance.uuid4(), chance.entropy(16)
+
+    assert draw(Chance(7)) == draw(Chance(7))
+    assert draw(Chance(7)) != draw(Chance(8))
+    assert draw(Chance(None)) != draw(Chance(None))
+    assert isinstance(Chance(None).stream("x"), random.Random)
+    first, second, _ = draw(Chance(7))
+    assert first != second
+    assert first[14] == "4"

@@ -1,0 +1,416 @@
+"""The Horiba ICL driver and its simulator: open, home, expose, fetch, and every refusal."""
+
+import json
+import math
+import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.driver import Identity, Query
+from labharness.simulation import LoopEnvironment
+from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness_drivers.horiba_icl import HoribaIcl
+from labharness_simulators.horiba_icl import Simulator
+
+PLACEHOLDER = 1_000_000_000  # the id that a frame carries until the port fills in its own
+
+
+class Clock:
+    """A loop that only knows the time."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def time(self) -> float:
+        return self.now_s
+
+    def call_at(self, when_s: float, *_: object) -> object:
+        return SimpleNamespace(cancel=lambda: None)
+
+
+class Optics:
+    """A spectrometer of eight pixels that counts how often it was exposed."""
+
+    def __init__(self, pixels: int = 8) -> None:
+        self.pixels, self.centre_nm, self.moving = pixels, 545.0, False
+        self.chip_temperature_c = -60.0
+        self.exposures: list[tuple[float, int]] = []
+
+    def wavelengths_nm(self) -> list[float]:
+        return [self.centre_nm + 0.018 * (at - self.pixels / 2) for at in range(self.pixels)]
+
+    def exposure(self, exposure_s: float, averages: int) -> list[int]:
+        self.exposures.append((exposure_s, averages))
+        return [100 * len(self.exposures) + at for at in range(self.pixels)]
+
+
+class Bench:
+    """An ICL, its optics and a clock that the test moves."""
+
+    def __init__(self, pixels: int = 8) -> None:
+        clock: Any = Clock()
+        self.clock = clock
+        self.env = LoopEnvironment(clock)
+        self.optics = Optics(pixels)
+        part: Any = self.optics
+        self.face = Simulator(self.env, part, random.Random(1), chip_width=pixels)
+        self.driver = HoribaIcl(chip_width=pixels)
+
+    def exchange(self, request: Request) -> bytes:
+        self.env.sync()
+        reply = self.face.receive(request.frame)
+        assert reply is not None
+        assert request.reply.take(reply, PLACEHOLDER) == len(reply)
+        return reply
+
+    def read(self, name: str) -> float:
+        scan = next(each for each in self.driver.scans() if each.name == name)
+        (value,) = scan.decode(self.exchange(scan.request))
+        return value
+
+    def set(self, channel: str, value: float) -> None:
+        for request in self.driver.write(channel, value):
+            self.driver.accept(channel, self.exchange(request))
+
+    def spectrum(self) -> Any:  # noqa: ANN401 - what a query gives
+        (query,) = self.driver.queries()
+        return query.decode(self.exchange(query.request))
+
+    def wait(self, seconds: float) -> None:
+        self.clock.now_s += seconds
+
+    def prepare(self, exposure_ms: float = 500) -> "Bench":
+        self.set("mono_open", 1)
+        self.set("mono_home", 1)
+        self.wait(10)
+        self.set("ccd_open", 1)
+        self.set("x_axis", 2)
+        self.set("roi", self.optics.pixels)
+        self.set("exposure", exposure_ms)
+        self.set("wavelength", 545.0)
+        return self
+
+
+def reply_of(results: object, command: str = "ccd_getAcquisitionData") -> bytes:
+    body = {"id": PLACEHOLDER, "command": command, "results": results, "errors": []}
+    return json.dumps(body).encode()
+
+
+def spectrum_query() -> Query:
+    return HoribaIcl().queries()[0]
+
+
+def region(**of: object) -> dict[str, object]:
+    return {"acquisition": [{"acqIndex": 1, "roi": [of]}]}
+
+
+def test_the_messages_are_the_manuals() -> None:
+    def sent(channel: str, value: float) -> list[dict[str, Any]]:
+        frames = [request.frame for request in HoribaIcl(mono_index=1).write(channel, value)]
+        bodies = [json.loads(frame) for frame in frames]
+        return [{"command": each["command"]} | each["parameters"] for each in bodies]
+
+    assert sent("wavelength", 320)[0] == {
+        "command": "mono_moveToPosition",
+        "index": 1,
+        "wavelength": 320.0,
+    }
+    assert sent("exposure", 50) == [{"command": "ccd_setExposureTime", "index": 0, "time": 50}]
+    assert sent("acquire", 1) == [
+        {"command": "ccd_setAcquisitionStart", "index": 0, "openShutter": True}
+    ]
+    assert [each["command"] for each in sent("mono_open", 1)] == ["mono_discover", "mono_open"]
+    assert sent("roi", 5)[1]["xSize"] == 5
+
+
+def test_a_prepared_instrument_shows_all_that_was_set() -> None:
+    bench = Bench().prepare()
+    assert {name: bench.read(name) for name in ("mono_open", "mono_home", "ccd_open")} == {
+        "mono_open": 1.0,
+        "mono_home": 1.0,
+        "ccd_open": 1.0,
+    }
+    assert (bench.read("x_axis"), bench.read("roi"), bench.read("exposure")) == (2.0, 8.0, 500.0)
+    assert bench.read("wavelength") == 545.0
+    assert bench.read("chip_temperature") == -60.0
+
+
+def test_an_exposure_takes_its_time_and_is_drawn_once() -> None:
+    bench = Bench().prepare(exposure_ms=500)
+    bench.set("acquire", 1)
+    bench.wait(0.499)
+    assert bench.read("acquisition_busy") == 1.0
+    assert bench.optics.exposures == []
+    with pytest.raises(DeviceFault, match="-309"):
+        bench.spectrum()
+    bench.wait(0.001)
+    assert bench.read("acquisition_busy") == 0.0
+    wavelengths_nm, counts = bench.spectrum()
+    assert bench.spectrum() == (wavelengths_nm, counts)
+    assert counts == tuple(float(100 + at) for at in range(8))
+    assert wavelengths_nm == tuple(bench.optics.wavelengths_nm())
+    assert bench.optics.exposures == [(0.5, 1)]
+
+
+def test_an_aborted_exposure_leaves_no_data() -> None:
+    bench = Bench().prepare()
+    bench.set("acquire", 1)
+    bench.set("acquire", 0)
+    bench.wait(1)
+    assert bench.read("acquisition_busy") == 0.0
+    assert bench.optics.exposures == []
+    with pytest.raises(DeviceFault, match="-312"):
+        bench.spectrum()
+
+
+def test_no_read_starts_an_exposure_or_moves_the_grating() -> None:
+    bench = Bench().prepare()
+    driver = bench.driver
+    reads = [each.request for each in driver.scans()]
+    for request in [*reads, driver.identify().request]:
+        bench.exchange(request)
+    bench.wait(10)
+    assert bench.read("acquisition_busy") == 0.0
+    assert (bench.optics.exposures, bench.optics.centre_nm) == ([], 545.0)
+    verbs = [json.loads(request.frame)["command"].partition("_")[2] for request in reads]
+    assert all(verb.startswith(("get", "is")) for verb in verbs)
+
+
+def test_the_axis_follows_the_grating_because_the_ccd_is_told_the_centre() -> None:
+    bench = Bench().prepare(exposure_ms=1)
+    bench.set("wavelength", 600.0)
+    bench.set("acquire", 1)
+    bench.wait(0.001)
+    assert bench.spectrum()[0] == tuple(bench.optics.wavelengths_nm())
+    bench.set("x_axis", 0)
+    assert bench.spectrum()[0] == tuple(float(at + 1) for at in range(8))
+
+
+def test_opening_what_is_open_already_is_no_error_and_resets_nothing() -> None:
+    bench = Bench().prepare()
+    bench.set("mono_open", 1)
+    bench.set("ccd_open", 1)
+    assert bench.read("exposure") == 500.0
+    bench.set("ccd_open", 0)
+    bench.set("ccd_open", 1)
+    assert bench.read("exposure") == 0.0
+
+
+Step = Callable[[Bench], object]
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (lambda bench: bench.set("acquire", 1), "-320"),
+        (lambda bench: bench.set("exposure", 10), "-309"),
+    ],
+)
+def test_a_running_exposure_refuses_to_be_changed(step: Step, code: str) -> None:
+    bench = Bench().prepare()
+    bench.set("acquire", 1)
+    with pytest.raises(DeviceFault, match=code):
+        step(bench)
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (lambda bench: bench.read("wavelength"), "-506"),
+        (lambda bench: bench.read("chip_temperature"), "-305"),
+        (lambda bench: bench.set("acquire", 1), "-305"),
+    ],
+)
+def test_what_is_not_open_refuses(step: Step, code: str) -> None:
+    with pytest.raises(DeviceFault, match=code):
+        step(Bench())
+
+
+def test_a_grating_that_is_not_homed_or_busy_does_not_move() -> None:
+    bench = Bench()
+    bench.set("mono_open", 1)
+    bench.set("ccd_open", 1)
+    with pytest.raises(DeviceFault, match="-505"):
+        bench.set("wavelength", 600.0)
+    bench.set("mono_home", 1)
+    assert (bench.read("mono_busy"), bench.read("mono_home")) == (1.0, 0.0)
+    bench.wait(10)
+    assert (bench.read("mono_busy"), bench.read("mono_home")) == (0.0, 1.0)
+    bench.optics.moving = True
+    with pytest.raises(DeviceFault, match="-519"):
+        bench.set("wavelength", 600.0)
+
+
+def test_an_exposure_of_a_ccd_that_was_not_set_up_gives_no_data() -> None:
+    bench = Bench()
+    bench.set("ccd_open", 1)
+    with pytest.raises(DeviceFault, match="-318"):
+        bench.set("acquire", 1)
+    bench.set("exposure", 1)
+    bench.set("acquire", 1)
+    bench.wait(1)
+    with pytest.raises(BadReply):
+        bench.spectrum()
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"command": "ccd_setEverything", "parameters": {"index": 0}}, -2),
+        ({"command": "mono_getposition", "parameters": {"index": 0}}, -2),
+        ({"command": "mono_open", "parameters": {"index": 0}}, -507),
+        ({"command": "mono_isOpen", "parameters": {"index": 3}}, -508),
+        ({"command": "ccd_isOpen"}, -307),
+    ],
+)
+def test_the_library_names_what_is_wrong_by_its_code(message: dict[str, Any], code: int) -> None:
+    reply = Bench().face.receive(json.dumps({"id": 7} | message).encode())
+    assert reply is not None
+    body = json.loads(reply)
+    assert (body["id"], body["command"], body["results"]) == (7, message["command"], {})
+    (error,) = body["errors"]
+    assert error.startswith(f"[E];{code};")
+
+
+@pytest.mark.parametrize(
+    ("channel", "value"),
+    [
+        ("exposure", 0),
+        ("exposure", 1.5),
+        ("exposure", math.nan),
+        ("exposure", 2.0**31),
+        ("wavelength", -1),
+        ("wavelength", math.inf),
+        ("x_axis", 3),
+        ("roi", 0),
+        ("roi", 1025),
+        ("mono_open", 2),
+        ("mono_home", 0),
+        ("acquire", 0.5),
+        ("mono_busy", 1),
+        ("spectrum", 1),
+    ],
+)
+def test_what_does_not_fit_is_refused(channel: str, value: float) -> None:
+    with pytest.raises(ValueError, match=channel):
+        HoribaIcl().write(channel, value)
+
+
+def test_no_device_on_the_bus_is_a_fault() -> None:
+    with pytest.raises(DeviceFault, match="no device"):
+        HoribaIcl().accept("ccd_open", reply_of({"count": 0}, "ccd_discover"))
+
+
+def test_a_late_reply_of_another_transaction_is_thrown_away() -> None:
+    request = HoribaIcl().scans()[0].request
+    late = json.dumps({"id": 3, "command": "mono_getPosition", "results": {"wavelength": 1.0}})
+    assert request.reply.take(late.encode(), PLACEHOLDER) == -len(late)
+
+
+def test_a_spectrum_in_pairs_as_the_manual_shows_it_is_read_too() -> None:
+    pairs = [[885.6389770507812, 976], [885.2899780273438, 975]]
+    assert spectrum_query().decode(reply_of(region(xyData=pairs))) == (
+        (885.6389770507812, 885.2899780273438),
+        (976.0, 975.0),
+    )
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        {},
+        {"acquisition": []},
+        {"acquisition": "none"},
+        {"acquisition": [{"roi": []}]},
+        region(xData=[1.0, 2.0], yData=[[1]]),
+        region(xData=[], yData=[[]]),
+        region(xData=[1.0], yData=[1]),
+        region(xData=[1.0], yData=[[1], [2]]),
+        region(xData=[1.0], yData=[["1"]]),
+        region(xData=[1.0], yData=[[True]]),
+        region(xData=[math.nan], yData=[[1]]),
+        region(xData=[1.0], yData=[[math.inf]]),
+        region(xData=[1.0], yData=[[10**400]]),
+        region(xData={"0": 1}, yData=[[1]]),
+        region(xyData=[[1.0, 2, 3]]),
+        region(xyData=[[1.0, 2], [1.0]]),
+        region(xyData=7),
+    ],
+)
+def test_a_malformed_spectrum_is_a_bad_reply(results: object) -> None:
+    with pytest.raises(BadReply):
+        spectrum_query().decode(reply_of(results))
+
+
+def test_an_error_beside_a_spectrum_is_a_device_fault() -> None:
+    with pytest.raises(DeviceFault, match="-312"):
+        spectrum_query().decode(b'{"results": {}, "errors": ["[E];-312;Get spectra failed"]}')
+
+
+def test_a_thousand_pixels_come_across_whole() -> None:
+    bench = Bench(pixels=1024).prepare(exposure_ms=1)
+    bench.set("acquire", 1)
+    bench.wait(0.001)
+    wavelengths_nm, counts = bench.spectrum()
+    assert wavelengths_nm == tuple(bench.optics.wavelengths_nm())
+    assert counts == tuple(float(100 + at) for at in range(1024))
+
+
+def test_it_says_who_it_is() -> None:
+    bench = Bench()
+    query = bench.driver.identify()
+    identity = query.decode(bench.exchange(query.request))
+    assert isinstance(identity, Identity)
+    assert identity.firmware == "2.0.0.108.d762232a"
+    assert bench.driver.expects(identity) == ""
+    assert "is not the" in bench.driver.expects(Identity("LabSpec"))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+KEYS = ["wavelength", "busy", "open", "initialized", "time", "type", "size", "isBusy"]
+
+
+@given(JSON, JSON, st.sampled_from([*KEYS, "acquisition"]))
+@settings(max_examples=150, deadline=None)
+def test_any_message_in_form_gives_floats_or_an_error(
+    value: object, errors: object, key: str
+) -> None:
+    driver = HoribaIcl()
+    reply = json.dumps({"results": {key: value}, "errors": errors}).encode()
+    for scan in driver.scans():
+        try:
+            values = scan.decode(reply)
+        except (BadReply, DeviceFault):
+            continue
+        assert all(type(each) is float and math.isfinite(each) for each in values)
+    with pytest.raises((BadReply, DeviceFault)):
+        spectrum_query().decode(reply)
+
+
+@given(JSON)
+@settings(max_examples=100, deadline=None)
+def test_any_region_gives_a_whole_spectrum_or_a_bad_reply(inner: object) -> None:
+    for results in (region(xyData=inner), region(xData=inner, yData=[inner])):
+        try:
+            spectrum: Any = spectrum_query().decode(reply_of(results))
+        except BadReply:
+            continue
+        wavelengths_nm, counts = spectrum
+        assert len(wavelengths_nm) == len(counts) > 0
+
+
+@pytest.mark.parametrize(
+    "bad", [{"mono_index": -1}, {"ccd_index": 0.5}, {"chip_width": 0}, {"chip_height": 10_000}]
+)
+def test_settings_that_no_instrument_has_are_refused(bad: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        HoribaIcl(**bad)

@@ -1,0 +1,152 @@
+"""The hash chain: whatever is changed is found, at the first record that is bad."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.journal.chain import (
+    FIRST_SEQ,
+    Head,
+    Sealed,
+    canonical,
+    genesis_of,
+    link_hash,
+    record_bytes,
+    unseal,
+    verify,
+)
+
+RUN = {"seed": 7}
+GENESIS = genesis_of(RUN)
+
+
+def chained(count: int, note: str = "") -> list[Sealed]:
+    records, previous = [], GENESIS
+    for seq in range(FIRST_SEQ, FIRST_SEQ + count):
+        block = bytes([seq]) * 16 if seq % 3 == 0 else None
+        body: dict[str, Any] = {"note": note, "value": seq / 3}
+        if block is not None:
+            body = {"stream": 0, "rows": 1, "sha256": hashlib.sha256(block).hexdigest()}
+        data = record_bytes(seq, seq * 0.5, "samples" if block else "fact", body)
+        previous = link_hash(previous, data)
+        records.append(Sealed(seq, data, previous, block))
+    return records
+
+
+CHAIN = chained(12)
+HEAD = Head(CHAIN[-1].seq, CHAIN[-1].hash.hex())
+
+
+def test_an_untouched_chain_fits_and_says_what_it_cannot_tell() -> None:
+    report = verify(CHAIN, genesis=GENESIS)
+    assert report.ok
+    assert report.head == HEAD
+    assert report.first_bad_seq is None
+    assert not report.tail_known
+    assert "no head kept elsewhere" in report.reason
+    assert verify(CHAIN, genesis=GENESIS, outside=HEAD).tail_known
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=150)
+def test_a_flipped_bit_is_found_at_its_record(data: st.DataObject) -> None:
+    index = data.draw(st.integers(0, len(CHAIN) - 1))
+    record = CHAIN[index]
+    fields = ["data", "hash"] + (["block"] if record.block is not None else [])
+    field = data.draw(st.sampled_from(fields))
+    raw = bytearray(getattr(record, field))
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    changes: dict[str, Any] = {field: bytes(raw)}
+    bad = [*CHAIN]
+    bad[index] = replace(record, **changes)
+    report = verify(bad, genesis=GENESIS)
+    assert not report.ok
+    assert report.first_bad_seq == record.seq
+    assert report.head.seq == record.seq - 1
+
+
+@given(st.integers(0, len(CHAIN) - 2))
+@settings(deadline=None, max_examples=20)
+def test_a_deleted_record_is_found_in_its_place(index: int) -> None:
+    report = verify(CHAIN[:index] + CHAIN[index + 1 :], genesis=GENESIS)
+    assert report.first_bad_seq == CHAIN[index].seq
+
+
+@given(st.integers(0, len(CHAIN) - 1), st.booleans())
+@settings(deadline=None, max_examples=30)
+def test_an_inserted_record_is_found_even_if_it_is_well_made(index: int, renumber: bool) -> None:
+    previous = CHAIN[index - 1].hash if index else GENESIS
+    seq = FIRST_SEQ + index
+    data = record_bytes(seq, 0.0, "fact", {"note": "never happened"})
+    forged = Sealed(seq, data, link_hash(previous, data))
+    rest = [replace(one, seq=one.seq + 1) for one in CHAIN[index:]] if renumber else CHAIN[index:]
+    report = verify([*CHAIN[:index], forged, *rest], genesis=GENESIS, outside=HEAD)
+    assert not report.ok
+    # The forged record fits by itself; the next one, or the head kept elsewhere, gives it away.
+    assert report.first_bad_seq in (seq, seq + 1)
+
+
+@given(st.integers(0, len(CHAIN) - 1), st.integers(0, len(CHAIN) - 1), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_exchanged_records_are_found_at_the_first_place(a: int, b: int, renumber: bool) -> None:
+    bad = [*CHAIN]
+    bad[a], bad[b] = CHAIN[b], CHAIN[a]
+    if renumber:
+        bad = [replace(one, seq=FIRST_SEQ + place) for place, one in enumerate(bad)]
+    report = verify(bad, genesis=GENESIS)
+    assert report.ok == (a == b)
+    assert report.first_bad_seq == (None if a == b else FIRST_SEQ + min(a, b))
+
+
+@given(st.integers(0, len(CHAIN) - 1))
+@settings(deadline=None, max_examples=20)
+def test_a_cut_tail_shows_against_a_head_kept_elsewhere_only(kept: int) -> None:
+    assert verify(CHAIN[:kept], genesis=GENESIS).ok
+    report = verify(CHAIN[:kept], genesis=GENESIS, outside=HEAD)
+    assert report.first_bad_seq == FIRST_SEQ + kept
+    assert "tail is cut" in report.reason
+
+
+def test_records_after_the_head_kept_elsewhere_are_not_vouched_for() -> None:
+    report = verify(CHAIN, genesis=GENESIS, outside=Head(5, CHAIN[4].hash.hex()))
+    assert report.ok
+    assert not report.tail_known
+    assert "after 5" in report.reason
+
+
+def test_a_chain_rewritten_from_the_start_differs_from_the_head_kept_elsewhere() -> None:
+    rewritten = chained(12, note="nicer")
+    assert verify(rewritten, genesis=GENESIS).ok
+    report = verify(rewritten, genesis=GENESIS, outside=HEAD)
+    assert report.first_bad_seq == HEAD.seq
+    assert "differs" in report.reason
+
+
+def test_the_chain_of_another_run_does_not_fit() -> None:
+    assert verify(CHAIN, genesis=genesis_of({"seed": 8})).first_bad_seq == FIRST_SEQ
+
+
+@pytest.mark.parametrize(
+    "data", [b"[]", b"no json", b'{"seq":1}', record_bytes(2, 0.0, "fact", {})]
+)
+def test_a_well_hashed_record_that_is_none_is_bad(data: bytes) -> None:
+    forged = Sealed(FIRST_SEQ, data, link_hash(GENESIS, data))
+    assert verify([forged], genesis=GENESIS).first_bad_seq == FIRST_SEQ
+
+
+def test_a_record_has_one_text() -> None:
+    one = record_bytes(1, 0, "fact", {"b": 1.0, "a": "µ"})
+    assert one == b'{"at_s":0.0,"body":{"a":"\\u00b5","b":1.0},"kind":"fact","seq":1}'
+    assert unseal(Sealed(1, one, b"")).body == {"a": "µ", "b": 1.0}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_is_not_recorded(value: float) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical({"value": value})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        record_bytes(1, value, "fact", {})

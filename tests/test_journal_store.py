@@ -1,0 +1,289 @@
+"""The journal on disk: durable, chained, the same for the same seed."""
+
+import asyncio
+import io
+import math
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labharness.journal import reading, store
+from labharness.journal.chain import Head
+from labharness.journal.store import Journal, JournalFailed, SqliteJournal
+
+
+def filled(path: Path, seed: int, about: dict[str, str]) -> Head:
+    chance = random.Random(seed)
+    with SqliteJournal(path, run={"seed": seed}, about=about) as journal:
+        furnace = journal.stream("furnace", ["measured_c", "setpoint_c"])
+        gas = journal.stream("argon", ["flow_sccm"])
+        for second in range(400):
+            journal.sample(furnace, float(second), (chance.random(), 750.0))
+            if second % 7 == 0:
+                journal.sample(gas, float(second), (chance.random(),))
+            if second % 50 == 0:
+                journal.append("command", {"value": chance.random()}, float(second))
+    return journal.head
+
+
+def exported(path: Path, until_seq: int | None = None) -> bytes:
+    out = io.BytesIO()
+    reading.export_jsonl(path, out, until_seq)
+    return out.getvalue()
+
+
+def test_the_same_seed_gives_the_same_head_and_export_whoever_writes(tmp_path: Path) -> None:
+    first = filled(tmp_path / "a.journal", 7, {"pid": "1", "path": "a"})
+    second = filled(tmp_path / "b.journal", 7, {"pid": "2", "path": "b"})
+    other = filled(tmp_path / "c.journal", 8, {})
+    assert first == second != other
+    assert exported(tmp_path / "a.journal") == exported(tmp_path / "b.journal")
+    assert exported(tmp_path / "a.journal") != exported(tmp_path / "c.journal")
+    assert reading.about(tmp_path / "a.journal") == {"pid": "1", "path": "a"}
+    assert b"pid" not in exported(tmp_path / "a.journal")
+
+
+def test_the_chain_does_not_depend_on_when_it_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lazy = filled(tmp_path / "a.journal", 7, {})
+    monkeypatch.setattr(store, "COMMIT_RECORDS", 1)
+    eager = filled(tmp_path / "b.journal", 7, {})
+    assert lazy == eager
+    assert exported(tmp_path / "a.journal") == exported(tmp_path / "b.journal")
+
+
+def test_what_is_written_verifies_and_reads_back(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    head = filled(path, 7, {})
+    report = reading.verify_file(path, outside=head)
+    assert report.ok
+    assert report.head == head
+    rows = list(reading.samples(path))
+    furnace = [row for row in rows if row[0] == "furnace"]
+    assert [at_s for _, at_s, _ in furnace] == [float(second) for second in range(400)]
+    assert all(values[1] == 750.0 for _, _, values in furnace)
+    assert len(rows) - len(furnace) == 58
+    commands = [one for one in reading.read(path) if one.kind == "command"]
+    assert [one.at_s for one in commands] == [float(second) for second in range(0, 400, 50)]
+    blocks = [one for one in reading.read(path) if one.kind == "samples"]
+    assert len(blocks) == 2 * math.ceil(400 / 60)
+
+
+def test_an_export_up_to_a_record_is_the_beginning_of_the_whole(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    filled(path, 7, {})
+    part = exported(path, until_seq=5)
+    assert exported(path).startswith(part)
+    assert part.count(b"\n") == 6
+
+
+def test_a_record_is_seen_by_others_once_it_is_durable(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    journal: Journal = SqliteJournal(path)
+    seq = journal.append("intent", {"value": 1}, 0.0)
+    assert list(reading.read(path)) == []
+    asyncio.run(journal.durable(seq))
+    code = (
+        "import sys, pathlib; from labharness.journal import reading;"
+        "print([one.kind for one in reading.read(pathlib.Path(sys.argv[1]))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, path], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "['intent']"
+
+
+def test_what_was_durable_survives_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    code = (
+        "import asyncio, os, signal, sys, pathlib\n"
+        "from labharness.journal.store import SqliteJournal\n"
+        "journal = SqliteJournal(pathlib.Path(sys.argv[1]))\n"
+        "asyncio.run(journal.durable(journal.append('kept', {}, 0.0)))\n"
+        "journal.append('lost', {}, 1.0)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [one.kind for one in reading.read(path)] == ["kept"]
+    with SqliteJournal(path) as journal:
+        assert journal.append("after", {}, 2.0) == 2
+    assert reading.verify_file(path).ok
+
+
+def test_a_commit_waits_for_the_disk_itself(tmp_path: Path) -> None:
+    with SqliteJournal(tmp_path / "run.journal") as journal:
+        (level,) = journal._database.execute("PRAGMA synchronous").fetchone()
+        full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous
+        assert level == full
+
+
+@pytest.mark.parametrize("seq", [0, 2])
+def test_nobody_waits_for_a_record_that_is_not(tmp_path: Path, seq: int) -> None:
+    with SqliteJournal(tmp_path / "run.journal") as journal:
+        journal.append("fact", {}, 0.0)
+        with pytest.raises(ValueError, match="no record"):
+            asyncio.run(journal.durable(seq))
+
+
+def test_an_existing_journal_is_continued_with_its_streams(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    with SqliteJournal(path, run={"seed": 1}) as journal:
+        stream = journal.stream("furnace", ["measured_c"])
+        journal.sample(stream, 1.0, (20.0,))
+        before = journal.head.seq
+    with SqliteJournal(path, run={"seed": 1}) as journal:
+        assert journal.head.seq == before + 1
+        assert journal.stream("furnace", ["measured_c"]) == stream
+        journal.sample(stream, 2.0, (21.0,))
+    assert list(reading.samples(path)) == [("furnace", 1.0, (20.0,)), ("furnace", 2.0, (21.0,))]
+    assert reading.verify_file(path).ok
+
+
+def test_the_journal_of_another_run_is_not_continued(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    SqliteJournal(path, run={"seed": 1}).close()
+    with pytest.raises(JournalFailed, match="another run"):
+        SqliteJournal(path, run={"seed": 2})
+
+
+def test_a_stream_keeps_its_columns_and_a_row_its_length(tmp_path: Path) -> None:
+    with SqliteJournal(tmp_path / "run.journal") as journal:
+        stream = journal.stream("furnace", ["measured_c"])
+        with pytest.raises(ValueError, match="has the columns"):
+            journal.stream("furnace", ["measured_k"])
+        with pytest.raises(ValueError, match="columns"):
+            journal.stream("empty", [])
+        with pytest.raises(Exception, match="expected 2 items"):
+            journal.sample(stream, 0.0, (1.0, 2.0))
+        with pytest.raises(ValueError, match="finite"):
+            journal.sample(stream, math.nan, (1.0,))
+
+
+def test_what_cannot_be_recorded_leaves_the_chain_as_it_was(tmp_path: Path) -> None:
+    with SqliteJournal(tmp_path / "run.journal") as journal:
+        journal.append("fact", {}, 0.0)
+        before = journal.head
+        with pytest.raises(ValueError, match="JSON"):
+            journal.append("fact", {"value": math.nan}, 1.0)
+        assert journal.head == before
+
+
+def test_samples_are_committed_by_lab_time(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    journal = SqliteJournal(path)
+    stream = journal.stream("furnace", ["measured_c"])
+    for second in range(181):
+        journal.sample(stream, float(second), (20.0,))
+    rows = len(list(reading.samples(path)))
+    assert rows >= 120
+    journal.close()
+
+
+def test_a_full_disk_stops_the_journal_until_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    journal = SqliteJournal(path)
+    stream = journal.stream("furnace", ["measured_c"])
+    journal.commit()
+    journal._database.execute("PRAGMA max_page_count = 5")
+    refused = journal.append("large", {"text": "x" * 50_000}, 0.0)
+    with pytest.raises(JournalFailed, match="full"):
+        asyncio.run(journal.durable(refused))
+    with pytest.raises(JournalFailed, match="nothing is appended"):
+        journal.append("fact", {}, 1.0)
+    with pytest.raises(JournalFailed, match="nothing is appended"):
+        journal.sample(stream, 1.0, (20.0,))
+    journal._database.execute("PRAGMA max_page_count = 100000")
+    asyncio.run(journal.durable(refused))
+    journal.append("fact", {}, 2.0)
+    journal.sample(stream, 2.0, (20.0,))
+    journal.close()
+    report = reading.verify_file(path)
+    assert report.ok
+    assert report.head == journal.head
+    kinds = [one.kind for one in reading.read(path)]
+    assert kinds == ["stream", "large", "fact", "samples"]
+
+
+@pytest.mark.parametrize("limit", range(3, 12))
+def test_whichever_page_is_refused_nothing_acknowledged_is_lost(tmp_path: Path, limit: int) -> None:
+    path = tmp_path / "run.journal"
+    journal = SqliteJournal(path)
+    journal._database.execute(f"PRAGMA max_page_count = {limit}")
+    acknowledged = 0
+
+    def fill() -> None:
+        nonlocal acknowledged
+        for index in range(1_000):
+            seq = journal.append("fact", {"text": "x" * 500}, float(index) / 100)
+            asyncio.run(journal.durable(seq))
+            acknowledged = seq
+
+    with pytest.raises(JournalFailed):
+        fill()
+    journal._database.close()
+    report = reading.verify_file(path)
+    assert report.ok
+    assert report.head.seq == acknowledged
+
+
+def test_a_lock_of_another_process_is_a_failure_and_not_a_long_wait(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    journal = SqliteJournal(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    journal.append("fact", {}, 0.0)
+    with pytest.raises(JournalFailed, match="locked"):
+        journal.commit()
+    other.execute("ROLLBACK")
+    other.close()
+    journal.commit()
+    journal.close()
+
+
+def test_a_second_writer_cannot_fork_the_chain(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    first, second = SqliteJournal(path), SqliteJournal(path)
+    first.append("fact", {"by": "first"}, 0.0)
+    first.commit()
+    second.append("fact", {"by": "second"}, 0.0)
+    with pytest.raises(JournalFailed, match="UNIQUE"):
+        second.commit()
+    first.append("fact", {"by": "first"}, 1.0)
+    first.close()
+    with pytest.raises(JournalFailed):
+        second.close()
+    assert [one.body for one in reading.read(path)] == [{"by": "first"}] * 2
+
+
+def test_a_changed_row_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    filled(path, 7, {})
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE records SET data = replace(data, '0.0', '9.0') WHERE seq = 3")
+    database.close()
+    report = reading.verify_file(path)
+    assert report.first_bad_seq == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all, but long enough " * 40])
+def test_a_file_that_is_no_journal_is_a_typed_failure(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "run.journal"
+    path.write_bytes(content)
+    with pytest.raises(JournalFailed):
+        list(reading.read(path))
+
+
+def test_a_journal_that_cannot_be_opened_is_a_typed_failure(tmp_path: Path) -> None:
+    with pytest.raises(JournalFailed, match="cannot open"):
+        SqliteJournal(tmp_path / "missing" / "run.journal")
+    with pytest.raises(JournalFailed, match="cannot read"):
+        list(reading.read(tmp_path / "missing.journal"))
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,218 @@
+"""Gas in the simulated line: purging, pumping, over-pressure, and who may flow."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness_simulators.plant import CvdTube, Detector, Gauge, MassFlow, Relays
+
+ARGON_VALVE, BYPASS_SHUT, HYDROGEN_VALVE, PUMP_ISOLATION, VENT, PUMP = range(6)
+ATMOSPHERE_PA = 101_325.0
+
+
+def line(*energised: int, volume_l: float = 2.0) -> CvdTube:
+    plant = CvdTube(None, tube_volume_l=volume_l)
+    for coil in energised:
+        relays(plant).coils[coil] = True
+    return plant
+
+
+def relays(plant: CvdTube) -> Relays:
+    part = plant.parts["relays"]
+    assert isinstance(part, Relays)
+    return part
+
+
+def flow(plant: CvdTube, gas: str) -> MassFlow:
+    part = plant.parts[gas]
+    assert isinstance(part, MassFlow)
+    return part
+
+
+def truth(plant: CvdTube, name: str) -> float:
+    value = plant.truth()[name]
+    assert isinstance(value, float)
+    return value
+
+
+@settings(deadline=None, max_examples=15)
+@given(flow_sccm=st.floats(50, 500), volume_l=st.floats(0.2, 2.0), volumes=st.floats(0.5, 7.0))
+def test_a_purge_decays_with_the_volumes_passed(
+    flow_sccm: float, volume_l: float, volumes: float
+) -> None:
+    plant = line(ARGON_VALVE, BYPASS_SHUT, VENT, volume_l=volume_l)
+    flow(plant, "argon").setpoint_sccm = flow_sccm
+    plant.step(60.0)  # the bubbler's back-pressure fills up
+    start = truth(plant, "o2_fraction")
+    seconds = volumes * volume_l * 1000 / flow_sccm * 60
+    for _ in range(round(seconds)):
+        plant.step(1.0)
+    # Back-pressure makes the tube 1 % fuller than its volume at 1 atm.
+    expected = math.exp(-volumes / 1.012)
+    assert truth(plant, "o2_fraction") / start == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("flow_sccm", "pressure_pa"), [(10, 17), (50, 84), (100, 169), (200, 338), (500, 844)]
+)
+def test_the_pump_settles_where_its_speed_meets_the_flow(
+    flow_sccm: float, pressure_pa: float
+) -> None:
+    plant = line(ARGON_VALVE, BYPASS_SHUT, PUMP_ISOLATION, PUMP)
+    flow(plant, "argon").setpoint_sccm = flow_sccm
+    plant.step(120.0)
+    assert truth(plant, "pressure_pa") - 2 == pytest.approx(pressure_pa, rel=0.02)
+
+
+def test_the_pump_needs_both_its_motor_and_its_valve() -> None:
+    for coil in (PUMP, PUMP_ISOLATION):
+        plant = line(BYPASS_SHUT, coil)
+        plant.step(60.0)
+        assert truth(plant, "pressure_pa") == pytest.approx(ATMOSPHERE_PA)
+
+
+def test_a_line_without_power_bursts_its_limit_because_the_bypass_flows_and_the_vent_is_shut() -> (
+    None
+):
+    plant = line()
+    plant.step(60.0)
+    assert truth(plant, "pressure_pa") > 1.15 * ATMOSPHERE_PA
+    plant.step(3600.0)
+    assert truth(plant, "pressure_pa") <= 2.0 * ATMOSPHERE_PA
+    assert truth(plant, "peak_pressure_pa") == truth(plant, "pressure_pa")
+
+
+def test_an_open_vent_holds_the_tube_at_the_bubbler() -> None:
+    plant = line(VENT)
+    plant.step(600.0)
+    assert 1_000 < truth(plant, "pressure_pa") - ATMOSPHERE_PA < 2_000
+
+
+def test_a_blocked_outlet_fills_the_tube_in_spite_of_the_vent() -> None:
+    plant = line(VENT)
+    plant.faults.outlet_blocked = True
+    plant.step(60.0)
+    assert truth(plant, "pressure_pa") > 1.15 * ATMOSPHERE_PA
+
+
+def test_venting_an_evacuated_tube_draws_air_back() -> None:
+    plant = line(ARGON_VALVE, BYPASS_SHUT, PUMP_ISOLATION, PUMP)
+    flow(plant, "argon").setpoint_sccm = 200.0
+    plant.step(600.0)
+    assert truth(plant, "o2_fraction") < 1e-3
+    coils = relays(plant).coils
+    coils[PUMP], coils[VENT] = False, True
+    plant.step(60.0)
+    assert truth(plant, "o2_fraction") > 0.1
+
+
+def test_a_leak_leaves_oxygen_in_proportion() -> None:
+    plant = line(ARGON_VALVE, BYPASS_SHUT, VENT, volume_l=0.2)
+    flow(plant, "argon").setpoint_sccm = 50.0
+    plant.faults.air_leak_sccm = 0.5
+    plant.step(3600.0)
+    plant.step(3600.0)
+    assert truth(plant, "o2_fraction") == pytest.approx(0.2095 * 0.5 / 50.5, rel=0.02)
+
+
+def test_an_open_lid_lets_the_room_in_and_shows_on_its_input() -> None:
+    plant = line(ARGON_VALVE, VENT)
+    flow(plant, "argon").setpoint_sccm = 500.0
+    plant.step(3600.0)
+    assert truth(plant, "o2_fraction") < 1e-4
+    plant.faults.lid_open = True
+    assert relays(plant).inputs == (True, False, True, True)
+    plant.step(1.0)
+    assert truth(plant, "o2_fraction") == pytest.approx(0.2095)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    moves=st.lists(st.tuples(st.integers(0, 5), st.booleans(), st.floats(0.1, 40.0)), max_size=20),
+    volume_l=st.sampled_from([0.2, 2.0]),
+)
+def test_whatever_is_switched_the_gases_add_up_to_the_pressure(
+    moves: list[tuple[int, bool, float]], volume_l: float
+) -> None:
+    plant = line(volume_l=volume_l)
+    for gas in ("argon", "nitrogen", "hydrogen"):
+        flow(plant, gas).setpoint_sccm = 80.0
+    gas_in_tube = plant._gas
+    for coil, energised, seconds in moves:
+        relays(plant).coils[coil] = energised
+        plant.step(seconds)
+        parts = (gas_in_tube.air, gas_in_tube.argon, gas_in_tube.nitrogen, gas_in_tube.hydrogen)
+        assert min(parts) >= 0
+        assert sum(parts) == pytest.approx(truth(plant, "pressure_pa"))
+        assert 0 < truth(plant, "pressure_pa") <= 2.01 * ATMOSPHERE_PA
+
+
+def test_a_flow_needs_its_valve_and_nitrogen_has_none() -> None:
+    plant = line(BYPASS_SHUT, VENT)
+    for gas in ("argon", "nitrogen", "hydrogen"):
+        flow(plant, gas).setpoint_sccm = 50.0
+    plant.step(10.0)
+    assert flow(plant, "argon").flow_sccm == 0
+    assert flow(plant, "argon").valve_drive_percent == 100
+    assert flow(plant, "hydrogen").flow_sccm == 0
+    assert flow(plant, "nitrogen").flow_sccm == pytest.approx(50)
+    relays(plant).coils[HYDROGEN_VALVE] = True
+    plant.step(10.0)
+    assert flow(plant, "hydrogen").flow_sccm == pytest.approx(50)
+    relays(plant).coils[HYDROGEN_VALVE] = False
+    plant.step(0.01)
+    assert truth(plant, "hydrogen_sccm") == 0
+
+
+def test_a_flow_comes_with_a_lag_of_0_4_seconds() -> None:
+    plant = line(ARGON_VALVE, VENT)
+    flow(plant, "argon").setpoint_sccm = 100.0
+    for _ in range(4):
+        plant.step(0.1)
+    assert flow(plant, "argon").flow_sccm == pytest.approx(100 * (1 - math.exp(-1)), rel=0.01)
+
+
+@pytest.mark.parametrize(("setpoint_sccm", "flow_sccm"), [(math.nan, 0), (-5, 0), (1e6, 512)])
+def test_a_setpoint_out_of_range_is_bounded_by_the_instrument(
+    setpoint_sccm: float, flow_sccm: float
+) -> None:
+    plant = line(ARGON_VALVE, VENT)
+    flow(plant, "argon").setpoint_sccm = setpoint_sccm
+    plant.step(20.0)
+    assert flow(plant, "argon").flow_sccm == pytest.approx(flow_sccm)
+
+
+def test_instruments_err_within_their_class() -> None:
+    for seed in range(20):
+        plant = CvdTube(random.Random(seed))
+        relays(plant).coils[ARGON_VALVE] = relays(plant).coils[VENT] = True
+        flow(plant, "argon").setpoint_sccm = 200.0
+        plant.step(60.0)
+        gauge = plant.parts["gauge"]
+        assert isinstance(gauge, Gauge)
+        pressure_torr = truth(plant, "pressure_pa") / 133.322
+        assert gauge.pressure_torr == pytest.approx(pressure_torr, rel=0.015)
+        assert gauge.pressure_torr != pytest.approx(pressure_torr, rel=1e-7)
+        assert truth(plant, "argon_sccm") == pytest.approx(200, abs=6)
+        assert flow(plant, "argon").flow_sccm == pytest.approx(200, abs=1)
+
+
+def test_hydrogen_reaches_the_room_only_when_the_exhaust_is_lost() -> None:
+    plant = line(HYDROGEN_VALVE, BYPASS_SHUT, VENT, volume_l=0.2)
+    detector = plant.parts["h2_detector"]
+    assert isinstance(detector, Detector)
+    flow(plant, "hydrogen").setpoint_sccm = 100.0
+    plant.step(600.0)
+    assert truth(plant, "h2_fraction") > 0.9
+    assert detector.concentration_ppm == 0
+    plant.faults.exhaust_lost = True
+    assert relays(plant).inputs[0] is False
+    plant.step(200.0)
+    assert detector.concentration_ppm == pytest.approx(5_000, rel=0.05)
+    plant.faults.exhaust_lost = False
+    plant.faults.h2_detector_offset_ppm = 123.0
+    plant.step(1200.0)
+    assert detector.concentration_ppm == pytest.approx(123, abs=0.1)

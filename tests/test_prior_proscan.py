@@ -1,0 +1,194 @@
+"""The Prior ProScan driver and its simulator: a move is over when the stage has arrived."""
+
+import asyncio
+import math
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.clock import VirtualLoop, run
+from labharness.driver import Identity, Scan
+from labharness.simulation import LoopEnvironment, SimulatedBus
+from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness_drivers.prior_proscan import PriorProscan
+from labharness_simulators.plant.stage import Stage
+from labharness_simulators.prior_proscan import Simulator
+
+
+class Clock:
+    """A loop that only knows the time."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def time(self) -> float:
+        return self.now_s
+
+    def call_at(self, when_s: float, *_: object) -> object:
+        return SimpleNamespace(cancel=lambda: None)
+
+
+class Bench:
+    """A controller, its stage and a clock that the test moves."""
+
+    def __init__(self, steps_per_um: float = 1.0) -> None:
+        clock: Any = Clock()
+        self.clock = clock
+        self.env = LoopEnvironment(clock)
+        self.stage = Stage()
+        self.face = Simulator(self.env, self.stage, random.Random(1), steps_per_um=steps_per_um)
+        self.driver = PriorProscan(steps_per_um=steps_per_um)
+
+    def exchange(self, request: Request) -> bytes:
+        self.env.sync()
+        reply = self.face.receive(request.frame)
+        assert reply is not None
+        assert request.reply.take(reply, 0) == len(reply)
+        return reply
+
+    def read(self, name: str) -> tuple[float, ...]:
+        scan = next(each for each in self.driver.scans() if each.name == name)
+        return scan.decode(self.exchange(scan.request))
+
+    def move(self, channel: str, value: float) -> float:
+        (request,) = self.driver.write(channel, value)
+        self.driver.accept(channel, self.exchange(request))
+        return self.face.latency_s
+
+
+def scan(name: str) -> Scan:
+    return next(each for each in PriorProscan().scans() if each.name == name)
+
+
+def test_a_move_is_answered_when_the_stage_has_arrived() -> None:
+    bench = Bench()
+    delay_s = bench.move("x", 10_000)
+    assert delay_s == pytest.approx(2.01)  # 10 mm at 5 mm/s, and the controller's own 10 ms
+    assert bench.read("moving") == (1.0,)
+    bench.clock.now_s = delay_s
+    assert bench.read("moving") == (0.0,)
+    assert bench.read("position") == (10_000.0, 0.0)
+    assert bench.face.latency_s == pytest.approx(0.01)
+
+
+def test_one_axis_moves_and_the_other_stays() -> None:
+    bench = Bench()
+    bench.clock.now_s += bench.move("x", 300)
+    bench.clock.now_s += bench.move("y", -200)
+    assert bench.read("position") == (300.0, -200.0)
+
+
+def test_the_frames_are_the_published_ones() -> None:
+    driver = PriorProscan()
+    assert driver.write("x", 12.4)[0].frame == b"GX,12\r"
+    assert driver.write("y", -1500)[0].frame == b"GY,-1500\r"
+    assert [each.request.frame for each in driver.scans()] == [b"P\r", b"$\r"]
+    assert driver.write("x", 1)[0].timeout_s >= 30.0
+
+
+@given(st.floats(-100_000, 100_000), st.sampled_from([0.5, 1.0, 10.0]))
+@settings(max_examples=50, deadline=None)
+def test_every_position_reads_back_within_the_resolution(x_um: float, steps_per_um: float) -> None:
+    bench = Bench(steps_per_um)
+    bench.clock.now_s += bench.move("x", x_um)
+    assert abs(bench.read("position")[0] - x_um) <= bench.driver.channels["x"].resolution
+
+
+def test_a_move_while_another_runs_is_refused_and_changes_nothing() -> None:
+    bench = Bench()
+    delay_s = bench.move("x", 10_000)
+    with pytest.raises(DeviceFault, match="not idle"):
+        bench.move("y", 500)
+    bench.clock.now_s = delay_s
+    assert bench.read("position") == (10_000.0, 0.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 3e9])
+def test_a_position_that_is_no_step_count_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="allowed -"):
+        PriorProscan().write("x", value)
+
+
+@pytest.mark.parametrize("channel", ["z", "moving"])
+def test_only_x_and_y_can_be_set(channel: str) -> None:
+    with pytest.raises(ValueError, match="these can: x, y"):
+        PriorProscan().write(channel, 1.0)
+
+
+@pytest.mark.parametrize("reply", [b"r\r", b"0\r", b"RR\r", b"1,2,3\r", b"\r"])
+def test_a_move_ends_with_r_alone(reply: bytes) -> None:
+    with pytest.raises(BadReply):
+        PriorProscan().accept("x", reply)
+
+
+@pytest.mark.parametrize("reply", [b"R\r", b"1,2\r", b"1,2,3,4\r", b"1.5,2,3\r", b"1,,3\r"])
+def test_a_late_end_of_move_is_never_taken_for_a_position(reply: bytes) -> None:
+    with pytest.raises(BadReply):
+        scan("position").decode(reply)
+
+
+def test_the_controllers_errors_are_named() -> None:
+    face = Bench().face
+    assert face.receive(b"WHAT\r") == b"E,5\r"
+    assert face.receive(b"GX,one\r") == b"E,4\r"
+    assert face.receive(b"G,1\r") == b"E,4\r"
+    with pytest.raises(DeviceFault, match="command not found"):
+        scan("moving").decode(b"E,5\r")
+
+
+def test_any_delimiter_of_the_manual_parts_the_words() -> None:
+    bench = Bench()
+    assert bench.face.receive(b"G,,100 200\r") == b"R\r"
+    bench.clock.now_s = 1.0
+    assert bench.read("position") == (100.0, 200.0)
+
+
+def test_it_says_that_a_stage_is_fitted() -> None:
+    bench = Bench()
+    query = bench.driver.identify()
+    identity = query.decode(bench.exchange(query.request))
+    assert isinstance(identity, Identity)
+    assert identity.details["STAGE"] == "H101A"
+    assert bench.driver.expects(identity) == ""
+    none = Identity("ProScan", details={"STAGE": "NONE"})
+    assert "no stage" in bench.driver.expects(none)
+
+
+def test_on_the_bus_the_end_of_a_move_arrives_late_and_the_stage_stands_by_then() -> None:
+    async def main() -> tuple[float, bool]:
+        loop = asyncio.get_running_loop()
+        env = LoopEnvironment(loop)
+        stage = Stage()
+        chance = random.Random(1)
+        bus = SimulatedBus(env, [Simulator(env, stage, chance)], baud=9600, chance=chance)
+        arrived: asyncio.Future[bytes] = loop.create_future()
+        start_s = loop.time()
+        bus.transmit(PriorProscan().write("x", 5000)[0].frame, arrived.set_result)
+        assert await arrived == b"R\r"
+        return loop.time() - start_s, stage.moving
+
+    elapsed_s, moving = run(main(), VirtualLoop())
+    assert 1.0 < elapsed_s < 1.1
+    assert not moving
+
+
+@given(st.binary(max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_any_line_gives_floats_or_an_error(body: bytes) -> None:
+    reply = body.replace(b"\r", b"") + b"\r"
+    for each in PriorProscan().scans():
+        try:
+            values = each.decode(reply)
+        except (BadReply, DeviceFault):
+            continue
+        assert all(math.isfinite(value) for value in values)
+
+
+@pytest.mark.parametrize("steps_per_um", [0, -1, math.nan, 1e9])
+def test_a_step_size_that_no_stage_has_is_refused(steps_per_um: float) -> None:
+    with pytest.raises(ValueError, match="steps_per_um"):
+        PriorProscan(steps_per_um=steps_per_um)
