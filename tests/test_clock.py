@@ -3,9 +3,10 @@
 import asyncio
 import heapq
 import random
+import socket
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -40,7 +41,7 @@ def test_timers_that_fall_due_together_fire_in_the_order_they_were_made(
         loop = asyncio.get_running_loop()
         fired: list[tuple[float, int]] = []
         for number, delay in enumerate(delays):
-            loop.call_at(delay, lambda d=delay, n=number: fired.append((round(d, 6), n)))
+            loop.call_at(delay, fired.append, (round(delay, 6), number))
         await asyncio.sleep(2.0)
         return fired
 
@@ -54,7 +55,7 @@ def test_the_standard_loop_would_not_fire_ties_in_order() -> None:
     heap: list[asyncio.TimerHandle] = []
     for number in range(12):
         heapq.heappush(heap, asyncio.TimerHandle(1.0, print, (number,), loop))
-    order = [heapq.heappop(heap)._args[0] for _ in range(12)]  # type: ignore[attr-defined]  # private to asyncio
+    order = [heapq.heappop(heap)._args[0] for _ in range(12)]
     loop.close()
     assert order != sorted(order)
 
@@ -105,6 +106,34 @@ def test_waiting_for_what_nobody_will_do_is_a_deadlock() -> None:
         await asyncio.Event().wait()
 
     with pytest.raises(Deadlock, match=r"at 0\.000000 s everything waits"):
+        virtually(main())
+
+
+def test_a_virtual_loop_that_watches_descriptors_hears_them_and_its_clock_stands() -> None:
+    near, far = socket.socketpair()
+    near.setblocking(False)
+
+    async def main() -> tuple[bytes, float]:
+        loop = asyncio.get_running_loop()
+        sender = threading.Timer(0.1, far.send, (b"hello",))
+        sender.start()
+        heard = await loop.sock_recv(near, 16)
+        await asyncio.sleep(5.0)
+        return heard, loop.time()
+
+    with near, far:
+        assert run(main(), VirtualLoop(watches_descriptors=True)) == (b"hello", 5.0)
+
+
+def test_an_exception_after_the_end_of_the_work_still_fails_the_run() -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("the plant froze")
+
+    async def main() -> str:
+        asyncio.get_running_loop().call_soon(broken)
+        return "done"
+
+    with pytest.raises(ZeroDivisionError, match="the plant froze"):
         virtually(main())
 
 
@@ -213,16 +242,16 @@ def test_what_is_left_running_is_cancelled_and_the_loop_is_closed() -> None:
 
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
 def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
-    loop_of: type[VirtualLoop | PacedLoop],
+    loop_of: Callable[[], Any],
 ) -> None:
     loop = loop_of()
     timer = loop.call_at(7.25, print)
     try:
         assert loop._scheduled == [timer]
-        assert (timer._when, timer._scheduled) == (7.25, True)  # type: ignore[attr-defined]  # private to asyncio
+        assert (timer._when, timer._scheduled) == (7.25, True)
         assert isinstance(loop._clock_resolution, float)
         timer.cancel()
-        assert loop._timer_cancelled_count == 1  # type: ignore[attr-defined]  # private to asyncio
+        assert loop._timer_cancelled_count == 1
     finally:
         loop.close()
 

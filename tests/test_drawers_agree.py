@@ -38,8 +38,9 @@ def settable_of(kind: str) -> dict[str, str]:
 
 
 def reads_of(driver: Driver) -> frozenset[bytes]:
-    asks = [*driver.scans(), *driver.queries(), driver.identify()]
-    return frozenset(each.request.frame for each in asks)
+    scans, queries = driver.scans(), (*driver.queries(), driver.identify())
+    requests = [*(each.request for each in scans), *(each.request for each in queries)]
+    return frozenset(each.frame for each in requests)
 
 
 def keywords_of(made: type) -> set[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from itertools import pairwise
 from typing import Any
 
@@ -37,7 +37,9 @@ def virtually(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever
     return run(main, VirtualLoop())
 
 
-def steps_of(env: LoopEnvironment, delay_s: float, seen: list[float]) -> Iterator[simpy.Event]:
+def steps_of(
+    env: LoopEnvironment, delay_s: float, seen: list[float]
+) -> Generator[simpy.Event, Any, None]:
     while True:
         yield env.seconds(delay_s)
         seen.append(env.now / 1e6)
@@ -88,6 +90,20 @@ def test_a_world_made_late_counts_from_its_making() -> None:
     assert virtually(main()) == [1.0, 2.0]
 
 
+def test_the_world_tells_the_loops_time_even_when_nothing_happens_in_it() -> None:
+    async def main() -> list[float]:
+        env = LoopEnvironment(asyncio.get_running_loop())
+        env.process(steps_of(env, 10.0, []))
+        seen: list[float] = []
+        for _ in range(3):
+            await asyncio.sleep(3.3)
+            env.sync()
+            seen.append(env.now)
+        return seen
+
+    assert virtually(main()) == [3_300_000, 6_600_000, 9_900_000]
+
+
 def test_an_event_made_between_steps_counts_from_the_moment_of_its_making() -> None:
     async def main() -> float:
         loop = asyncio.get_running_loop()
@@ -105,7 +121,7 @@ def test_an_event_made_between_steps_counts_from_the_moment_of_its_making() -> N
 
 @pytest.mark.parametrize("loop_of", [VirtualLoop, lambda: PacedLoop(10.0)])
 def test_an_exception_in_the_plant_fails_the_run(loop_of: Callable[[], Any]) -> None:
-    def broken(env: LoopEnvironment) -> Iterator[simpy.Event]:
+    def broken(env: LoopEnvironment) -> Generator[simpy.Event, Any, None]:
         yield env.seconds(0.1)
         raise ArithmeticError("the plant froze")
 
@@ -139,7 +155,9 @@ def test_a_reply_takes_the_time_of_the_wire_and_of_the_instrument() -> None:
         link.write(b"0123456\r")
         await asyncio.sleep(1.0)
         assert face.at_us == [1_000_000]
-        assert heard == [(pytest.approx(1.0 + 16 * 10 / 9600 + 0.005, abs=1e-6), b"0123456\r")]
+        ((at_s, data),) = heard
+        assert data == b"0123456\r"
+        assert at_s == pytest.approx(1.0 + 16 * 10 / 9600 + 0.005, abs=1e-6)
 
     virtually(main())
 
@@ -179,7 +197,8 @@ def test_faults_are_done_to_replies_and_are_owned_up_to() -> None:
         await asyncio.sleep(1.0)
         assert len(heard) == 1
         await asyncio.sleep(1.5)
-        assert heard[1] == (pytest.approx(3.005), b"late\r")
+        assert heard[1][1] == b"late\r"
+        assert heard[1][0] == pytest.approx(3.005)
         bus.faults.reply_late_s = 0.0
         bus.faults.cut = True
         link.write(b"cut\r")

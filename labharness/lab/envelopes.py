@@ -74,6 +74,13 @@ class SafetyEnvelope(_Strict):
     prohibited_actions: tuple[Literal[PROHIBITED_ACTIONS], ...] = ()  # type: ignore[valid-type]  # one list of names
     emergency_procedures: dict[Cause, Literal[PROCEDURES]] = Field(default_factory=dict)  # type: ignore[valid-type]
 
+    def to_json(self) -> dict[str, Any]:
+        """Give it as HCP L3 writes it."""
+        said: dict[str, Any] = self.model_dump(mode="json")
+        for parameter in said["parameters"].values():
+            del parameter["source"]
+        return said
+
 
 class _LimitRow(_Strict):
     channel: str

@@ -46,6 +46,7 @@ class LabPlan:
         path: The lab file.
         file: What it says.
         envelope: The line's rules.
+        safety_envelope: The same in the words of HCP L3, as callers are told.
         instruments: The line's instruments, with their drivers.
         lab_digest: Over the lab file.
         envelope_digest: Over the line's envelope file and those of its kinds.
@@ -56,6 +57,7 @@ class LabPlan:
     path: Path
     file: LabFile
     envelope: Envelope
+    safety_envelope: Mapping[str, Any]
     instruments: tuple[Instrument, ...]
     lab_digest: str
     envelope_digest: str
@@ -121,8 +123,9 @@ def read_lab(path: Path) -> LabPlan:
                 parse_kind(kind_texts[each.kind], f"envelope of {each.kind}"), each.driver
             )
         line_text = _line_text(file.lab.line, path)
+        line = parse_line(line_text, f"envelope of line {file.lab.line}")
         envelope = build_envelope(
-            parse_line(line_text, f"envelope of line {file.lab.line}"),
+            line,
             limits,
             _readbacks(instruments),
             volume_cm3=file.tube.volume_cm3,
@@ -135,6 +138,7 @@ def read_lab(path: Path) -> LabPlan:
         path=path,
         file=file,
         envelope=envelope,
+        safety_envelope=line.safety_envelope.to_json(),
         instruments=instruments,
         lab_digest=digest(lab_text),
         envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
@@ -168,18 +172,18 @@ class Lab:
         self.simulated: SimulatedLab | None = None
         if any(row.link == "loopback" for row in plan.file.port):
             self.simulated = SimulatedLab(plan.file, clock, chance)
-        links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
+        self.links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
         plan.state_dir.mkdir(parents=True, exist_ok=True)
         instruments = {each.name: each for each in plan.instruments}
         core = GuardCore(
             read_frames(plan.instruments), compile_procedures(plan.envelope, instruments)
         )
-        self.guard = LoopGuard(core, links, Latch(plan.state_dir / "latch.json"))
+        self.guard = LoopGuard(core, self.links, Latch(plan.state_dir / "latch.json"))
         self.line = Line(
             envelope=plan.envelope,
             instruments=plan.instruments,
             guard=self.guard,
-            links=links,
+            links=self.links,
             journal=journal,
             clock=clock,
         )

@@ -6,7 +6,8 @@ pause between them, and the port held until the read-back is folded into memory.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from labharness.clock import Clock
 from labharness.driver import Identity
@@ -47,6 +48,8 @@ from labharness.vocabulary import (
 )
 
 __all__ = ["Line", "NoReply", "NotArmed", "Tripped"]
+
+T = TypeVar("T")
 
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
@@ -132,17 +135,27 @@ class Line:
         for link in self._links.values():
             await link.open()
         for instrument in self.instruments.values():
-            identity = await self.query(instrument.name, "identity")
-            if not isinstance(identity, Identity):
-                raise NoReply(f"{instrument.name}: {identity!r} is no identity")
-            wrong = instrument.driver.expects(identity)
-            if wrong:
-                raise NoReply(f"{instrument.name} ({instrument.kind}): {wrong}")
-            self.identities[instrument.name] = identity
-            said = {"model": identity.model, "firmware": identity.firmware}
-            self._record("identified", {"instrument": instrument.name, **said})
+            await self.identify(instrument.name)
         self._poller.start()
         await self.next_tick()
+
+    async def identify(self, name: str) -> Identity:
+        """Ask one instrument who it is.
+
+        Raises:
+            NoReply: It is silent, or answers as another.
+        """
+        instrument = self.instruments[name]
+        identity = await self.query(name, "identity")
+        wrong = "it does not say who it is"
+        if isinstance(identity, Identity):
+            wrong = instrument.driver.expects(identity)
+            if not wrong:
+                self.identities[name] = identity
+                said = {"model": identity.model, "firmware": identity.firmware}
+                self._record("identified", {"instrument": name, **said})
+                return identity
+        raise NoReply(f"{name} ({instrument.kind}): {wrong}")
 
     async def arm(self, safe_table: str) -> None:
         """Bring the line to its safe state, prepare its instruments, and hold.
@@ -278,6 +291,39 @@ class Line:
         """
         await self._poller.next_tick()
         self.check()
+
+    async def unless_tripped(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await ``work``, and give it up when the line trips meanwhile.
+
+        Raises:
+            Tripped: The line has tripped; ``work`` was cancelled.
+        """
+        task = self._loop.create_task(work)
+        try:
+            while not task.done():
+                self.check()
+                tick = self._loop.create_task(self._poller.next_tick())
+                await asyncio.wait((task, tick), return_when=asyncio.FIRST_COMPLETED)
+                tick.cancel()
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def watch_until_cold(self, channels: Sequence[str], below: float, bound_s: float) -> bool:
+        """Go on polling, with trips in force, until all channels read below a value.
+
+        Returns:
+            Whether they do; ``False`` after ``bound_s``, or as soon as one is not heard any more.
+        """
+        until_s = self._loop.time() + bound_s
+        while self._loop.time() < until_s:
+            values = [self.latest(channel) for channel in channels]
+            if all(value < below for value in values):
+                return True
+            if any(value != value for value in values):
+                return False
+            await self._poller.next_tick()
+        return False
 
     def check(self) -> None:
         """Raise ``Tripped`` if the line has tripped."""

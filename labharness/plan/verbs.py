@@ -134,6 +134,7 @@ async def ask_operator(step: Step) -> Mapping[str, Any]:
             await step.tick(f"waiting for an operator to {asked['action']}")
     finally:
         answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)  # a trip may have ended it as well
     return {"confirmed_by": answer.result(), "took_s": step.operations.now_s() - started_s}
 
 

@@ -36,7 +36,7 @@ def compose(records: Sequence[StepRecord], threshold: float) -> Answer | NoAnswe
     outputs = {
         "peak_distance": round(verdict["peak_distance_cm1"], 3),
         "layer_count": verdict["layer_count"],
-        "confidence": round(verdict["confidence"], 4),
+        "confidence": verdict["confidence"],
         "spectrum_data": {
             "raman_shift": [round(value + offset_cm1, 3) for value in best["raman_shift"]],
             "intensity": list(best["counts"]),

@@ -64,7 +64,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         },
         expected_s=SPOT_S * SPOTS / 4,
         timeout_s=7200.0,
-        uses=("raman_map",),
+        uses=("survey", "raman_map"),
     )
     steps.set("back_to_raman", "spectrometer.wavelength", raman_nm, "nm", "Turn back to Raman")
     steps.stage = "analysis"

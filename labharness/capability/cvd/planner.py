@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping
 
-from labharness.capability import CannotDo, LineFacts, Planned
+from labharness.capability import LineFacts, Planned
 from labharness.capability.cvd.looking import add_look
 from labharness.capability.cvd.recipe import Recipe, growth_facts
 from labharness.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
-from labharness.plan import InstructionSet, Kind, stated_commands
+from labharness.plan import InstructionSet, Kind
 
 __all__ = ["plan_growth"]
 
@@ -42,7 +42,7 @@ TORR_PER_MBAR = 0.750062
 OPERATOR_S_MAX = 86_400.0
 
 
-def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned | CannotDo:
+def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
     """Write the plan of a growth and of the look at what has grown.
 
     Args:
@@ -60,9 +60,8 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned |
     _cool(steps, recipe, growth)
     _transfer(steps, growth)
     add_look(steps, facts, threshold)
-    instructions = InstructionSet(tuple(steps.instructions))
-    return _breach(instructions, facts) or Planned(
-        instructions=instructions,
+    return Planned(
+        instructions=InstructionSet(tuple(steps.instructions)),
         duration_s=steps.duration_s,
         process_gases=("argon", "nitrogen") + ("hydrogen",) * (recipe.hydrogen_sccm > 0),
         temperature_c_max=recipe.temperature_c,
@@ -287,25 +286,3 @@ def _heat_off(steps: Steps, when: str) -> None:
         steps.set(
             f"{when}_{heater}_setpoint", f"{heater}.setpoint", COLD_C, "degC", f"{heater} off"
         )
-
-
-def _breach(instructions: InstructionSet, facts: LineFacts) -> CannotDo | None:
-    """Find the first command that this line cannot or may not take."""
-    for each in instructions.instructions:
-        for command in stated_commands(each.action, each.parameters):
-            limit = facts.limits.get(command.channel)
-            if limit is None:
-                return CannotDo(
-                    "resource_unavailable",
-                    f"this line has no channel {command.channel} that may be set",
-                    f"{each.description} takes it; ask a line that has it",
-                )
-            low, high, unit = limit
-            if command.unit != unit or not low <= command.value <= high:
-                asked = f"{command.channel} = {command.value:g} {command.unit}".rstrip()
-                return CannotDo(
-                    "safety_violation",
-                    f"{each.description}: {asked} is outside {low:g} to {high:g} {unit}",
-                    f"the limit of {command.channel} does not admit this growth",
-                )
-    return None

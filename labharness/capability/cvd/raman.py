@@ -1,6 +1,5 @@
-"""The verbs at the microscope: survey, Raman map, photoluminescence, and the verdict's own spots."""
+"""The verbs at the microscope: survey, Raman map, photoluminescence, and the verdict on them."""
 
-import math
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from statistics import median
@@ -183,8 +182,11 @@ async def _laser(step: Step) -> AsyncIterator[None]:
 
 
 async def _move(step: Step, x_um: float, y_um: float) -> None:
-    await step.perform("stage.x", x_um, "um")
-    await step.perform("stage.y", y_um, "um")
+    """Go to a place and stand: a controller refuses an axis while the other still creeps."""
+    for channel, value_um in (("stage.x", x_um), ("stage.y", y_um)):
+        await step.perform(channel, value_um, "um")
+        while await step.operations.read("stage.moving"):
+            await step.tick(f"{channel} is near {value_um:g} um and still moves")
 
 
 async def _expose(step: Step, exposure_s: float) -> tuple[Sequence[float], Sequence[float], float]:
@@ -214,11 +216,11 @@ async def _acquire(step: Step, exposure_ms: int) -> tuple[Sequence[float], Seque
         if operations.now_s() > ready_s + READ_OUT_S_MAX:
             late = f"{READ_OUT_S_MAX:g} s after its {exposure_ms} ms exposure"
             raise step.failed(f"the spectrometer is still busy {late}")
-    match await operations.query("spectrometer", "spectrum"):
-        case (wavelength_nm, counts) if len(wavelength_nm) == len(counts) > 0:
-            if all(math.isfinite(value) for value in counts):
-                return wavelength_nm, counts
-    raise step.failed("the spectrometer gave no spectrum")
+    found: Any = await operations.query("spectrometer", "spectrum")
+    wavelength_nm, counts = found  # the driver's Query gives two rows of finite numbers
+    if not len(wavelength_nm) == len(counts) > 0:
+        raise step.failed("the spectrometer gave no spectrum")
+    return wavelength_nm, counts
 
 
 RAMAN_VERBS: Mapping[str, Verb] = {

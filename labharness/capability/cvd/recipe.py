@@ -17,7 +17,7 @@ GROWTH_DEFAULTS: Mapping[str, float] = {
     "ramp_c_per_min": 15.0,  # as above
     "final_ramp_c_per_min": 5.0,  # over the last 30 degC, against the controller's overshoot
     "argon_sccm": 50.0,
-    "purge_sccm": 500.0,  # full scale of the line's controllers
+    "purge_sccm": 480.0,  # the flow trips at 500, and a controller may read 1 % beside its setpoint
     "purge_volumes": 5.5,  # five are asked for (NFPA 86 practice), and some margin
     "moo3_mass_mg": 15.0,
     "sulfur_mass_mg": 100.0,

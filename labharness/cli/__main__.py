@@ -1,0 +1,5 @@
+"""``python -m labharness.cli``: the same as the ``labharness`` command."""
+
+from labharness.cli import main
+
+raise SystemExit(main())

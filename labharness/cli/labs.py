@@ -1,0 +1,91 @@
+"""``labharness lab``, ``envelope`` and ``reset``: a lab's files, wires and latch."""
+
+import argparse
+from collections.abc import Iterator
+
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.show import chosen_lab, complain, say
+from labharness.guard import LatchUnreadable
+from labharness.kernel import Envelope
+from labharness.lab import BadLabFile, LabPlan
+from labharness.lab.care import NotReset, identify, reset
+from labharness.lab.lock import LineBusy
+from labharness.line import compile_procedures, port_costs
+
+__all__ = ["labs"]
+
+
+def labs(chosen: argparse.Namespace) -> int:
+    """Carry out one of the three commands."""
+    try:
+        plan = chosen_lab(chosen.lab)
+        if chosen.command == "reset":
+            return _reset(plan, chosen.name, chosen.reason)
+        if chosen.command == "envelope" and chosen.verb == "show":
+            for line in _rules(plan.envelope):
+                say(line)
+            return EXIT_COMPLETED
+        return _check(plan, connect=chosen.command == "lab" and chosen.connect)
+    except (BadLabFile, LineBusy) as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+
+
+def _check(plan: LabPlan, *, connect: bool) -> int:
+    procedures = compile_procedures(plan.envelope, {each.name: each for each in plan.instruments})
+    say(f"{plan.path}: {len(plan.instruments)} instruments on {len(plan.file.port)} ports")
+    say(f"lab file  {plan.lab_digest}")
+    say(f"envelope  {plan.envelope_digest}")
+    say("port           one poll   longest in flight   safe frames")
+    for cost in port_costs(plan.instruments, plan.timings, procedures):
+        say(
+            f"{cost.port:14} {cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
+        )
+    for warning in plan.warnings():
+        say(f"warning: {warning}")
+    findings = [f"{each.where}: {each.what}" for each in plan.check()]
+    if connect:
+        for name, found, trouble in identify(plan):
+            if trouble:
+                findings.append(f"{name}: {trouble}")
+            else:
+                say(f"{name:14} {found}")
+    for finding in findings:
+        say(f"finding: {finding}")
+    say("no findings" if not findings else f"{len(findings)} findings")
+    return EXIT_FAILED if findings else EXIT_COMPLETED
+
+
+def _reset(plan: LabPlan, name: str, reason: str) -> int:
+    try:
+        trip = reset(plan, name, reason)
+    except (NotReset, LatchUnreadable) as why:
+        complain(f"labharness reset: {why}")
+        return EXIT_FAILED
+    say("the line was not latched" if trip is None else f"reset by {name}: {trip.detail}")
+    return EXIT_COMPLETED
+
+
+def _rules(envelope: Envelope) -> Iterator[str]:
+    yield f"line {envelope.line}"
+    for limit in envelope.limits.values():
+        yield (
+            f"limit      {limit.channel} {limit.low:g} to {limit.high:g} {limit.unit} "
+            f"({limit.source})"
+        )
+    for row in envelope.interlocks:
+        needs = "; ".join(str(condition) for condition in row.require)
+        lost = f", lost: {row.on_loss}" if row.on_loss else ""
+        guarded = ", ".join(row.guards)
+        yield f"interlock  {row.name}: {guarded} above {row.above:g} takes {needs}{lost}"
+    for trip in envelope.trips:
+        yield (
+            f"trip       {trip.channel} outside {trip.low:g} to {trip.high:g} {trip.unit}: "
+            f"{trip.procedure or 'warning'} ({trip.name})"
+        )
+    for watch in envelope.watches.values():
+        runs = watch.procedure or "-"
+        yield f"watch      {watch.channel}: stale after {watch.stale_s:g} s: {runs}"
+    for procedure in envelope.procedures.values():
+        steps = ", ".join(f"{step.channel} = {step.value:g}" for step in procedure.steps)
+        yield f"procedure  {procedure.name}: {steps}"

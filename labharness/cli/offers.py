@@ -1,0 +1,33 @@
+"""``labharness drivers`` and ``labharness capabilities``: what is installed and offered."""
+
+import argparse
+import json
+
+from labharness.cli import EXIT_COMPLETED, EXIT_USAGE
+from labharness.cli.show import complain, say
+from labharness.lab.kinds import driver_kinds
+from labharness.lab.tasks import capabilities
+
+__all__ = ["offers"]
+
+
+def offers(chosen: argparse.Namespace) -> int:
+    """List or show."""
+    try:
+        if chosen.command == "drivers":
+            for kind, module in sorted(driver_kinds().items()):
+                say(f"{kind:20} {module}")
+            return EXIT_COMPLETED
+        found = capabilities()
+    except LookupError as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+    if chosen.verb == "list":
+        for name, each in found.items():
+            say(f"{name:28} {each.declaration.version:8} {each.declaration.description}")
+        return EXIT_COMPLETED
+    if chosen.name not in found:
+        complain(f"labharness: no capability {chosen.name!r}; there are {', '.join(found)}")
+        return EXIT_USAGE
+    say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
+    return EXIT_COMPLETED

@@ -1,0 +1,70 @@
+"""``labharness journal`` and ``labharness artifact``: what runs left behind."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.show import clock_text, complain, say
+from labharness.journal import JournalFailed
+from labharness.journal.artifacts import ArtifactRefused, resolve
+from labharness.journal.reading import export_jsonl, read, verify_file
+from labharness.lab.tasks import JOURNAL_NAME
+
+__all__ = ["records"]
+
+VALUE_CHARACTERS_MAX = 120
+
+
+def records(chosen: argparse.Namespace) -> int:
+    """Carry out one of the two commands."""
+    try:
+        if chosen.command == "artifact":
+            return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
+        path = Path(chosen.folder) / JOURNAL_NAME
+        if not path.is_file():
+            complain(f"labharness journal: {chosen.folder} holds no {JOURNAL_NAME}")
+            return EXIT_USAGE
+        if chosen.verb == "verify":
+            return _verify(path)
+        if chosen.verb == "export":
+            export_jsonl(path, sys.stdout.buffer)
+            return EXIT_COMPLETED
+        return _show(path)
+    except JournalFailed as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+
+
+def _verify(path: Path) -> int:
+    report = verify_file(path)
+    if report.ok:
+        say(f"{path}: the chain of {report.head.seq} records holds, head {report.head.hash}")
+        if not report.tail_known:
+            say("cannot tell whether records are missing at the end: no head is kept elsewhere")
+        return EXIT_COMPLETED
+    say(f"{path}: record {report.first_bad_seq} is bad: {report.reason}")
+    return EXIT_FAILED
+
+
+def _show(path: Path) -> int:
+    for record in read(path):
+        body = ", ".join(f"{name}={value}" for name, value in record.body.items())
+        if len(body) > VALUE_CHARACTERS_MAX:
+            body = body[: VALUE_CHARACTERS_MAX - 1] + "…"
+        say(f"{record.seq:6} {clock_text(record.at_s):>9} {record.kind:14} {body}")
+    return EXIT_COMPLETED
+
+
+def _artifact(uri: str, runs: Path, cat: bool) -> int:
+    folders = sorted(runs.glob("*/artifacts"), reverse=True) if runs.is_dir() else []
+    try:
+        path = resolve(uri, folders)
+    except ArtifactRefused as why:
+        complain(f"labharness artifact: {why}; looked in {runs}")
+        return EXIT_USAGE
+    if cat:
+        sys.stdout.buffer.write(path.read_bytes())
+    else:
+        say(str(path))
+    return EXIT_COMPLETED

@@ -1,0 +1,184 @@
+"""``labharness run``: one task from a file to its answer."""
+
+import argparse
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from labharness.cli import (
+    EXIT_ABORTED,
+    EXIT_COMPLETED,
+    EXIT_FAILED,
+    EXIT_REJECTED,
+    EXIT_USAGE,
+)
+from labharness.cli.show import chosen_lab, clock_text, complain, say
+from labharness.clock import Chance, utc_text, wall_clock_utc
+from labharness.hcp import answers
+from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
+from labharness.hcp.messages import TaskSubmit
+from labharness.lab import BadLabFile
+from labharness.lab.operators import Operator, TerminalOperator
+from labharness.lab.tasks import BadOutput, RunResult, TaskRun
+
+__all__ = ["run"]
+
+FAST_TICKS = 10  # minutes of lab time between two lines within a step, when time is virtual
+EXITS = {
+    "task_completed": EXIT_COMPLETED,
+    "task_failed": EXIT_FAILED,
+    "task_rejected": EXIT_REJECTED,
+    "event": EXIT_ABORTED,
+}
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Run one task; give the exit code."""
+    try:
+        submit = _read(Path(chosen.task))
+        payload = submit.payload
+        if not isinstance(payload, TaskSubmit):
+            raise NotHcp(f"a {submit.type} is no task_submit")
+        plan = chosen_lab(chosen.lab)
+        told = _Progress(quiet=chosen.json, fast=chosen.speed is None)
+        operator: Operator | None = None
+        if plan.file.operator.kind == "terminal":
+            operator = TerminalOperator(_ask)
+        task = TaskRun(
+            plan,
+            submit,
+            payload,
+            speed=chosen.speed,
+            seed=chosen.seed,
+            out=Path(chosen.out) if chosen.out else None,
+            operator=operator,
+            tell=told.tell,
+        )
+        told.head(f"{plan.file.lab.title} · session {task.session_id} · {task.folder}")
+        result = _interruptible(task)
+    except BadPayload as why:
+        return _reject(why, chosen.json)
+    except (NotHcp, BadLabFile, BadOutput) as why:
+        complain(f"labharness run: {why}")
+        return EXIT_USAGE
+    if chosen.json:
+        say(encode(result.message).decode())
+    else:
+        _print(result)
+    return EXITS[result.message.type]
+
+
+def _interruptible(task: TaskRun) -> RunResult:
+    """Execute; Ctrl-C asks for an abort, and the line is brought to its safe state first."""
+
+    def interrupted(number: int, frame: object) -> None:
+        complain("stop request: bringing the line to its safe state")
+        task.abort(f"stop request ({signal.Signals(number).name})")
+
+    before = {each: signal.signal(each, interrupted) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        return task.execute()
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _read(path: Path) -> Message:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MESSAGE_BYTES_MAX + 1)
+    except OSError as why:
+        raise NotHcp(f"{path}: {why.strerror}") from None
+    try:
+        return decode(data)
+    except NotHcp as why:
+        raise NotHcp(f"{path} is no HCP message: {why}") from None
+
+
+def _reject(why: BadPayload, as_json: bool) -> int:
+    message = answers.task_rejected(
+        message_id=Chance(None).uuid4(),
+        timestamp=utc_text(wall_clock_utc()),
+        in_reply_to=why.message.message_id,
+        rejected=why.rejected(),
+    )
+    if as_json:
+        say(encode(message).decode())
+    else:
+        _print_rejected(message.payload.model_dump(exclude_unset=True))
+    return EXIT_REJECTED
+
+
+def _ask(prompt: str) -> str:
+    return input(prompt)
+
+
+class _Progress:
+    """Prints events as they happen, on standard error; nothing when a program listens."""
+
+    def __init__(self, *, quiet: bool, fast: bool) -> None:
+        self._quiet = quiet
+        self._every = FAST_TICKS if fast else 1
+        self._ticks = 0
+        self._stage = ""
+
+    def head(self, text: str) -> None:
+        """Say what runs where."""
+        if not self._quiet:
+            complain(text)
+
+    def tell(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Print one event."""
+        if self._quiet:
+            return
+        if kind == "progress":
+            stage = str(data["stage"])
+            shown = stage if stage != self._stage else ""
+            self._stage = stage
+            self._ticks = 0
+            complain(f"{data['percent']:5.0f} %  {shown:18} {data['message']}")
+        elif kind == "tick":
+            self._ticks += 1
+            if self._ticks % self._every == 0:
+                values = ", ".join(
+                    f"{name} {value:.4g}/{setpoint:.4g}"
+                    for name, (setpoint, value) in data["values"].items()
+                )
+                complain(f"{'':28}{values} · {clock_text(data['left_s'])} left")
+        elif kind == "task_accepted":
+            reasons = "; ".join(data["risk_reasons"])
+            complain(f"accepted at {data['risk_level']} ({reasons})")
+        elif kind in ("warning", "error", "log"):
+            complain(f"{'':8}{kind}: {data['message']}")
+
+
+def _print(result: RunResult) -> None:
+    body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+    if result.message.type == "task_rejected":
+        _print_rejected(body)
+    elif result.message.type == "event":
+        say(f"aborted: {body['data']['reason']}; the line is in its safe state")
+    elif result.message.type == "task_failed":
+        say(f"failed ({body['error_code']}): {body['error_message']}")
+    else:
+        outputs = body["outputs"]
+        say(
+            f"completed: layer_count {outputs['layer_count']}, "
+            f"confidence {outputs['confidence']:.3f}, "
+            f"peak_distance {outputs['peak_distance']:.2f} cm⁻¹"
+        )
+    if result.message.type in ("task_completed", "task_failed"):
+        done = body["execution_summary"]
+        say(f"{done['steps_executed']} steps in {done['duration']} of lab time")
+        for each in done["risk_events"]:
+            say(f"risk event: {each}")
+        for each in body["artifacts"]:
+            say(f"  {each['name']:20} {each['size_bytes']:>9} bytes  {each['uri']}")
+    say(f"answer and journal: {result.folder}")
+
+
+def _print_rejected(body: Mapping[str, Any]) -> None:
+    say(f"rejected ({body['reason_code']}): {body['reason_message']}")
+    if body.get("suggestion"):
+        say(f"suggestion: {body['suggestion']}")

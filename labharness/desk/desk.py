@@ -1,0 +1,435 @@
+"""One request from its arrival to its answer: screen, plan, weigh, approve, run, answer.
+
+Glue: every decision is admission's, the capability's or the kernel's. What the desk owns is the
+order of things, and that whatever happens the line ends in its safe state before anybody is
+answered.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labharness.admission import approval as approvals
+from labharness.admission.audit import Admitted, Rejected, Screened, screen, weigh
+from labharness.admission.risk import RiskContext
+from labharness.admission.schemas import output_fault
+from labharness.admission.token import issue, revoke
+from labharness.capability import Answer, CannotDo, Capability, NoAnswer, Planned
+from labharness.clock import Chance, Clock
+from labharness.desk.closing import Closing, summary
+from labharness.desk.facts import HouseFacts, Operator
+from labharness.desk.operations import LineOperations
+from labharness.desk.session import Session
+from labharness.hcp import answers
+from labharness.hcp.codec import Message, submission_of
+from labharness.hcp.messages import TaskSubmit
+from labharness.journal.artifacts import Artifacts
+from labharness.journal.store import SqliteJournal
+from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.link import LinkLost
+from labharness.plan import (
+    Executor,
+    FailureKind,
+    Progress,
+    Status,
+    StepFailed,
+    stated_commands,
+)
+from labharness.vocabulary.durations import format_duration
+
+__all__ = ["ABORT_S_MAX", "Desk"]
+
+ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
+PROGRESS_S = 60.0  # lab time between two progress lines within a step
+COLD_C = 60.0  # a tube that may be touched
+COOL_WATCH_S_MAX = 12 * 3600.0
+
+
+class Desk:
+    """Takes one submission through.
+
+    Args:
+        facts: The lab.
+        line: Its line, not opened yet.
+        operator: Who does manual steps.
+        clock: Time.
+        chance: Ids and entropy.
+        journal: The run's journal.
+        artifacts: Where its files go.
+        tell: Shown every event as it happens.
+    """
+
+    def __init__(
+        self,
+        *,
+        facts: HouseFacts,
+        line: Line,
+        operator: Operator,
+        clock: Clock,
+        chance: Chance,
+        journal: SqliteJournal,
+        session_id: str,
+        artifacts: Artifacts,
+        tell: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        self._facts = facts
+        self._line = line
+        self._operator = operator
+        self._clock = clock
+        self._chance = chance
+        self._journal = journal
+        self._tell = tell
+        self.session = Session(session_id, journal, clock.now_s, tell)
+        self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
+        self._running: asyncio.Task[Message] | None = None
+        self._abort_reason = ""
+        self._told_s = 0.0
+        self._ends_s = 0.0
+
+    def abort(self, reason: str) -> None:
+        """Ask for the run to be aborted; ``run`` then answers with ``session_closed``."""
+        if self._running is not None and not self._abort_reason and not self.session.closed:
+            self._abort_reason = reason
+            self._running.cancel()
+
+    async def run(self, submit: Message, payload: TaskSubmit) -> Message:
+        """Take a ``task_submit`` through to its terminal message.
+
+        The line is in its safe state, or reported as not, before this returns.
+        """
+        self._running = asyncio.current_task()
+        self.session.event(
+            "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
+        )
+        submitted = {
+            "message_id": self._chance.uuid4(),
+            "metadata": {"source_message_id": submit.message_id},
+            "payload": payload.model_dump(by_alias=True, exclude_unset=True),
+        }
+        self._journal.append("submitted", submitted, self._clock.now_s())
+        for warning in self._facts.warnings:
+            self.session.event("warning", {"code": "unverified", "message": warning, "details": {}})
+        try:
+            admitted = await self._admit(payload)
+            if isinstance(admitted, Rejected):
+                return self._rejected(submit, admitted)
+            return await self._carry_out(submit, *admitted)
+        except asyncio.CancelledError:
+            if not self._abort_reason:
+                raise
+            return await self._aborted(submit)
+        finally:
+            await self._line.close()
+
+    # ---- before anything physical
+
+    async def _admit(self, payload: TaskSubmit) -> tuple[Admitted, Planned, Capability] | Rejected:
+        facts = self._facts
+        submission = submission_of(payload)
+        screened = screen(
+            submission,
+            caller=facts.callers.get(payload.caller_id),
+            declarations=[each.declaration for each in facts.capabilities.values()],
+            formats=[name for each in facts.capabilities.values() for name in each.formats],
+        )
+        if isinstance(screened, Rejected):
+            return screened
+        capability = facts.capabilities[screened.declaration.name]
+        constraints = {"confidence_threshold": screened.confidence_threshold}
+        planned = capability.plan(submission.inputs, constraints, facts.line_facts)
+        if isinstance(planned, CannotDo):
+            return Rejected(
+                planned.reason_code, planned.message, suggestion=planned.suggestion or None
+            )
+        rejected = self._too_long(screened, planned) or self._beyond_limits(planned)
+        if rejected is not None:
+            return rejected
+        weighed = weigh(screened, self._risk_context(planned, capability))
+        if isinstance(weighed, Rejected):
+            return weighed
+        latched = self._line.guard.latch.trip
+        if latched is not None:
+            return Rejected(
+                "resource_unavailable",
+                f"The line is latched: {latched.detail}",
+                weighed.risk.level,
+                "Clear the cause; then a person resets it: labharness reset --name --reason",
+            )
+        refused = self._approve(weighed, planned, payload.caller_id)
+        return refused if refused is not None else (weighed, planned, capability)
+
+    def _too_long(self, screened: Screened, planned: Planned) -> Rejected | None:
+        if planned.duration_s <= screened.max_duration_s:
+            return None
+        asked = format_duration(screened.max_duration_s)
+        needed = format_duration(-(-planned.duration_s // 60) * 60)
+        return Rejected(
+            "invalid_input",
+            f"The plan takes about {needed}, max_duration is {asked}",
+            suggestion=f"Set constraints.max_duration to {needed} or more",
+        )
+
+    def _beyond_limits(self, planned: Planned) -> Rejected | None:
+        """Hold every value that the plan states against the envelope's hard limits."""
+        limits = self._line.envelope.limits
+        stated = [
+            (each.instruction_id, command)
+            for each in planned.instructions.instructions
+            for command in stated_commands(each.action, each.parameters)
+        ]
+        for name, command in stated:
+            limit = limits.get(command.channel)
+            if limit is None:
+                why = f"{command.channel} cannot be set on this line"
+            elif command.unit != limit.unit or not limit.low <= command.value <= limit.high:
+                why = (
+                    f"{command.channel} = {command.value:g} {command.unit}, allowed "
+                    f"{limit.low:g} to {limit.high:g} {limit.unit} ({limit.source})"
+                )
+            else:
+                continue
+            return Rejected(
+                "safety_violation",
+                f"Step {name}: {why}",
+                suggestion=f"Change what leads to {command.channel}, to within the limit",
+            )
+        return None
+
+    def _risk_context(self, planned: Planned, capability: Capability) -> RiskContext:
+        facts = self._facts
+        hazards = capability.declaration.safety.hazard_categories
+        if any(gas.lower() in ("h2", "hydrogen") for gas in planned.process_gases):
+            hazards = (*hazards, "flammable_gas")
+        return RiskContext(
+            process_gases=planned.process_gases,
+            temperature_c_max=planned.temperature_c_max,
+            attended=facts.attended,
+            shared_instrument=facts.shared,
+            safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
+        )
+
+    def _approve(self, admitted: Admitted, planned: Planned, requester: str) -> Rejected | None:
+        if not admitted.needs_approval:
+            return None
+        self._progress("awaiting_approval", 0, "waiting for an approval")
+        facts = self._facts
+        asked = approvals.RequestFacts(
+            requester=requester,
+            capability=admitted.screened.declaration.name,
+            risk_level=admitted.risk.level,
+            quantities={"temperature_c_max": planned.temperature_c_max or 0.0},
+            gases=planned.process_gases,
+            envelope_digest=facts.envelope_digest,
+            lab_digest=facts.lab_digest,
+            link_kinds=facts.link_kinds,
+        )
+        reasons = []
+        expired = False
+        for standing in facts.approvals:
+            verdict = approvals.verify(standing, asked, facts.approval_key, self._clock.utc())
+            if isinstance(verdict, approvals.Approved):
+                body = {"approval": standing.id, "by": list(verdict.by), "reason": verdict.reason}
+                self._journal.append("approved", body, self._clock.now_s())
+                return None
+            expired |= verdict.expired
+            reasons.append(verdict.reason)
+        return Rejected(
+            "approval_expired" if expired and len(reasons) == 1 else "approval_denied",
+            "No approval covers this task: " + ("; ".join(reasons) or "there is none"),
+            admitted.risk.level,
+            "A person other than the requester approves it; for the simulated lab, after an edit "
+            "of its files: make approve-sim",
+        )
+
+    # ---- the run
+
+    async def _carry_out(
+        self, submit: Message, admitted: Admitted, planned: Planned, capability: Capability
+    ) -> Message:
+        screened = admitted.screened
+        body = {
+            "digest": planned.instructions.digest(),
+            "instructions": planned.instructions.to_json(),
+            "recipe": dict(planned.recipe),
+            "duration_s": planned.duration_s,
+            "lab_digest": self._facts.lab_digest,
+            "envelope_digest": self._facts.envelope_digest,
+        }
+        self._journal.append("planned", body, self._clock.now_s())
+        try:
+            await self._line.open()
+            if self._line.standing_trips():
+                raise NotArmed("; ".join(self._line.standing_trips()))
+        except (LinkLost, NoReply, NotArmed) as why:
+            return self._rejected(
+                submit,
+                Rejected(
+                    "resource_unavailable",
+                    f"The line cannot be used: {why}",
+                    admitted.risk.level,
+                    "labharness lab check --connect says which instrument, and what to do",
+                ),
+            )
+        token, record = issue(
+            self._chance.entropy,
+            session_id=self.session.session_id,
+            running_at=self._clock.utc(),
+            max_duration_s=screened.max_duration_s,
+            risk_level=admitted.risk.level,
+            data_classification=screened.data_classification,
+            constraints=self._facts.safety_envelope,
+        )
+        self._accepted(submit, admitted, token)
+        self.session.become("RUNNING", "accepted")
+        started_s = self._clock.now_s()
+        self._ends_s = started_s + planned.duration_s
+        operations = LineOperations(self._line, self._operator, self._ticked, self._asked)
+        self._line.on_warning = self._warned
+        executor = Executor(
+            planned.instructions, operations, capability.verbs, observer=self._stepped
+        )
+        constraints = {"confidence_threshold": screened.confidence_threshold}
+        try:
+            ended = await self._execute(executor, screened.max_duration_s)
+            answer = capability.answer(executor.records(), constraints) if ended is None else None
+            await self._leave_safe(ended)
+        finally:
+            revoke(record)
+        run_s = self._clock.now_s() - started_s
+        summary_ = summary(self._line, executor.records(), run_s)
+        if isinstance(answer, Answer):
+            wrong = self._unfit(screened, answer.outputs)
+            if not wrong:
+                self._closing.keep(answer.artifacts)
+                return self._closing.completed(answer, summary_)
+            answer = NoAnswer(wrong, answer.outputs, answer.artifacts)
+        if isinstance(answer, NoAnswer):
+            self._closing.keep(answer.artifacts)
+            ended = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)
+            return self._closing.failed(ended, executor.records(), answer, summary_)
+        if ended is None:
+            raise RuntimeError("a run ended neither well nor badly")
+        return self._closing.failed(ended, executor.records(), None, summary_)
+
+    async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
+        """Run the plan; give the exception that ended it, ``None`` for a good end."""
+        try:
+            async with asyncio.timeout(max_duration_s):
+                self._progress("arming", 0, "safe table and instruments' settings")
+                await self._line.arm(self._facts.safe_procedure)
+                self._line.start()
+                await executor.run()
+        except (StepFailed, Tripped, NotArmed, NoReply, TimeoutError) as why:
+            return why
+        except asyncio.CancelledError:
+            raise
+        except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
+            return why
+        return None
+
+    async def _leave_safe(self, ended: BaseException | None) -> None:
+        """Bring the line to its safe state, whatever ended the run, and say how that went."""
+        line = self._line
+        if line.memory.trip is None:
+            verification = await line.make_safe(self._facts.safe_procedure)
+        else:
+            await line.verified()
+            verification = line.verifications[-1]
+            self.session.event(
+                "error",
+                {
+                    "code": line.memory.trip.cause.value,
+                    "message": line.memory.trip.detail,
+                    "recoverable": False,
+                },
+            )
+        for step in verification.unverified():
+            self._warned(f"{verification.procedure}: {step}")
+        if ended is not None:
+            hot = [channel for channel in self._facts.watched if channel.endswith(".temperature")]
+            self._progress("cooling_under_watch", 100, "polling and trips stay until it is cold")
+            await line.watch_until_cold(hot, COLD_C, COOL_WATCH_S_MAX)
+        line.disarm()
+
+    async def _aborted(self, submit: Message) -> Message:
+        reason = self._abort_reason
+        if self.session.state == "PENDING":
+            return self._rejected(submit, Rejected("aborted", reason))
+        self.session.become("ABORTING", reason)
+        await self._leave_safe(asyncio.CancelledError(reason))
+        self.session.become("ABORTED", reason)
+        return self._closing.aborted(reason)
+
+    # ---- telling
+
+    def _accepted(self, submit: Message, admitted: Admitted, token: str) -> None:
+        screened = admitted.screened
+        message = answers.task_accepted(
+            message_id=self._chance.uuid4(),
+            timestamp=answers.timestamp_of(self._clock.utc()),
+            session_id=self.session.session_id,
+            in_reply_to=submit.message_id,
+            session_token=token,
+            risk_level=admitted.risk.level,
+            data_classification=screened.data_classification,
+            safety_envelope=self._facts.safety_envelope,
+            max_duration=format_duration(screened.max_duration_s),
+            abort_timeout=format_duration(ABORT_S_MAX),
+        )
+        body = message.payload.model_dump(by_alias=True, exclude_unset=True)
+        body["session_token"] = None  # it goes to the caller and nowhere else
+        body["risk_reasons"] = list(admitted.risk.reasons)
+        self._journal.append("task_accepted", body, self._clock.now_s())
+        self._tell("task_accepted", body)
+
+    def _rejected(self, submit: Message, rejected: Rejected) -> Message:
+        self.session.become("REJECTED", rejected.reason_code)
+        return self._closing.rejected(submit.message_id, rejected)
+
+    def _unfit(self, screened: Screened, outputs: Mapping[str, Any]) -> str:
+        submission = screened.submission
+        missing = [name for name in submission.required_fields if name not in outputs]
+        if missing:
+            return f"the outputs lack the required fields {', '.join(missing)}"
+        if submission.output_schema is not None:
+            fault = output_fault(submission.output_schema, outputs)
+            if fault is not None:
+                return f"the outputs do not fit expected_output.schema: {fault[0]}: {fault[1]}"
+        return ""
+
+    def _progress(self, stage: str, percent: float, message: str) -> None:
+        data = {"stage": stage, "percent": round(percent, 1), "message": message}
+        self.session.event("progress", data)
+
+    def _stepped(self, progress: Progress) -> None:
+        if progress.status is Status.RUNNING:
+            percent = 100.0 * (progress.index - 1) / progress.total
+            self._told_s = self._clock.now_s()
+            self._progress(progress.stage, percent, progress.description)
+
+    def _ticked(self) -> None:
+        now_s = self._clock.now_s()
+        if now_s - self._told_s >= PROGRESS_S:
+            self._told_s = now_s
+            self._tell("tick", {"values": self.values(), "left_s": max(0.0, self._ends_s - now_s)})
+
+    def values(self) -> Mapping[str, tuple[float, float]]:
+        """Give setpoint and process value of every controller that has a setpoint."""
+        line = self._line
+        pairs = {}
+        for name, instrument in line.instruments.items():
+            for process in ("temperature", "flow"):
+                if {"setpoint", process} <= instrument.driver.channels.keys():
+                    readback = instrument.driver.channels["setpoint"].readback
+                    setpoint = line.latest(f"{name}.{readback}")
+                    if setpoint > 0:
+                        pairs[f"{name}.{process}"] = (setpoint, line.latest(f"{name}.{process}"))
+                    break
+        return pairs
+
+    def _asked(self, text: str) -> None:
+        self.session.event("log", {"level": "info", "message": text, "details": {}})
+
+    def _warned(self, text: str) -> None:
+        self._line.warnings.append(text)
+        self.session.event("warning", {"code": "line", "message": text, "details": {}})

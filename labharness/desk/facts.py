@@ -1,0 +1,60 @@
+"""What the desk is told of the lab it stands in: facts, gathered once by the composition root."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Protocol
+
+from labharness.admission.approval import StandingApproval
+from labharness.admission.callers import Caller
+from labharness.capability import Capability, LineFacts
+
+__all__ = ["HouseFacts", "Operator"]
+
+
+class Operator(Protocol):
+    """Somebody with hands."""
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do, or have done, a manual step; give the name of who confirms it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseFacts:
+    """The lab as admission and planning see it.
+
+    Attributes:
+        lab_digest: Over the lab file.
+        envelope_digest: Over the envelope's files.
+        link_kinds: Kinds of road in use.
+        attended: A person is there for the whole of a run.
+        shared: Another task may use an instrument meanwhile.
+        safeguards_missing: Says which hardware safeguards of some hazard categories are missing
+            or past their proof test on a day.
+        callers: Who may ask for what.
+        capabilities: What is offered, by name.
+        approvals: Standing approvals, and the public key that must have signed them.
+        approval_key: That key.
+        safety_envelope: In HCP's words, for ``task_accepted``.
+        line_facts: What planners may know.
+        safe_procedure: The state every run begins and ends with.
+        watched: Channels and units of the growth log.
+        warnings: Unverified drivers and the like.
+    """
+
+    lab_digest: str
+    envelope_digest: str
+    link_kinds: tuple[str, ...]
+    attended: bool
+    shared: bool
+    safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
+    callers: Mapping[str, Caller]
+    capabilities: Mapping[str, Capability]
+    approvals: tuple[StandingApproval, ...]
+    approval_key: bytes
+    safety_envelope: Mapping[str, Any]
+    line_facts: LineFacts
+    safe_procedure: str
+    watched: Mapping[str, str]
+    warnings: tuple[str, ...]

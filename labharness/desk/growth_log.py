@@ -1,0 +1,65 @@
+"""The growth log: the journal's samples as one CSV table, a row every few seconds."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from labharness.journal.reading import read, samples
+
+__all__ = ["ROW_S", "growth_log"]
+
+ROW_S = 10.0  # the journal keeps every sample; the log is for people and plots
+
+
+def growth_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]:
+    """Project the samples of some channels onto a table.
+
+    Args:
+        journal: The run's journal, committed.
+        channels: Unit of each channel, in the order of the columns.
+
+    Returns:
+        The CSV, units in its header, and the number of its rows. A value that was not measured
+        within the last row's time is empty, never zero.
+    """
+    columns = {name: column for column, name in enumerate(channels)}
+    places = _places(journal, columns)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    heads = [f"{name} [{unit}]" if unit else name for name, unit in channels.items()]
+    writer.writerow(["time [s]", *heads])
+    row: list[str] = [""] * len(columns)
+    row_end_s = ROW_S
+    rows = 0
+    for stream, at_s, values in samples(journal):
+        if at_s >= row_end_s:
+            writer.writerow([f"{row_end_s:.0f}", *row])
+            rows += 1
+            row = [""] * len(columns)
+            row_end_s = (math.floor(at_s / ROW_S) + 1) * ROW_S
+        for at, column in places.get(stream, ()):
+            value = values[at]
+            row[column] = f"{value:.6g}" if value == value else ""
+    if any(row):
+        writer.writerow([f"{row_end_s:.0f}", *row])
+        rows += 1
+    return table.getvalue().encode(), rows
+
+
+def _places(journal: Path, columns: Mapping[str, int]) -> dict[str, tuple[tuple[int, int], ...]]:
+    places = {}
+    for record in read(journal):
+        if record.kind != "stream":
+            continue
+        name = record.body["name"]
+        instrument = name.partition(".")[0]
+        found = tuple(
+            (at, columns[f"{instrument}.{channel}"])
+            for at, channel in enumerate(record.body["columns"])
+            if f"{instrument}.{channel}" in columns
+        )
+        if found:
+            places[name] = found
+    return places

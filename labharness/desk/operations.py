@@ -1,0 +1,71 @@
+"""A line and its operator as a plan sees them."""
+
+from collections.abc import Callable, Mapping
+
+from labharness.desk.facts import Operator
+from labharness.line import Line
+from labharness.vocabulary import Command, Outcome
+
+__all__ = ["LineOperations"]
+
+
+class LineOperations:
+    """Gives a plan what ``plan.Operations`` asks for.
+
+    Args:
+        line: The line, behind its gate.
+        operator: Who does manual steps.
+        ticked: Called after every poll.
+        asked: Called with the text of a manual step before anybody does it.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        operator: Operator,
+        ticked: Callable[[], None],
+        asked: Callable[[str], None],
+    ) -> None:
+        self._line = line
+        self._operator = operator
+        self._ticked = ticked
+        self._asked = asked
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command; raises ``Tripped`` when the line has tripped."""
+        self._line.check()
+        outcome = await self._line.perform(command)
+        self._line.check()
+        return outcome
+
+    async def read(self, channel: str) -> float:
+        """Measure one channel now."""
+        self._line.check()
+        return await self._line.read(channel)
+
+    async def query(self, instrument: str, name: str) -> object:
+        """Ask an instrument for something that is no number."""
+        self._line.check()
+        return await self._line.query(instrument, name)
+
+    def latest(self, channel: str) -> float:
+        """Give the last reading of a channel."""
+        return self._line.latest(channel)
+
+    def volumes_purged(self, contaminant: str) -> float:
+        """Give the purge proof."""
+        return self._line.volumes_purged(contaminant)
+
+    async def next_tick(self) -> None:
+        """Wait for the next poll."""
+        await self._line.next_tick()
+        self._ticked()
+
+    def now_s(self) -> float:
+        """Give lab time."""
+        return self._line.clock.now_s()
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Have a manual step done; a trip meanwhile ends it."""
+        self._asked(text)
+        return await self._line.unless_tripped(self._operator.confirm(action, text, details))

@@ -1,0 +1,58 @@
+"""One session as facts in the journal: its state, and its numbered events."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from labharness.hcp.session import INITIAL, TERMINAL, SessionState, next_state
+from labharness.journal import Journal
+
+__all__ = ["Session"]
+
+
+class Session:
+    """A session from its first event to its last.
+
+    Args:
+        session_id: Minted on receipt.
+        journal: Where its events go, before anybody is told of them.
+        now_s: Lab time.
+        tell: Shown every event as it happens (the command line's progress, a broker's outbox).
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        journal: Journal,
+        now_s: Callable[[], float],
+        tell: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        self.session_id = session_id
+        self.state: SessionState = INITIAL
+        self._journal = journal
+        self._now_s = now_s
+        self._tell = tell
+        self._sequence = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has ended."""
+        return self.state in TERMINAL
+
+    @property
+    def sequence(self) -> int:
+        """Number of the newest event."""
+        return self._sequence
+
+    def event(self, event_type: str, data: Mapping[str, Any]) -> None:
+        """Record an event, then tell of it."""
+        self._sequence += 1
+        body = {"event_type": event_type, "sequence": self._sequence, "data": dict(data)}
+        self._journal.append("event", body, self._now_s())
+        self._tell(event_type, data)
+
+    def become(self, to: str, reason: str) -> None:
+        """Change state, as the table allows."""
+        before, self.state = self.state, next_state(self.state, to)
+        self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
+        if self.closed:
+            self.event("session_closed", {"final_state": to, "reason": reason})

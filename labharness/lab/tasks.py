@@ -1,0 +1,303 @@
+"""Running one task on one lab: everything wired, from the message to the answer in its folder."""
+
+import asyncio
+import os
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points, version
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from labharness.admission.approval import (
+    BadApproval,
+    StandingApproval,
+    public_key_of,
+    read_approval,
+)
+from labharness.admission.audit import Rejected
+from labharness.admission.callers import BadCallers, read_callers
+from labharness.capability import Capability, LineFacts
+from labharness.clock import (
+    VIRTUAL_EPOCH,
+    Chance,
+    Clock,
+    PacedLoop,
+    VirtualLoop,
+    utc_text,
+    wall_clock_utc,
+)
+from labharness.clock import run as run_on
+from labharness.desk import Desk, HouseFacts
+from labharness.guard import LatchUnreadable
+from labharness.hcp import answers
+from labharness.hcp.codec import Message, encode
+from labharness.hcp.messages import TaskSubmit
+from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal.artifacts import Artifacts
+from labharness.lab.files import BadLabFile, read_text
+from labharness.lab.kinds import shipped_file
+from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.operators import Operator
+
+__all__ = [
+    "BadOutput",
+    "RunResult",
+    "TaskRun",
+    "capabilities",
+    "house_facts",
+    "make_loop",
+    "repository_key",
+]
+
+JOURNAL_NAME = "journal.sqlite"
+REPOSITORY_KEY = "labs/repository.key"
+SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
+
+
+class BadOutput(ValueError):
+    """The output folder cannot take a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left behind."""
+
+    message: Message
+    folder: Path
+    journal_head: str
+
+
+def capabilities() -> dict[str, Capability]:
+    """Import every capability on offer, by its declared name."""
+    found: dict[str, Capability] = {}
+    points = sorted(entry_points(group="labharness.capabilities"), key=lambda each: each.value)
+    for point in points:
+        for module in iter_modules(import_module(point.value).__path__):
+            if module.ispkg:
+                offered: Capability = import_module(f"{point.value}.{module.name}").CAPABILITY
+                name = offered.declaration.name
+                if name in found:
+                    raise LookupError(f"capability {name!r} is offered twice")
+                found[name] = offered
+    return found
+
+
+def repository_key() -> bytes:
+    """Give the private key of the repository.
+
+    It is no secret: an approval signed with it is honoured only while every link of the lab is a
+    loopback.
+    """
+    return bytes.fromhex(shipped_file(REPOSITORY_KEY).read_text("utf-8").strip())
+
+
+def house_facts(plan: LabPlan) -> HouseFacts:
+    """Gather what the desk is told of a lab.
+
+    Raises:
+        BadLabFile: The callers file or an approval cannot be honoured.
+    """
+    file = plan.file
+    approvals: list[StandingApproval] = []
+    try:
+        callers = read_callers(read_text(plan.beside(file.lab.callers)))
+        for path in file.lab.approvals:
+            if plan.beside(path).exists():
+                approvals.append(read_approval(read_text(plan.beside(path))))
+    except (BadCallers, BadApproval) as why:
+        raise BadLabFile(f"{plan.path.parent}: {why}") from None
+    units = {
+        f"{each.name}.{channel}": spec.unit
+        for each in plan.instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    return HouseFacts(
+        lab_digest=plan.lab_digest,
+        envelope_digest=plan.envelope_digest,
+        link_kinds=plan.links,
+        attended=file.lab.attended == "always",
+        shared=file.lab.shared,
+        safeguards_missing=plan.missing_safeguards,
+        callers=callers,
+        capabilities=capabilities(),
+        approvals=tuple(approvals),
+        approval_key=public_key_of(repository_key()),
+        safety_envelope=plan.safety_envelope,
+        line_facts=LineFacts(
+            limits={
+                channel: (limit.low, limit.high, limit.unit)
+                for channel, limit in plan.envelope.limits.items()
+            },
+            tube_volume_cm3=file.tube.volume_cm3,
+            laser_nm=file.raman.laser_nm,
+            a1g_si_monolayer=file.raman.a1g_si_monolayer,
+            raman_source=file.raman.source,
+            growth=file.growth,
+        ),
+        safe_procedure=SAFE_TABLE,
+        watched={channel: units[channel] for channel in plan.envelope.watches},
+        warnings=plan.warnings(),
+    )
+
+
+def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
+    """Make the loop of a run: ``None`` is as fast as it goes, a number is that many times real.
+
+    Raises:
+        BadLabFile: Real instruments cannot run faster than real time.
+    """
+    if speed == 1.0:
+        return PacedLoop(1.0)
+    real = [row.name for row in plan.file.port if row.link != "loopback"]
+    if real:
+        raise BadLabFile(
+            f"port {real[0]!r} leads to a real instrument, which runs at --speed real only"
+        )
+    return VirtualLoop() if speed is None else PacedLoop(speed)
+
+
+class TaskRun:
+    """One task on one lab.
+
+    Args:
+        plan: The lab's files, read.
+        submit: The message.
+        payload: Its payload.
+        speed: ``None`` for virtual time, else how many times real time.
+        seed: Of a simulated run; ``None`` takes the default. A lab with real links draws entropy.
+        out: The folder to fill; ``None`` makes ``runs/<time>-<session>``.
+        operator: Who does manual steps on a lab whose file names a person.
+        tell: Shown every event.
+        prepare: Called with the lab before anything is opened; tests inject faults through it.
+    """
+
+    def __init__(
+        self,
+        plan: LabPlan,
+        submit: Message,
+        payload: TaskSubmit,
+        *,
+        speed: float | None,
+        seed: int | None,
+        out: Path | None,
+        operator: Operator | None = None,
+        tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
+        prepare: Callable[[Lab], None] = lambda lab: None,
+    ) -> None:
+        self._plan = plan
+        self._submit = submit
+        self._payload = payload
+        simulated = all(link == "loopback" for link in plan.links)
+        self.seed = (SIMULATED_SEED if seed is None else seed) if simulated else None
+        self._chance = Chance(self.seed)
+        self.session_id = self._chance.uuid4()
+        self._speed = speed
+        self._operator = operator
+        self._tell = tell
+        self._prepare = prepare
+        self._desk: Desk | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.folder = out if out is not None else _fresh_folder(self.session_id)
+
+    def execute(self) -> RunResult:
+        """Run to the terminal message and write it beside the journal.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            BadOutput: The output folder cannot take the run.
+        """
+        facts = house_facts(self._plan)
+        loop = self._loop = make_loop(self._speed, self._plan)
+        _make_folder(self.folder)
+        (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
+        return run_on(self._main(facts, loop), loop)
+
+    def abort(self, reason: str) -> None:
+        """Ask for an abort, from a signal handler or another thread."""
+        if self._loop is not None and self._desk is not None:
+            self._loop.call_soon_threadsafe(self._desk.abort, reason)
+
+    async def _main(self, facts: HouseFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
+        clock = Clock(loop)
+        run = {
+            "session_id": self.session_id,
+            "seed": self.seed,
+            "lab_digest": self._plan.lab_digest,
+            "envelope_digest": self._plan.envelope_digest,
+            "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
+        }
+        about = {
+            "pid": os.getpid(),
+            "lab_file": str(self._plan.path),
+            "labharness": version("labharness"),
+            "python": platform.python_version(),
+            "system": platform.platform(),
+        }
+        try:
+            journal = SqliteJournal(self.folder / JOURNAL_NAME, run=run, about=about)
+        except JournalFailed as why:
+            raise BadOutput(f"the output folder cannot take a journal: {why}") from None
+        with journal:
+            message = await self._answer(facts, clock, journal)
+            head = journal.head.hash
+        (self.folder / "answer.json").write_bytes(encode(message) + b"\n")
+        return RunResult(message, self.folder, head)
+
+    async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
+        try:
+            self._plan.state_dir.mkdir(parents=True, exist_ok=True)
+            lock = LineLock(self._plan.state_dir)
+            with lock:
+                lab = Lab(
+                    self._plan,
+                    clock=clock,
+                    chance=self._chance,
+                    journal=journal,
+                    operator=self._operator,
+                )
+                self._prepare(lab)
+                self._desk = Desk(
+                    facts=facts,
+                    line=lab.line,
+                    operator=lab.operator,
+                    clock=clock,
+                    chance=self._chance,
+                    journal=journal,
+                    session_id=self.session_id,
+                    artifacts=Artifacts(self.folder / "artifacts", self.session_id),
+                    tell=self._tell,
+                )
+                return await self._desk.run(self._submit, self._payload)
+        except (LineBusy, LatchUnreadable) as why:
+            rejected = Rejected(
+                "resource_unavailable",
+                str(why),
+                suggestion="Wait for the other run, or see what the message names",
+            )
+            return answers.task_rejected(
+                message_id=self._chance.uuid4(),
+                timestamp=answers.timestamp_of(clock.utc()),
+                in_reply_to=self._submit.message_id,
+                rejected=rejected,
+            )
+        except OSError as why:
+            raise BadLabFile(f"state directory {self._plan.state_dir}: {why}") from None
+
+
+def _fresh_folder(session_id: str) -> Path:
+    moment = wall_clock_utc().strftime("%Y%m%dT%H%M%S%f")[:-3]
+    return Path("runs") / f"{moment}-{session_id[:8]}"
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / JOURNAL_NAME).exists():
+            raise BadOutput(f"{folder} holds a run already; name a fresh folder")
+        (folder / "artifacts").mkdir(exist_ok=True)
+    except OSError as why:
+        raise BadOutput(f"output folder {folder}: {why.strerror}") from None

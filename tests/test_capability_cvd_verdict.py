@@ -1,0 +1,108 @@
+"""Spectra of known films become the right answer, or none; never a wrong one with confidence."""
+
+import random
+from typing import Any
+
+import pytest
+
+from labharness.capability import Answer, NoAnswer
+from labharness.capability.cvd.answer import compose
+from labharness.capability.cvd.verdict import judge, peak_over_background, raman_shift, sees_film
+from labharness.plan import Instruction, Status, StepRecord
+from labharness_simulators.plant import Sample, Spectrometer
+from labharness_simulators.plant.sample import draw_sample
+from labharness_simulators.plant.spectrum import Light, light_of
+
+LASER_MW, DARK, RAMAN_S, PL_S = 0.3, 300.0, 10.0, 1.0
+NOMINAL = Sample("nominal", "SiO2/Si")
+
+
+def looking_at(layers: int, sample: Sample, x_um: float, chance: random.Random) -> Spectrometer:
+    def look(exposure_s: float) -> Light:
+        return light_of(sample, layers, x_um, 0.0, LASER_MW, exposure_s)
+
+    return Spectrometer(look, chance)
+
+
+def measured(layers: int, sample: Sample = NOMINAL, spots: int = 3) -> dict[str, Any]:
+    """Take spectra of some spots as the verbs do, and give what the analysis step would."""
+    chance = random.Random(7)
+    found, heights = [], []
+    for spot in range(spots):
+        place = (60.0 * spot, 0.0)
+        camera = looking_at(layers, sample, place[0], chance)
+        shift = raman_shift(532.0, camera.wavelengths_nm())
+        counts = camera.exposure(RAMAN_S)
+        row = {"x_um": place[0], "y_um": 0.0, "exposure_s": RAMAN_S}
+        found.append({**row, "raman_shift": shift, "counts": counts})
+        camera.centre_nm = 665.0
+        camera.advance_to(100.0)
+        glow = [value - DARK for value in camera.exposure(PL_S)]
+        heights.append(peak_over_background(camera.wavelengths_nm(), glow) / PL_S)
+    verdict = judge(found, heights, DARK, 0.12, "test")
+    return {"verdict": verdict, "spots": found}
+
+
+def record(name: str, result: dict[str, Any]) -> StepRecord:
+    what = Instruction(instruction_id=name, action=name, timeout_s=1.0, stage=name)
+    return StepRecord(what, Status.COMPLETED, 0.0, 1.0, result)
+
+
+def composed(analysis: dict[str, Any], threshold: float = 0.0) -> Answer | NoAnswer:
+    film = [{"x_um": spot["x_um"]} for spot in analysis["spots"]]
+    survey = {"film": film, "places": 16, "dark_counts": DARK, "laser_nm": 532.0}
+    return compose([record("survey", survey), record("analysis", analysis)], threshold)
+
+
+def test_a_monolayer_is_one_layer_with_photoluminescence_as_evidence() -> None:
+    found = composed(measured(1), 0.95)
+    assert isinstance(found, Answer)
+    assert found.outputs["layer_count"] == 1
+    names = [term["name"] for term in found.outputs["raman_analysis"]["evidence"]]
+    assert any("PL" in name for name in names)
+    assert found.outputs["raman_analysis"]["covered_fraction"] == 3 / 16
+
+
+def test_a_thick_film_is_six_or_more_and_says_so() -> None:
+    found = composed(measured(6))
+    assert isinstance(found, Answer)
+    assert found.outputs["layer_count"] == 6
+    assert "layer_count 6: 6 or more" in found.warnings
+
+
+@pytest.mark.parametrize("layers", [2, 3, 4, 5])
+def test_what_is_in_between_is_never_called_a_monolayer(layers: int) -> None:
+    found = composed(measured(layers))
+    if isinstance(found, NoAnswer):
+        assert found.reason.startswith("the layer count is undetermined after 3 spots: ")
+        assert found.partial_outputs["raman_analysis"]["credible_set"]
+    else:
+        assert found.outputs["layer_count"] in (layers - 1, layers, layers + 1)
+        assert found.outputs["layer_count"] != 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_samples_that_scatter_are_not_called_what_they_are_not(seed: int) -> None:
+    sample = draw_sample(random.Random(seed), "s", "SiO2/Si")
+    found = composed(measured(1, sample), 0.95)
+    if isinstance(found, Answer):
+        assert found.outputs["layer_count"] == 1
+
+
+def test_bare_substrate_is_seen_as_no_film_and_a_monolayer_as_film() -> None:
+    for layers in (0, 1):
+        camera = looking_at(layers, NOMINAL, 0.0, random.Random(1))
+        shift = raman_shift(532.0, camera.wavelengths_nm())
+        height = sees_film(shift, [value - DARK for value in camera.exposure(1.0)])
+        assert (height is not None) is (layers == 1)
+
+
+def test_without_spots_nothing_is_claimed() -> None:
+    verdict = judge([], [], DARK, 0.12, "test")
+    assert verdict["layer_count"] is None
+    assert verdict["best_spot"] is None
+    assert isinstance(composed({"verdict": verdict, "spots": []}), NoAnswer)
+
+
+def test_a_run_without_analysis_has_no_answer() -> None:
+    assert isinstance(compose([record("load", {})], 0.0), NoAnswer)

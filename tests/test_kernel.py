@@ -1,0 +1,683 @@
+"""The kernel alone: what it refuses, what trips, and what counts as proof."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.kernel import (
+    AtLeast,
+    AtMost,
+    Envelope,
+    EnvelopeInvalid,
+    IllegalMode,
+    Interlock,
+    Limit,
+    Memory,
+    Mode,
+    Procedure,
+    Purge,
+    PurgedOf,
+    Role,
+    Step,
+    TripRow,
+    Watch,
+    begin,
+    change,
+    conclude,
+    judge,
+    observe,
+    tick,
+)
+from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip, Verdict
+
+STALE_S = 5.0
+SHUTDOWN = Procedure(
+    name="shutdown",
+    steps=(Step(channel="furnace.setpoint", value=20.0, unit="degC"),),
+    wire_s_max=1.0,
+    verify_s_max=10.0,
+)
+
+
+def limit(channel: str, unit: str, low: float, high: float, **more: Any) -> Limit:  # noqa: ANN401 - the fields of a limit
+    return Limit(channel=channel, unit=unit, low=low, high=high, source="test", **more)
+
+
+def parts() -> dict[str, Any]:
+    limits = [
+        limit("furnace.setpoint", "degC", 20.0, 1000.0, step_max=500.0),
+        limit("furnace.rate", "degC/min", 0.0, 20.0, role=Role.PREPARE),
+        limit("box.contactor", "", 0.0, 1.0),
+        limit("hydrogen.setpoint", "sccm", 0.0, 100.0, readback="hydrogen.flow"),
+        limit("argon.setpoint", "sccm", 0.0, 500.0),
+    ]
+    watches = [
+        Watch(channel=channel, stale_s=STALE_S, procedure="shutdown")
+        for channel in ("furnace.temperature", "box.exhaust", "hydrogen.flow", "argon.flow")
+    ]
+    watches.append(Watch(channel="box.lid_shut", stale_s=STALE_S, procedure=""))
+    return {
+        "line": "test",
+        "limits": {each.channel: each for each in limits},
+        "interlocks": (
+            Interlock(
+                name="power only with exhaust",
+                guards=("box.contactor",),
+                require=(AtLeast("box.exhaust", 0.5),),
+                source="test",
+                on_loss="shutdown",
+            ),
+            Interlock(
+                name="heat only while flow is small",
+                guards=("furnace.setpoint",),
+                require=(AtLeast("box.exhaust", 0.5), AtMost("hydrogen.flow", 50.0)),
+                source="test",
+                above=60.0,
+            ),
+            Interlock(
+                name="hydrogen only into a purged tube",
+                guards=("hydrogen.setpoint",),
+                require=(PurgedOf("air", 5.0),),
+                source="test",
+                on_loss="shutdown",
+            ),
+        ),
+        "watches": {each.channel: each for each in watches},
+        "trips": (
+            TripRow(
+                name="too hot",
+                channel="furnace.temperature",
+                cause=Cause.OVER_TEMPERATURE,
+                procedure="shutdown",
+                unit="degC",
+                source="test",
+                high=1050.0,
+            ),
+            TripRow(
+                name="sensor broken",
+                channel="furnace.temperature",
+                cause=Cause.SENSOR_BREAK,
+                procedure="shutdown",
+                unit="degC",
+                source="test",
+                low=-50.0,
+            ),
+            TripRow(
+                name="rather hot",
+                channel="furnace.temperature",
+                cause=Cause.OVER_TEMPERATURE,
+                procedure="",
+                unit="degC",
+                source="test",
+                high=1020.0,
+            ),
+        ),
+        "procedures": {"shutdown": SHUTDOWN},
+        "purge": Purge(
+            volume_cm3=100.0,
+            inert=("argon.flow",),
+            present={
+                "air": AtMost("box.lid_shut", 0.5),
+                "hydrogen": AtLeast("hydrogen.flow", 0.5),
+            },
+        ),
+    }
+
+
+ENVELOPE = Envelope(**parts())
+
+
+def running(mode: Mode = Mode.RUNNING) -> Memory:
+    memory = Memory(ENVELOPE)
+    memory.mode = mode
+    return memory
+
+
+def see(memory: Memory, now: float, **values: float) -> tuple[Trip, ...]:
+    """Observe readings; ``box__exhaust=1`` stands for channel ``box.exhaust``."""
+    tracks = [memory.track(name.replace("__", ".")) for name in values]
+    return observe(memory, tracks, list(values.values()), now)
+
+
+def healthy(memory: Memory, now: float) -> None:
+    see(
+        memory,
+        now,
+        furnace__temperature=25.0,
+        furnace__setpoint=25.0,
+        box__exhaust=1.0,
+        box__lid_shut=1.0,
+        hydrogen__flow=0.0,
+        argon__flow=0.0,
+    )
+
+
+def ask(
+    memory: Memory, channel: str, value: float, unit: str | None = None, now: float = 0.0
+) -> Verdict:
+    if unit is None:
+        unit = ENVELOPE.limits[channel].unit
+    return judge(Command(channel, value, unit), memory, now)
+
+
+def rule_of(verdict: Verdict) -> str:
+    """Name the rule that refused; ``""`` when allowed."""
+    return verdict.rule if isinstance(verdict, Refused) else ""
+
+
+# ---- limits
+
+BOUNDS = [("argon.setpoint", 0.0, 500.0), ("furnace.rate", 0.0, 20.0)]
+
+
+@pytest.mark.parametrize(("channel", "low", "high"), BOUNDS)
+def test_a_limit_is_exact_to_the_last_bit(channel: str, low: float, high: float) -> None:
+    memory = running()
+    for inside in (low, high, math.nextafter(low, math.inf), math.nextafter(high, -math.inf)):
+        assert isinstance(ask(memory, channel, inside), Allowed)
+    for outside in (math.nextafter(low, -math.inf), math.nextafter(high, math.inf)):
+        assert rule_of(ask(memory, channel, outside)) == "limit"
+
+
+@given(value=st.floats())
+@settings(deadline=None, max_examples=200)
+def test_no_number_is_clipped_and_none_outside_passes(value: float) -> None:
+    verdict = ask(running(), "argon.setpoint", value)
+    assert verdict.command.value is value
+    assert isinstance(verdict, Allowed) == (0.0 <= value <= 500.0)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_finite_number_is_refused(value: float) -> None:
+    assert rule_of(ask(running(), "argon.setpoint", value)) == "finite value"
+
+
+@pytest.mark.parametrize("unit", ["", "SCCM", "slm", "degC", "sccm "])
+def test_another_unit_is_refused_and_never_converted(unit: str) -> None:
+    assert rule_of(ask(running(), "argon.setpoint", 1.0, unit)) == "unit"
+
+
+@pytest.mark.parametrize("channel", ["", "argon", "argon.flow", "argon.setpoint ", "x.y"])
+def test_a_channel_without_a_limit_is_refused(channel: str) -> None:
+    assert rule_of(ask(running(), channel, 1.0, "sccm")) == "unknown channel"
+
+
+def test_a_refusal_says_what_was_asked_and_what_is_allowed() -> None:
+    verdict = ask(running(), "argon.setpoint", 501.0)
+    assert isinstance(verdict, Refused)
+    assert verdict.reason == "argon.setpoint: asked 501 sccm, allowed 0 to 500 sccm"
+
+
+def test_judging_changes_nothing() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    before = repr(memory.tracks), dict(memory.purged_cm3), memory.changes
+    for value in (0.0, 1.0, 30.0, math.nan):
+        ask(memory, "hydrogen.setpoint", value)
+        ask(memory, "furnace.setpoint", value)
+    assert (repr(memory.tracks), dict(memory.purged_cm3), memory.changes) == before
+
+
+# ---- modes
+
+PASSES = {
+    Mode.DISARMED: set(),
+    Mode.ARMING: {"furnace.rate"},
+    Mode.HELD: set(),
+    Mode.RUNNING: {"furnace.rate", "argon.setpoint"},
+    Mode.TRIPPED: set(),
+}
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_mode_lets_through_what_its_row_says_and_no_row_is_a_refusal(mode: Mode) -> None:
+    passes = {
+        channel
+        for channel in ("furnace.rate", "argon.setpoint")
+        if isinstance(ask(running(mode), channel, 1.0), Allowed)
+    }
+    assert passes == PASSES[mode]
+    assert set(PASSES) == set(Mode)
+
+
+LEADS_TO = {
+    Mode.DISARMED: {Mode.ARMING, Mode.TRIPPED},
+    Mode.ARMING: {Mode.HELD, Mode.DISARMED, Mode.TRIPPED},
+    Mode.HELD: {Mode.RUNNING, Mode.DISARMED, Mode.TRIPPED},
+    Mode.RUNNING: {Mode.HELD, Mode.DISARMED, Mode.TRIPPED},
+    Mode.TRIPPED: {Mode.DISARMED},
+}
+
+
+@pytest.mark.parametrize("now", Mode)
+@pytest.mark.parametrize("to", Mode)
+def test_the_table_of_modes_is_this_one(now: Mode, to: Mode) -> None:
+    if to in LEADS_TO[now]:
+        assert change(now, to) is to
+    else:
+        with pytest.raises(IllegalMode, match=f"{now} cannot become {to}"):
+            change(now, to)
+
+
+def test_a_mode_that_the_table_does_not_know_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    from labharness.kernel import modes
+
+    monkeypatch.delitem(modes.CHANGES, Mode.HELD)
+    with pytest.raises(IllegalMode):
+        change(Mode.HELD, Mode.RUNNING)
+
+
+# ---- fresh readings, doubt, steps
+
+
+@pytest.mark.parametrize(
+    ("age_s", "allowed"),
+    [(0.0, True), (STALE_S, True), (math.nextafter(STALE_S, 9.0), False), (1e9, False)],
+)
+def test_a_reading_counts_up_to_its_bound_exactly(age_s: float, allowed: bool) -> None:
+    memory = running()
+    see(memory, 0.0, box__exhaust=1.0)
+    assert isinstance(ask(memory, "box.contactor", 1.0, now=age_s), Allowed) is allowed
+
+
+def test_what_was_never_read_proves_nothing() -> None:
+    verdict = ask(running(), "box.contactor", 1.0)
+    assert isinstance(verdict, Refused)
+    assert verdict.rule == "power only with exhaust"
+    assert verdict.reason.endswith("it was never read")
+
+
+@pytest.mark.parametrize(
+    ("exhaust", "allowed"),
+    [(0.5, True), (math.nextafter(0.5, 0.0), False), (0.0, False), (math.inf, True)],
+)
+def test_an_interlock_holds_at_its_bound_and_not_below(exhaust: float, allowed: bool) -> None:
+    memory = running()
+    see(memory, 0.0, box__exhaust=exhaust)
+    assert isinstance(ask(memory, "box.contactor", 1.0), Allowed) is allowed
+
+
+def test_switching_off_is_not_held_up_by_an_interlock() -> None:
+    assert isinstance(ask(running(), "box.contactor", 0.0), Allowed)
+    assert rule_of(ask(running(), "box.contactor", 1e-9)) == "power only with exhaust"
+
+
+def test_a_nan_is_no_measurement_and_leaves_the_old_one_to_grow_stale() -> None:
+    memory = running()
+    see(memory, 0.0, box__exhaust=1.0)
+    see(memory, STALE_S, box__exhaust=math.nan)
+    assert isinstance(ask(memory, "box.contactor", 1.0, now=STALE_S), Allowed)
+    verdict = ask(memory, "box.contactor", 1.0, now=STALE_S + 0.1)
+    assert isinstance(verdict, Refused)
+    assert "is 5.1 s old, allowed 5 s" in verdict.reason
+
+
+@pytest.mark.parametrize(("flow", "sent"), [(0.0, 80.0), (80.0, 0.0), (80.0, 80.0)])
+def test_until_it_is_confirmed_a_command_counts_as_both_its_values(
+    flow: float, sent: float
+) -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    command = Command("hydrogen.setpoint", sent, "sccm")
+    see(memory, 0.0, hydrogen__flow=flow)
+    begin(memory, command)
+    verdict = ask(memory, "furnace.setpoint", 100.0)
+    assert rule_of(verdict) == "heat only while flow is small"
+    if flow != sent:
+        assert isinstance(verdict, Refused)
+        assert "was sent and is not confirmed" in verdict.reason
+    see(memory, 0.1, hydrogen__flow=sent)
+    conclude(memory, command)
+    after = ask(memory, "furnace.setpoint", 100.0, now=0.1)
+    assert isinstance(after, Allowed) is (sent <= 50.0)
+
+
+def test_doubt_that_satisfies_a_condition_proves_nothing_either() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    begin(memory, Command("hydrogen.setpoint", 10.0, "sccm"))
+    assert isinstance(ask(memory, "furnace.setpoint", 100.0), Allowed), "both values are small"
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed"),
+    [(525.0, True), (math.nextafter(525.0, 999.0), False), (20.0, True), (1000.0, False)],
+)
+def test_a_step_is_measured_from_what_was_read(value: float, allowed: bool) -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    assert (rule_of(ask(memory, "furnace.setpoint", value)) == "") is allowed
+
+
+def test_a_step_is_measured_from_both_values_while_there_is_doubt() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    begin(memory, Command("furnace.setpoint", 525.0, "degC"))
+    assert rule_of(ask(memory, "furnace.setpoint", 800.0)) == "step"
+    assert rule_of(ask(memory, "furnace.setpoint", 500.0)) == ""
+
+
+def test_a_step_from_an_unknown_value_is_refused() -> None:
+    memory = running()
+    assert rule_of(ask(memory, "furnace.setpoint", 30.0)) == "step"
+    memory.track("furnace.setpoint").stale_s = STALE_S
+    healthy(memory, 0.0)
+    assert rule_of(ask(memory, "furnace.setpoint", 30.0, now=STALE_S)) == ""
+    assert rule_of(ask(memory, "furnace.setpoint", 30.0, now=STALE_S + 0.1)) == "step"
+
+
+# ---- the purge proof
+
+
+def purge(memory: Memory, start: float, seconds: int, flow: float = 600.0) -> float:
+    """Let argon flow, everything else at rest; give the time it ends."""
+    for second in range(seconds + 1):
+        healthy_but = {"box__lid_shut": 1.0, "hydrogen__flow": 0.0, "box__exhaust": 1.0}
+        see(memory, start + second, **healthy_but, argon__flow=flow)
+        tick(memory, start + second)
+    return start + seconds
+
+
+def test_the_proof_is_measured_flow_over_the_tubes_volume() -> None:
+    memory = running()
+    end = purge(memory, 0.0, 50)  # 600 sccm is 10 cm3/s; five volumes are 500 cm3
+    assert memory.volumes("air") == pytest.approx(5.0)
+    assert isinstance(ask(memory, "hydrogen.setpoint", 10.0, now=end), Allowed)
+
+
+def test_a_little_less_than_the_volumes_is_refused_with_what_is_proven() -> None:
+    memory = running()
+    end = purge(memory, 0.0, 49)
+    verdict = ask(memory, "hydrogen.setpoint", 10.0, now=end)
+    assert isinstance(verdict, Refused)
+    assert verdict.rule == "hydrogen only into a purged tube"
+    assert verdict.reason.endswith("proven by measured flow: 4.90")
+
+
+@given(
+    flows=st.lists(
+        st.tuples(st.floats(0.1, 8.0), st.floats(-100.0, 1000.0) | st.just(math.nan)), max_size=30
+    )
+)
+@settings(deadline=None, max_examples=60)
+def test_gaps_and_negative_flows_count_for_nothing_and_the_rest_at_its_smaller_end(
+    flows: list[tuple[float, float]],
+) -> None:
+    memory = running()
+    now, last, last_at, proven = 0.0, math.nan, -math.inf, 0.0
+    for wait_s, flow in flows:
+        now += wait_s
+        see(memory, now, argon__flow=flow)
+        if math.isnan(flow):
+            continue
+        if now - last_at <= STALE_S and last > 0 and flow > 0:
+            proven += min(last, flow) / 60 * (now - last_at)
+        last, last_at = flow, now
+    assert memory.purged_cm3["air"] == pytest.approx(proven)
+
+
+@pytest.mark.parametrize(
+    "disturb",
+    [
+        lambda memory, now: see(memory, now, box__lid_shut=0.0),
+        lambda memory, now: see(memory, now, box__lid_shut=0.5),
+        lambda memory, now: see(memory, now + STALE_S + 1.0, box__lid_shut=1.0),
+        lambda memory, now: tick(memory, now + STALE_S + 0.1),
+    ],
+    ids=["present", "at the bound", "silent for a while", "silent"],
+)
+def test_the_proof_is_nothing_once_the_contaminant_may_have_been_there(
+    disturb: Callable[[Memory, float], object],
+) -> None:
+    memory = running()
+    end = purge(memory, 0.0, 100)
+    assert memory.volumes("air") == pytest.approx(10.0)
+    disturb(memory, end)
+    see(memory, end + 7.0, box__lid_shut=1.0)
+    assert memory.volumes("air") == 0.0
+    assert rule_of(ask(memory, "hydrogen.setpoint", 10.0, now=end + 7.0)) != ""
+
+
+def test_a_proof_does_not_count_while_nobody_knows_whether_the_contaminant_is_there() -> None:
+    memory = running()
+    end = purge(memory, 0.0, 100)
+    for now, allowed in ((end + STALE_S, True), (end + STALE_S + 0.1, False)):
+        assert (rule_of(ask(memory, "hydrogen.setpoint", 10.0, now=now)) == "") is allowed
+
+
+def test_a_command_that_may_let_the_contaminant_in_ends_its_proof_at_once() -> None:
+    memory = running()
+    purge(memory, 0.0, 100)
+    command = Command("hydrogen.setpoint", 10.0, "sccm")
+    begin(memory, command)
+    conclude(memory, command)  # even though it was concluded before any tick
+    assert memory.volumes("hydrogen") == 0.0
+    assert memory.volumes("air") == pytest.approx(10.0)
+
+
+def test_a_command_that_keeps_the_contaminant_out_leaves_its_proof() -> None:
+    memory = running()
+    purge(memory, 0.0, 100)
+    begin(memory, Command("hydrogen.setpoint", 0.0, "sccm"))
+    assert memory.volumes("hydrogen") == pytest.approx(10.0)
+
+
+def test_a_contaminant_never_looked_for_counts_as_present() -> None:
+    memory = running()
+    for second in range(200):
+        see(memory, second, argon__flow=600.0)
+        tick(memory, second)
+    assert memory.purged_cm3 == {"air": 0.0, "hydrogen": 0.0}
+
+
+# ---- trips
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (1020.0, []),
+        (math.nextafter(1020.0, 2000.0), ["rather hot"]),
+        (1050.0, ["rather hot"]),
+        (math.nextafter(1050.0, 2000.0), ["too hot", "rather hot"]),
+        (math.inf, ["too hot", "rather hot"]),
+        (-50.0, []),
+        (math.nextafter(-50.0, -99.0), ["sensor broken"]),
+        (-math.inf, ["sensor broken"]),
+    ],
+)
+@pytest.mark.parametrize("mode", Mode)
+def test_a_reading_outside_its_bounds_trips_in_every_mode(
+    value: float, names: list[str], mode: Mode
+) -> None:
+    trips = see(running(mode), 3.0, furnace__temperature=value)
+    assert [trip.detail.split(":")[0] for trip in trips] == names
+    for trip in trips:
+        assert (trip.channel, trip.value, trip.at_s) == ("furnace.temperature", value, 3.0)
+        assert bool(trip.procedure) == ("rather" not in trip.detail)
+
+
+def test_a_trip_says_the_value_the_bound_and_the_unit() -> None:
+    (high, _) = see(running(), 0.0, furnace__temperature=1060.0)
+    (low,) = see(running(), 0.0, furnace__temperature=-60.0)
+    assert high.detail == "too hot: furnace.temperature is 1060 degC, at most 1050"
+    assert low.detail == "sensor broken: furnace.temperature is -60 degC, at least -50"
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_silence_trips_where_the_line_is_live_and_the_watch_says_so(mode: Mode) -> None:
+    memory = running(mode)
+    healthy(memory, 0.0)
+    assert tick(memory, STALE_S) == ()
+    trips = tick(memory, STALE_S + 0.1)
+    live = mode in (Mode.RUNNING, Mode.HELD, Mode.TRIPPED)
+    silent = (
+        {"furnace.temperature", "box.exhaust", "hydrogen.flow", "argon.flow"} if live else set()
+    )
+    assert {trip.channel for trip in trips} == silent
+    assert all(
+        (trip.cause, trip.procedure, trip.value) == (Cause.COMMUNICATION, "shutdown", None)
+        for trip in trips
+    )
+
+
+def test_a_channel_never_heard_is_silent_from_the_start() -> None:
+    assert len(tick(running(), 0.0)) == 4
+
+
+def lose(memory: Memory) -> list[Trip]:
+    see(memory, 1.0, box__exhaust=0.0)
+    return [trip for trip in tick(memory, 1.0) if trip.cause is Cause.INTERLOCK_LOST]
+
+
+def test_an_interlock_lost_under_power_runs_its_procedure() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=1.0)
+    assert tick(memory, 0.5) == ()
+    (trip,) = lose(memory)
+    assert (trip.procedure, trip.channel, trip.at_s) == ("shutdown", "box.exhaust", 1.0)
+    assert "power only with exhaust" in trip.detail
+
+
+def test_an_interlock_lost_at_rest_is_none() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=0.0)
+    assert lose(memory) == []
+
+
+def test_power_that_may_be_on_counts_as_on() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=0.0)
+    begin(memory, Command("box.contactor", 1.0, ""))
+    assert len(lose(memory)) == 1
+
+
+def test_a_row_without_a_procedure_only_stands_before_commands() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, furnace__setpoint=500.0, hydrogen__flow=0.0)
+    see(memory, 0.5, hydrogen__flow=60.0)
+    memory.purged_cm3["air"] = 1e6
+    assert tick(memory, 0.5) == ()
+
+
+def test_a_purge_proof_lost_while_the_gas_flows_trips() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    memory.purged_cm3["air"] = 1e6
+    see(memory, 0.1, hydrogen__flow=10.0)
+    assert tick(memory, 0.2) == ()
+    see(memory, 0.3, box__lid_shut=0.0)
+    (trip,) = tick(memory, 0.3)
+    assert (trip.cause, trip.channel) == (Cause.INTERLOCK_LOST, "purge")
+
+
+def test_changes_of_an_interlocks_truth_are_counted_and_nothing_else_is() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    counted = []
+    for value in (1.0, 0.9, 0.4, 0.4, 0.0, 0.5):
+        before = memory.changes
+        see(memory, 1.0, box__exhaust=value)
+        counted.append(memory.changes - before)
+    assert counted == [0, 0, 1, 0, 0, 1]
+    before = memory.changes
+    see(memory, 1.0, furnace__temperature=30.0, argon__flow=3.0)
+    assert memory.changes == before
+
+
+def test_a_frame_of_readings_must_match_its_channels() -> None:
+    memory = running()
+    with pytest.raises(ValueError, match="zip"):
+        observe(memory, [memory.track("box.exhaust")], [1.0, 2.0], 0.0)
+
+
+# ---- envelopes that are none
+
+
+def interlock(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of an interlock
+    return {"interlocks": (replace(ENVELOPE.interlocks[0], **fields),)}
+
+
+def trip_row(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a trip
+    return {"trips": (replace(ENVELOPE.trips[0], **fields),)}
+
+
+def watch(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a watch
+    channel = "box.exhaust"
+    return {"watches": {**ENVELOPE.watches, channel: replace(ENVELOPE.watches[channel], **fields)}}
+
+
+def purging(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a purge
+    return {"purge": replace(ENVELOPE.purge, **fields)}
+
+
+STRAY = Step(channel="no.such", value=0.0, unit="")
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (interlock(guards=("no.such",)), "guards 'no.such'"),
+        (interlock(require=(AtLeast("no.such", 1.0),)), "relies on 'no.such'"),
+        (interlock(require=(PurgedOf("neon", 5.0),)), "asks 'neon'"),
+        (interlock(require=(PurgedOf("air", 0.0),)), "volumes is 0.0"),
+        (interlock(require=(PurgedOf("air", math.nan),)), "volumes is nan"),
+        (interlock(on_loss="no such"), "runs 'no such'"),
+        (interlock(above=math.nan), "above is nan"),
+        (interlock(above=math.inf), "above is inf"),
+        (trip_row(channel="no.such"), "watches 'no.such'"),
+        (trip_row(procedure="no such"), "runs 'no such'"),
+        (trip_row(low=math.nan), "is empty"),
+        (trip_row(low=1050.0), "is empty"),
+        (watch(stale_s=0.0), "stale_s is 0.0"),
+        (watch(stale_s=math.inf), "stale_s is inf"),
+        (watch(stale_s=math.nan), "stale_s is nan"),
+        (watch(procedure="no such"), "runs 'no such'"),
+        (purging(volume_cm3=0.0), "volume_cm3 is 0.0"),
+        (purging(volume_cm3=-1.0), "volume_cm3 is -1.0"),
+        (purging(inert=("no.such",)), "counts 'no.such'"),
+        (
+            purging(present={**ENVELOPE.purge.present, "neon": AtLeast("no.such", 1.0)}),
+            "seen by 'no.such'",
+        ),
+        (purging(present={"air": AtMost("box.lid_shut", math.nan)}), "is nan"),
+        ({"procedures": {"shutdown": replace(SHUTDOWN, steps=(STRAY,))}}, "sets 'no.such'"),
+    ],
+)
+def test_an_envelope_that_contradicts_itself_is_refused(changed: dict[str, Any], says: str) -> None:
+    with pytest.raises(EnvelopeInvalid) as refused:
+        Envelope(**{**parts(), **changed})
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"low": 2.0, "high": 1.0}, "empty or unbounded"),
+        ({"low": math.nan}, "empty or unbounded"),
+        ({"high": math.nan}, "empty or unbounded"),
+        ({"low": -math.inf}, "empty or unbounded"),
+        ({"high": math.inf}, "empty or unbounded"),
+        ({"step_max": 0.0}, "not positive"),
+        ({"step_max": math.nan}, "not positive"),
+        ({"always_safe": True}, "nothing is proven"),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_refused(fields: dict[str, Any], says: str) -> None:
+    with pytest.raises(EnvelopeInvalid, match=says):
+        limit("a.b", "", **{"low": 0.0, "high": 1.0, **fields})
+
+
+def test_rows_of_an_envelope_say_themselves() -> None:
+    assert str(AtLeast("a.b", 1.5)) == "a.b at least 1.5"
+    assert str(AtMost("a.b", 1.5)) == "a.b at most 1.5"
+    assert str(PurgedOf("air", 5.0)) == "tube purged of air by 5 volumes"

@@ -1,0 +1,513 @@
+"""The roads, each against a far end that is not ours: pseudo-terminal, sockets, servers."""
+
+import asyncio
+import gc
+import os
+import random
+import socket
+import tty
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import websockets.asyncio.server
+from websockets.http11 import Request, Response
+
+import labharness.link.websocket as websocket_module
+from labharness.clock import PacedLoop, run
+from labharness.guard import GuardCore, Latch, LoopGuard
+from labharness.lab.kinds import load_driver, load_simulator
+from labharness.link import Link, LinkLost
+from labharness.link.serial_port import SerialLink
+from labharness.link.tcp import TcpLink
+from labharness.link.visa import VisaLink
+from labharness.link.websocket import WebSocketLink
+
+BOUND_S = 8.0
+EVERY_BYTE = bytes(range(256)) * 4
+
+
+def really(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+    async def bounded() -> Any:  # noqa: ANN401 - as above
+        async with asyncio.timeout(BOUND_S):
+            return await main
+
+    return run(bounded(), PacedLoop(1.0))
+
+
+class Ear:
+    """Keeps what a link hands over, and waits until enough has come."""
+
+    def __init__(self, link: Link) -> None:
+        self.pieces: list[bytes] = []
+        self._came = asyncio.Event()
+        link.receive = self._take
+
+    def _take(self, data: bytes) -> None:
+        self.pieces.append(data)
+        self._came.set()
+
+    async def hear(self, enough: Callable[[bytes], bool]) -> bytes:
+        while not enough(b"".join(self.pieces)):
+            self._came.clear()
+            await self._came.wait()
+        return b"".join(self.pieces)
+
+
+async def until(done: Callable[[], bool]) -> None:
+    while not done():  # noqa: ASYNC110 - what is waited for happens in another thread or host
+        await asyncio.sleep(0.005)
+
+
+async def until_lost(link: Link) -> None:
+    """Write until the road says that it is gone; the test's bound ends a road that never does."""
+    while True:
+        try:
+            link.write(b"\r")
+        except LinkLost:
+            return
+        await asyncio.sleep(0.005)
+
+
+# ---- serial
+
+
+class Terminal:
+    """The far end of a pseudo-terminal that sends back what it hears."""
+
+    def __init__(self) -> None:
+        self.master, self._slave = os.openpty()
+        tty.setraw(self._slave)
+        self.path = os.ttyname(self._slave)
+        self.heard = b""
+        asyncio.get_running_loop().add_reader(self.master, self._echo)
+
+    def _echo(self) -> None:
+        data = os.read(self.master, 4096)
+        self.heard += data
+        os.write(self.master, data)
+
+    def hang_up(self) -> None:
+        asyncio.get_running_loop().remove_reader(self.master)
+        os.close(self._slave)
+        os.close(self.master)
+
+
+def test_a_serial_port_passes_every_byte_both_ways() -> None:
+    async def main() -> None:
+        far = Terminal()
+        link = SerialLink(far.path, 9600)
+        ear = Ear(link)
+        await link.open()
+        link.write(EVERY_BYTE)
+        assert await ear.hear(lambda data: len(data) >= len(EVERY_BYTE)) == EVERY_BYTE
+        assert far.heard == EVERY_BYTE
+        link.close()
+        link.close()
+        with pytest.raises(LinkLost, match="is closed"):
+            link.write(b"A\r")
+        far.hang_up()
+
+    really(main())
+
+
+def test_a_serial_port_is_opened_for_one_process_alone() -> None:
+    async def main() -> None:
+        far = Terminal()
+        link = SerialLink(far.path, 9600)
+        await link.open()
+        with pytest.raises(LinkLost, match="does not open"):
+            await SerialLink(far.path, 9600).open()
+        link.close()
+        far.hang_up()
+
+    really(main())
+
+
+def test_a_serial_port_that_hangs_up_is_lost_and_says_so() -> None:
+    async def main() -> None:
+        far = Terminal()
+        link = SerialLink(far.path, 9600)
+        await link.open()
+        far.hang_up()
+        await until(lambda: link._port is None)  # noticed by listening, before any write
+        with pytest.raises(LinkLost, match="is closed"):
+            link.write(b"A\r")
+
+    really(main())
+
+
+def test_a_serial_port_that_is_polled_passes_bytes_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        far = Terminal()
+        link = SerialLink(far.path, 9600)
+        ear = Ear(link)
+        loop = asyncio.get_running_loop()
+        with monkeypatch.context() as patch:
+
+            def cannot(*args: object) -> None:
+                raise NotImplementedError
+
+            patch.setattr(loop, "add_reader", cannot)
+            await link.open()
+        link.write(b"@253PR4?;FF")
+        assert await ear.hear(lambda data: len(data) >= 11) == b"@253PR4?;FF"
+        link.close()
+        await asyncio.sleep(2 * SerialLink.POLL_S)
+        far.hang_up()
+
+    really(main())
+
+
+@pytest.mark.parametrize("settings", [("/dev/no-such-port", 9600), ("/dev/null", 9600)])
+def test_a_serial_port_that_is_none_is_named(settings: tuple[str, int]) -> None:
+    with pytest.raises(LinkLost, match=f"serial {settings[0]} does not open"):
+        really(SerialLink(*settings).open())
+
+
+# ---- TCP
+
+
+Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(answer: Answer) -> AsyncIterator[int]:
+    """Serve on a free port; at the end no connection is left open."""
+    handlers: list[asyncio.Task[None]] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def answered() -> None:
+            try:
+                await answer(reader, writer)
+            finally:
+                writer.close()
+                with suppress(OSError):
+                    await writer.wait_closed()
+
+        handlers.append(asyncio.create_task(answered()))
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+    for each in handlers:
+        each.cancel()
+    await asyncio.gather(*handlers, return_exceptions=True)
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(4096):
+        writer.write(data)
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def test_tcp_passes_every_byte_both_ways() -> None:
+    async def main() -> None:
+        async with serving(echo) as port:
+            link = TcpLink("127.0.0.1", port)
+            ear = Ear(link)
+            with pytest.raises(LinkLost, match="is closed"):
+                link.write(b"too early")
+            await link.open()
+            link.write(EVERY_BYTE)
+            assert await ear.hear(lambda data: len(data) >= len(EVERY_BYTE)) == EVERY_BYTE
+            link.close()
+            link.close()
+            with pytest.raises(LinkLost, match="is closed"):
+                link.write(b"A\r")
+
+    really(main())
+
+
+def test_a_tcp_host_that_closes_is_lost_and_says_so() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+
+    async def main() -> None:
+        async with serving(hang_up) as port:
+            link = TcpLink("127.0.0.1", port)
+            await link.open()
+            await until_lost(link)
+
+    really(main())
+
+
+@pytest.mark.parametrize(
+    ("link_of", "where"),
+    [
+        (lambda port: TcpLink("127.0.0.1", port), "tcp 127.0.0.1"),
+        (lambda port: WebSocketLink(f"ws://127.0.0.1:{port}/"), "tcp 127.0.0.1"),
+        (lambda port: VisaLink(f"no resource at {port}"), "visa no resource"),
+    ],
+    ids=["tcp", "websocket", "visa"],
+)
+def test_where_nobody_listens_opening_says_so(link_of: Callable[[int], Link], where: str) -> None:
+    async def main() -> None:
+        link = link_of(free_port())
+        try:
+            await link.open()
+        finally:
+            link.close()
+
+    with pytest.raises(LinkLost, match=where):
+        really(main())
+
+
+# ---- WebSocket
+
+Connection = websockets.asyncio.server.ServerConnection
+
+
+async def websocket_echo(connection: Connection) -> None:
+    async for message in connection:
+        await connection.send(message)
+
+
+async def on_websocket(
+    handler: Callable[[Connection], Awaitable[None]],
+    use: Callable[[WebSocketLink], Awaitable[None]],
+    **options: Any,  # noqa: ANN401 - what the server takes
+) -> None:
+    async with websockets.asyncio.server.serve(handler, "127.0.0.1", 0, **options) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        link = WebSocketLink(f"ws://127.0.0.1:{port}/icl")
+        try:
+            await use(link)
+        finally:
+            link.close()
+
+
+def test_a_websocket_passes_whole_messages_both_ways() -> None:
+    messages = ['{"id":1}', "", "µ → 532 nm", "x" * 200_000]
+
+    async def use(link: WebSocketLink) -> None:
+        ear = Ear(link)
+        await link.open()
+        for number, message in enumerate(messages, 1):
+            link.write(message.encode())
+            await until(lambda number=number: len(ear.pieces) >= number)  # type: ignore[misc]  # mypy cannot type a default of a lambda
+        assert [piece.decode() for piece in ear.pieces] == messages
+
+    really(on_websocket(websocket_echo, use))
+
+
+def test_a_message_in_fragments_and_bytes_arrives_whole_and_a_ping_is_answered() -> None:
+    ponged = []
+
+    async def handler(connection: Connection) -> None:
+        await connection.send(["one ", "two ", "three"])
+        await (await connection.ping())
+        ponged.append(True)
+        await connection.send(b"\x00\xff")
+        await connection.wait_closed()
+
+    async def use(link: WebSocketLink) -> None:
+        ear = Ear(link)
+        await link.open()
+        await until(lambda: len(ear.pieces) == 2)
+        assert ear.pieces == [b"one two three", b"\x00\xff"]
+        assert ponged == [True]
+
+    really(on_websocket(handler, use))
+
+
+def test_a_websocket_that_is_closed_by_its_server_is_lost() -> None:
+    async def handler(connection: Connection) -> None:
+        await connection.close()
+
+    async def use(link: WebSocketLink) -> None:
+        Ear(link)
+        await link.open()
+        await until_lost(link)
+
+    really(on_websocket(handler, use))
+
+
+def test_a_server_that_refuses_the_handshake_is_named() -> None:
+    def refuse(connection: Connection, request: Request) -> Response:
+        return connection.respond(404, "no such instrument\n")
+
+    async def use(link: WebSocketLink) -> None:
+        with pytest.raises(LinkLost, match="websocket ws://127"):
+            await link.open()
+
+    really(on_websocket(websocket_echo, use, process_request=refuse))
+
+
+def test_a_host_that_speaks_no_websocket_is_named() -> None:
+    async def other(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"220 this is no websocket\r\n\r\n")
+
+    async def main() -> None:
+        async with serving(other) as port:
+            with pytest.raises(LinkLost, match="websocket ws://127"):
+                await WebSocketLink(f"ws://127.0.0.1:{port}/").open()
+
+    really(main())
+
+
+def test_a_host_that_never_shakes_hands_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket_module, "OPEN_S_MAX", 0.1)
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async def main() -> None:
+        async with serving(silent) as port:
+            with pytest.raises(LinkLost, match="timeout"):
+                await WebSocketLink(f"ws://127.0.0.1:{port}/").open()
+
+    really(main())
+
+
+def test_a_message_beyond_all_measure_closes_the_road(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket_module, "MESSAGE_BYTES_MAX", 1000)
+
+    async def handler(connection: Connection) -> None:
+        await connection.send("x" * 1001)
+        await connection.wait_closed()
+
+    async def use(link: WebSocketLink) -> None:
+        ear = Ear(link)
+        await link.open()
+        await until_lost(link)
+        assert ear.pieces == []
+
+    really(on_websocket(handler, use))
+
+
+@pytest.mark.parametrize("url", ["http://host:1/", "ws://", "host:25010", ""])
+def test_an_address_that_is_no_websocket_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="is not ws://host:port/path"):
+        WebSocketLink(url)
+
+
+# ---- VISA
+
+
+def gauge() -> tuple[Any, list[bytes]]:
+    """Give a simulated MKS 910 at 4.321 Torr as a handler of connections, and what it heard."""
+    part = SimpleNamespace(pressure_torr=4.321)
+    face = load_simulator("mks_910")(SimpleNamespace(now=0), part, random.Random(1), address=253)
+    heard: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        buffer = b""
+        while data := await reader.read(4096):
+            buffer += data
+            while length := face.frame_length(buffer):
+                frame, buffer = buffer[:length], buffer[length:]
+                heard.append(frame)
+                if (reply := face.receive(frame)) is not None:
+                    writer.write(reply)
+
+    return answer, heard
+
+
+def test_visa_passes_exact_bytes_both_ways() -> None:
+    async def main() -> None:
+        answer, heard = gauge()
+        async with serving(answer) as port:
+            link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
+            ear = Ear(link)
+            with pytest.raises(LinkLost, match="is closed"):
+                link.write(b"too early")
+            await link.open()
+            link.write(b"@253PR4?;FF")
+            assert await ear.hear(lambda data: data.endswith(b";FF")) == b"@253ACK4.321E+0;FF"
+            assert heard == [b"@253PR4?;FF"]
+            link.write(b"@253T?;FF")
+            link.close()
+            await until(lambda: len(heard) == 2)
+            assert heard[1] == b"@253T?;FF", "what was handed over before the end still leaves"
+            with pytest.raises(LinkLost, match="is closed"):
+                link.write(b"@253PR4?;FF")
+
+    really(main())
+
+
+def test_a_visa_host_that_does_not_exist_is_named() -> None:
+    async def main() -> None:
+        link = VisaLink("TCPIP::no-such-host.invalid::1::SOCKET")
+        try:
+            await link.open()
+        finally:
+            link.close()
+
+    with pytest.raises(LinkLost, match="visa TCPIP::no-such-host"):
+        really(main())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # pyvisa-py forgets its socket
+        gc.collect()
+
+
+def test_a_visa_host_where_nobody_listens_is_lost_and_says_so() -> None:
+    async def main() -> None:
+        link = VisaLink(f"TCPIP::127.0.0.1::{free_port()}::SOCKET")
+        await link.open()
+        try:
+            await until_lost(link)
+        finally:
+            link.close()
+
+    really(main())
+
+
+def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+
+    async def main() -> None:
+        async with serving(hang_up) as port:
+            link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
+            await link.open()
+            try:
+                await until_lost(link)
+            finally:
+                link.close()
+
+    really(main())
+
+
+@pytest.mark.parametrize(
+    "link_of",
+    [
+        lambda port: TcpLink("127.0.0.1", port),
+        lambda port: VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET"),
+    ],
+    ids=["tcp", "visa"],
+)
+def test_a_driver_reads_through_the_guard_over_a_real_road(
+    link_of: Callable[[int], Link], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("latch")
+
+    async def main() -> None:
+        answer, heard = gauge()
+        driver = load_driver("mks_910")()
+        scan = driver.scans()[0]
+        core = GuardCore({"gauge": {scan.request.frame}}, {})
+        async with serving(answer) as port:
+            link = link_of(port)
+            guard = LoopGuard(core, {"gauge": link}, Latch(folder / "latch.json"))
+            await link.open()
+            ended: asyncio.Future[tuple[bytes | None, str]]
+            ended = asyncio.get_running_loop().create_future()
+            guard.exchange("gauge", scan.request, None, lambda *end: ended.set_result(end))
+            reply, error = await ended
+            guard.close()
+        assert error == ""
+        assert reply is not None
+        assert scan.decode(reply) == (4.321,)
+        assert heard == [scan.request.frame]
+
+    really(main())

@@ -1,0 +1,136 @@
+"""An instruction set is checked when it is made, ordered, and written as MCP-CP writes it."""
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.plan import Instruction, InstructionSet, Kind
+from labharness.plan.instructions import resolve
+
+
+def step(name: str, *needs: str, **more: object) -> Instruction:
+    return Instruction(
+        instruction_id=name,
+        action="set",
+        timeout_s=1.0,
+        dependencies=needs,
+        parameters=more,
+    )
+
+
+def names(found: InstructionSet) -> list[str]:
+    return [each.instruction_id for each in found.instructions]
+
+
+def test_dependencies_come_first_and_the_rest_keeps_its_order() -> None:
+    found = InstructionSet((step("c", "a"), step("x"), step("a"), step("y"), step("b", "c")))
+    assert names(found) == ["x", "a", "c", "y", "b"]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 25), st.randoms(use_true_random=False))
+def test_every_instruction_stands_behind_all_it_depends_on(
+    count: int, chance: random.Random
+) -> None:
+    steps = [
+        step(f"i{n}", *(f"i{m}" for m in range(n) if chance.random() < 0.2)) for n in range(count)
+    ]
+    chance.shuffle(steps)
+    order = names(InstructionSet(tuple(steps)))
+    assert sorted(order) == sorted(each.instruction_id for each in steps)
+    for each in steps:
+        for needed in each.dependencies:
+            assert order.index(needed) < order.index(each.instruction_id)
+
+
+def test_a_circle_is_reported_with_its_path() -> None:
+    with pytest.raises(ValueError, match=r"wait for each other: b -> c -> d -> b"):
+        InstructionSet((step("a"), step("b", "c"), step("c", "a", "d"), step("d", "b")))
+
+
+def test_an_instruction_behind_a_circle_does_not_hide_it() -> None:
+    with pytest.raises(ValueError, match=r"b -> c -> b"):
+        InstructionSet((step("a", "b"), step("b", "c"), step("c", "b")))
+
+
+@pytest.mark.parametrize(
+    ("steps", "why"),
+    [
+        ((step("a"), step("a")), "'a' is there twice"),
+        ((step("a", "b"),), "depends on 'b', which is not in the set"),
+    ],
+)
+def test_ids_are_there_exactly_once(steps: tuple[Instruction, ...], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        InstructionSet(steps)
+
+
+def test_a_reference_outside_the_declared_dependencies_is_refused() -> None:
+    with pytest.raises(ValueError, match="refers to 'b', which is not among its dependencies"):
+        step("a", "c", nested=[{"deep": "${dependencies.b.result.x}"}])
+
+
+@pytest.mark.parametrize("bad", [float("nan"), {1, 2}])
+def test_parameters_are_json_or_refused(bad: object) -> None:
+    with pytest.raises(ValueError, match="no JSON"):
+        step("a", value=bad)
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, -1.0, float("inf"), float("nan")])
+def test_every_instruction_has_a_finite_time(timeout_s: float) -> None:
+    with pytest.raises(ValueError, match="timeout_s"):
+        Instruction(instruction_id="a", action="set", timeout_s=timeout_s)
+
+
+def test_a_reference_that_is_the_whole_string_keeps_its_type() -> None:
+    results = {"a": {"x": {"list": [1, {"y": 2.5}]}}}
+    whole = "${dependencies.a.result.x.list}"
+    asked = {
+        "v": [whole, "${dependencies.a.result.x.list.1.y}"],
+        "t": "y = ${dependencies.a.result.x.list.0}",
+    }
+    assert resolve(asked, results) == {"v": [[1, {"y": 2.5}], 2.5], "t": "y = 1"}
+
+
+@pytest.mark.parametrize("path", ["nothing", "x.list.7", "x.list.y", "x.y.z"])
+def test_a_reference_that_leads_nowhere_is_an_error(path: str) -> None:
+    with pytest.raises(LookupError, match="leads to nothing"):
+        resolve("${dependencies.a.result." + path + "}", {"a": {"x": {"list": [1]}}})
+
+
+def test_the_json_has_the_names_of_mcp_cp() -> None:
+    one = Instruction(
+        instruction_id="inst_1",
+        action="hold",
+        kind=Kind.QUERY,
+        parameters={"duration_s": 5},
+        timeout_s=9.0,
+        stage="purge",
+        description="Hold.",
+    )
+    assert InstructionSet((one,)).to_json() == {
+        "instructions": [
+            {
+                "instructionId": "inst_1",
+                "action": "hold",
+                "parameters": {"duration_s": 5},
+                "dependencies": [],
+                "timeout": 9.0,
+                "metadata": {"kind": "QUERY", "stage": "purge", "description": "Hold."},
+            }
+        ],
+        "executionMode": "SEQUENTIAL",
+        "timeout": 9.0,
+    }
+
+
+def test_the_digest_names_the_content_and_nothing_else() -> None:
+    first = InstructionSet((step("a", x=1, y=2), step("b")))
+    same = InstructionSet((step("a", y=2, x=1), step("b")))
+    other = InstructionSet((step("a", x=1, y=3), step("b")))
+    assert first.digest() == same.digest() != other.digest()
+    assert first.digest().startswith("sha256:")
+    json.dumps(first.to_json())
