@@ -28,7 +28,7 @@ from labharness.clock import (
 DAY_S = 86_400.0
 
 
-def virtually(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+def virtually(main: Coroutine[Any, Any, Any]) -> Any:
     return run(main, VirtualLoop())
 
 

@@ -159,7 +159,12 @@ def test_permits_outstanding_are_bounded() -> None:
     for _ in range(PERMITS_MAX):
         core.permit("heat", WRITE.frame, 0.0)
     with pytest.raises(NotPermitted, match="outstanding"):
-        core.permit("heat", WRITE.frame, 0.0)
+        core.permit("heat", WRITE.frame, PERMIT_S_MAX)
+    assert core.permit("heat", WRITE.frame, PERMIT_S_MAX + 0.1), "those that expired do not count"
+    for _ in range(2):
+        core.new_epoch()
+        for _ in range(PERMITS_MAX):
+            core.permit("heat", WRITE.frame, 0.0)
 
 
 # ---- reads

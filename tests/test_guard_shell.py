@@ -93,7 +93,7 @@ class Bench:
             self.guard.release(port)
 
 
-def virtually(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+def virtually(main: Coroutine[Any, Any, Any]) -> Any:
     return run(main, VirtualLoop())
 
 

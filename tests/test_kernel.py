@@ -44,7 +44,7 @@ SHUTDOWN = Procedure(
 )
 
 
-def limit(channel: str, unit: str, low: float, high: float, **more: Any) -> Limit:  # noqa: ANN401 - the fields of a limit
+def limit(channel: str, unit: str, low: float, high: float, **more: Any) -> Limit:
     return Limit(channel=channel, unit=unit, low=low, high=high, source="test", **more)
 
 
@@ -357,9 +357,11 @@ def test_a_step_is_measured_from_what_was_read(value: float, allowed: bool) -> N
 def test_a_step_is_measured_from_both_values_while_there_is_doubt() -> None:
     memory = running()
     healthy(memory, 0.0)
-    begin(memory, Command("furnace.setpoint", 525.0, "degC"))
-    assert rule_of(ask(memory, "furnace.setpoint", 800.0)) == "step"
-    assert rule_of(ask(memory, "furnace.setpoint", 500.0)) == ""
+    assert rule_of(ask(memory, "furnace.setpoint", 399.0)) == ""
+    begin(memory, Command("furnace.setpoint", 900.0, "degC"))
+    assert rule_of(ask(memory, "furnace.setpoint", 399.0)) == "step"
+    assert rule_of(ask(memory, "furnace.setpoint", 400.0)) == ""
+    assert rule_of(ask(memory, "furnace.setpoint", 526.0)) == "step"
 
 
 def test_a_step_from_an_unknown_value_is_refused() -> None:
@@ -603,20 +605,20 @@ def test_a_frame_of_readings_must_match_its_channels() -> None:
 # ---- envelopes that are none
 
 
-def interlock(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of an interlock
+def interlock(**fields: Any) -> dict[str, Any]:
     return {"interlocks": (replace(ENVELOPE.interlocks[0], **fields),)}
 
 
-def trip_row(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a trip
+def trip_row(**fields: Any) -> dict[str, Any]:
     return {"trips": (replace(ENVELOPE.trips[0], **fields),)}
 
 
-def watch(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a watch
+def watch(**fields: Any) -> dict[str, Any]:
     channel = "box.exhaust"
     return {"watches": {**ENVELOPE.watches, channel: replace(ENVELOPE.watches[channel], **fields)}}
 
 
-def purging(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - the fields of a purge
+def purging(**fields: Any) -> dict[str, Any]:
     return {"purge": replace(ENVELOPE.purge, **fields)}
 
 

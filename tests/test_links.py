@@ -9,8 +9,10 @@ import tty
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import websockets.asyncio.server
@@ -30,12 +32,17 @@ BOUND_S = 8.0
 EVERY_BYTE = bytes(range(256)) * 4
 
 
-def really(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever the coroutine gives
-    async def bounded() -> Any:  # noqa: ANN401 - as above
+def really(main: Coroutine[Any, Any, Any]) -> Any:
+    async def bounded() -> Any:
         async with asyncio.timeout(BOUND_S):
             return await main
 
     return run(bounded(), PacedLoop(1.0))
+
+
+async def until(done: Callable[[], bool]) -> None:
+    while not done():  # noqa: ASYNC110 - what is waited for happens in another thread or host
+        await asyncio.sleep(0.005)
 
 
 class Ear:
@@ -43,23 +50,11 @@ class Ear:
 
     def __init__(self, link: Link) -> None:
         self.pieces: list[bytes] = []
-        self._came = asyncio.Event()
-        link.receive = self._take
-
-    def _take(self, data: bytes) -> None:
-        self.pieces.append(data)
-        self._came.set()
+        link.receive = self.pieces.append
 
     async def hear(self, enough: Callable[[bytes], bool]) -> bytes:
-        while not enough(b"".join(self.pieces)):
-            self._came.clear()
-            await self._came.wait()
+        await until(lambda: enough(b"".join(self.pieces)))
         return b"".join(self.pieces)
-
-
-async def until(done: Callable[[], bool]) -> None:
-    while not done():  # noqa: ASYNC110 - what is waited for happens in another thread or host
-        await asyncio.sleep(0.005)
 
 
 async def until_lost(link: Link) -> None:
@@ -145,13 +140,9 @@ def test_a_serial_port_that_is_polled_passes_bytes_too(monkeypatch: pytest.Monke
         far = Terminal()
         link = SerialLink(far.path, 9600)
         ear = Ear(link)
-        loop = asyncio.get_running_loop()
         with monkeypatch.context() as patch:
-
-            def cannot(*args: object) -> None:
-                raise NotImplementedError
-
-            patch.setattr(loop, "add_reader", cannot)
+            cannot = Mock(side_effect=NotImplementedError)
+            patch.setattr(asyncio.get_running_loop(), "add_reader", cannot)
             await link.open()
         link.write(b"@253PR4?;FF")
         assert await ear.hear(lambda data: len(data) >= 11) == b"@253PR4?;FF"
@@ -205,8 +196,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
+        return int(taken.getsockname()[1])
 
 
 def test_tcp_passes_every_byte_both_ways() -> None:
@@ -274,7 +264,7 @@ async def websocket_echo(connection: Connection) -> None:
 async def on_websocket(
     handler: Callable[[Connection], Awaitable[None]],
     use: Callable[[WebSocketLink], Awaitable[None]],
-    **options: Any,  # noqa: ANN401 - what the server takes
+    **options: Any,
 ) -> None:
     async with websockets.asyncio.server.serve(handler, "127.0.0.1", 0, **options) as server:
         port = next(iter(server.sockets)).getsockname()[1]
@@ -450,16 +440,17 @@ def test_a_visa_host_that_does_not_exist_is_named() -> None:
         gc.collect()
 
 
-def test_a_visa_host_where_nobody_listens_is_lost_and_says_so() -> None:
-    async def main() -> None:
-        link = VisaLink(f"TCPIP::127.0.0.1::{free_port()}::SOCKET")
-        await link.open()
-        try:
-            await until_lost(link)
-        finally:
-            link.close()
+async def visa_until_lost(port: int) -> None:
+    link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
+    await link.open()
+    try:
+        await until_lost(link)
+    finally:
+        link.close()
 
-    really(main())
+
+def test_a_visa_host_where_nobody_listens_is_lost_and_says_so() -> None:
+    really(visa_until_lost(free_port()))
 
 
 def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
@@ -468,12 +459,7 @@ def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
 
     async def main() -> None:
         async with serving(hang_up) as port:
-            link = VisaLink(f"TCPIP::127.0.0.1::{port}::SOCKET")
-            await link.open()
-            try:
-                await until_lost(link)
-            finally:
-                link.close()
+            await visa_until_lost(port)
 
     really(main())
 
@@ -487,10 +473,8 @@ def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
     ids=["tcp", "visa"],
 )
 def test_a_driver_reads_through_the_guard_over_a_real_road(
-    link_of: Callable[[int], Link], tmp_path_factory: pytest.TempPathFactory
+    link_of: Callable[[int], Link], tmp_path: Path
 ) -> None:
-    folder = tmp_path_factory.mktemp("latch")
-
     async def main() -> None:
         answer, heard = gauge()
         driver = load_driver("mks_910")()
@@ -498,7 +482,7 @@ def test_a_driver_reads_through_the_guard_over_a_real_road(
         core = GuardCore({"gauge": {scan.request.frame}}, {})
         async with serving(answer) as port:
             link = link_of(port)
-            guard = LoopGuard(core, {"gauge": link}, Latch(folder / "latch.json"))
+            guard = LoopGuard(core, {"gauge": link}, Latch(tmp_path / "latch.json"))
             await link.open()
             ended: asyncio.Future[tuple[bytes | None, str]]
             ended = asyncio.get_running_loop().create_future()

@@ -33,7 +33,7 @@ class Echo(Face):
         return None if frame.startswith(b"-") else frame
 
 
-def virtually(main: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+def virtually(main: Coroutine[Any, Any, Any]) -> Any:
     return run(main, VirtualLoop())
 
 

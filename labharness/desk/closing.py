@@ -139,10 +139,9 @@ class Closing:
 
     def _keep_logs(self, name: str, filename: str) -> int:
         """Store growth log and journal; give the rows of the log."""
-        self._journal.commit()
+        self._journal.flush()
         table, rows = growth_log(self._journal.path, self._facts.watched)
         self._artifacts.put(name, filename, "text/csv", table)
-        self._journal.commit()
         export = io.BytesIO()
         export_jsonl(self._journal.path, export)
         self._artifacts.put("journal", "journal.jsonl", "application/jsonl", export.getvalue())

@@ -13,7 +13,7 @@ from labharness.admission import approval as approvals
 from labharness.admission.audit import Admitted, Rejected, Screened, screen, weigh
 from labharness.admission.risk import RiskContext
 from labharness.admission.schemas import output_fault
-from labharness.admission.token import issue, revoke
+from labharness.admission.token import issue
 from labharness.capability import Answer, CannotDo, Capability, NoAnswer, Planned
 from labharness.clock import Chance, Clock
 from labharness.desk.closing import Closing, summary
@@ -270,7 +270,7 @@ class Desk:
                     "labharness lab check --connect says which instrument, and what to do",
                 ),
             )
-        token, record = issue(
+        token, self.session.token = issue(
             self._chance.entropy,
             session_id=self.session.session_id,
             running_at=self._clock.utc(),
@@ -283,18 +283,22 @@ class Desk:
         self.session.become("RUNNING", "accepted")
         started_s = self._clock.now_s()
         self._ends_s = started_s + planned.duration_s
-        operations = LineOperations(self._line, self._operator, self._ticked, self._asked)
+        operations = LineOperations(
+            self._line,
+            self._operator,
+            lambda: self.session.authorises(self._clock.utc()),
+            self._ticked,
+            self._asked,
+        )
         self._line.on_warning = self._warned
         executor = Executor(
             planned.instructions, operations, capability.verbs, observer=self._stepped
         )
         constraints = {"confidence_threshold": screened.confidence_threshold}
-        try:
-            ended = await self._execute(executor, screened.max_duration_s)
-            answer = capability.answer(executor.records(), constraints) if ended is None else None
-            await self._leave_safe(ended)
-        finally:
-            revoke(record)
+        ended = await self._execute(executor, screened.max_duration_s)
+        answer = capability.answer(executor.records(), constraints) if ended is None else None
+        await self._leave_safe(ended)
+        await self._line.close()
         run_s = self._clock.now_s() - started_s
         summary_ = summary(self._line, executor.records(), run_s)
         if isinstance(answer, Answer):
@@ -357,6 +361,7 @@ class Desk:
             return self._rejected(submit, Rejected("aborted", reason))
         self.session.become("ABORTING", reason)
         await self._leave_safe(asyncio.CancelledError(reason))
+        await self._line.close()
         self.session.become("ABORTED", reason)
         return self._closing.aborted(reason)
 

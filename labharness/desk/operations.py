@@ -15,6 +15,7 @@ class LineOperations:
     Args:
         line: The line, behind its gate.
         operator: Who does manual steps.
+        authorised: Says whether the session's token is in force.
         ticked: Called after every poll.
         asked: Called with the text of a manual step before anybody does it.
     """
@@ -23,17 +24,26 @@ class LineOperations:
         self,
         line: Line,
         operator: Operator,
+        authorised: Callable[[], bool],
         ticked: Callable[[], None],
         asked: Callable[[str], None],
     ) -> None:
         self._line = line
         self._operator = operator
+        self._authorised = authorised
         self._ticked = ticked
         self._asked = asked
 
     async def perform(self, command: Command) -> Outcome:
-        """Carry out one command; raises ``Tripped`` when the line has tripped."""
+        """Carry out one command under the session's token.
+
+        Raises:
+            Tripped: The line has tripped.
+            TimeoutError: The token has expired with the task's ``max_duration``.
+        """
         self._line.check()
+        if not self._authorised():
+            raise TimeoutError("the session's token is not in force")
         outcome = await self._line.perform(command)
         self._line.check()
         return outcome

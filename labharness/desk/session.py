@@ -1,8 +1,10 @@
 """One session as facts in the journal: its state, and its numbered events."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
+from labharness.admission.token import TokenRecord, revoke
 from labharness.hcp.session import INITIAL, TERMINAL, SessionState, next_state
 from labharness.journal import Journal
 
@@ -32,6 +34,7 @@ class Session:
         self._now_s = now_s
         self._tell = tell
         self._sequence = 0
+        self.token: TokenRecord | None = None
 
     @property
     def closed(self) -> bool:
@@ -50,8 +53,15 @@ class Session:
         self._journal.append("event", body, self._now_s())
         self._tell(event_type, data)
 
+    def authorises(self, now_utc: datetime) -> bool:
+        """Say whether the session's token is in force: accepted, not expired, not revoked."""
+        token = self.token
+        return token is not None and not token.revoked and now_utc < token.expires_at
+
     def become(self, to: str, reason: str) -> None:
-        """Change state, as the table allows."""
+        """Change state, as the table allows; a token ends with its session's running."""
+        if self.token is not None and to != "RUNNING":
+            self.token = revoke(self.token)
         before, self.state = self.state, next_state(self.state, to)
         self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
         if self.closed:

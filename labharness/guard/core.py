@@ -264,6 +264,9 @@ class GuardCore:
             why = "latched" if self.latched else "not armed"
             raise NotPermitted(f"no permit for port {port}: the line is {why}")
         if len(self._permits) >= PERMITS_MAX:
+            live = {n: each for n, each in self._permits.items() if now <= each.expires_s}
+            self._permits = live
+        if len(self._permits) >= PERMITS_MAX:
             raise NotPermitted(f"{PERMITS_MAX} permits are outstanding already")
         self._permit_count += 1
         permit = Permit(self._permit_count, port, frame, self.epoch, now + PERMIT_S_MAX)

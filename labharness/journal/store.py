@@ -318,6 +318,15 @@ class SqliteJournal:
             body = {"stream": number, "rows": rows, "sha256": sha256(block).hexdigest()}
             self._chain("samples", body, last_at_s, block)
 
+    def flush(self) -> None:
+        """Chain the open blocks of samples and commit: what an export must not miss.
+
+        Raises:
+            JournalFailed: The commit failed.
+        """
+        self._chain_blocks()
+        self.commit()
+
     def close(self) -> None:
         """Chain the open blocks, commit and close the file.
 
@@ -326,8 +335,7 @@ class SqliteJournal:
         """
         try:
             self.commit()
-            self._chain_blocks()
-            self.commit()
+            self.flush()
         finally:
             self._database.close()
 

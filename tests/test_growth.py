@@ -1,0 +1,158 @@
+"""Growths end to end, on real wire protocols: the answer, and that it is the same twice."""
+
+import csv
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labharness.journal.artifacts import resolve
+from labharness.journal.reading import read, verify_file
+from labharness.lab import LabPlan, default_lab_path, read_lab
+from rig import EXAMPLE, SHORT_LINE, Ran, message_of, submission
+
+Run = Callable[..., Ran]
+
+
+def true_layers(ran: Ran) -> int:
+    """The commonest layer count over the spots that carry film, by the plant's own account."""
+    counts = Counter(layers for _, _, layers in ran.truth["measured_spots"] if layers)
+    return counts.most_common(1)[0][0] if counts else 0
+
+
+def test_the_example_grows_a_monolayer_and_says_so_in_the_protocols_words(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan)
+    assert ran.type == "task_completed"
+    outputs = ran.body["outputs"]
+    assert outputs["layer_count"] == 1
+    assert outputs["confidence"] >= 0.95
+    assert 17.8 <= outputs["peak_distance"] <= 22.0
+    spectrum = outputs["spectrum_data"]
+    assert len(spectrum["raman_shift"]) == len(spectrum["intensity"]) > 100
+    assert isinstance(outputs["raman_analysis"], dict)
+    assert [row["phase"] for row in outputs["growth_log"]][:3] == ["loading", "leak_check", "purge"]
+    assert true_layers(ran) == 1
+
+
+def test_every_artifact_resolves_by_its_uri_and_its_checksum_holds(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan)
+    listed = {each["name"]: each for each in ran.body["artifacts"]}
+    assert set(listed) == {"raw_spectrum", "growth_log", "journal"}
+    roots = [ran.result.folder / "artifacts"]
+    for each in listed.values():
+        data = resolve(each["uri"], roots).read_bytes()
+        assert len(data) == each["size_bytes"]
+        assert each["checksum"] == "sha256:" + hashlib.sha256(data).hexdigest()
+    table = list(
+        csv.reader(io.StringIO(resolve(listed["growth_log"]["uri"], roots).read_text("utf-8")))
+    )
+    assert table[0][0] == "time [s]"
+    assert "furnace.temperature [degC]" in table[0]
+    furnace = table[0].index("furnace.temperature [degC]")
+    assert max(float(row[furnace]) for row in table[1:] if row[furnace]) == pytest.approx(
+        725, abs=8
+    )
+
+
+def test_the_journal_is_one_chain_whose_export_ends_before_the_terminal_message(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan)
+    path = ran.result.folder / "journal.sqlite"
+    assert verify_file(path).ok
+    kinds = [record.kind for record in read(path)]
+    assert kinds[-1] == "terminal"
+    exported = (ran.result.folder / "artifacts" / "journal.jsonl").read_text("utf-8").splitlines()
+    assert len(exported) == 1 + len(kinds) - 1  # the run's header stands before the records
+    token = next(d for kind, d in ran.events if kind == "task_accepted")["session_token"]
+    assert token is None  # the callee never repeats it
+
+
+def test_what_the_summary_counts_is_what_the_journal_holds(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan)
+    records = list(read(ran.result.folder / "journal.sqlite"))
+    planned = next(record for record in records if record.kind == "planned")
+    done = ran.body["execution_summary"]
+    assert done["steps_executed"] == len(planned.body["instructions"]["instructions"])
+    assert done["checkpoints_created"] == 0
+    intents = [record for record in records if record.kind == "intent"]
+    outcomes = [record for record in records if record.kind == "outcome"]
+    assert [each.body["intent"] for each in outcomes] == [each.seq for each in intents]
+    assert {each.body["ending"] for each in outcomes} <= {"confirmed", "unconfirmed"}
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_ten_seeds_on_the_short_line_are_answered_rightly_or_not_at_all(
+    short_plan: LabPlan, run_task: Run, seed: int
+) -> None:
+    ran = run_task(short_plan, seed=seed)
+    if ran.type == "task_completed":
+        assert ran.body["outputs"]["layer_count"] == true_layers(ran)
+    else:
+        assert ran.body["error_code"] == "execution_error"
+        assert "posterior" in json.dumps(ran.body["partial_outputs"])
+
+
+def test_the_shipped_line_runs_its_whole_growth(run_task: Run) -> None:
+    ran = run_task(read_lab(default_lab_path()))
+    assert ran.type == "task_completed"
+    assert ran.body["outputs"]["layer_count"] == 1
+
+
+def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path: Path) -> None:
+    found = set()
+    for hash_seed in ("0", "1", "random"):
+        out = tmp_path / hash_seed
+        env = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-m", "labharness.cli", "run", str(EXAMPLE)]
+        command += ["--lab", str(SHORT_LINE), "--out", str(out), "--seed", "7", "--json"]
+        done = subprocess.run(command, env=env, capture_output=True, timeout=100, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        exported = (out / "artifacts" / "journal.jsonl").read_bytes()
+        head = verify_file(out / "journal.sqlite").head.hash
+        found.add((head, hashlib.sha256(exported).hexdigest(), done.stdout))
+    assert len(found) == 1
+
+
+def test_other_seeds_give_other_chains(short_plan: LabPlan, run_task: Run) -> None:
+    heads = {run_task(short_plan, seed=seed).result.journal_head for seed in (1, 2, 3)}
+    assert len(heads) == 3
+
+
+def test_a_temperature_above_the_envelope_is_rejected_and_not_a_byte_is_sent(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(
+        short_plan,
+        submission(temperature_range={"min": 1200, "max": 1250, "unit": "celsius"}),
+    )
+    assert ran.type == "task_rejected"
+    assert ran.body["reason_code"] == "safety_violation"
+    assert "950" in ran.body["suggestion"]
+    assert ran.result.message.session_id is None
+    assert ran.lab.guard.core.log == []
+
+
+def test_a_run_longer_than_max_duration_is_refused_with_the_time_it_takes(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    body = json.loads(EXAMPLE.read_text("utf-8"))
+    body["payload"]["constraints"]["max_duration"] = "PT30M"
+    ran = run_task(short_plan, message_of(body))
+    assert ran.body["reason_code"] == "invalid_input"
+    longer = ran.body["suggestion"].rsplit("to ", 1)[1].split(" ")[0]
+    body["payload"]["constraints"]["max_duration"] = longer
+    assert run_task(short_plan, message_of(body)).type == "task_completed"

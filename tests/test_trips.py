@@ -1,0 +1,220 @@
+"""What goes wrong during the dwell: the right procedure, verified, latched, and told honestly."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rig import HERE, SHORT_LINE, Injection, Ran, submission
+
+from labharness.admission.approval import StandingApproval, sign, write_approval
+from labharness.cli import main
+from labharness.guard import Source
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.tasks import repository_key
+
+Run = Callable[..., Ran]
+DWELL = "material_growth"
+
+
+def plant_fault(name: str, value: object) -> Callable[[Lab], None]:
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        setattr(lab.simulated.plant.faults, name, value)
+
+    return act
+
+
+def cut(port: str) -> Callable[[Lab], None]:
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses[port].faults.cut = True
+
+    return act
+
+
+FAULTS = [
+    ("over_temperature", plant_fault("add_furnace_c_per_s", 3.0), "immediate_shutdown"),
+    ("sensor_break", plant_fault("furnace_sensor_broken", True), "immediate_shutdown"),
+    ("emergency_stop_loop", plant_fault("estop_open", True), "immediate_shutdown"),
+    ("over_pressure", plant_fault("outlet_blocked", True), "immediate_shutdown"),
+    (
+        "gas_leak_detected",
+        plant_fault("h2_detector_offset_ppm", 9000.0),
+        "close_all_valves_and_alert",
+    ),
+    ("interlock_lost", plant_fault("lid_open", True), "immediate_shutdown"),
+]
+
+
+@pytest.mark.parametrize(("cause", "act", "procedure"), FAULTS, ids=[each[0] for each in FAULTS])
+def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
+    short_plan: LabPlan,
+    run_task: Run,
+    cause: str,
+    act: Callable[[Lab], None],
+    procedure: str,
+) -> None:
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, act),))
+    assert ran.type == "task_failed"
+    assert ran.body["error_code"] == "safety_violation"
+    assert ran.body["error_details"] == {
+        "phase": DWELL,
+        "step": ran.body["execution_summary"]["steps_executed"] + 1,
+        "last_checkpoint": None,
+        "recoverable": False,
+    }
+    assert ran.body["execution_summary"]["risk_events"][0].startswith(cause)
+    assert ran.body["partial_outputs"]["growth_log"]["entries_before_failure"] > 50
+    assert "partial_growth_log" in [each["name"] for each in ran.body["artifacts"]]
+    (verification,) = ran.lab.line.verifications
+    assert verification.procedure == procedure
+    assert verification.complete, verification.unverified()
+    assert verification.within_s < 10
+    assert heat_is_off(ran)
+    assert_latched_until_reset(ran, short_plan, run_task)
+
+
+def heat_is_off(ran: Ran) -> bool:
+    """By the plant's own account: no mains, no hydrogen, inert open."""
+    assert ran.lab.simulated is not None
+    coils = ran.lab.simulated.plant.parts["relays"].coils
+    return not (coils[6] or coils[7] or coils[2]) and coils[0] and not coils[1]
+
+
+def assert_latched_until_reset(ran: Ran, plan: LabPlan, run_task: Run) -> None:
+    again = run_task(plan)
+    assert again.type == "task_rejected"
+    assert again.body["reason_code"] == "resource_unavailable"
+    assert "latched" in again.body["reason_message"]
+    assert again.lab.guard.core.log == []
+    lab = str(SHORT_LINE)
+    assert main(["reset", "--lab", lab, "--name", "", "--reason", "checked"]) == 1
+    assert main(["reset", "--lab", lab, "--name", "A. Person", "--reason", "cause removed"]) == 0
+    assert not (plan.state_dir / "latch.json").exists()
+    assert "A. Person" in (plan.state_dir / "resets.jsonl").read_text("utf-8")
+
+
+def test_after_a_reset_the_line_grows_again(short_plan: LabPlan, run_task: Run) -> None:
+    act = plant_fault("estop_open", True)
+    assert run_task(short_plan, inject=(Injection("ramp", 30.0, act),)).type == "task_failed"
+    assert main(["reset", "--lab", str(SHORT_LINE), "--name", "A", "--reason", "released"]) == 0
+    assert run_task(short_plan).type == "task_completed"
+
+
+def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, cut("heat")),))
+    assert ran.body["error_code"] == "execution_error"
+    assert ran.body["execution_summary"]["risk_events"][0].startswith("communication")
+    (verification,) = ran.lab.line.verifications
+    states = {channel: str(state) for channel, _, _, state in verification.steps}
+    assert states["box.furnace_contactor"] == states["box.sulfur_contactor"] == "verified"
+    assert states["hydrogen.setpoint"] == states["argon.setpoint"] == "verified"
+    for channel in ("furnace.mode", "furnace.output", "furnace.setpoint", "sulfur.setpoint"):
+        assert states[channel] == "unknown"
+    assert any("unknown" in each for each in ran.body["execution_summary"]["warnings"])
+    assert heat_is_off(ran)
+    assert_latched_until_reset(ran, short_plan, run_task)
+
+
+def test_one_lost_reply_is_no_trip(short_plan: LabPlan, run_task: Run) -> None:
+    def lose(lab: Lab) -> None:
+        assert lab.simulated is not None
+        for bus in lab.simulated.buses.values():
+            bus.faults.reply_lost = 1
+
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, lose),))
+    assert ran.type == "task_completed", ran.body
+
+
+def test_late_replies_are_never_taken_for_fresh_ones(short_plan: LabPlan, run_task: Run) -> None:
+    def delay(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses["heat"].faults.reply_late_s = 0.75
+
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, delay),))
+    assert ran.body["error_code"] == "execution_error"
+    assert ran.lab.line.trips[0].cause.value == "communication"
+    assert ran.lab.guard.core.ports["heat"].discarded > 0
+
+
+@pytest.fixture
+def hydrogen_plan(tmp_path: Path) -> LabPlan:
+    """The short line with a test approval that covers hydrogen and R4."""
+    lab = SHORT_LINE.read_text("utf-8")
+    lab = lab.replace("../envelopes", str(HERE.parent / "envelopes"))
+    (tmp_path / "lab.toml").write_text(lab, "utf-8")
+    envelope = (HERE / "short_line_envelope.toml").read_text("utf-8")
+    (tmp_path / "short_line_envelope.toml").write_text(envelope, "utf-8")
+    plan = read_lab(tmp_path / "lab.toml")
+    approval = StandingApproval(
+        id="test-hydrogen",
+        capability="cvd-material-synthesis",
+        risk_max="R4",
+        input_limits={"temperature_c_max": 799.0},
+        gases_allowed=("argon", "nitrogen", "hydrogen"),
+        envelope_digest=plan.envelope_digest,
+        lab_digest=plan.lab_digest,
+        given_by="the tests",
+        reason="simulated hydrogen",
+        until="2036-01-01T00:00:00Z",
+        links="loopback",
+    )
+    text = write_approval(sign(approval, repository_key()))
+    (tmp_path / "short_line_approval.toml").write_text(text, "utf-8")
+    return plan
+
+
+def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task: Run) -> None:
+    ran = run_task(short_plan, submission(recipe={"hydrogen_sccm": 5}))
+    assert ran.body["reason_code"] == "approval_denied"
+    assert ran.body["assessed_risk_level"] == "R4"
+
+
+def test_a_hydrogen_leak_in_a_hydrogen_growth_closes_hydrogen_first(
+    hydrogen_plan: LabPlan, run_task: Run
+) -> None:
+    leak = plant_fault("h2_detector_offset_ppm", 9000.0)
+    ran = run_task(
+        hydrogen_plan,
+        submission(recipe={"hydrogen_sccm": 5}),
+        inject=(Injection(DWELL, 60.0, leak),),
+    )
+    assert ran.body["error_code"] == "safety_violation"
+    (trip,) = ran.lab.line.trips
+    assert (trip.cause.value, trip.procedure) == (
+        "gas_leak_detected",
+        "close_all_valves_and_alert",
+    )
+    (verification,) = ran.lab.line.verifications
+    assert verification.complete, verification.unverified()
+    first = [sent for sent in ran.lab.guard.core.log or [] if sent.source is Source.PROCEDURE]
+    valve = ran.lab.guard.core.procedures["close_all_valves_and_alert"][0]
+    assert valve.channel == "box.hydrogen_valve"
+    assert valve.request.frame in [sent.frame for sent in first]
+    assert ran.truth["hydrogen_sccm"] == 0.0
+    assert heat_is_off(ran)
+
+
+def test_hydrogen_flowed_in_the_growth_that_was_approved(
+    hydrogen_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(hydrogen_plan, submission(recipe={"hydrogen_sccm": 5}))
+    assert ran.type == "task_completed", ran.body
+    rows = {row["phase"]: row for row in ran.body["outputs"]["growth_log"]}
+    assert "material_growth" in rows
+    text = (ran.result.folder / "artifacts" / "growth_log.csv").read_text("utf-8").splitlines()
+    column = text[0].split(",").index("hydrogen.flow [sccm]")
+    flows = [float(row.split(",")[column] or 0) for row in text[1:]]
+    assert max(flows) == pytest.approx(5.0, abs=0.5)
+
+
+def test_a_trip_is_on_the_wire_before_it_is_in_the_journal(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, plant_fault("estop_open", True)),))
+    kinds = [record.kind for record in read(ran.result.folder / "journal.sqlite")]
+    assert kinds.index("trip") < kinds.index("verified", kinds.index("trip"))
+    assert "safe_frame" in kinds[kinds.index("trip") :]
