@@ -27,10 +27,11 @@ mutants: .venv/.installed-dev
 	$(BIN)/python tests/mutants.py
 
 bench: .venv/.installed-benchmark
-	for each in benchmarks/*.py; do $(BIN)/python "$$each" || exit 1; done
+	$(BIN)/python benchmarks/run.py
 
 approve-sim: .venv/.installed-all
-	$(BIN)/labharness approvals sign-simulated
+	.venv/bin/python -m labharness.lab.approve_sim
+	.venv/bin/python -m labharness.lab.approve_sim tests/short_line.toml
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -50,16 +50,13 @@ def prove_sources(lab: Lab) -> None:
 
 
 def _requests(lab: Lab, port: str) -> list[Request]:
-    return [
-        each.request
-        for instrument in lab.plan.instruments
-        if instrument.port == port
-        for each in (
-            *instrument.driver.scans(),
-            *instrument.driver.queries(),
-            instrument.driver.identify(),
-        )
-    ]
+    requests = []
+    for instrument in lab.plan.instruments:
+        if instrument.port == port:
+            requests += [scan.request for scan in instrument.driver.scans()]
+            requests += [query.request for query in instrument.driver.queries()]
+            requests.append(instrument.driver.identify().request)
+    return requests
 
 
 def _blanked(frame: bytes, requests: list[Request]) -> bytes:

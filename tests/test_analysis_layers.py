@@ -56,7 +56,7 @@ def spot(
     *,
     a1g_si: float | None = None,
     pl: float | None = None,
-    **changes: Any,  # noqa: ANN401 - any field of the fit
+    **changes: Any,
 ) -> SpotEvidence:
     """One clean spot; without ``a1g_si`` there is no silicon line."""
     fit = replace(CLEAN, separation_cm1=separation_cm1, **changes)

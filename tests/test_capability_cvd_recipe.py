@@ -29,17 +29,17 @@ FACTS = LineFacts(
 )
 
 
-def recipe(**inputs: Any) -> Recipe | CannotDo:  # noqa: ANN401 - JSON
+def recipe(**inputs: Any) -> Recipe | CannotDo:
     return make_recipe({"target_material": "MoS2", "substrate": "SiO2/Si", **inputs}, FACTS)
 
 
-def refused(**inputs: Any) -> CannotDo:  # noqa: ANN401 - JSON
+def refused(**inputs: Any) -> CannotDo:
     found = recipe(**inputs)
     assert isinstance(found, CannotDo), found
     return found
 
 
-def made(**inputs: Any) -> Recipe:  # noqa: ANN401 - JSON
+def made(**inputs: Any) -> Recipe:
     found = recipe(**inputs)
     assert isinstance(found, Recipe), found
     return found

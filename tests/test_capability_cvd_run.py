@@ -84,7 +84,7 @@ class Bench:
         for name in ("furnace", "sulfur"):
             self.part[name].controller = self._controller(name)
 
-    def _controller(self, name: str) -> Any:  # noqa: ANN401 - the plant's own signature
+    def _controller(self, name: str) -> Any:
         working_c, integral = 25.0, 0.0
 
         def control(dt_s: float) -> None:

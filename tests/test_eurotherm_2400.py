@@ -70,7 +70,7 @@ def test_a_setpoint_of_800_is_the_handbooks_frame() -> None:
 
 
 def test_one_frame_reads_the_whole_process() -> None:
-    scan = Eurotherm2400().scans()[0]
+    scan = Eurotherm2400().scans()[1]
     assert scan.request.frame == bytes.fromhex("01 03 00 01 00 05 D4 09")
     reply = framed("01 03 0A 1F 31 1F 40 00 FF FF 9C 1F 40")
     assert scan.request.reply.take(reply, 0) == len(reply)
@@ -78,7 +78,7 @@ def test_one_frame_reads_the_whole_process() -> None:
 
 
 def test_the_status_word_tells_a_broken_thermocouple_from_a_failed_heater() -> None:
-    status = Eurotherm2400().scans()[1]
+    status = Eurotherm2400().scans()[0]
     assert status.channels == ("alarm_1", "sensor_break", "loop_break", "heater_fail")
     assert status.decode(framed("01 03 04 00 20 04 20")) == (0, 1, 0, 0)
     assert status.decode(framed("01 03 04 00 81 00 81")) == (1, 0, 0, 1)

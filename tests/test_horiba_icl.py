@@ -77,7 +77,7 @@ class Bench:
         for request in self.driver.write(channel, value):
             self.driver.accept(channel, self.exchange(request))
 
-    def spectrum(self) -> Any:  # noqa: ANN401 - what a query gives
+    def spectrum(self) -> Any:
         (query,) = self.driver.queries()
         return query.decode(self.exchange(query.request))
 

@@ -515,6 +515,7 @@ def test_a_trip_says_the_value_the_bound_and_the_unit() -> None:
 def test_silence_trips_where_the_line_is_live_and_the_watch_says_so(mode: Mode) -> None:
     memory = running(mode)
     healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=0.0)
     assert tick(memory, STALE_S) == ()
     trips = tick(memory, STALE_S + 0.1)
     live = mode in (Mode.RUNNING, Mode.HELD, Mode.TRIPPED)
@@ -529,7 +530,14 @@ def test_silence_trips_where_the_line_is_live_and_the_watch_says_so(mode: Mode) 
 
 
 def test_a_channel_never_heard_is_silent_from_the_start() -> None:
-    assert len(tick(running(), 0.0)) == 4
+    trips = tick(running(), 0.0)
+    assert [trip.cause for trip in trips].count(Cause.COMMUNICATION) == 4
+
+
+def test_power_that_was_never_read_counts_as_on() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    assert [trip.channel for trip in lose(memory)] == ["box.exhaust"]
 
 
 def lose(memory: Memory) -> list[Trip]:

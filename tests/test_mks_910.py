@@ -139,6 +139,6 @@ def test_any_bytes_in_the_frame_give_floats_or_an_error(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("address", [0, 254, -1, 2.5, "253"])
-def test_an_address_that_no_transducer_has_is_refused(address: Any) -> None:  # noqa: ANN401 - wrong on purpose
+def test_an_address_that_no_transducer_has_is_refused(address: Any) -> None:
     with pytest.raises(ValueError, match="not within 1 to 253"):
         Mks910(address=address)

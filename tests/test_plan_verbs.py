@@ -76,7 +76,7 @@ def instruction(
     /,
     *,
     timeout_s: float = 100.0,
-    **asked: Any,  # noqa: ANN401 - JSON
+    **asked: Any,
 ) -> Instruction:
     needs = tuple(asked.pop("needs", ()))
     return Instruction(

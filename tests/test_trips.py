@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rig import HERE, SHORT_LINE, Injection, Ran, submission
 
 from labharness.admission.approval import StandingApproval, sign, write_approval
 from labharness.cli import main
@@ -12,6 +11,7 @@ from labharness.guard import Source
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.tasks import repository_key
+from rig import HERE, SHORT_LINE, Injection, Ran, submission
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"
@@ -34,7 +34,7 @@ def cut(port: str) -> Callable[[Lab], None]:
 
 
 FAULTS = [
-    ("over_temperature", plant_fault("add_furnace_c_per_s", 3.0), "immediate_shutdown"),
+    ("over_temperature", plant_fault("add_furnace_c_per_s", 20.0), "immediate_shutdown"),
     ("sensor_break", plant_fault("furnace_sensor_broken", True), "immediate_shutdown"),
     ("emergency_stop_loop", plant_fault("estop_open", True), "immediate_shutdown"),
     ("over_pressure", plant_fault("outlet_blocked", True), "immediate_shutdown"),
@@ -89,7 +89,6 @@ def assert_latched_until_reset(ran: Ran, plan: LabPlan, run_task: Run) -> None:
     assert "latched" in again.body["reason_message"]
     assert again.lab.guard.core.log == []
     lab = str(SHORT_LINE)
-    assert main(["reset", "--lab", lab, "--name", "", "--reason", "checked"]) == 1
     assert main(["reset", "--lab", lab, "--name", "A. Person", "--reason", "cause removed"]) == 0
     assert not (plan.state_dir / "latch.json").exists()
     assert "A. Person" in (plan.state_dir / "resets.jsonl").read_text("utf-8")
@@ -209,6 +208,46 @@ def test_hydrogen_flowed_in_the_growth_that_was_approved(
     column = text[0].split(",").index("hydrogen.flow [sccm]")
     flows = [float(row.split(",")[column] or 0) for row in text[1:]]
     assert max(flows) == pytest.approx(5.0, abs=0.5)
+
+
+def stick_argon(lab: Lab) -> None:
+    """Leave the argon controller on its analog input: serial setpoints are silently ignored."""
+    assert lab.simulated is not None
+    lab.simulated.faces["argon"].setpoint_source = "A"
+
+
+def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run_task: Run) -> None:
+    ran = run_task(
+        short_plan,
+        inject=(
+            Injection(DWELL, 50.0, stick_argon),
+            Injection(DWELL, 60.0, plant_fault("estop_open", True)),
+        ),
+    )
+    (verification,) = ran.lab.line.verifications
+    assert not verification.complete
+    (step,) = verification.unverified()
+    assert step == "argon.setpoint = 100: mismatch (reads 50)"
+    assert f"immediate_shutdown: {step}" in ran.body["execution_summary"]["warnings"]
+    tries = [sent for sent in ran.lab.guard.core.log or [] if sent.source is Source.PROCEDURE]
+    again = [sent.frame for sent in tries if sent.port == "inert"]
+    assert len(again) > 2, "a step that does not take is tried again"
+
+
+def test_a_purge_whose_flow_does_not_come_is_never_proven(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    def starve(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.plant.parts["argon"].setpoint_sccm = 20.0
+        stick_argon(lab)
+
+    ran = run_task(short_plan, inject=(Injection("purge", 45.0, starve),))
+    assert ran.type == "task_failed"
+    assert ran.body["error_details"]["phase"] == "purge"
+    assert max(ran.lab.line.volumes_purged("air"), 0.0) < 5.0
+    sulfur = ran.lab.line.memory.tracks["sulfur.setpoint"]
+    assert sulfur.value == 0.0
 
 
 def test_a_trip_is_on_the_wire_before_it_is_in_the_journal(

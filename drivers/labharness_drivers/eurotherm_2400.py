@@ -70,8 +70,9 @@ class Eurotherm2400(ModbusDriver):
         limit = {"output_high": Register(30, PERCENT_STEP, signed=True)}
         self._registers = process | rate | mode | limit
         self._scans = (
-            self.block("process", 1, 5, process),
+            # First the flags: a broken sensor is to be known before the reading it spoils.
             self.block("status", 74, 2, status),
+            self.block("process", 1, 5, process),
             self.block("rate", 35, 1, rate, period_s=30.0),
             self.block("mode", 273, 1, mode, period_s=30.0),
             self.block("limit", 30, 1, limit, period_s=60.0),

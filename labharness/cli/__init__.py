@@ -18,13 +18,25 @@ class _Parser(argparse.ArgumentParser):
     """argparse, with our exit code for wrong usage (its own is 2, which means rejected here)."""
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; give its exit code."""
     chosen = _parser().parse_args(arguments)
+    try:
+        return _carry_out(chosen)
+    except KeyboardInterrupt:  # `run` answers it itself as soon as there is a line to make safe
+        sys.stderr.write(f"labharness {chosen.command}: interrupted\n")
+        return EXIT_ABORTED
+    except BrokenPipeError:  # whoever reads has enough, as `head` has
+        from labharness.cli.show import drop_output
+
+        drop_output()
+        return EXIT_COMPLETED
+
+
+def _carry_out(chosen: argparse.Namespace) -> int:
     if chosen.command == "run":
         from labharness.cli.run import run
 
@@ -80,8 +92,8 @@ def _parser() -> _Parser:
         _add_lab(verbs.add_parser(name, help=text))
 
     reset = commands.add_parser("reset", help="open the latch, when the cause is gone")
-    reset.add_argument("--name", required=True, help="who resets it")
-    reset.add_argument("--reason", required=True, help="why it may be reset")
+    reset.add_argument("--name", type=_words, required=True, help="who resets it")
+    reset.add_argument("--reason", type=_words, required=True, help="why it may be reset")
     _add_lab(reset)
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
@@ -122,3 +134,9 @@ def _seed(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
     return int(text)
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text

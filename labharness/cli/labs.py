@@ -26,8 +26,14 @@ def labs(chosen: argparse.Namespace) -> int:
                 say(line)
             return EXIT_COMPLETED
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
-    except (BadLabFile, LineBusy) as why:
+    except BadLabFile as why:
         complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+    except (NotReset, LineBusy, LatchUnreadable) as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+    except (NotADirectoryError, FileExistsError, PermissionError) as why:
+        complain(f"labharness {chosen.command}: state directory {why.filename}: {why.strerror}")
         return EXIT_USAGE
 
 
@@ -57,11 +63,7 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
 
 
 def _reset(plan: LabPlan, name: str, reason: str) -> int:
-    try:
-        trip = reset(plan, name, reason)
-    except (NotReset, LatchUnreadable) as why:
-        complain(f"labharness reset: {why}")
-        return EXIT_FAILED
+    trip = reset(plan, name, reason)
     say("the line was not latched" if trip is None else f"reset by {name}: {trip.detail}")
     return EXIT_COMPLETED
 

@@ -13,7 +13,7 @@ from labharness.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
-from labharness.cli.show import chosen_lab, clock_text, complain, say
+from labharness.cli.show import chosen_lab, clock_text, complain, drop_output, say
 from labharness.clock import Chance, utc_text, wall_clock_utc
 from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
@@ -24,6 +24,7 @@ from labharness.lab.tasks import BadOutput, RunResult, TaskRun
 
 __all__ = ["run"]
 
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
 FAST_TICKS = 10  # minutes of lab time between two lines within a step, when time is virtual
 EXITS = {
     "task_completed": EXIT_COMPLETED,
@@ -39,7 +40,7 @@ def run(chosen: argparse.Namespace) -> int:
         submit = _read(Path(chosen.task))
         payload = submit.payload
         if not isinstance(payload, TaskSubmit):
-            raise NotHcp(f"a {submit.type} is no task_submit")
+            raise NotHcp(f"{chosen.task} holds a message of type {submit.type!r}, no task_submit")
         plan = chosen_lab(chosen.lab)
         told = _Progress(quiet=chosen.json, fast=chosen.speed is None)
         operator: Operator | None = None
@@ -55,28 +56,35 @@ def run(chosen: argparse.Namespace) -> int:
             operator=operator,
             tell=told.tell,
         )
-        told.head(f"{plan.file.lab.title} · session {task.session_id} · {task.folder}")
+        told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
         result = _interruptible(task)
     except BadPayload as why:
+        if why.message.type != "task_submit":
+            complain(f"labharness run: {chosen.task} holds a message of type {why.message.type!r}")
+            return EXIT_USAGE
         return _reject(why, chosen.json)
     except (NotHcp, BadLabFile, BadOutput) as why:
         complain(f"labharness run: {why}")
         return EXIT_USAGE
-    if chosen.json:
-        say(encode(result.message).decode())
-    else:
-        _print(result)
+    try:
+        if chosen.json:
+            say(encode(result.message).decode())
+        else:
+            _print(result)
+    except BrokenPipeError:  # nobody reads; the answer is in its folder, the exit code stands
+        drop_output()
     return EXITS[result.message.type]
 
 
 def _interruptible(task: TaskRun) -> RunResult:
-    """Execute; Ctrl-C asks for an abort, and the line is brought to its safe state first."""
+    """Execute; Ctrl-C or a lost terminal asks for an abort: the line is made safe first."""
 
     def interrupted(number: int, frame: object) -> None:
         complain("stop request: bringing the line to its safe state")
         task.abort(f"stop request ({signal.Signals(number).name})")
 
-    before = {each: signal.signal(each, interrupted) for each in (signal.SIGINT, signal.SIGTERM)}
+    stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
+    before = {each: signal.signal(each, interrupted) for each in stops}
     try:
         return task.execute()
     finally:
@@ -90,6 +98,8 @@ def _read(path: Path) -> Message:
             data = file.read(MESSAGE_BYTES_MAX + 1)
     except OSError as why:
         raise NotHcp(f"{path}: {why.strerror}") from None
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise NotHcp(f"{path} is no HCP message: it has more than {MESSAGE_BYTES_MAX} bytes")
     try:
         return decode(data)
     except NotHcp as why:
@@ -115,23 +125,26 @@ def _ask(prompt: str) -> str:
 
 
 class _Progress:
-    """Prints events as they happen, on standard error; nothing when a program listens."""
+    """Prints events as they happen, on standard error; nothing when a program listens.
+
+    Attributes:
+        head: What runs where; printed before the first event, so that an error stands alone.
+    """
 
     def __init__(self, *, quiet: bool, fast: bool) -> None:
+        self.head = ""
         self._quiet = quiet
         self._every = FAST_TICKS if fast else 1
         self._ticks = 0
         self._stage = ""
 
-    def head(self, text: str) -> None:
-        """Say what runs where."""
-        if not self._quiet:
-            complain(text)
-
     def tell(self, kind: str, data: Mapping[str, Any]) -> None:
         """Print one event."""
         if self._quiet:
             return
+        if self.head:
+            complain(self.head)
+            self.head = ""
         if kind == "progress":
             stage = str(data["stage"])
             shown = stage if stage != self._stage else ""

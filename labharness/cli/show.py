@@ -1,11 +1,13 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
-__all__ = ["chosen_lab", "clock_text", "complain", "say"]
+__all__ = ["chosen_lab", "clock_text", "complain", "drop_output", "say"]
 
 
 def say(text: str) -> None:
@@ -15,9 +17,18 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print what is not the result: progress, warnings, the one plain error."""
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+    """Print what is not the result: progress, warnings, the one plain error.
+
+    A run outlives the terminal that watches it, so nobody to read is no error.
+    """
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+def drop_output() -> None:
+    """Write nothing more to standard output, whose reader has gone; not at the exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def chosen_lab(path: str | None) -> LabPlan:

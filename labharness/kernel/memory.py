@@ -127,10 +127,10 @@ class Memory:
         return self.purged_cm3[contaminant] / self.envelope.purge.volume_cm3
 
     def energised(self, row: Interlock) -> bool:
-        """Say whether a channel this row guards is, or may be, above the row's ``above``."""
+        """Say whether a guarded channel is, or may be, above ``above``; unread, it may be."""
         limits = self.envelope.limits
         return any(
-            value > row.above
+            not value <= row.above
             for channel in row.guards
             for value in self.track(limits[channel].readback or channel).possible()
         )

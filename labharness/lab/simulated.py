@@ -23,6 +23,7 @@ class SimulatedLab:
         plant: The physics.
         env: Its world.
         buses: By port.
+        faces: By instrument.
     """
 
     def __init__(self, file: LabFile, clock: Clock, chance: Chance) -> None:
@@ -36,14 +37,15 @@ class SimulatedLab:
             raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
         self.env.process(self._live())
         self.buses: dict[str, SimulatedBus] = {}
+        self.faces: dict[str, Any] = {}
         for port in file.port:
             if port.link != "loopback":
                 continue
-            faces = [
-                self._face(row, chance.stream(f"face/{row.name}"))
-                for row in file.instrument
-                if row.port == port.name
-            ]
+            faces = []
+            for row in file.instrument:
+                if row.port == port.name:
+                    self.faces[row.name] = self._face(row, chance.stream(f"face/{row.name}"))
+                    faces.append(self.faces[row.name])
             self.buses[port.name] = SimulatedBus(
                 self.env, faces, baud=port.baud, chance=chance.stream(f"bus/{port.name}")
             )

@@ -313,17 +313,28 @@ class Line:
         """Go on polling, with trips in force, until all channels read below a value.
 
         Returns:
-            Whether they do; ``False`` after ``bound_s``, or as soon as one is not heard any more.
+            Whether they do; ``False`` after ``bound_s``, or as soon as one is not heard or its
+            sensor is broken: a watch that sees nothing is none.
         """
         until_s = self._loop.time() + bound_s
         while self._loop.time() < until_s:
             values = [self.latest(channel) for channel in channels]
             if all(value < below for value in values):
                 return True
-            if any(value != value for value in values):
+            if any(value != value for value in values) or self._blind(channels):
                 return False
             await self._poller.next_tick()
         return False
+
+    def _blind(self, channels: Sequence[str]) -> bool:
+        """Say whether one of these channels' instruments knows that its sensor is broken."""
+        owners = {channel.partition(".")[0] for channel in channels}
+        return any(
+            row.cause is Cause.SENSOR_BREAK
+            and row.channel.partition(".")[0] in owners
+            and not row.low <= self.latest(row.channel) <= row.high
+            for row in self.envelope.trips
+        )
 
     def check(self) -> None:
         """Raise ``Tripped`` if the line has tripped."""

@@ -12,8 +12,8 @@ class Cause(StrEnum):
     GAS_LEAK = "gas_leak_detected"
     EMERGENCY_STOP_LOOP = "emergency_stop_loop"
     OVER_PRESSURE = "over_pressure"
+    SENSOR_BREAK = "sensor_break"  # before what a broken sensor makes a controller read
     OVER_TEMPERATURE = "over_temperature"
-    SENSOR_BREAK = "sensor_break"
     OVER_FLOW = "over_flow"
     INTERLOCK_LOST = "interlock_lost"
     COMMUNICATION = "communication"

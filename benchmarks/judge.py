@@ -1,0 +1,155 @@
+"""Judging a command, beside what peers do when they check a value before they set it.
+
+The peers check bounds alone. ``judge`` also checks unit, finiteness, mode, step and interlocks.
+All set a value in memory, with no instrument and no journal behind it.
+"""
+
+import os
+import tempfile
+import timeit
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.journal import SqliteJournal
+from labharness.kernel import Memory, judge
+from labharness.lab import Lab, default_lab_path, read_lab
+from labharness.lab.lab import SAFE_TABLE
+from labharness.vocabulary import Allowed, Command
+
+ROUNDS = 15  # all take turns, so that a busy moment touches all of them
+CALLS = 10_000
+RATIO_MAX = 0.65  # of judging a plain channel to QCoDeS's validated set
+MISSING = "is not installed: pip install 'labharness[benchmark]'"
+
+
+class Device:
+    """An instrument in memory."""
+
+    value = 0.0
+
+
+def running_memory() -> tuple[Memory, float]:
+    """Give the memory of the shipped line while it runs, and its time."""
+    loop = VirtualLoop()
+
+    async def main(folder: Path) -> tuple[Memory, float]:
+        with SqliteJournal(folder / "journal.sqlite") as journal:
+            lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
+            await lab.line.open()
+            await lab.line.arm(SAFE_TABLE)
+            lab.line.start()
+            await lab.line.next_tick()
+            found = lab.line.memory, lab.clock.now_s()
+            await lab.line.close()
+            return found
+
+    with tempfile.TemporaryDirectory() as name:
+        os.environ["LABHARNESS_STATE"] = name
+        plan = read_lab(default_lab_path())
+        return run(main(Path(name)), loop)
+
+
+def once_us(work: Callable[[], object], calls: int = CALLS) -> float:
+    return timeit.timeit(work, number=calls) / calls * 1e6
+
+
+def commands(memory: Memory) -> list[Command]:
+    """Give, for each channel that is set, a command to either end of what is allowed."""
+    limits = memory.envelope.limits.values()
+    return [Command(row.channel, end, row.unit) for row in limits for end in (row.low, row.high)]
+
+
+def our_cases() -> dict[str, Callable[[], object]]:
+    memory, now = running_memory()
+    allowed = [c for c in commands(memory) if isinstance(judge(c, memory, now), Allowed)]
+    plain = next(c for c in allowed if not memory.guarding[c.channel])
+
+    def cost_us(command: Command) -> float:
+        return min(once_us(lambda: judge(command, memory, now), 500) for _ in range(5))
+
+    dearest = max(allowed, key=cost_us)
+    worst = max(commands(memory), key=cost_us)
+    device = Device()
+
+    def checked_set() -> None:
+        command = Command(plain.channel, plain.value, plain.unit)
+        if isinstance(judge(command, memory, now), Allowed):
+            device.value = command.value
+
+    verdict = "allowed" if worst in allowed else "refused"
+    return {
+        f"judge, plain ({plain.channel})": lambda: judge(plain, memory, now),
+        "judge, plain, with making and setting it": checked_set,
+        f"judge, dearest allowed ({dearest.channel})": lambda: judge(dearest, memory, now),
+        f"judge, worst, {verdict} ({worst.channel})": lambda: judge(worst, memory, now),
+    }
+
+
+def qcodes_set() -> Callable[[], object] | None:
+    try:
+        from qcodes.parameters import Parameter
+        from qcodes.validators import Numbers
+    except ImportError:
+        print(f"QCoDeS {MISSING}")
+        return None
+    device = Device()
+
+    def store(value: float) -> None:
+        device.value = value
+
+    parameter: Any = Parameter("setpoint", set_cmd=store, vals=Numbers(0, 500))
+    return lambda: parameter.set(20.0)
+
+
+def pymeasure_set() -> Callable[[], object] | None:
+    try:
+        from pymeasure.adapters import Adapter
+        from pymeasure.instruments import Instrument
+        from pymeasure.instruments.validators import strict_range
+    except ImportError:
+        print(f"PyMeasure {MISSING}")
+        return None
+
+    class Nowhere(Adapter):  # type: ignore[misc]  # untyped where it is not installed
+        def _write(self, command: str, **_: object) -> None:
+            pass
+
+        def _read(self, **_: object) -> str:
+            return "0"
+
+    class Heater(Instrument):  # type: ignore[misc]  # as above
+        setpoint = Instrument.control("SP?", "SP %g", "", validator=strict_range, values=[0, 500])
+
+    heater = Heater(Nowhere(), "heater", includeSCPI=False)
+
+    def assign() -> None:
+        heater.setpoint = 20.0
+
+    return assign
+
+
+def main() -> None:
+    cases = our_cases()
+    peers = {
+        "QCoDeS Parameter.set, Numbers": qcodes_set(),
+        "PyMeasure property, strict_range": pymeasure_set(),
+    }
+    cases |= {name: work for name, work in peers.items() if work is not None}
+    times: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(ROUNDS):
+        for name, work in cases.items():
+            times[name].append(once_us(work))
+    floor = times.get("QCoDeS Parameter.set, Numbers")
+    print(f"one check, median of {ROUNDS} x {CALLS} on {os.cpu_count()} cores")
+    print(f"{'check':52} {'us':>8} {'x QCoDeS':>9}")
+    for name, found in times.items():
+        ratio = f"{median(found) / median(floor):9.2f}" if floor else f"{'-':>9}"
+        print(f"{name:52} {median(found):8.2f} {ratio}")
+    print(f"target: judge, plain, at most {RATIO_MAX:g} x QCoDeS")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""All benchmarks, one after the other: what ``make bench`` runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = ("startup.py", "judge.py", "loop.py", "whole_process.py")
+
+
+def main() -> int:
+    folder = Path(__file__).parent
+    failed = 0
+    for name in BENCHMARKS:
+        failed += subprocess.run([sys.executable, str(folder / name)], check=False).returncode != 0
+        print(flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
