@@ -1,16 +1,18 @@
 """What tests share: the proof of the wire, messages to submit, and what a run left behind."""
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labharness.admission.approval import StandingApproval, sign, write_approval
 from labharness.guard import Source
 from labharness.hcp.codec import Message, decode
 from labharness.hcp.messages import TaskSubmit
-from labharness.lab import Lab
-from labharness.lab.tasks import RunResult
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.tasks import RunResult, repository_key
 from labharness.vocabulary import Request
 
 HERE = Path(__file__).parent
@@ -115,3 +117,32 @@ def message_of(body: Mapping[str, Any]) -> tuple[Message, TaskSubmit]:
     message = decode(json.dumps(body).encode())
     assert isinstance(message.payload, TaskSubmit)
     return message, message.payload
+
+
+def approved_copy(
+    folder: Path,
+    *,
+    temperature_c_max: float = 799.0,
+    gases: tuple[str, ...] = ("argon", "nitrogen"),
+) -> LabPlan:
+    """The short line in a folder of its own, with a test approval up to R4."""
+    lab = SHORT_LINE.read_text("utf-8").replace("../envelopes", str(HERE.parent / "envelopes"))
+    (folder / "lab.toml").write_text(lab, "utf-8")
+    shutil.copy(HERE / "short_line_envelope.toml", folder)
+    plan = read_lab(folder / "lab.toml")
+    approval = StandingApproval(
+        id="test",
+        capability="cvd-material-synthesis",
+        risk_max="R4",
+        input_limits={"temperature_c_max": temperature_c_max},
+        gases_allowed=gases,
+        envelope_digest=plan.envelope_digest,
+        lab_digest=plan.lab_digest,
+        given_by="the tests",
+        reason="simulated",
+        until="2036-01-01T00:00:00Z",
+        links="loopback",
+    )
+    text = write_approval(sign(approval, repository_key()))
+    (folder / "short_line_approval.toml").write_text(text, "utf-8")
+    return plan

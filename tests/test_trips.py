@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from labharness.admission.approval import StandingApproval, sign, write_approval
 from labharness.cli import main
 from labharness.guard import Source
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.tasks import repository_key
-from rig import HERE, SHORT_LINE, Injection, Ran, submission
+from labharness.lab import Lab, LabPlan
+from rig import SHORT_LINE, Injection, Ran, approved_copy, submission
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"
@@ -141,29 +139,7 @@ def test_late_replies_are_never_taken_for_fresh_ones(short_plan: LabPlan, run_ta
 
 @pytest.fixture
 def hydrogen_plan(tmp_path: Path) -> LabPlan:
-    """The short line with a test approval that covers hydrogen and R4."""
-    lab = SHORT_LINE.read_text("utf-8")
-    lab = lab.replace("../envelopes", str(HERE.parent / "envelopes"))
-    (tmp_path / "lab.toml").write_text(lab, "utf-8")
-    envelope = (HERE / "short_line_envelope.toml").read_text("utf-8")
-    (tmp_path / "short_line_envelope.toml").write_text(envelope, "utf-8")
-    plan = read_lab(tmp_path / "lab.toml")
-    approval = StandingApproval(
-        id="test-hydrogen",
-        capability="cvd-material-synthesis",
-        risk_max="R4",
-        input_limits={"temperature_c_max": 799.0},
-        gases_allowed=("argon", "nitrogen", "hydrogen"),
-        envelope_digest=plan.envelope_digest,
-        lab_digest=plan.lab_digest,
-        given_by="the tests",
-        reason="simulated hydrogen",
-        until="2036-01-01T00:00:00Z",
-        links="loopback",
-    )
-    text = write_approval(sign(approval, repository_key()))
-    (tmp_path / "short_line_approval.toml").write_text(text, "utf-8")
-    return plan
+    return approved_copy(tmp_path, gases=("argon", "nitrogen", "hydrogen"))
 
 
 def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task: Run) -> None:

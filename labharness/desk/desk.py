@@ -155,6 +155,14 @@ class Desk:
                 weighed.risk.level,
                 "Clear the cause; then a person resets it: labharness reset --name --reason",
             )
+        unguarded = self._line.unguarded()
+        if unguarded:
+            return Rejected(
+                "resource_unavailable",
+                unguarded[0],
+                weighed.risk.level,
+                "Run it on a lab whose links are all loopback",
+            )
         refused = self._approve(weighed, planned, payload.caller_id)
         return refused if refused is not None else (weighed, planned, capability)
 
@@ -407,6 +415,8 @@ class Desk:
         self.session.event("progress", data)
 
     def _stepped(self, progress: Progress) -> None:
+        step = {"instruction": progress.instruction_id, "status": progress.status.value}
+        self._journal.append("step", step, self._clock.now_s())
         if progress.status is Status.RUNNING:
             percent = 100.0 * (progress.index - 1) / progress.total
             self._told_s = self._clock.now_s()

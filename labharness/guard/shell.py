@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from labharness.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
+from labharness.guard.core import Finished, GuardCore, Permit, Port, PortState, SafeFrame
 from labharness.guard.latch import Latch
 from labharness.link import Link, LinkLost
 from labharness.vocabulary import Request, Trip
@@ -26,6 +26,10 @@ class LoopGuard:
     A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
     given to it, and the user gives it back with ``release(port)``. Procedures do not ask.
 
+    One timer watches all exchanges. It is armed at or before the first one's end and looks again
+    when it was early, so that an exchange which is answered in time costs it nothing. A port that
+    keeps quiet has a timer only while somebody waits for it.
+
     Args:
         core: What decides.
         links: The road of each port; ``receive`` of each is taken over.
@@ -43,6 +47,7 @@ class LoopGuard:
         self._waiting: dict[str, deque[Callable[[], None]]] = {name: deque() for name in links}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = float("inf")
+        self._quiet: dict[str, asyncio.TimerHandle] = {}
         for name, link in links.items():
             link.receive = self._receiver(name)
         if latch.trip is not None:
@@ -75,6 +80,8 @@ class LoopGuard:
     def ready(self, port: str) -> bool:
         """Say whether an exchange may begin on a port that the caller owns."""
         state = self.core.ports[port]
+        if state.state is PortState.DRAIN:
+            state.expire(self._loop.time())  # nobody may have waited for the end of its quiet
         return state.state is PortState.IDLE and not state.safe
 
     def trip(self, trip: Trip) -> None:
@@ -92,6 +99,8 @@ class LoopGuard:
         """Close every road."""
         if self._timer is not None:
             self._timer.cancel()
+        for timer in self._quiet.values():
+            timer.cancel()
         for link in self._links.values():
             link.close()
 
@@ -103,8 +112,8 @@ class LoopGuard:
             finished = state.feed(data, loop.time())
             if finished is not None:
                 self._finish(port, finished)
-            elif state.due_s < self._timer_s:
-                self._arm(state.due_s)
+            else:
+                self._watch(state)
 
         return receive
 
@@ -115,14 +124,15 @@ class LoopGuard:
             finished = self.core.ports[port].lose(str(why), now)
             if finished is not None:
                 self._loop.call_soon(self._finish, port, finished)
-        due_s = self.core.ports[port].due_s
-        if due_s < self._timer_s:
-            self._arm(due_s)
+        self._watch(self.core.ports[port])
 
     def _send_safe(self, port: str) -> None:
         now = self._loop.time()
         frame = self.core.send_safe(port, now)
         if frame is not None:
+            quiet = self._quiet.pop(port, None)
+            if quiet is not None:
+                quiet.cancel()
             self._hand_over(port, frame, now)
 
     def _finish(self, port: str, finished: Finished) -> None:
@@ -131,8 +141,6 @@ class LoopGuard:
         state = self.core.ports[port]
         if state.safe:
             self._send_safe(port)
-        if state.due_s < self._timer_s:
-            self._arm(state.due_s)
         if finished.safe is None:
             done, self._done[port] = self._done[port], None
             if done is not None:
@@ -143,17 +151,29 @@ class LoopGuard:
     def _offer(self, port: str) -> None:
         state = self.core.ports[port]
         waiting = self._waiting[port]
-        while (
-            waiting and not self._taken[port] and state.state is PortState.IDLE and not state.safe
-        ):
+        while waiting and not self._taken[port]:
+            if not self.ready(port):
+                if state.state is PortState.DRAIN and port not in self._quiet:
+                    due_s = state.due_s
+                    self._quiet[port] = self._loop.call_at(due_s, self._end_quiet, port, due_s)
+                return
             self._taken[port] = True
             waiting.popleft()()
 
-    def _arm(self, when_s: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_s = when_s
-        self._timer = self._loop.call_at(when_s, self._expire)
+    def _end_quiet(self, port: str, due_s: float) -> None:
+        del self._quiet[port]
+        state = self.core.ports[port]
+        if state.state is PortState.DRAIN:
+            # what was due at due_s is due now, though the loop's grid may lie just below it
+            state.expire(max(self._loop.time(), due_s))
+        self._offer(port)
+
+    def _watch(self, state: Port) -> None:
+        if state.state is PortState.SENT and state.due_s < self._timer_s:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_s = state.due_s
+            self._timer = self._loop.call_at(state.due_s, self._expire)
 
     def _expire(self) -> None:
         # what was due at _timer_s is due now, though the loop's grid may lie just below it
@@ -161,14 +181,9 @@ class LoopGuard:
         self._timer = None
         self._timer_s = float("inf")
         for name, port in self.core.ports.items():
-            if port.due_s <= now:
+            if port.state is PortState.SENT and port.due_s <= now:
                 finished = port.expire(now)
                 if finished is not None:
                     self._finish(name, finished)
-                else:
-                    if port.safe:
-                        self._send_safe(name)
-                    self._offer(name)
-        due_s = min(port.due_s for port in self.core.ports.values())
-        if due_s < self._timer_s:
-            self._arm(due_s)
+        for port in self.core.ports.values():
+            self._watch(port)

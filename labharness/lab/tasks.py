@@ -210,6 +210,8 @@ class TaskRun:
             BadLabFile: The lab's files cannot be honoured.
             BadOutput: The output folder cannot take the run.
         """
+        for finding in self._plan.check():
+            raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
         facts = house_facts(self._plan)
         loop = self._loop = make_loop(self._speed, self._plan)
         _make_folder(self.folder)

@@ -166,7 +166,7 @@ class Line:
         Raises:
             NotArmed: Latched, a trip condition stands, or an instrument does not take its state.
         """
-        standing = self.standing_trips()
+        standing = (*self.unguarded(), *self.standing_trips())
         if standing:
             raise NotArmed("; ".join(standing))
         if self.guard.latch.trip is not None:
@@ -389,6 +389,15 @@ class Line:
         """Wait until the procedure in force is verified, or reported as not."""
         if self._verifying is not None:
             await self._verifying
+
+    def unguarded(self) -> tuple[str, ...]:
+        """Say which roads may not energise: a real one takes the guard process (law 10)."""
+        return tuple(
+            f"port {port} is a real link ({link.kind}), and energising on it takes the guard "
+            "process, which this version does not have"
+            for port, link in self._links.items()
+            if link.kind != "loopback"
+        )
 
     def standing_trips(self) -> tuple[str, ...]:
         """Say which trip conditions hold by the latest readings."""
