@@ -77,7 +77,7 @@ PLANTED = (
     ),
     PlantedBug(
         "procedure step not verified",
-        "labharness/line/line.py",
+        "labharness/line/safing.py",
         "elif abs(seen - wanted.value) <= spec.resolution:",
         "elif True:",
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",

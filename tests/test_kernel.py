@@ -118,6 +118,7 @@ def parts() -> dict[str, Any]:
             ),
         ),
         "procedures": {"shutdown": SHUTDOWN},
+        "procedure_of": dict.fromkeys(Cause, "shutdown"),
         "purge": Purge(
             volume_cm3=100.0,
             inert=("argon.flow",),

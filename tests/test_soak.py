@@ -8,10 +8,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from rig import submission
 
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.tasks import TaskRun
+from rig import submission
 
 SEEDS = range(1, 101)
 WORKERS = 2

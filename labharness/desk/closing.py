@@ -32,7 +32,7 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
         "checkpoints_created": 0,
-        "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.trips],
+        "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.safing.trips],
         "warnings": list(line.warnings),
     }
 

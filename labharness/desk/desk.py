@@ -343,10 +343,10 @@ class Desk:
         """Bring the line to its safe state, whatever ended the run, and say how that went."""
         line = self._line
         if line.memory.trip is None:
-            verification = await line.make_safe(self._facts.safe_procedure)
+            verification = await line.safing.make_safe(self._facts.safe_procedure)
         else:
-            await line.verified()
-            verification = line.verifications[-1]
+            await line.safing.verified()
+            verification = line.safing.verifications[-1]
             self.session.event(
                 "error",
                 {

@@ -236,6 +236,7 @@ class Envelope:
     trips: tuple[TripRow, ...]
     procedures: Mapping[str, Procedure]
     purge: Purge
+    procedure_of: Mapping[Cause, str]
 
     def __post_init__(self) -> None:
         for row in self.interlocks:

@@ -281,6 +281,7 @@ def build_envelope(
             inert=file.purge.inert,
             present={name: row.bound() for name, row in file.purge.present.items()},
         ),
+        procedure_of=procedure_of,
     )
 
 

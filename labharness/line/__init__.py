@@ -1,6 +1,7 @@
 """One line: instruments behind their gate, polled, commanded and made safe."""
 
-from labharness.line.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.exchanges import NoReply
+from labharness.line.line import Line, NotArmed, Tripped
 from labharness.line.parts import Instrument, PortTiming, read_frames
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.wire import Finding, PortCost, check_wires, port_costs

@@ -11,19 +11,18 @@ from typing import Any, TypeVar
 
 from labharness.clock import Clock
 from labharness.driver import Identity
-from labharness.guard import LoopGuard, NotPermitted, SafeFrame
-from labharness.journal import Journal
+from labharness.guard import LoopGuard
+from labharness.journal import Journal, JournalFailed
 from labharness.kernel import (
     Envelope,
     Memory,
     Mode,
-    begin,
     change,
-    conclude,
-    judge,
     observe,
     tick,
 )
+from labharness.line.command import Writer
+from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import (
     BoundScan,
     Instrument,
@@ -33,7 +32,7 @@ from labharness.line.parts import (
     query_of,
 )
 from labharness.line.poll import Poller
-from labharness.line.procedures import StepState, Verification
+from labharness.line.safing import Safing
 from labharness.link import Link
 from labharness.vocabulary import (
     BadReply,
@@ -42,23 +41,15 @@ from labharness.vocabulary import (
     DeviceFault,
     Ending,
     Outcome,
-    Refused,
-    Request,
     Trip,
 )
 
-__all__ = ["Line", "NoReply", "NotArmed", "Tripped"]
+__all__ = ["Line", "NotArmed", "Tripped"]
 
 T = TypeVar("T")
 
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
-READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
 READ_TRIES = 2
-VERIFY_TRIES_MAX = 10
-
-
-class NoReply(ConnectionError):
-    """An instrument did not answer, or not in form."""
 
 
 class NotArmed(RuntimeError):
@@ -102,15 +93,11 @@ class Line:
         self.clock = clock
         self.memory = Memory(envelope)
         self.identities: dict[str, Identity] = {}
-        self.verifications: list[Verification] = []
-        self.trips: list[Trip] = []
+        self.journal_lost = ""
         self.warnings: list[str] = []
         self.on_warning: Callable[[str], None] = self.warnings.append
-        self.commands_performed = 0
         self._links = dict(links)
-        self._writer = asyncio.Lock()
         self._loop = clock.loop
-        self._verifying: asyncio.Task[None] | None = None
         self._warned: set[str] = set()
         self._changes = 0
         streams = {
@@ -121,7 +108,24 @@ class Line:
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, TICK_S)]
         self._scan_of = {channel: scan for scan in scans for channel in scan.channels}
         self._poller = Poller(self._loop, guard, scans, TICK_S, self._take, self._tick)
-        guard.on_safe_frame = self._safe_frame_sent
+        self._exchanges = Exchanges(guard, self._loop)
+        self._writer = Writer(
+            memory=self.memory,
+            instruments=self.instruments,
+            exchanges=self._exchanges,
+            journal=journal,
+            now_s=self._loop.time,
+            read=self.read,
+        )
+        self.safing = Safing(
+            memory=self.memory,
+            guard=guard,
+            instruments=self.instruments,
+            loop=self._loop,
+            note=self._note,
+            read=self.read,
+            wake=self._poller.wake,
+        )
 
     # ---- opening and closing
 
@@ -174,9 +178,7 @@ class Line:
         self.guard.core.arm()
         self._mode(Mode.ARMING)
         self._record("armed", {"safe_table": safe_table})
-        frames = list(self.guard.core.procedures[safe_table])
-        self.guard.repeat(frames)
-        verification = await self._verify(safe_table, self._loop.time())
+        verification = await self.safing.make_safe(safe_table)
         missing = verification.unverified()
         if missing:
             self.disarm()
@@ -203,35 +205,15 @@ class Line:
 
     async def close(self) -> None:
         """Stop polling and close the roads, after a procedure that is still being verified."""
-        if self._verifying is not None:
-            await self._verifying
+        await self.safing.verified()
         self._poller.stop()
         self.guard.close()
 
     # ---- what the plan uses
 
     async def perform(self, command: Command) -> Outcome:
-        """Carry out one command: judged, journaled, sent under permit, read back.
-
-        Raises:
-            Tripped: The line trips before the command is through; what was sent is in the journal.
-        """
-        async with self._writer:
-            asked = {"channel": command.channel, "value": command.value, "unit": command.unit}
-            intent = self._record("intent", asked)
-            await self.journal.durable(intent)
-            outcome = await self._send(command)
-            self._record(
-                "outcome",
-                {
-                    "intent": intent,
-                    "ending": outcome.ending.value,
-                    "read_back": outcome.read_back,
-                    "detail": outcome.detail,
-                },
-            )
-            self.commands_performed += 1
-            return outcome
+        """Carry out one command: judged, journaled, sent under permit, read back."""
+        return await self._writer.perform(command)
 
     async def read(self, channel: str) -> float:
         """Measure one channel now.
@@ -247,7 +229,7 @@ class Line:
         why = ""
         for _ in range(READ_TRIES):
             try:
-                reply = await self._ask(scan.port, scan.scan.request)
+                reply = await self._exchanges.ask(scan.port, scan.scan.request)
                 self._take(scan, scan.scan.decode(reply))
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
@@ -267,7 +249,7 @@ class Line:
         why = ""
         for _ in range(READ_TRIES):
             try:
-                return query.decode(await self._ask(owner.port, query.request))
+                return query.decode(await self._exchanges.ask(owner.port, query.request))
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise NoReply(f"{instrument} ({owner.kind}): {why}")
@@ -343,52 +325,10 @@ class Line:
 
     # ---- making safe
 
-    def trip(self, trip: Trip) -> None:
-        """Run a procedure now: bytes, then latch, then record, then verification.
-
-        A trip of a more severe cause than the one in force runs its procedure too; any other is
-        recorded and changes nothing.
-        """
-        if self.memory.mode is Mode.DISARMED:
-            return
-        standing = self.memory.trip
-        if standing is not None and standing.cause.rank <= trip.cause.rank:
-            return
-        self.guard.trip(trip)
-        self.memory.mode = Mode.TRIPPED
-        self.memory.trip = trip
-        self.trips.append(trip)
-        self._record(
-            "trip",
-            {
-                "cause": trip.cause.value,
-                "procedure": trip.procedure,
-                "channel": trip.channel,
-                "value": trip.value,
-                "detail": trip.detail,
-                "latch_error": self.guard.latch.write_error,
-            },
-        )
-        self._poller.wake()
-        if self._verifying is None or self._verifying.done():
-            self._verifying = self._loop.create_task(self._verify_trips(), name="verify")
-
     def stop_request(self, procedure: str, why: str) -> None:
         """Trip because a person asked. It is a stop *request*: software carries it out."""
         now = self._loop.time()
-        self.trip(Trip(Cause.STOP_REQUEST, procedure, "operator", None, now, why))
-
-    async def make_safe(self, procedure: str) -> Verification:
-        """Bring the line to a procedure's state without tripping: the end of every run."""
-        self.guard.core.new_epoch()
-        self._record("make_safe", {"procedure": procedure})
-        self.guard.repeat(list(self.guard.core.procedures[procedure]))
-        return await self._verify(procedure, self._loop.time())
-
-    async def verified(self) -> None:
-        """Wait until the procedure in force is verified, or reported as not."""
-        if self._verifying is not None:
-            await self._verifying
+        self.safing.trip(Trip(Cause.STOP_REQUEST, procedure, "operator", None, now, why))
 
     def unguarded(self) -> tuple[str, ...]:
         """Say which roads may not energise: a real one takes the guard process (law 10)."""
@@ -418,15 +358,31 @@ class Line:
     def _record(self, kind: str, body: Mapping[str, object]) -> int:
         return self.journal.append(kind, body, self._loop.time())
 
+    def _note(self, kind: str, body: Mapping[str, object]) -> None:
+        """Record what cannot wait for a record: making safe goes on without a journal."""
+        try:
+            self._record(kind, body)
+        except JournalFailed as why:
+            self.journal_lost = str(why)
+
     def _take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
         now = self._loop.time()
         trips = observe(self.memory, scan.tracks, values, now)
-        self.journal.sample(scan.stream, now, values)
+        try:
+            self.journal.sample(scan.stream, now, values)
+        except JournalFailed as why:
+            self._lose_journal(str(why), now)
         if self.memory.changes != self._changes:
             self._changes = self.memory.changes
             self.guard.core.new_epoch()
         if trips:
             self._answer(trips)
+
+    def _lose_journal(self, why: str, now: float) -> None:
+        """Trip: a line whose facts are lost is not driven on (law 8)."""
+        self.journal_lost = why
+        procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
+        self.safing.trip(Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why))
 
     def _tick(self) -> None:
         trips = tick(self.memory, self._loop.time())
@@ -441,161 +397,4 @@ class Line:
                 self.on_warning(trip.detail)
         severe = [trip for trip in trips if trip.procedure]
         if severe:
-            self.trip(min(severe, key=lambda trip: trip.cause.rank))
-
-    async def _port(self, port: str) -> None:
-        given = self._loop.create_future()
-        self.guard.when_free(port, lambda: given.set_result(None))
-        try:
-            await given
-        except asyncio.CancelledError:
-            if given.done() and not given.cancelled():
-                self.guard.release(port)
-            raise
-
-    async def _ask(self, port: str, request: Request) -> bytes:
-        await self._port(port)
-        try:
-            return await self._exchange(port, request, None)
-        finally:
-            self.guard.release(port)
-
-    async def _exchange(self, port: str, request: Request, command: Command | None) -> bytes:
-        permit = None
-        ended: asyncio.Future[tuple[bytes | None, str]] = self._loop.create_future()
-
-        def done(reply: bytes | None, error: str) -> None:
-            if not ended.done():
-                ended.set_result((reply, error))
-
-        try:
-            if command is not None:
-                permit = self.guard.core.permit(port, request.frame, self._loop.time())
-            self.guard.exchange(port, request, permit, done)
-        except NotPermitted as why:
-            raise NoReply(str(why)) from None
-        reply, error = await ended
-        if reply is None:
-            raise NoReply(error)
-        return reply
-
-    async def _send(self, command: Command) -> Outcome:
-        verdict = judge(command, self.memory, self._loop.time())
-        if isinstance(verdict, Refused):
-            return Outcome(command, Ending.REFUSED, None, verdict.reason)
-        instrument, channel, _ = channel_of(self.instruments, command.channel)
-        try:
-            exchange = instrument.driver.encode(channel, command.value)
-            request = next(exchange)
-        except ValueError as why:
-            return Outcome(command, Ending.REFUSED, None, str(why))
-        await self._port(instrument.port)
-        sent = False
-        try:
-            while True:
-                if not self.guard.ready(instrument.port):
-                    self.guard.release(instrument.port)
-                    await self._port(instrument.port)
-                # from here to the frame's hand-over there is no await: the verdict still holds
-                verdict = judge(command, self.memory, self._loop.time())
-                if isinstance(verdict, Refused):
-                    ending = Ending.UNKNOWN if sent else Ending.REFUSED
-                    return Outcome(command, ending, None, verdict.reason)
-                begin(self.memory, command)
-                sent = True
-                reply = await self._exchange(instrument.port, request, command)
-                request = exchange.send(reply)
-        except StopIteration:
-            trouble = ""
-        except DeviceFault as why:
-            trouble = str(why)
-        except (BadReply, NoReply) as why:
-            trouble = f"no proof that it arrived ({why})"
-        finally:
-            self.guard.release(instrument.port)
-        return await self._read_back(command, trouble)
-
-    async def _read_back(self, command: Command, trouble: str) -> Outcome:
-        instrument, _, spec = channel_of(self.instruments, command.channel)
-        if spec.readback is None:
-            ending = Ending.FAILED if trouble else Ending.UNCONFIRMED
-            if not trouble:
-                conclude(self.memory, command)
-            return Outcome(command, ending, None, trouble or "nothing can show it")
-        shown_by = f"{instrument.name}.{spec.readback}"
-        until_s = self._loop.time() + spec.settle_s
-        while True:
-            try:
-                found = await self.read(shown_by)
-            except NoReply as why:
-                return Outcome(command, Ending.UNKNOWN, None, f"{trouble}; {why}".strip("; "))
-            if abs(found - command.value) <= spec.resolution:
-                conclude(self.memory, command)
-                return Outcome(command, Ending.CONFIRMED, found, trouble)
-            if self._loop.time() >= until_s:
-                what = f"{shown_by} reads {found:g} {spec.unit}, asked {command.value:g}"
-                return Outcome(command, Ending.MISMATCH, found, f"{trouble}; {what}".strip("; "))
-            await asyncio.sleep(READ_BACK_S)
-
-    def _safe_frame_sent(self, frame: SafeFrame, error: str) -> None:
-        body = {"channel": frame.channel, "value": frame.value, "error": error}
-        self._record("safe_frame", body)
-
-    async def _verify_trips(self) -> None:
-        done: set[str] = set()
-        while self.memory.trip is not None and self.memory.trip.procedure not in done:
-            procedure = self.memory.trip.procedure
-            done.add(procedure)
-            self.verifications.append(await self._verify(procedure, self.memory.trip.at_s))
-        await self.journal.durable(self._record("tripped", {"procedures": sorted(done)}))
-
-    async def _verify(self, name: str, since_s: float) -> Verification:
-        procedure = self.envelope.procedures[name]
-        frames = self.guard.core.procedures[name]
-        found: dict[int, tuple[float | None, StepState]] = {}
-        for attempt in range(VERIFY_TRIES_MAX):
-            open_steps = [
-                number
-                for number in range(len(procedure.steps))
-                if found.get(number, (None, StepState.UNKNOWN))[1] is not StepState.VERIFIED
-            ]
-            late = self._loop.time() - since_s > procedure.verify_s_max
-            if not open_steps or (late and attempt):
-                break
-            if attempt:
-                self.guard.repeat([frame for frame in frames if frame.step in open_steps])
-                await asyncio.sleep(READ_BACK_S)
-            looks = [self._look(procedure.steps[number].channel) for number in open_steps]
-            for number, seen in zip(open_steps, await asyncio.gather(*looks), strict=True):
-                wanted = procedure.steps[number]
-                spec = channel_of(self.instruments, wanted.channel)[2]
-                if seen is None:
-                    found[number] = (None, StepState.UNKNOWN)
-                elif abs(seen - wanted.value) <= spec.resolution:
-                    found[number] = (seen, StepState.VERIFIED)
-                else:
-                    found[number] = (seen, StepState.MISMATCH)
-        steps = tuple(
-            (step.channel, step.value, *found[number])
-            for number, step in enumerate(procedure.steps)
-            if not (step.optional and found[number][1] is not StepState.VERIFIED)
-        )
-        verification = Verification(name, steps, self._loop.time() - since_s)
-        self._record(
-            "verified",
-            {
-                "procedure": name,
-                "complete": verification.complete,
-                "steps": [list(s) for s in steps],
-            },
-        )
-        return verification
-
-    async def _look(self, channel: str) -> float | None:
-        instrument, _, spec = channel_of(self.instruments, channel)
-        if spec.readback is None:
-            return None
-        try:
-            return await self.read(f"{instrument.name}.{spec.readback}")
-        except NoReply:
-            return None
+            self.safing.trip(min(severe, key=lambda trip: trip.cause.rank))

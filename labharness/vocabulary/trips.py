@@ -17,6 +17,7 @@ class Cause(StrEnum):
     OVER_FLOW = "over_flow"
     INTERLOCK_LOST = "interlock_lost"
     COMMUNICATION = "communication"
+    JOURNAL_LOST = "journal_lost"
     STOP_REQUEST = "stop_request"
 
     @property

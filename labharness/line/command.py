@@ -1,0 +1,137 @@
+"""The one writer of a line: a command is judged, journaled, sent under permit and read back.
+
+The intent is on disk before the first byte; between the verdict and the frame's hand-over there is
+no await, so that what was judged still holds; and the next command waits until the read-back of
+this one is folded into memory.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from labharness.driver import Channel, Exchange
+from labharness.journal import Journal
+from labharness.kernel import Memory, begin, conclude, judge
+from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.parts import Instrument, channel_of
+from labharness.vocabulary import BadReply, Command, DeviceFault, Ending, Outcome, Refused
+
+__all__ = ["Writer"]
+
+READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
+
+
+class Writer:
+    """Performs commands, one at a time.
+
+    Args:
+        memory: What the kernel knows.
+        instruments: Whose channels are set.
+        exchanges: The way to the ports.
+        journal: Where intents and outcomes go.
+        now_s: Lab time.
+        read: Measures a channel.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: Memory,
+        instruments: Mapping[str, Instrument],
+        exchanges: Exchanges,
+        journal: Journal,
+        now_s: Callable[[], float],
+        read: Callable[[str], Awaitable[float]],
+    ) -> None:
+        self._memory = memory
+        self._instruments = instruments
+        self._exchanges = exchanges
+        self._journal = journal
+        self._now_s = now_s
+        self._read = read
+        self._turn = asyncio.Lock()
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command and say how it ended.
+
+        Raises:
+            JournalFailed: The intent could not be recorded; no byte was sent.
+        """
+        async with self._turn:
+            asked = {"channel": command.channel, "value": command.value, "unit": command.unit}
+            intent = self._journal.append("intent", asked, self._now_s())
+            await self._journal.durable(intent)
+            outcome = await self._send(command)
+            ended = {
+                "intent": intent,
+                "ending": outcome.ending.value,
+                "read_back": outcome.read_back,
+                "detail": outcome.detail,
+            }
+            self._journal.append("outcome", ended, self._now_s())
+            return outcome
+
+    async def _send(self, command: Command) -> Outcome:
+        verdict = judge(command, self._memory, self._now_s())
+        if isinstance(verdict, Refused):
+            return Outcome(command, Ending.REFUSED, None, verdict.reason)
+        instrument, channel, spec = channel_of(self._instruments, command.channel)
+        exchange = instrument.driver.encode(channel, command.value)
+        fault = doubt = ""
+        try:
+            refused = await self._exchange(command, instrument.port, exchange)
+            if refused is not None:
+                return refused
+        except ValueError as why:
+            if not isinstance(why, BadReply):
+                return Outcome(command, Ending.REFUSED, None, str(why))
+            doubt = f"no proof that it arrived ({why})"
+        except DeviceFault as why:
+            fault = str(why)
+        except NoReply as why:
+            doubt = f"no proof that it arrived ({why})"
+        return await self._read_back(command, f"{instrument.name}.", spec, fault, doubt)
+
+    async def _exchange(self, command: Command, port: str, exchange: Exchange) -> Outcome | None:
+        """Send every frame of a command; give an outcome only where the kernel refuses one."""
+        request = next(exchange)
+        sent = False
+        async with self._exchanges.lease(port) as lease:
+            while True:
+                await lease.settle()
+                # from here to the frame's hand-over there is no await: the verdict still holds
+                verdict = judge(command, self._memory, self._now_s())
+                if isinstance(verdict, Refused):
+                    ending = Ending.UNKNOWN if sent else Ending.REFUSED
+                    return Outcome(command, ending, None, verdict.reason)
+                begin(self._memory, command)
+                sent = True
+                reply = await lease.send(request, command=True)
+                try:
+                    request = exchange.send(reply)
+                except StopIteration:
+                    return None
+
+    async def _read_back(
+        self, command: Command, owner: str, spec: Channel, fault: str, doubt: str
+    ) -> Outcome:
+        trouble = fault or doubt
+        if spec.readback is None:
+            if trouble:
+                return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
+            conclude(self._memory, command)
+            return Outcome(command, Ending.UNCONFIRMED, None, "nothing can show it")
+        shown_by = owner + spec.readback
+        until_s = self._now_s() + spec.settle_s
+        while True:
+            try:
+                found = await self._read(shown_by)
+            except NoReply as why:
+                return Outcome(command, Ending.UNKNOWN, None, f"{trouble}; {why}".strip("; "))
+            if abs(found - command.value) <= spec.resolution:
+                conclude(self._memory, command)
+                return Outcome(command, Ending.CONFIRMED, found, trouble)
+            if self._now_s() >= until_s or fault:
+                what = f"{shown_by} reads {found:g} {spec.unit}, asked {command.value:g}"
+                ending = Ending.FAILED if fault else Ending.MISMATCH
+                return Outcome(command, ending, found, f"{trouble}; {what}".strip("; "))
+            await asyncio.sleep(READ_BACK_S)

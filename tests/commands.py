@@ -1,0 +1,123 @@
+"""What tests of the command line share: commands in this process and in one of their own."""
+
+import io
+import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labharness.cli import main
+from labharness.guard import Source
+from labharness.hcp.codec import decode
+from labharness.lab import Lab
+from rig import EXAMPLE, SHORT_LINE
+
+ROOT = SHORT_LINE.parent.parent
+COMMAND = (sys.executable, "-m", "labharness.cli")
+TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The one HCP message on standard output."""
+        assert self.out.count("\n") == 1
+        assert self.out.endswith("\n")
+        decode(self.out.encode())
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+    def is_one_plain_error(self, *words: str) -> None:
+        assert self.code == 64, self
+        assert self.out == ""
+        assert self.err.count("\n") == 1, self.err
+        assert "Traceback" not in self.err
+        for word in words:
+            assert word in self.err
+
+
+def say(*arguments: object) -> Said:
+    """Run the command in this process, where the wires are recorded."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    err = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main([str(each) for each in arguments])
+        except SystemExit as gone:  # argparse leaves so
+            code = int(gone.code or 0)
+    out.flush()
+    out.seek(0)
+    return Said(code, out.read(), err.getvalue())
+
+
+def spawn(*arguments: object) -> Said:
+    """Run the command in a process of its own."""
+    ended = subprocess.run(
+        [*COMMAND, *(str(each) for each in arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+def submit(folder: Path, body: object, *options: object) -> Said:
+    """Run a message on the short line, and ask for the answer as JSON."""
+    here = folder / f"submission-{len(list(folder.iterdir()))}"
+    here.mkdir()
+    path = here / "task.json"
+    path.write_text(json.dumps(body), "utf-8")
+    lab = () if "--lab" in options else ("--lab", SHORT_LINE)
+    return say("run", path, "--out", here / "run", "--json", *lab, *options)
+
+
+def example() -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(EXAMPLE.read_text("utf-8"))
+    return body
+
+
+GONE = object()
+
+
+def with_(value: object, *path: str) -> dict[str, Any]:
+    """The example with one value changed, or with one key gone."""
+    body = example()
+    place: Any = body
+    for each in path[:-1]:
+        place = place.setdefault(each, {})
+    if value is GONE:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return body
+
+
+def payload(value: object, *path: str) -> dict[str, Any]:
+    return with_(value, "payload", *path)
+
+
+def wrote(labs: list[Lab]) -> list[str]:
+    """Which sources other than reads let a frame out to the instruments."""
+    sent = [each for lab in labs for each in lab.guard.core.log or []]
+    return [each.source.value for each in sent if each.source is not Source.READ]
+
+
+def edited_lab(folder: Path, old: str, new: str) -> Path:
+    """The short line with one text changed, in its lab file or in its envelope."""
+    lab = SHORT_LINE.read_text("utf-8").replace('"../envelopes', f'"{ROOT.as_posix()}/envelopes')
+    envelope = (SHORT_LINE.parent / "short_line_envelope.toml").read_text("utf-8")
+    assert (old in lab) != (old in envelope)
+    (folder / "lab.toml").write_text(lab.replace(old, new, 1), "utf-8")
+    (folder / "short_line_envelope.toml").write_text(envelope.replace(old, new, 1), "utf-8")
+    return folder / "lab.toml"

@@ -1,0 +1,254 @@
+"""The command line: its exit codes, and that what it prints is one answer or one plain error."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import COMMAND, GONE, ROOT, TIMEOUT_S, Said, payload, say, spawn, submit, with_
+from labharness.lab import Lab
+from rig import EXAMPLE, SHORT_LINE
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
+    """One completed run of the short line, by the command in a process of its own."""
+    folder = tmp_path_factory.mktemp("done") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABHARNESS_STATE", str(tmp_path_factory.mktemp("state")))
+        return folder, spawn("run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder, "--json")
+
+
+# ---- 0, completed
+
+
+def test_a_completed_run_exits_0_and_its_output_is_one_task_completed_and_nothing_else(
+    done: tuple[Path, Said],
+) -> None:
+    folder, said = done
+    assert said.code == 0, said.err
+    assert said.err == ""
+    assert said.answer["type"] == "task_completed"
+    assert said.answer["payload"]["outputs"]["layer_count"] == 1
+    assert json.loads((folder / "answer.json").read_text("utf-8")) == said.answer
+
+
+def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_error(
+    tmp_path: Path,
+) -> None:
+    said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
+    assert said.code == 0
+    assert said.out.startswith("completed: layer_count 1, confidence ")
+    assert said.out.endswith(f"answer and journal: {tmp_path / 'run'}\n")
+    assert said.err.startswith("Short line of the tests")
+    assert "accepted at R3" in said.err
+    assert "Heat the furnace" in said.err
+
+
+def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -> None:
+    command: list[str | Path] = [
+        *COMMAND,
+        "run",
+        EXAMPLE,
+        "--lab",
+        SHORT_LINE,
+        "--out",
+        tmp_path / "run",
+    ]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.stdout is not None
+    assert run.stderr is not None
+    run.stderr.readline()
+    run.stderr.close()
+    run.stdout.close()
+    assert run.wait(TIMEOUT_S) == 0
+    answer = json.loads((tmp_path / "run" / "answer.json").read_text("utf-8"))
+    assert answer["type"] == "task_completed"
+
+
+# ---- 64, nothing was asked
+
+
+NOT_HCP = {
+    "empty": b"",
+    "prose": b"please grow something",
+    "truncated": EXAMPLE.read_bytes()[:-40],
+    "deeply nested": b"[" * 100_000,
+    "nested objects": b'{"a":' * 2000 + b"1" + b"}" * 2000,
+    "a list": b"[1]",
+    "a key twice": b'{"type":"task_submit","type":"abort"}',
+    "not UTF-8": b"\xff",
+}
+
+
+def not_a_message(path: Path, what: str) -> Path:
+    if what == "missing":
+        return path
+    if what == "a directory":
+        path.mkdir()
+    elif what == "50 MB":
+        with path.open("wb") as file:
+            file.seek(50_000_000)
+            file.write(b"}")
+    else:
+        path.write_bytes(NOT_HCP[what])
+    return path
+
+
+@pytest.mark.parametrize("what", ["missing", "a directory", "50 MB", *NOT_HCP])
+def test_a_file_that_is_no_message_exits_64_with_one_line_that_names_it(
+    tmp_path: Path, wires: list[Lab], what: str
+) -> None:
+    path = not_a_message(tmp_path / "task.json", what)
+    say("run", path, "--json").is_one_plain_error("task.json")
+    assert wires == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (with_("2.0", "hcp_version"), "hcp_version is '2.0'"),
+        (with_(1.0, "hcp_version"), "hcp_version"),
+        (with_(GONE, "message_id"), "message_id"),
+        (with_("yesterday", "timestamp"), "timestamp is 'yesterday'"),
+        (with_("s-1", "session_id"), "must be null on task_submit"),
+        (with_("task_dream", "type"), "type is 'task_dream'; it must be one of task_submit"),
+        (with_([], "payload"), "payload"),
+        (payload(GONE, "caller_id"), "payload.caller_id"),
+        (
+            {**with_("abort", "type"), "session_id": "s", "payload": {"reason": "no"}},
+            "holds a message of type 'abort'",
+        ),
+        (
+            {**with_("task_failed", "type"), "session_id": "s", "payload": {}},
+            "holds a message of type 'task_failed'",
+        ),
+    ],
+)
+def test_a_bad_envelope_exits_64_and_says_what_it_must_be(
+    tmp_path: Path, body: dict[str, Any], words: str
+) -> None:
+    submit(tmp_path, body).is_one_plain_error("task.json", words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["dance"], "'dance'"),
+        (["run"], "TASK.json"),
+        (["run", "t.json", "--unknown"], "--unknown"),
+        (["run", "t.json", "--speed", "warp"], "'warp' is not fast, real, or a number"),
+        (["run", "t.json", "--speed", "nan"], "'nan'"),
+        (["run", "t.json", "--speed", "-1"], "--speed"),
+        (["run", "t.json", "--speed", "0"], "'0'"),
+        (["run", "t.json", "--seed", "x"], "'x' is not a whole number"),
+        (["run", "t.json", "--seed=-1"], "'-1'"),
+        (["run", "t.json", "--seed", "1" * 19], "at most 18 digits"),
+        (["capabilities", "show", "alchemy"], "'alchemy'; there are cvd-material-synthesis"),
+        (["reset", "--name", "Ada"], "--reason"),
+        (["reset", "--name", " ", "--reason", "x"], "--name: it is empty"),
+        (["artifact", "nonsense"], "'nonsense'"),
+        (["artifact", "hcp://session-s/artifacts/../../secret"], "no address"),
+        (["journal", "verify", "nowhere"], "nowhere holds no journal.sqlite"),
+    ],
+)
+def test_wrong_usage_exits_64_with_one_line(arguments: list[str], words: str) -> None:
+    say(*arguments).is_one_plain_error("labharness", words)
+
+
+@pytest.mark.parametrize("what", ["holds a run already", "a file", "below a file"])
+def test_an_output_folder_that_cannot_take_a_run_exits_64_with_one_line(
+    tmp_path: Path, what: str
+) -> None:
+    out = tmp_path / "out"
+    if what == "holds a run already":
+        out.mkdir()
+        (out / "journal.sqlite").write_bytes(b"")
+    else:
+        out.write_text("a file", "utf-8")
+        out = out / "run" if what == "below a file" else out
+    said = spawn("run", EXAMPLE, "--lab", SHORT_LINE, "--out", out)
+    said.is_one_plain_error(str(out))
+    assert not (out / "answer.json").exists()
+
+
+# ---- the other commands
+
+
+def test_drivers_lists_every_installed_kind() -> None:
+    said = say("drivers")
+    assert said.code == 0
+    kinds = [line.split()[0] for line in said.out.splitlines()]
+    files = sorted((ROOT / "drivers" / "labharness_drivers").glob("[a-z]*.py"))
+    assert kinds == [path.stem for path in files]
+
+
+def test_capabilities_are_listed_and_shown_as_they_are_declared() -> None:
+    said = say("capabilities", "list")
+    assert said.code == 0
+    assert said.out.startswith("cvd-material-synthesis       1.0.0 ")
+    shown = json.loads(say("capabilities", "show", "cvd-material-synthesis").out)["capability"]
+    assert shown["version"] == "1.0.0"
+    assert shown["input_schema"]["required"] == ["target_material", "substrate"]
+
+
+def test_a_journal_is_verified_shown_and_exported(done: tuple[Path, Said]) -> None:
+    folder, _ = done
+    said = say("journal", "verify", folder)
+    assert said.code == 0
+    assert "records holds, head " in said.out
+    shown = say("journal", "show", folder).out.splitlines()
+    assert " terminal " in shown[-1]
+    exported = spawn("journal", "export", folder).out
+    assert len(exported.splitlines()) == 1 + len(shown)
+
+
+def test_a_changed_journal_is_told_by_its_first_bad_record(
+    done: tuple[Path, Said], tmp_path: Path
+) -> None:
+    folder, _ = done
+    data = (folder / "journal.sqlite").read_bytes()
+    assert b"immediate_shutdown" in data
+    (tmp_path / "journal.sqlite").write_bytes(
+        data.replace(b"immediate_shutdown", b"immediate_shutdowm")
+    )
+    said = say("journal", "verify", tmp_path)
+    assert said.code == 1
+    assert re.search(r"record \d+ is bad", said.out)
+
+
+def test_what_is_no_journal_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").write_text("not a database", "utf-8")
+    for verb in ("verify", "show"):
+        said = say("journal", verb, tmp_path)
+        assert said.code == 1
+        assert said.out == ""
+        assert said.err.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="closing a pipe is no error there")
+def test_a_reader_that_has_enough_of_a_journal_is_no_error(done: tuple[Path, Said]) -> None:
+    command: list[str | Path] = [*COMMAND, "journal", "show", done[0]]
+    show = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert show.stdout is not None
+    assert show.stderr is not None
+    assert b"stream" in show.stdout.readline()
+    show.stdout.close()
+    with show.stderr as errors:
+        assert errors.read() == b""
+    assert show.wait(TIMEOUT_S) == 0
+
+
+def test_an_artifact_is_found_by_its_uri(done: tuple[Path, Said]) -> None:
+    folder, said = done
+    for each in said.answer["payload"]["artifacts"]:
+        found = say("artifact", each["uri"], "--runs", folder.parent)
+        assert found.code == 0
+        assert Path(found.out.strip()).stat().st_size == each["size_bytes"]
+    gone = each["uri"].replace("journal.jsonl", "gone.csv")
+    say("artifact", gone, "--runs", folder.parent).is_one_plain_error("gone.csv")

@@ -1,0 +1,159 @@
+"""The command line and a lab's own files: bad ones, its wires, its latch."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from commands import edited_lab, example, say, submit, wrote
+from labharness.guard import Latch
+from labharness.lab import Lab, read_lab
+from labharness.vocabulary import Cause, Trip
+from rig import EXAMPLE, SHORT_LINE
+
+WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'
+UNREAD = 'channel = "furnace.smell"\nstale_s = 9\n\n[[watch]]\n' + WATCHED
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('title = "Short', 'colour = "red"\ntitle = "Short', "lab.colour"),
+        ('title = "Short', "title = Short", "no TOML"),
+        ("settings = { unit = 2 }", "settings = { unit = 1 }", "have one address on port 'heat'"),
+        ('port = "vacuum"\nsettings', 'port = "cellar"\nsettings', "no port 'cellar'"),
+        ('kind = "mks_910"', 'kind = "mks_911"', "mks_911"),
+        ("settings = { address = 253 }", "settings = { address = 0 }", "address 0"),
+        ('part = "gauge"', 'part = "gauge"\npolls = { smell = 1 }', "no scan 'smell'"),
+        ("hazards = ", 'hazards = "gone.toml" # ', "gone.toml"),
+        ('line = "short_line_envelope.toml"', 'line = "gone.toml"', "gone.toml"),
+        ("high = 950", "high = 5000", "furnace.setpoint"),
+        ("high = 950", "high = nan", "finite"),
+        (WATCHED, UNREAD, "furnace.smell"),
+        ('["box.vent", 1],', '["box.chimney", 1],', "box.chimney"),
+        ("simultaneous_gas_mixing_without_purge", "whistling", "prohibited_actions"),
+        ('over_flow = "close_all_valves_and_alert"', 'over_flow = "run"', "over_flow"),
+        ('over_flow = "close_all_valves_and_alert"\n', "", "over_flow"),
+        ("[procedures.immediate_shutdown]", "[procedures.shutdown]", "immediate_shutdown"),
+    ],
+)
+def test_a_bad_lab_file_exits_64_and_names_what_is_wrong_in_it(
+    tmp_path: Path, wires: list[Lab], old: str, new: str, words: str
+) -> None:
+    lab = edited_lab(tmp_path, old, new)
+    say("run", EXAMPLE, "--lab", lab, "--out", tmp_path / "o", "--json").is_one_plain_error(words)
+    say("lab", "check", "--lab", lab).is_one_plain_error(words)
+    assert wires == []
+
+
+def test_a_lab_file_that_is_missing_or_a_folder_exits_64(tmp_path: Path) -> None:
+    for path in (tmp_path / "gone.toml", tmp_path):
+        say("run", EXAMPLE, "--lab", path).is_one_plain_error(str(path))
+        say("envelope", "show", "--lab", path).is_one_plain_error(str(path))
+
+
+def test_a_state_directory_that_cannot_be_made_exits_64(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "state").write_text("a file", "utf-8")
+    monkeypatch.setenv("LABHARNESS_STATE", str(tmp_path / "state"))
+    lab = ("--lab", SHORT_LINE)
+    for command in (
+        ("run", EXAMPLE, "--out", tmp_path / "run", "--json", *lab),
+        ("reset", "--name", "Ada", "--reason", "x", *lab),
+    ):
+        say(*command).is_one_plain_error("state directory")
+
+
+# ---- checking and showing
+
+
+def test_lab_check_gives_the_cost_of_every_port_and_no_findings() -> None:
+    said = say("lab", "check", "--lab", SHORT_LINE)
+    assert said.code == 0
+    assert "11 instruments on 9 ports" in said.out
+    assert re.search(r"^heat +\d\.\d+ s +\d\.\d+ s +\d\.\d+ s$", said.out, re.MULTILINE)
+    assert said.out.endswith("no findings\n")
+
+
+def test_lab_check_exits_1_when_a_single_lost_reply_would_trip_the_line(tmp_path: Path) -> None:
+    lab = edited_lab(tmp_path, WATCHED, WATCHED.replace("3.5", "0.5"))
+    said = say("lab", "check", "--lab", lab)
+    assert said.code == 1
+    assert "finding: furnace.temperature" in said.out
+    assert said.out.endswith("1 findings\n")
+
+
+def test_lab_check_connect_names_every_instrument_and_writes_to_none(wires: list[Lab]) -> None:
+    said = say("lab", "check", "--connect", "--lab", SHORT_LINE)
+    assert said.code == 0
+    for name in wires[0].line.instruments:
+        assert re.search(rf"^{name} +\S", said.out, re.MULTILINE)
+    assert wrote(wires) == []
+
+
+def test_envelope_check_and_show() -> None:
+    assert say("envelope", "check", "--lab", SHORT_LINE).code == 0
+    said = say("envelope", "show", "--lab", SHORT_LINE)
+    assert said.code == 0
+    assert "limit      furnace.setpoint 0 to 950 degC (" in said.out
+    heads = {line.split()[0] for line in said.out.splitlines()}
+    assert heads == {"line", "limit", "interlock", "trip", "watch", "procedure"}
+
+
+# ---- reset
+
+
+def latch_of(plan_path: Path) -> Path:
+    state_dir = read_lab(plan_path).state_dir
+    state_dir.mkdir(parents=True)
+    return state_dir / "latch.json"
+
+
+def test_reset_of_a_line_that_is_not_latched_says_so() -> None:
+    said = say("reset", "--name", "Ada", "--reason", "looked", "--lab", SHORT_LINE)
+    assert said.code == 0
+    assert said.out == "the line was not latched\n"
+
+
+def test_a_latched_line_takes_no_task_until_a_named_person_resets_it(
+    tmp_path: Path, wires: list[Lab]
+) -> None:
+    path = latch_of(SHORT_LINE)
+    Latch(path).close(
+        Trip(
+            cause=Cause.STOP_REQUEST,
+            procedure="immediate_shutdown",
+            channel="box.estop_closed",
+            value=0.0,
+            detail="somebody asked to stop",
+            at_s=1.0,
+        )
+    )
+    said = submit(tmp_path, example())
+    assert said.code == 2
+    assert said.answer["payload"]["reason_code"] == "resource_unavailable"
+    assert "somebody asked to stop" in said.answer["payload"]["reason_message"]
+    assert wrote(wires) == []
+    said = say("reset", "--name", "Ada", "--reason", "looked", "--lab", SHORT_LINE)
+    assert said.code == 0
+    assert said.out == "reset by Ada: somebody asked to stop\n"
+    assert not path.exists()
+    row = json.loads(path.with_name("resets.jsonl").read_text("utf-8"))
+    assert (row["name"], row["reason"]) == ("Ada", "looked")
+
+
+def test_a_latch_that_cannot_be_read_stays_shut_and_is_told_in_one_line(tmp_path: Path) -> None:
+    path = latch_of(SHORT_LINE)
+    path.write_text("garbage", "utf-8")
+    for command in (
+        ("reset", "--name", "Ada", "--reason", "x", "--lab", SHORT_LINE),
+        ("lab", "check", "--connect", "--lab", SHORT_LINE),
+    ):
+        said = say(*command)
+        assert said.code == 1
+        assert said.err.count("\n") == 1
+        assert "the line stays latched" in said.err
+    assert submit(tmp_path, example()).answer["payload"]["reason_code"] == "resource_unavailable"
+    assert path.exists()
