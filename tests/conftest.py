@@ -61,15 +61,27 @@ def run_task(tmp_path: Path) -> Callable[..., Ran]:
         seed: int = 1,
         inject: tuple[Injection, ...] = (),
         out: Path | None = None,
+        prepare: Callable[[Lab], None] = lambda lab: None,
+        max_duration: str | None = None,
+        abort: tuple[str, float] | None = None,
     ) -> Ran:
-        message, payload = submit or submission()
+        message, payload = submit or submission(max_duration=max_duration)
         events: list[tuple[str, Mapping[str, Any]]] = []
         opened: list[Lab] = []
+        asked: list[bool] = []
+
+        def build(lab: Lab) -> None:
+            opened.append(lab)
+            prepare(lab)
 
         def tell(kind: str, data: Mapping[str, Any]) -> None:
             events.append((kind, data))
             if kind != "progress":
                 return
+            if abort is not None and data["stage"] == abort[0] and not asked:
+                asked.append(True)
+                loop = opened[0].clock.loop
+                loop.call_later(abort[1], task.abort, "stop request (test)")
             for each in inject:
                 if data["stage"] == each.stage and not each.done:
                     each.done = True
@@ -84,7 +96,7 @@ def run_task(tmp_path: Path) -> Callable[..., Ran]:
             seed=seed,
             out=out or tmp_path / f"run{next(count)}",
             tell=tell,
-            prepare=opened.append,
+            prepare=build,
         )
         return Ran(task.execute(), opened[0], events)
 

@@ -105,9 +105,11 @@ class Injection:
     done: bool = field(default=False)
 
 
-def submission(**inputs: Any) -> tuple[Message, TaskSubmit]:
+def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[Message, TaskSubmit]:
     """The example's message, with other inputs."""
     body = json.loads(EXAMPLE.read_text("utf-8"))
+    if max_duration is not None:
+        body["payload"]["constraints"]["max_duration"] = max_duration
     body["payload"]["inputs"].update(inputs)
     return message_of(body)
 

@@ -64,7 +64,9 @@ def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
     made_safe(folder)
 
 
-@pytest.mark.parametrize("moment", ["Pump down", "Heat the furnace", "Grow for", "Take Raman"])
+@pytest.mark.parametrize(
+    "moment", ["safe table", "Pump down", "Heat the furnace", "Grow for", "Take Raman"]
+)
 def test_ctrl_c_at_any_moment_ends_in_one_session_closed_message(
     tmp_path: Path, wires: list[Lab], monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -91,3 +93,14 @@ class _Watched:
     def __init__(self, *, quiet: bool, fast: bool, tell: Callable[..., None]) -> None:
         self.head = ""
         self.tell = partial(tell, self)
+
+
+def test_ctrl_c_before_there_is_a_line_exits_3_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_command, "_read", interrupted)
+    said = submit(tmp_path, example())
+    assert (said.code, said.out, said.err) == (3, "", "labharness run: interrupted\n")

@@ -1,7 +1,7 @@
 """The only home of time, ids, chance and entropy."""
 
 from labharness.clock.chance import Chance
-from labharness.clock.loops import Deadlock, PacedLoop, VirtualLoop, run
+from labharness.clock.loops import Deadlock, PacedLoop, VirtualLoop, failure_of, run
 from labharness.clock.times import VIRTUAL_EPOCH, Clock, utc_text, wall_clock_utc
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Deadlock",
     "PacedLoop",
     "VirtualLoop",
+    "failure_of",
     "run",
     "utc_text",
     "wall_clock_utc",

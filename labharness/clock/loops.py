@@ -19,12 +19,15 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from contextvars import Context
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
-__all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "run"]
+__all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "failure_of", "run"]
 
 T = TypeVar("T")
 
 TICKS_PER_S = 1_000_000
+_FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" = WeakKeyDictionary()
+
 REAL_SELECT_S_MAX = 0.05  # longest nap of a paced loop between two looks at the clock
 
 
@@ -183,18 +186,36 @@ class PacedLoop(_OrderedLoop):
         return (time.monotonic() - self._start_s) * self.speed
 
 
+def failure_of(loop: asyncio.AbstractEventLoop) -> BaseException | None:
+    """Give the first exception that a callback of this loop raised; ``None`` if none did.
+
+    Who asks answers for it: what ``main`` returns after that counts.
+    """
+    broken = _FAILURES.get(loop, [])
+    if not broken:
+        return None
+    first, broken[1:] = broken[0], [_Acknowledged()]
+    return first
+
+
+class _Acknowledged(Exception):
+    """Marks a list of failures as known to ``main``."""
+
+
 def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
     """Run ``main`` to its end on ``loop``, cancel what is left, and close the loop.
 
-    An exception in a callback (a frozen plant, a broken decoder) fails the run instead of being
-    printed and forgotten.
+    An exception in a callback (a frozen plant, a broken decoder) cancels ``main`` instead of being
+    printed and forgotten, and fails the run. Only a ``main`` that catches the cancellation and asks
+    ``failure_of(loop)`` may still make its line safe and return an answer of its own.
     """
     broken: list[BaseException] = []
+    _FAILURES[loop] = broken
 
     def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         why = context.get("exception") or RuntimeError(str(context.get("message")))
         broken.append(why)
-        if not task.done():
+        if len(broken) == 1 and not task.done():
             task.cancel()
 
     asyncio.set_event_loop(loop)
@@ -207,7 +228,7 @@ def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
             if broken:
                 raise broken[0] from None
             raise
-        if broken:
+        if broken and not any(isinstance(why, _Acknowledged) for why in broken):
             raise broken[0]
         return result
     finally:

@@ -14,7 +14,7 @@ from labharness.hcp import answers
 from labharness.hcp.codec import Message
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import export_jsonl
-from labharness.journal.store import SqliteJournal
+from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import Line, Tripped
 from labharness.plan import FailureKind, Status, StepFailed, StepRecord
 from labharness.vocabulary import Cause
@@ -91,7 +91,7 @@ class Closing:
 
     def failed(
         self,
-        ended: Exception,
+        ended: BaseException,
         records: Sequence[StepRecord],
         answer: NoAnswer | None,
         summary_: dict[str, Any],
@@ -138,7 +138,14 @@ class Closing:
         )
 
     def _keep_logs(self, name: str, filename: str) -> int:
-        """Store growth log and journal; give the rows of the log."""
+        """Store growth log and journal; give the rows of the log, 0 when the journal is lost."""
+        try:
+            return self._project(name, filename)
+        except (JournalFailed, OSError) as why:
+            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+            return 0
+
+    def _project(self, name: str, filename: str) -> int:
         self._journal.flush()
         table, rows = growth_log(self._journal.path, self._facts.watched)
         self._artifacts.put(name, filename, "text/csv", table)
@@ -165,15 +172,18 @@ class Closing:
             "message_id": message.message_id,
             "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
         }
-        self._journal.append("terminal", body, self._clock.now_s())
-        self._journal.commit()
+        try:
+            self._journal.append("terminal", body, self._clock.now_s())
+            self._journal.commit()
+        except JournalFailed as why:
+            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
         return message
 
     def _timestamp(self) -> str:
         return answers.timestamp_of(self._clock.utc())
 
 
-def _error(ended: Exception) -> tuple[str, str]:
+def _error(ended: BaseException) -> tuple[str, str]:
     """Give HCP's error code and one sentence (ruling 7)."""
     if isinstance(ended, Tripped):
         communication = ended.trip.cause is Cause.COMMUNICATION

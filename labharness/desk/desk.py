@@ -15,7 +15,7 @@ from labharness.admission.risk import RiskContext
 from labharness.admission.schemas import output_fault
 from labharness.admission.token import issue
 from labharness.capability import Answer, CannotDo, Capability, NoAnswer, Planned
-from labharness.clock import Chance, Clock
+from labharness.clock import Chance, Clock, failure_of
 from labharness.desk.closing import Closing, summary
 from labharness.desk.facts import HouseFacts, Operator
 from labharness.desk.operations import LineOperations
@@ -115,9 +115,12 @@ class Desk:
                 return self._rejected(submit, admitted)
             return await self._carry_out(submit, *admitted)
         except asyncio.CancelledError:
-            if not self._abort_reason:
+            if self._abort_reason:
+                return await self._aborted(submit)
+            failure = failure_of(self._clock.loop)
+            if failure is None:
                 raise
-            return await self._aborted(submit)
+            return await self._broken(submit, failure)
         finally:
             await self._line.close()
 
@@ -372,6 +375,15 @@ class Desk:
         await self._line.close()
         self.session.become("ABORTED", reason)
         return self._closing.aborted(reason)
+
+    async def _broken(self, submit: Message, failure: BaseException) -> Message:
+        """End a session because something of ours broke; the line is made safe all the same."""
+        if self.session.state == "PENDING":
+            why = f"internal failure: {failure!r}"
+            return self._rejected(submit, Rejected("resource_unavailable", why))
+        await self._line.close()
+        done = summary(self._line, (), 0.0)
+        return self._closing.failed(failure, (), None, done)
 
     # ---- telling
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from labharness.journal.reading import read, samples
@@ -30,22 +30,26 @@ def growth_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]:
     writer = csv.writer(table, lineterminator="\n")
     heads = [f"{name} [{unit}]" if unit else name for name, unit in channels.items()]
     writer.writerow(["time [s]", *heads])
-    row: list[str] = [""] * len(columns)
+    row = [math.nan] * len(columns)
     row_end_s = ROW_S
     rows = 0
     for stream, at_s, values in samples(journal):
         if at_s >= row_end_s:
-            writer.writerow([f"{row_end_s:.0f}", *row])
+            writer.writerow(_texts(row_end_s, row))
             rows += 1
-            row = [""] * len(columns)
+            row = [math.nan] * len(columns)
             row_end_s = (math.floor(at_s / ROW_S) + 1) * ROW_S
         for at, column in places.get(stream, ()):
-            value = values[at]
-            row[column] = f"{value:.6g}" if value == value else ""
-    if any(row):
-        writer.writerow([f"{row_end_s:.0f}", *row])
+            row[column] = values[at]
+    if any(value == value for value in row):
+        writer.writerow(_texts(row_end_s, row))
         rows += 1
     return table.getvalue().encode(), rows
+
+
+def _texts(end_s: float, row: Sequence[float]) -> list[str]:
+    values = [f"{value:.6g}" if value == value else "" for value in row]
+    return [f"{end_s:.0f}", *values]
 
 
 def _places(journal: Path, columns: Mapping[str, int]) -> dict[str, tuple[tuple[int, int], ...]]:

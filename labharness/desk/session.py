@@ -1,12 +1,13 @@
 """One session as facts in the journal: its state, and its numbered events."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from labharness.admission.token import TokenRecord, revoke
 from labharness.hcp.session import INITIAL, TERMINAL, SessionState, next_state
-from labharness.journal import Journal
+from labharness.journal import Journal, JournalFailed
 
 __all__ = ["Session"]
 
@@ -32,7 +33,7 @@ class Session:
         self.state: SessionState = INITIAL
         self._journal = journal
         self._now_s = now_s
-        self._tell = tell
+        self.tell = tell
         self._sequence = 0
         self.token: TokenRecord | None = None
 
@@ -47,11 +48,12 @@ class Session:
         return self._sequence
 
     def event(self, event_type: str, data: Mapping[str, Any]) -> None:
-        """Record an event, then tell of it."""
+        """Record an event, then tell of it; a lost journal keeps nobody from being told."""
         self._sequence += 1
         body = {"event_type": event_type, "sequence": self._sequence, "data": dict(data)}
-        self._journal.append("event", body, self._now_s())
-        self._tell(event_type, data)
+        with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
+            self._journal.append("event", body, self._now_s())
+        self.tell(event_type, data)
 
     def authorises(self, now_utc: datetime) -> bool:
         """Say whether the session's token is in force: accepted, not expired, not revoked."""

@@ -71,9 +71,8 @@ class Register:
             raw = raw << 16 | block[at + 1]
         if self.bit is not None:
             return float(raw >> self.bit & 1)
-        top = 1 << (16 * self.size - 1)
-        if self.signed and raw & top:
-            raw -= top << 1
+        if self.signed and raw >> (16 * self.size - 1):
+            raw -= 1 << 16 * self.size
         return raw * self.scale if self.scale >= 1 else raw / round(1 / self.scale)
 
     def encode(self, value: float) -> tuple[int, ...]:

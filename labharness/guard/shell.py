@@ -4,7 +4,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 
-from labharness.guard.core import Finished, GuardCore, Permit, Port, PortState, SafeFrame
+from labharness.guard.core import (
+    Finished,
+    GuardCore,
+    NotPermitted,
+    Permit,
+    Port,
+    PortState,
+    SafeFrame,
+)
 from labharness.guard.latch import Latch
 from labharness.link import Link, LinkLost
 from labharness.vocabulary import Request, Trip
@@ -47,6 +55,7 @@ class LoopGuard:
         self._waiting: dict[str, deque[Callable[[], None]]] = {name: deque() for name in links}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = float("inf")
+        self._closed = False
         self._quiet: dict[str, asyncio.TimerHandle] = {}
         for name, link in links.items():
             link.receive = self._receiver(name)
@@ -70,8 +79,11 @@ class LoopGuard:
         """Send one frame now; ``done(reply, error)`` is called once, later.
 
         Raises:
-            NotPermitted: The core refuses; nothing was sent and ``done`` is never called.
+            NotPermitted: The core refuses, or the roads are closed. Nothing was sent, and
+                ``done`` is never called.
         """
+        if self._closed:
+            raise NotPermitted(f"port {port} is closed")
         now = self._loop.time()
         frame = self.core.send(port, request, now, permit)
         self._done[port] = done
@@ -82,7 +94,7 @@ class LoopGuard:
         state = self.core.ports[port]
         if state.state is PortState.DRAIN:
             state.expire(self._loop.time())  # nobody may have waited for the end of its quiet
-        return state.state is PortState.IDLE and not state.safe
+        return state.state is PortState.IDLE and not state.safe and not self._closed
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
@@ -96,7 +108,8 @@ class LoopGuard:
             self._send_safe(port)
 
     def close(self) -> None:
-        """Close every road."""
+        """Close every road; nothing leaves afterwards."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         for timer in self._quiet.values():

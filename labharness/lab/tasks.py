@@ -4,6 +4,7 @@ import asyncio
 import os
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points, version
@@ -243,9 +244,12 @@ class TaskRun:
             journal = SqliteJournal(self.folder / JOURNAL_NAME, run=run, about=about)
         except JournalFailed as why:
             raise BadOutput(f"the output folder cannot take a journal: {why}") from None
-        with journal:
+        try:
             message = await self._answer(facts, clock, journal)
-            head = journal.head.hash
+        finally:
+            with suppress(JournalFailed):  # the desk has said so already
+                journal.close()
+        head = journal.head.hash
         (self.folder / "answer.json").write_bytes(encode(message) + b"\n")
         return RunResult(message, self.folder, head)
 

@@ -201,10 +201,16 @@ class Line:
         if self.memory.mode is not Mode.TRIPPED:
             self._mode(Mode.DISARMED)
         self.guard.core.disarm()
-        self._record("disarmed", {})
+        self._note("disarmed", {})
 
     async def close(self) -> None:
-        """Stop polling and close the roads, after a procedure that is still being verified."""
+        """Stop polling and close the roads, after a procedure that is still being verified.
+
+        A line that was not disarmed did not come to a clean end: it is made safe first.
+        """
+        if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
+            await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
+            self.disarm()
         await self.safing.verified()
         self._poller.stop()
         self.guard.close()
@@ -353,7 +359,7 @@ class Line:
     def _mode(self, to: Mode) -> None:
         self.memory.mode = change(self.memory.mode, to)
         self.guard.core.new_epoch()
-        self._record("mode", {"mode": to.value})
+        self._note("mode", {"mode": to.value})
 
     def _record(self, kind: str, body: Mapping[str, object]) -> int:
         return self.journal.append(kind, body, self._loop.time())
@@ -393,7 +399,7 @@ class Line:
         for trip in trips:
             if not trip.procedure and trip.detail.split(":")[0] not in self._warned:
                 self._warned.add(trip.detail.split(":")[0])
-                self._record("warning", {"detail": trip.detail})
+                self._note("warning", {"detail": trip.detail})
                 self.on_warning(trip.detail)
         severe = [trip for trip in trips if trip.procedure]
         if severe:

@@ -131,5 +131,8 @@ class _Chain:
             try:
                 self._take(scan, scan.scan.decode(reply))
             except (BadReply, DeviceFault):
-                reply = None  # counts as silence: the reading grows stale, and staleness trips
-        self._next()
+                pass  # counts as silence: the reading grows stale, and staleness trips
+            finally:  # what else is wrong here fails the run, but keeps no port from making safe
+                self._next()
+        else:
+            self._next()

@@ -154,3 +154,6 @@ class Safing:
             return await self._read(f"{instrument.name}.{spec.readback}")
         except NoReply:
             return None
+        except Exception as why:  # noqa: BLE001 - a look that breaks is an unknown, noted as such
+            self._note("look_failed", {"channel": channel, "error": repr(why)})
+            return None

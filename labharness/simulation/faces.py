@@ -8,6 +8,7 @@ import json
 import random
 import struct
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 __all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "Refusal"]
 
@@ -51,6 +52,7 @@ def _crc_table() -> tuple[int, ...]:
 _CRC = _crc_table()
 
 
+@lru_cache(maxsize=256)  # an instrument hears the same polls every second
 def checksum(data: bytes) -> bytes:
     """Compute the two checksum bytes of an RTU frame, low byte first."""
     crc = 0xFFFF
@@ -193,10 +195,10 @@ class LineFace(Face):
     def receive(self, frame: bytes) -> bytes | None:
         """Answer one line; bytes that are no ASCII are met with silence."""
         try:
-            line = frame.decode("ascii")
+            line = frame.removesuffix(self.end).decode("ascii")
         except UnicodeDecodeError:
             return None
-        reply = self.answer(line.removesuffix(self.end.decode()))
+        reply = self.answer(line)
         return None if reply is None else reply.encode("ascii")
 
 

@@ -1,0 +1,104 @@
+"""What breaks on our side: the line is made safe all the same, and the answer says what it was."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from labharness.journal import JournalFailed
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan
+from rig import Injection, Ran
+
+Run = Callable[..., Ran]
+DWELL = "material_growth"
+
+
+def heat_is_off(ran: Ran) -> bool:
+    assert ran.lab.simulated is not None
+    coils = ran.lab.simulated.plant.parts["relays"].coils
+    return not (coils[6] or coils[7])
+
+
+def test_a_decoder_that_breaks_ends_the_run_safe_and_is_called_ours(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    def break_decoder(lab: Lab) -> None:
+        def raises(*args: object) -> None:
+            raise KeyError("planted")
+
+        lab.line._poller._chains[0]._take = raises
+
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, break_decoder),))
+    assert ran.type == "task_failed"
+    assert ran.body["error_code"] == "internal_error"
+    assert "planted" in ran.body["error_message"]
+    assert heat_is_off(ran)
+    kinds = [record.kind for record in read(ran.result.folder / "journal.sqlite")]
+    assert "make_safe" in kinds
+
+
+def test_a_verb_that_breaks_ends_the_run_safe(
+    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def raises(step: object) -> Mapping[str, object]:
+        raise ZeroDivisionError("planted")
+
+    from labharness.capability import cvd
+
+    verbs = {**cvd.CvdSynthesis.verbs, "hold": raises}
+    monkeypatch.setattr(cvd.CvdSynthesis, "verbs", verbs)
+    ran = run_task(short_plan)
+    assert ran.body["error_code"] == "internal_error"
+    assert "ZeroDivisionError" in ran.body["error_message"]
+    assert heat_is_off(ran)
+    assert not (short_plan.state_dir / "latch.json").exists()
+
+
+def test_a_journal_that_is_lost_trips_the_line(short_plan: LabPlan, run_task: Run) -> None:
+    def fill_disk(lab: Lab) -> None:
+        def full(*args: object, **options: object) -> int:
+            raise JournalFailed("no space left on device")
+
+        journal = lab.line.journal
+        for name in ("append", "sample", "commit", "flush"):
+            setattr(journal, name, full)
+
+    ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, fill_disk),))
+    assert ran.type == "task_failed"
+    assert ran.body["execution_summary"]["risk_events"][0].startswith("journal_lost")
+    assert ran.lab.line.safing.verifications[0].complete
+    assert heat_is_off(ran)
+    assert (short_plan.state_dir / "latch.json").exists()
+
+
+def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    class Nobody:
+        async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+            await asyncio.sleep(1e6)
+            return ""
+
+    def go_home(lab: Lab) -> None:
+        lab.operator = Nobody()
+
+    ran = run_task(short_plan, prepare=go_home, max_duration="PT3H")
+    assert ran.body["error_code"] in ("timeout", "execution_error")
+    assert ran.body["error_details"]["phase"] == "loading"
+    assert heat_is_off(ran)
+
+
+def test_a_stop_request_during_the_ramp_closes_the_session_aborted(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan, abort=("ramp", 60.0))
+    assert ran.type == "event"
+    assert ran.body["event_type"] == "session_closed"
+    assert ran.body["data"] == {"final_state": "ABORTED", "reason": "stop request (test)"}
+    assert heat_is_off(ran)
+    records = list(read(ran.result.folder / "journal.sqlite"))
+    (verified,) = [record for record in records if record.kind == "verified"][1:]
+    assert verified.body["complete"]
+    assert not (short_plan.state_dir / "latch.json").exists()
+    assert run_task(short_plan).type == "task_completed"
