@@ -83,7 +83,7 @@ def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
     def go_home(lab: Lab) -> None:
         lab.operator = Nobody()
 
-    ran = run_task(short_plan, prepare=go_home, max_duration="PT3H")
+    ran = run_task(short_plan, prepare=go_home, max_duration="PT85M")
     assert ran.body["error_code"] in ("timeout", "execution_error")
     assert ran.body["error_details"]["phase"] == "loading"
     assert heat_is_off(ran)

@@ -1,6 +1,7 @@
 """Heat in the simulated line: the furnace's ramps, holds and cooling, and the sulfur heater."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from labharness_simulators.plant import CvdTube, SulfurHeater, TubeFurnace
 FURNACE_MAINS, SULFUR_MAINS = 6, 7
 
 
-def line(**factors: float) -> tuple[CvdTube, TubeFurnace, SulfurHeater]:
+def line(**factors: Any) -> tuple[CvdTube, TubeFurnace, SulfurHeater]:
     plant = CvdTube(None, **factors)
     furnace, sulfur = plant.parts["furnace"], plant.parts["sulfur"]
     assert isinstance(furnace, TubeFurnace)

@@ -1,1 +1,1 @@
-"""(being built)."""
+"""HTTP API and the operator's page. Nothing is built here yet."""

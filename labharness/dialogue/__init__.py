@@ -1,1 +1,1 @@
-"""(being built)."""
+"""MCP-CP messages, tool calls and context state. Nothing is built here yet."""

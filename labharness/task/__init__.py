@@ -1,1 +1,1 @@
-"""(being built)."""
+"""Durable tasks: decide and evolve, attempts, graph, control plane. Nothing is built here yet."""

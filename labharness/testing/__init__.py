@@ -1,1 +1,1 @@
-"""(being built)."""
+"""What driver and capability authors test with. Nothing is built here yet."""

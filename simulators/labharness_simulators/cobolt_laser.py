@@ -47,21 +47,14 @@ class Simulator(LineFace):
         if command in ("cf", "@cob0", "@cob1", "@cobas 0", "@cobas 1"):
             return "OK"
         blocked = part.on and part.power_w > 0.0 and part.output_w == 0.0
-        match command:
-            case "l?":
-                return f"{int(part.on)}"
-            case "p?":
-                return f"{part.power_w:.6f}"
-            case "pa?":
-                return f"{part.output_w:.6f}"
-            case "i?":
-                return f"{int(blocked)}"
-            case "f?":
-                return f"{FAULT_INTERLOCK if blocked else 0}"
-            case "hrs?":
-                return f"{part.hours:.2f}"
-            case "sn?":
-                return "12345"
-            case "gmlp?":
-                return f"{1000 * self._max_power_w:.1f}"
-        return ILLEGAL
+        said = {
+            "l?": f"{int(part.on)}",
+            "p?": f"{part.power_w:.6f}",
+            "pa?": f"{part.output_w:.6f}",
+            "i?": f"{int(blocked)}",
+            "f?": f"{FAULT_INTERLOCK if blocked else 0}",
+            "hrs?": f"{part.hours:.2f}",
+            "sn?": "12345",
+            "gmlp?": f"{1000 * self._max_power_w:.1f}",
+        }
+        return said.get(command, ILLEGAL)
