@@ -8,6 +8,7 @@ import os
 import tempfile
 import timeit
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,8 +43,8 @@ def running_memory() -> tuple[Memory, float]:
             await lab.line.arm(SAFE_TABLE)
             lab.line.start()
             await lab.line.next_tick()
-            found = lab.line.memory, lab.clock.now_s()
-            await lab.line.close()
+            found = deepcopy(lab.line.memory), lab.clock.now_s()
+            await lab.line.close()  # disarms the line, and so its own memory
             return found
 
     with tempfile.TemporaryDirectory() as name:

@@ -2,13 +2,14 @@
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import GONE, edited_lab, example, payload, say, submit, wrote
+from commands import COMMAND, GONE, TIMEOUT_S, edited_lab, example, payload, say, submit, wrote
 from labharness.lab import Lab
 from rig import SHORT_LINE
 
@@ -224,3 +225,18 @@ def put(body: dict[str, Any], path: tuple[str, ...], value: object) -> None:
     for each in path[:-1]:
         place = place.setdefault(each, {})
     place[path[-1]] = value
+
+
+def test_a_rejection_that_nobody_reads_still_exits_2(tmp_path: Path) -> None:
+    path = tmp_path / "task.json"
+    path.write_text(json.dumps(payload(1250, *RANGE, "max")), "utf-8")
+    command: list[str | Path] = [*COMMAND, "run", path, "--lab", SHORT_LINE]
+    run = subprocess.Popen(
+        [*command, "--out", tmp_path / "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert run.stdout is not None
+    assert run.stderr is not None
+    run.stdout.close()
+    with run.stderr as errors:
+        assert b"Traceback" not in errors.read()
+    assert run.wait(TIMEOUT_S) == 2

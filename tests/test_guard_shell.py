@@ -387,3 +387,60 @@ def test_closing_closes_every_road_and_leaves_no_timer(tmp_path: Path) -> None:
         Bench(tmp_path).guard.close()
 
     virtually(unused())
+
+
+def test_a_procedure_sent_while_a_port_drains_is_not_cut_short_by_the_end_of_that_quiet(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        heat = bench.links["heat"]
+        heat.delay_s = None
+        ends: list[str] = []
+        bench.guard.when_free(
+            "heat",
+            lambda: bench.guard.exchange("heat", READ, None, lambda _, why: ends.append(why)),
+        )
+        await asyncio.sleep(READ.timeout_s + 0.05)  # timed out: the port drains
+        bench.guard.release("heat")
+        bench.guard.when_free("heat", lambda: ends.append("mine"))
+        bench.guard.trip(LEAK)
+        await asyncio.sleep(0.05)
+        assert bench.frames("heat") == [READ.frame, SHUT[0].frame]
+        assert ends == [f"no reply within {READ.timeout_s} s"]
+        heat.delay_s = 0.05
+        await asyncio.sleep(2.0)
+        assert [channel for channel, _ in bench.safe].count("furnace.setpoint") == 1
+        assert ends[-1] == "mine"
+
+    run(main(), VirtualLoop())
+
+
+def test_stray_bytes_after_a_quiet_that_is_over_do_not_begin_it_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        bench.links["heat"].delay_s = None
+        ends: list[str] = []
+        bench.guard.when_free(
+            "heat",
+            lambda: bench.guard.exchange("heat", READ, None, lambda _, why: ends.append(why)),
+        )
+        await asyncio.sleep(READ.timeout_s + 0.01)
+        bench.guard.release("heat")
+        await asyncio.sleep(1.0)  # nobody waits, so nobody has ended the quiet
+        bench.links["heat"].receive(b"stray")
+        assert bench.guard.ready("heat")
+
+    run(main(), VirtualLoop())
+
+
+def test_a_closed_guard_lets_nothing_out(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        bench.guard.close()
+        with pytest.raises(NotPermitted, match="closed"):
+            bench.guard.exchange("heat", READ, None, lambda reply, why: None)
+        assert bench.frames("heat") == []
+        assert not bench.guard.ready("heat")
+
+    run(main(), VirtualLoop())

@@ -166,7 +166,7 @@ def _trips(memory: Memory, track: Track, now: float) -> tuple[Trip, ...]:
             track.channel,
             value,
             now,
-            f"{row.name}: {track.channel} is {value:g} {row.unit}, "
+            f"{row.name}: {track.channel} is {value:g}{' ' if row.unit else ''}{row.unit}, "
             + (f"at most {row.high:g}" if value > row.high else f"at least {row.low:g}"),
         )
         for row in track.rows

@@ -186,8 +186,9 @@ class KindLimits(_Strict):
 def first_error(why: ValidationError) -> str:
     """Say the first thing that is wrong with a table, and where it stands."""
     error = why.errors()[0]
-    where = ".".join(str(part) for part in error["loc"]) or "the file"
-    return f"{where}: {error['msg']}"
+    where = ".".join(str(part) for part in error["loc"])
+    says = error["msg"].removeprefix("Value error, ")
+    return f"{where}: {says}" if where else says
 
 
 def parse_line(text: str, where: str) -> LineFile:

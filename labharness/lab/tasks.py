@@ -201,6 +201,7 @@ class TaskRun:
         self._tell = tell
         self._prepare = prepare
         self._desk: Desk | None = None
+        self._abort_reason = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self.folder = out if out is not None else _fresh_folder(self.session_id)
 
@@ -214,15 +215,20 @@ class TaskRun:
         for finding in self._plan.check():
             raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
         facts = house_facts(self._plan)
-        loop = self._loop = make_loop(self._speed, self._plan)
         _make_folder(self.folder)
+        loop = self._loop = make_loop(self._speed, self._plan)
         (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
         return run_on(self._main(facts, loop), loop)
 
     def abort(self, reason: str) -> None:
-        """Ask for an abort, from a signal handler or another thread."""
-        if self._loop is not None and self._desk is not None:
-            self._loop.call_soon_threadsafe(self._desk.abort, reason)
+        """Ask for an abort, from a signal handler or another thread; too early counts too."""
+        self._abort_reason = self._abort_reason or reason
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass_on_abort)
+
+    def _pass_on_abort(self) -> None:
+        if self._desk is not None and self._abort_reason:
+            self._desk.abort(self._abort_reason)
 
     async def _main(self, facts: HouseFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
         clock = Clock(loop)
@@ -277,6 +283,7 @@ class TaskRun:
                     artifacts=Artifacts(self.folder / "artifacts", self.session_id),
                     tell=self._tell,
                 )
+                clock.loop.call_soon(self._pass_on_abort)
                 return await self._desk.run(self._submit, self._payload)
         except (LineBusy, LatchUnreadable) as why:
             rejected = Rejected(

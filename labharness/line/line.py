@@ -351,7 +351,7 @@ class Line:
         for row in self.envelope.trips:
             value = self.latest(row.channel)
             if row.procedure and value == value and not row.low <= value <= row.high:
-                found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}")
+                found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}".rstrip())
         return tuple(found)
 
     # ---- inside
