@@ -21,7 +21,7 @@ check: .venv/.installed-dev
 	$(BIN)/pytest -q tests/test_tidy.py
 
 soak: .venv/.installed-dev
-	$(BIN)/pytest -m soak
+	$(BIN)/pytest -m soak -s
 
 mutants: .venv/.installed-dev
 	$(BIN)/python tests/mutants.py

@@ -1,7 +1,6 @@
 """What tests share: the proof of the wire, messages to submit, and what a run left behind."""
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,11 +125,13 @@ def approved_copy(
     *,
     temperature_c_max: float = 799.0,
     gases: tuple[str, ...] = ("argon", "nitrogen"),
+    edit: Callable[[str], str] = str,
 ) -> LabPlan:
     """The short line in a folder of its own, with a test approval up to R4."""
     lab = SHORT_LINE.read_text("utf-8").replace("../envelopes", str(HERE.parent / "envelopes"))
-    (folder / "lab.toml").write_text(lab, "utf-8")
-    shutil.copy(HERE / "short_line_envelope.toml", folder)
+    (folder / "lab.toml").write_text(edit(lab), "utf-8")
+    envelope = (HERE / "short_line_envelope.toml").read_text("utf-8")
+    (folder / "short_line_envelope.toml").write_text(edit(envelope), "utf-8")
     plan = read_lab(folder / "lab.toml")
     approval = StandingApproval(
         id="test",

@@ -77,8 +77,9 @@ def verdict(*spots: SpotEvidence) -> LayerVerdict:
 def test_a_separation_alone_says_one_layer_with_the_published_confidence(
     separation_cm1: float, posterior: float
 ) -> None:
-    answer = verdict(spot(separation_cm1))
+    answer = judge_layers([spot(separation_cm1)], REFERENCE, (CVD_ROW,))
     assert answer.layer_count == 1
+    assert verdict(spot(separation_cm1)).layer_count == 1
     assert answer.posterior[1] == pytest.approx(posterior, abs=0.012)
     assert answer.confidence == answer.posterior[1]
 
@@ -94,9 +95,16 @@ def test_a_separation_alone_cannot_tell_two_to_five_layers_apart(separation_cm1:
 
 @pytest.mark.parametrize("separation_cm1", [25.5, 26.0])
 def test_a_bulk_separation_says_six_or_more(separation_cm1: float) -> None:
-    answer = verdict(spot(separation_cm1))
+    answer = judge_layers([spot(separation_cm1)], REFERENCE, (CVD_ROW,))
     assert answer.layer_count == 6
     assert "6 means six or more" in answer.notes
+
+
+def test_strain_that_thick_films_may_have_takes_a_bulk_count_from_the_separation_alone() -> None:
+    answer = verdict(spot(25.5))
+    assert answer.layer_count is None
+    assert {5, 6} <= set(answer.credible_set)
+    assert verdict(spot(26.2, a1g_si=2.4)).layer_count == 6
 
 
 @given(

@@ -64,7 +64,7 @@ def test_a_monolayer_is_one_layer_with_photoluminescence_as_evidence() -> None:
 
 
 def test_a_thick_film_is_six_or_more_and_says_so() -> None:
-    found = composed(measured(6))
+    found = composed(measured(10))
     assert isinstance(found, Answer)
     assert found.outputs["layer_count"] == 6
     assert "layer_count 6: 6 or more" in found.warnings

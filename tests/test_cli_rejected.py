@@ -56,7 +56,7 @@ REJECTED: Mapping[str, tuple[dict[str, Any], str, str]] = {
     "a ramp above the envelope": (
         payload({"ramp_c_per_min": 100}, "inputs", "recipe"),
         "safety_violation",
-        "furnace.setpoint_rate allows 0 to 60 degC/min",
+        "furnace.setpoint_rate allows 0.1 to 60 degC/min",
     ),
     "an unknown word in the recipe": (
         payload({"magic": 1}, "inputs", "recipe"),
@@ -191,7 +191,7 @@ WRONG: tuple[tuple[tuple[str, ...], object, str, Callable[[str], object]], ...] 
     (("capability_version",), "^7", r"holds one of: (\S+)$", str),
     (("inputs", "target_material"), "WSe2", r"target_material '(.+)'", str),
     (("inputs", "substrate"), "glass", r"substrate '(.+)'", str),
-    (("inputs", "recipe", "ramp_c_per_min"), 90, r"ramp_c_per_min within 0 to (\S+)", float),
+    (("inputs", "recipe", "ramp_c_per_min"), 90, r"ramp_c_per_min within 0.1 to (\S+)", float),
     (("inputs", "recipe", "sulfur_temperature_c"), 400, r"sulfur\S+ within 0 to (\S+)", float),
     (("constraints", "data_classification"), "T4", r"Declare (T\d) at most", str),
     (("constraints", "max_duration"), "PT10M", r"max_duration to (\S+) or more", str),

@@ -119,7 +119,12 @@ def test_the_json_has_the_names_of_mcp_cp() -> None:
                 "parameters": {"duration_s": 5},
                 "dependencies": [],
                 "timeout": 9.0,
-                "metadata": {"kind": "QUERY", "stage": "purge", "description": "Hold."},
+                "metadata": {
+                    "kind": "QUERY",
+                    "stage": "purge",
+                    "description": "Hold.",
+                    "expectedDuration": 0.0,
+                },
             }
         ],
         "executionMode": "SEQUENTIAL",

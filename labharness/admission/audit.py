@@ -309,7 +309,9 @@ def _expected_output(
 
 
 def _data_class(submission: Submission, caller: Caller) -> DataClass:
-    declared = submission.data_classification or _UNDECLARED
+    declared = submission.data_classification
+    if declared is None:
+        declared = _UNDECLARED
     found = next((one for one in DATA_CLASSES if one == declared), None)
     if found is None:
         raise _Reject(

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from labharness.analysis.evidence import (
     CVD_ROW,
+    CVD_ROWS,
     EXFOLIATED_ROW,
     LAYER_CLASSES,
     NANOCRYSTALLINE_ROW,
     EvidenceTerm,
     Reference,
+    SeparationRow,
     a1g_si_term,
     pl_raman_term,
     separation_term,
@@ -21,7 +23,7 @@ from labharness.analysis.peaks import PeakFit, SiliconFit, intrinsic_fwhm_cm1
 __all__ = ["LayerVerdict", "SpotEvidence", "judge_layers"]
 
 POSTERIOR_MIN = 0.75
-"""Below this the most likely class is not reported."""
+"""Below this probability, also after it was lowered for weak lines, no class is reported."""
 
 CREDIBLE_MASS = 0.9
 
@@ -37,7 +39,9 @@ PIXEL_MAX_CM1 = 3.0
 SILICON_OFFSET_MAX_CM1 = 5.0
 
 DISORDERED_E_FWHM_CM1 = 4.5
-"""An E line wider than this, without the instrument, is nanocrystalline or disordered film."""
+DISORDERED_LA_OVER_E = 0.3
+"""An E line wider than this without the instrument, or an LA(M) line higher than this share of E,
+is nanocrystalline or disordered film."""
 
 PL_RAMAN_FLOOR = 1e-3
 """A photoluminescence below this share of A1g is none; its logarithm would be all noise."""
@@ -55,20 +59,23 @@ class SpotEvidence:
         silicon: The silicon line of the same spectrum, None when it was not seen.
         pl_counts_per_raman: Height of the A exciton over the height of A1g at equal exposure and
             laser power; None when it was not measured, 0 or less when there is none.
+        la_over_e: Height of the LA(M) line at 227 cm⁻¹, which only disorder makes visible, over
+            the height of E; None when the spectrum does not hold it.
 
     Raises:
-        ValueError: When ``pl_counts_per_raman`` is NaN or infinite.
+        ValueError: When a ratio is NaN or infinite.
     """
 
     fit: PeakFit
     silicon: SiliconFit | None
     pl_counts_per_raman: float | None
+    la_over_e: float | None = None
 
     def __post_init__(self) -> None:
-        if self.pl_counts_per_raman is not None and not math.isfinite(self.pl_counts_per_raman):
-            raise ValueError(
-                f"pl_counts_per_raman must be finite or None, got {self.pl_counts_per_raman}"
-            )
+        for name in ("pl_counts_per_raman", "la_over_e"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} must be finite or None, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +115,11 @@ class LayerVerdict:
     spots_of_class: int
 
 
-def judge_layers(spots: Sequence[SpotEvidence], reference: Reference) -> LayerVerdict:
+def judge_layers(
+    spots: Sequence[SpotEvidence],
+    reference: Reference | None,
+    rows: Sequence[SeparationRow] = CVD_ROWS,
+) -> LayerVerdict:
     """Say how many layers the sample has.
 
     Strain, doping, oxide and calibration are common to all spots of a sample, so spots are never
@@ -116,10 +127,17 @@ def judge_layers(spots: Sequence[SpotEvidence], reference: Reference) -> LayerVe
     the spots of the most common class make one posterior. Terms multiply, because their
     systematic errors differ. The prior is flat. A separation alone reaches 0.94 for one layer,
     however many spots and however little noise; a higher confidence needs A1g/Si or PL/Raman.
+
+    Args:
+        spots: What was measured.
+        reference: Ratios of this instrument on this substrate. Without one A1g/Si and PL/Raman
+            are no evidence: both depend on oxide, optics and polarisation.
+        rows: Ways in which the film may have been made, each as likely; disordered film has rows
+            of its own.
     """
     objections = [_objections(spot) for spot in spots]
     opinions = [
-        None if objection else _posterior(_terms([spot], reference))
+        None if objection else _posterior(_terms([spot], reference, rows))
         for spot, objection in zip(spots, objections, strict=True)
     ]
     spot_classes = tuple(_most_likely(opinion) if opinion else None for opinion in opinions)
@@ -148,7 +166,7 @@ def judge_layers(spots: Sequence[SpotEvidence], reference: Reference) -> LayerVe
     # Equal votes go to the class the spots are surer of.
     common = max(votes, key=lambda name: (votes[name], sum(opinion[name] for opinion in judged)))
     cluster = [spot for spot, name in zip(spots, spot_classes, strict=True) if name == common]
-    evidence = _terms(cluster, reference)
+    evidence = _terms(cluster, reference, rows)
     posterior = _posterior(evidence)
     best = _most_likely(posterior)
     reasons = []
@@ -161,7 +179,17 @@ def judge_layers(spots: Sequence[SpotEvidence], reference: Reference) -> LayerVe
         reasons.append(
             f"most spots look like {_name(common)}, their medians like {_name(best)} layers"
         )
+    if len(evidence) == 1 and LAYER_CLASSES[0] < best < LAYER_CLASSES[-1]:
+        reasons.append(
+            "a separation alone tells one layer and bulk, never two to five: "
+            "a strained monolayer looks like a relaxed bilayer"
+        )
     quality = _quality(cluster)
+    if posterior[best] >= POSTERIOR_MIN > posterior[best] * quality:
+        reasons.append(
+            f"weak or badly fitting lines lower the confidence in {_name(best)} to "
+            f"{posterior[best] * quality:.2f}; {POSTERIOR_MIN:g} is needed"
+        )
     distance, sigma = _median_separation(cluster)
     return LayerVerdict(
         layer_count=None if reasons else best,
@@ -218,11 +246,15 @@ def _count_objections(objections: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(f"{text} at {count} of {len(objections)} spots" for text, count in counts.items())
 
 
-def _terms(spots: Sequence[SpotEvidence], reference: Reference) -> tuple[EvidenceTerm, ...]:
+def _terms(
+    spots: Sequence[SpotEvidence], reference: Reference | None, rows: Sequence[SeparationRow]
+) -> tuple[EvidenceTerm, ...]:
     """Turn the medians over ``spots`` into evidence; an absent measurement makes no term."""
-    disordered = _median(_intrinsic_e_fwhm_cm1(spot) for spot in spots) > DISORDERED_E_FWHM_CM1
-    rows = (EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW) if disordered else (CVD_ROW,)
+    if _is_disordered(spots):
+        rows = (EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW)
     terms = [separation_term(*_median_separation(spots), rows)]
+    if reference is None:
+        return tuple(terms)
     ratios = [
         (
             spot.fit.a_height_counts / spot.silicon.height_counts,
@@ -241,6 +273,13 @@ def _terms(spots: Sequence[SpotEvidence], reference: Reference) -> tuple[Evidenc
     if pl:
         terms.append(pl_raman_term(max(_median(pl), PL_RAMAN_FLOOR), reference))
     return tuple(terms)
+
+
+def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
+    shares = [spot.la_over_e for spot in spots if spot.la_over_e is not None]
+    return _median(_intrinsic_e_fwhm_cm1(spot) for spot in spots) > DISORDERED_E_FWHM_CM1 or (
+        bool(shares) and _median(shares) > DISORDERED_LA_OVER_E
+    )
 
 
 def _intrinsic_e_fwhm_cm1(spot: SpotEvidence) -> float:
@@ -299,12 +338,14 @@ def _quality(spots: Sequence[SpotEvidence]) -> float:
 
 def _notes(cluster: Sequence[SpotEvidence], judged: int, common: int) -> tuple[str, ...]:
     uncalibrated = all(spot.silicon is None for spot in cluster)
-    disordered = _median(_intrinsic_e_fwhm_cm1(spot) for spot in cluster) > DISORDERED_E_FWHM_CM1
     remarks = (
         (len(cluster) < judged, f"{len(cluster)} of {judged} judged spots are {_name(common)}"),
         (common == LAYER_CLASSES[-1], "6 means six or more"),
         (uncalibrated, "no silicon line: positions are uncalibrated, A1g/Si is unknown"),
-        (disordered, "E line of disordered film: three rows of the separation table averaged"),
+        (
+            _is_disordered(cluster),
+            "lines of disordered film: three rows of the separation table averaged",
+        ),
     )
     return tuple(text for said, text in remarks if said)
 

@@ -17,26 +17,29 @@ CHUNK_SPECTRA = 128
 """Spectra fitted together; their Jacobian then stays in a core's second-level cache."""
 
 COST_CHANGE_MIN = 1e-4
-"""Stop when a step promises less chi-squared than this: 0.01 sigma of any parameter."""
+"""Stop when a step promises less chi-squared than this, or than this share of a reduced
+chi-squared above one: 0.01 sigma of any parameter, where sigma grows with the misfit."""
 
 DAMPING_START = 1e-3
 DAMPING_CONVERGED_MAX = 1.0
 DAMPING_MIN = 1e-9
 DAMPING_MAX = 1e8
 
-FWHM_MIN_CM1, FWHM_MAX_CM1 = 0.3, 40.0
-"""A line outside these is a spike or a background; a fit that ends here has not converged."""
+FWHM_MIN_CM1 = 0.3
+"""A narrower line is a spike, one wider than its window allows a background; a fit that ends at
+either has not converged."""
 
 CURVATURE_FLOOR = 1e-12
 """Share of the largest curvature that keeps a line of height zero from making a singular step."""
 
 
 class LineWindow(NamedTuple):
-    """Where one line may lie, in cm⁻¹, and the width its fit starts from."""
+    """Where one line may lie, in cm⁻¹, the width its fit starts from, and the widest allowed."""
 
     low_cm1: float
     high_cm1: float
     fwhm_cm1: float
+    fwhm_max_cm1: float = 40.0
 
 
 class LineFits(NamedTuple):
@@ -96,7 +99,7 @@ def _bounds(windows: Sequence[LineWindow], centre: float) -> tuple[Array, Array]
     high: list[float] = []
     for window in windows:
         low += [-np.inf, window.low_cm1 - centre, FWHM_MIN_CM1]
-        high += [np.inf, window.high_cm1 - centre, FWHM_MAX_CM1]
+        high += [np.inf, window.high_cm1 - centre, window.fwhm_max_cm1]
     return np.array([*low, -np.inf, -np.inf]), np.array([*high, np.inf, np.inf])
 
 
@@ -127,24 +130,29 @@ def _first_guess(
 
 def _evaluate(x: Array, counts: Array, root_weight: Array, p: Array) -> tuple[Array, Array]:
     """Return the weighted residuals (rows x px) and their Jacobian (rows x parameters x px)."""
+    # Every pass over rows x px costs; weights go in early and results land in the Jacobian.
     lines = (p.shape[1] - 2) // 3
     jacobian = np.empty((*p.shape, x.size))
-    residual = counts - p[:, -2:-1] - p[:, -1:] * x
+    jacobian[:, -2] = root_weight
+    np.multiply(root_weight, x, out=jacobian[:, -1])
+    residual = counts - p[:, -2:-1]
+    residual *= root_weight
+    residual -= p[:, -1:] * jacobian[:, -1]
     for line in range(lines):
         height, position, half = (p[:, 3 * line + k, None] for k in range(3))
         half = half / 2
-        offset = x - position
-        inverse = 1 / (offset * offset + half * half)
-        shape = half * half * inverse
-        scaled = height * shape * inverse
-        residual -= height * shape
-        jacobian[:, 3 * line] = shape
-        jacobian[:, 3 * line + 1] = 2 * scaled * offset
-        jacobian[:, 3 * line + 2] = scaled * offset * offset / half
-    jacobian[:, -2] = 1
-    jacobian[:, -1] = x
-    jacobian *= root_weight[:, None, :]
-    residual *= root_weight
+        reach = (x - position) / half
+        shape = reach * reach
+        shape += 1
+        np.reciprocal(shape, out=shape)
+        weighted, slope, widening = (jacobian[:, 3 * line + k] for k in range(3))
+        np.multiply(shape, root_weight, out=weighted)
+        residual -= height * weighted
+        shape *= weighted
+        shape *= 2 * height / half
+        np.multiply(shape, reach, out=slope)
+        reach *= 0.5
+        np.multiply(slope, reach, out=widening)
     return residual, jacobian
 
 
@@ -165,6 +173,7 @@ def _fit_chunk(
     best, best_cost = start.copy(), np.empty(len(start))
     best_curvature = np.empty((len(start), size, size))
     stopped = np.zeros(len(start), dtype=bool)
+    freedom = max(x.size - size, 1)
 
     # `running` holds the rows still being fitted; finished rows leave the arrays below.
     running = np.arange(len(start))
@@ -183,7 +192,8 @@ def _fit_chunk(
 
         better = new_cost <= cost
         promise = np.einsum("ij,ij->i", step, gradient)
-        settled = better & (promise < COST_CHANGE_MIN) & (damping <= DAMPING_CONVERGED_MAX)
+        enough = COST_CHANGE_MIN * np.maximum(1.0, new_cost / freedom)
+        settled = better & (promise < enough) & (damping <= DAMPING_CONVERGED_MAX)
         p = np.where(better[:, None], trial, p)
         cost = np.where(better, new_cost, cost)
         curvature = np.where(better[:, None, None], new_curvature, curvature)

@@ -15,6 +15,7 @@ __all__ = [
     "SILICON_POSITION_CM1",
     "PeakFit",
     "SiliconFit",
+    "cut_window",
     "fit_peaks",
     "fit_silicon",
     "intrinsic_fwhm_cm1",
@@ -33,6 +34,8 @@ A_LINE = LineWindow(396.0, 416.0, 5.0)
 
 SILICON_WINDOW_CM1 = (505.0, 535.0)
 SILICON_LINE = LineWindow(508.0, 532.0, 4.0)
+
+SILICON_OFF_CENTRE_CM1 = 2.0
 
 SILICON_POSITION_CM1 = 520.7
 """The silicon line at room temperature; 520.5–521.0 by convention."""
@@ -152,7 +155,7 @@ def fit_peaks(spectra: Sequence[Spectrum]) -> tuple[PeakFit, ...]:
             f"the MoS2 lines need {PEAK_WINDOW_CM1[0]:g}–{PEAK_WINDOW_CM1[1]:g} cm⁻¹, "
             f"the axis covers {axis[0]:g}–{axis[-1]:g}"
         )
-    x, counts, root_weight, flagged = _cut(spectra, PEAK_WINDOW_CM1)
+    x, counts, root_weight, flagged = cut_window(spectra, PEAK_WINDOW_CM1)
     if x.size < WINDOW_PIXELS_MIN:
         raise ValueError(
             f"the MoS2 lines need {WINDOW_PIXELS_MIN} px in their window, the axis has {x.size}"
@@ -215,16 +218,29 @@ def _peak_fits(
 def fit_silicon(spectrum: Spectrum) -> SiliconFit | None:
     """Fit the silicon line; None when the axis does not hold it or it does not stand out.
 
-    One Lorentz line on a straight background over 505–535 cm⁻¹. A bright line shows that it is
-    not quite a Lorentz line; its errors are then enlarged by the root of the reduced chi-squared.
+    One Lorentz line on a straight background over 505–535 cm⁻¹; a line more than 2 cm⁻¹ off is
+    fitted again in a window that moved with it, because a cut wing pulls. A bright line shows that
+    it is not quite a Lorentz line; its errors are then enlarged by the root of the reduced
+    chi-squared.
     """
+    found = _fit_silicon_within(spectrum, 0.0)
+    if found is None or abs(found.offset_cm1) <= SILICON_OFF_CENTRE_CM1:
+        return found
+    return _fit_silicon_within(spectrum, -found.offset_cm1) or found
+
+
+def _fit_silicon_within(spectrum: Spectrum, moved_cm1: float) -> SiliconFit | None:
+    low, high = (edge + moved_cm1 for edge in SILICON_WINDOW_CM1)
     axis = spectrum.shift_cm1
-    if axis[0] > SILICON_WINDOW_CM1[0] or axis[-1] < SILICON_WINDOW_CM1[1]:
+    if axis[0] > low or axis[-1] < high:
         return None
-    x, counts, root_weight, _ = _cut([spectrum], SILICON_WINDOW_CM1)
+    x, counts, root_weight, _ = cut_window([spectrum], (low, high))
     if x.size < SILICON_PIXELS_MIN:
         return None
-    fits = fit_lines(x, counts, root_weight, (SILICON_LINE,))
+    line = SILICON_LINE._replace(
+        low_cm1=SILICON_LINE.low_cm1 + moved_cm1, high_cm1=SILICON_LINE.high_cm1 + moved_cm1
+    )
+    fits = fit_lines(x, counts, root_weight, (line,))
     height, position, fwhm, level, slope = fits.parameters[0].tolist()
     background = max(level + slope * (position - fits.centre_cm1), 0.0)
     noise = np.sqrt(max(background + spectrum.read_noise_counts**2, 1.0))
@@ -236,7 +252,7 @@ def fit_silicon(spectrum: Spectrum) -> SiliconFit | None:
     return SiliconFit(position, float(sigma[1]), fwhm, height, float(sigma[0]))
 
 
-def _cut(
+def cut_window(
     spectra: Sequence[Spectrum], window_cm1: tuple[float, float]
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Return axis, cleaned counts, 1/sigma (0 at a cosmic ray) and the flags of a window."""

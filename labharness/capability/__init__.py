@@ -4,7 +4,7 @@ Entry points of the group ``labharness.capabilities`` name a package like this o
 it is one kind and exposes ``CAPABILITY``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -114,6 +114,10 @@ class Capability(Protocol):
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
     ) -> Planned | CannotDo:
         """Turn a request into instructions, or say why not and what would do."""
+        ...
+
+    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
+        """Give other inputs near to these that may be accepted, the nearest first."""
         ...
 
     def answer(

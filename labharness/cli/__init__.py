@@ -41,6 +41,10 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.run import run
 
         return run(chosen)
+    if chosen.command == "plan":
+        from labharness.cli.plan import plan
+
+        return plan(chosen)
     if chosen.command in ("drivers", "capabilities"):
         from labharness.cli.offers import offers
 
@@ -49,6 +53,14 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.labs import labs
 
         return labs(chosen)
+    if chosen.command == "analyse":
+        from labharness.cli.analyse import analyse
+
+        return analyse(chosen)
+    if chosen.command in ("report", "history", "compare"):
+        from labharness.cli.report import report
+
+        return report(chosen)
     from labharness.cli.records import records
 
     return records(chosen)
@@ -71,6 +83,12 @@ def _parser() -> _Parser:
     )
     run.add_argument("--seed", type=_seed, help="of a simulated run (default 1)")
     run.add_argument("--json", action="store_true", help="print exactly one HCP message")
+
+    plan = commands.add_parser("plan", help="fly one task on the nominal plant, submitting nothing")
+    plan.add_argument("task", metavar="TASK.json")
+    _add_lab(plan)
+    plan.add_argument("--dry-run", action="store_true", help="what it always is; accepted and kept")
+    plan.add_argument("--json", action="store_true", help="print the prediction as JSON")
 
     commands.add_parser("drivers", help="list the instrument kinds that are installed")
 
@@ -109,6 +127,34 @@ def _parser() -> _Parser:
     artifact.add_argument("uri", metavar="URI")
     artifact.add_argument("--runs", default="runs", metavar="DIR", help="where runs are kept")
     artifact.add_argument("--cat", action="store_true", help="print its content")
+
+    report = commands.add_parser("report", help="make a run's report, one page to send")
+    report.add_argument("folder", metavar="DIR")
+    report.add_argument("--lang", choices=("en", "zh"), default="en", help="shown first")
+    report.add_argument("--out", metavar="FILE", help="(default DIR/report.html)")
+
+    history = commands.add_parser("history", help="list the runs of a folder")
+    history.add_argument("--runs", default="runs", metavar="DIR", help="where runs are kept")
+
+    compare = commands.add_parser("compare", help="say what differs between two runs")
+    compare.add_argument("one", metavar="DIR")
+    compare.add_argument("other", metavar="DIR")
+
+    analyse = commands.add_parser("analyse", help="say what spectra show; count layers of MoS2")
+    analyse.add_argument("files", nargs="+", metavar="FILE")
+    analyse.add_argument("--json", action="store_true", help="print one JSON array")
+    analyse.add_argument("--plot", action="store_true", help="draw FILE.svg beside each FILE")
+    analyse.add_argument("--save", metavar="OUT", help="write one FILE's spectra: .csv, .nxs, .h5")
+    analyse.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
+    analyse.add_argument(
+        "--film",
+        choices=("unknown", "cvd", "exfoliated"),
+        default="unknown",
+        help="how it was made",
+    )
+    analyse.add_argument(
+        "--a1g-si", type=_positive, metavar="RATIO", help="A1g over silicon of one layer here"
+    )
     return parser
 
 
@@ -134,6 +180,16 @@ def _seed(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
     return int(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
 
 
 def _words(text: str) -> str:

@@ -22,7 +22,7 @@ from labharness.lab import BadLabFile
 from labharness.lab.operators import Operator, TerminalOperator
 from labharness.lab.tasks import BadOutput, RunResult, TaskRun
 
-__all__ = ["run"]
+__all__ = ["read_submit", "run"]
 
 STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
 FAST_TICKS = 10  # minutes of lab time between two lines within a step, when time is virtual
@@ -37,10 +37,7 @@ EXITS = {
 def run(chosen: argparse.Namespace) -> int:
     """Run one task; give the exit code."""
     try:
-        submit = _read(Path(chosen.task))
-        payload = submit.payload
-        if not isinstance(payload, TaskSubmit):
-            raise NotHcp(f"{chosen.task} holds a message of type {submit.type!r}, no task_submit")
+        submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
         told = _Progress(quiet=chosen.json, fast=chosen.speed is None)
         operator: Operator | None = None
@@ -90,6 +87,19 @@ def _interruptible(task: TaskRun) -> RunResult:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def read_submit(path: Path) -> tuple[Message, TaskSubmit]:
+    """Read a ``task_submit`` from a file.
+
+    Raises:
+        NotHcp: It is no HCP message, or another one.
+        BadPayload: Its payload cannot be read.
+    """
+    message = _read(path)
+    if not isinstance(message.payload, TaskSubmit):
+        raise NotHcp(f"{path} holds a message of type {message.type!r}, no task_submit")
+    return message, message.payload
 
 
 def _read(path: Path) -> Message:
@@ -171,7 +181,11 @@ def _print(result: RunResult) -> None:
     if result.message.type == "task_rejected":
         _print_rejected(body)
     elif result.message.type == "event":
-        say(f"aborted: {body['data']['reason']}; the line is in its safe state")
+        unverified = body["data"].get("warnings", [])
+        state = "NOT verified safe" if unverified else "in its safe state, verified"
+        say(f"aborted: {body['data']['reason']}; the line is {state}")
+        for each in unverified:
+            say(f"  {each}")
     elif result.message.type == "task_failed":
         say(f"failed ({body['error_code']}): {body['error_message']}")
     else:

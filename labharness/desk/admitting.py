@@ -3,7 +3,9 @@
 Every decision is admission's, the capability's or the kernel's; what stands here is their order.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from labharness.admission import approval as approvals
 from labharness.admission.audit import Admitted, Rejected, Screened, screen, weigh
@@ -13,42 +15,44 @@ from labharness.clock import Clock
 from labharness.desk.facts import HouseFacts
 from labharness.hcp.codec import submission_of
 from labharness.hcp.messages import TaskSubmit
-from labharness.journal import Journal
 from labharness.line import Line
-from labharness.plan import stated_commands
+from labharness.plan import Prediction, stated_commands
 from labharness.vocabulary.durations import format_duration
 
-__all__ = ["Admitting"]
+__all__ = ["Admitting", "Weighed"]
+
+
+ADVISED = frozenset({"safety_violation", "risk_too_high", "approval_denied"})
+WAYS_MAX = 6  # ways out of a rejection that are tried, each by a whole admission
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A submission that may run as far as paper goes."""
+
+    admitted: Admitted
+    planned: Planned
+    capability: Capability
 
 
 class Admitting:
     """Takes a submission to the door of the line, or back.
 
+    It changes nothing, so that a suggestion can be tried on it.
+
     Args:
         facts: The lab.
-        line: Its line, not opened: it is asked for its limits and its latch only.
+        line: Its line, which is asked for its limits and its latch only.
         clock: Time.
-        journal: Where an approval is recorded.
-        wait: Called before an approval is looked for.
     """
 
-    def __init__(
-        self,
-        *,
-        facts: HouseFacts,
-        line: Line,
-        clock: Clock,
-        journal: Journal,
-        wait: Callable[[], None],
-    ) -> None:
+    def __init__(self, *, facts: HouseFacts, line: Line, clock: Clock) -> None:
         self._facts = facts
         self._line = line
         self._clock = clock
-        self._journal = journal
-        self._wait = wait
 
-    def admit(self, payload: TaskSubmit) -> tuple[Admitted, Planned, Capability] | Rejected:
-        """Give what may run and how, or why not and what would do."""
+    def weigh(self, payload: TaskSubmit) -> Weighed | Rejected:
+        """Settle all that takes no instrument: who, what, which plan, its limits and its risk."""
         facts = self._facts
         submission = submission_of(payload)
         screened = screen(
@@ -66,18 +70,39 @@ class Admitting:
             return Rejected(
                 planned.reason_code, planned.message, suggestion=planned.suggestion or None
             )
-        rejected = self._too_long(screened, planned) or self._beyond_limits(planned)
+        rejected = self._too_long(screened, planned.duration_s) or self._beyond_limits(planned)
         if rejected is not None:
             return rejected
-        weighed = weigh(screened, self._risk_context(planned, capability))
-        if isinstance(weighed, Rejected):
-            return weighed
+        admitted = weigh(screened, self._risk_context(planned, capability))
+        if isinstance(admitted, Rejected):
+            return admitted
+        return self._unusable(admitted) or Weighed(admitted, planned, capability)
+
+    async def predict(
+        self, weighed: Weighed, readings: Mapping[str, float]
+    ) -> Prediction | Rejected | None:
+        """Fly the plan on the nominal plant; ``None`` where the lab has no plant to fly it on."""
+        if self._facts.predict is None:
+            return None
+        prediction = await self._facts.predict(weighed.planned.instructions, readings)
+        screened = weighed.admitted.screened
+        violation = prediction.violation
+        if violation is not None:
+            return Rejected(
+                "safety_violation",
+                f"Pre-flight, step {violation.instruction_id} ({violation.stage}): "
+                f"{violation.detail}",
+                weighed.admitted.risk.level,
+            )
+        return self._too_long(screened, prediction.duration_s) or prediction
+
+    def _unusable(self, admitted: Admitted) -> Rejected | None:
         latched = self._line.guard.latch.trip
         if latched is not None:
             return Rejected(
                 "resource_unavailable",
                 f"The line is latched: {latched.detail}",
-                weighed.risk.level,
+                admitted.risk.level,
                 "Clear the cause; then a person resets it: labharness reset --name --reason",
             )
         unguarded = self._line.unguarded()
@@ -85,17 +110,16 @@ class Admitting:
             return Rejected(
                 "resource_unavailable",
                 unguarded[0],
-                weighed.risk.level,
+                admitted.risk.level,
                 "Run it on a lab whose links are all loopback",
             )
-        refused = self._approve(weighed, planned, payload.caller_id)
-        return refused if refused is not None else (weighed, planned, capability)
+        return None
 
-    def _too_long(self, screened: Screened, planned: Planned) -> Rejected | None:
-        if planned.duration_s <= screened.max_duration_s:
+    def _too_long(self, screened: Screened, duration_s: float) -> Rejected | None:
+        if duration_s <= screened.max_duration_s:
             return None
         asked = format_duration(screened.max_duration_s)
-        needed = format_duration(-(-planned.duration_s // 60) * 60)
+        needed = format_duration(-(-duration_s // 60) * 60)
         return Rejected(
             "invalid_input",
             f"The plan takes about {needed}, max_duration is {asked}",
@@ -141,10 +165,11 @@ class Admitting:
             safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
         )
 
-    def _approve(self, admitted: Admitted, planned: Planned, requester: str) -> Rejected | None:
+    def approve(self, weighed: Weighed, requester: str) -> approvals.Approved | Rejected | None:
+        """Find the approval that covers a plan; ``None`` where it needs none."""
+        admitted, planned = weighed.admitted, weighed.planned
         if not admitted.needs_approval:
             return None
-        self._wait()
         facts = self._facts
         asked = approvals.RequestFacts(
             requester=requester,
@@ -161,9 +186,7 @@ class Admitting:
         for standing in facts.approvals:
             verdict = approvals.verify(standing, asked, facts.approval_key, self._clock.utc())
             if isinstance(verdict, approvals.Approved):
-                body = {"approval": standing.id, "by": list(verdict.by), "reason": verdict.reason}
-                self._journal.append("approved", body, self._clock.now_s())
-                return None
+                return verdict
             expired |= verdict.expired
             reasons.append(verdict.reason)
         return Rejected(
@@ -173,3 +196,41 @@ class Admitting:
             "A person other than the requester approves it; for the simulated lab, after an edit "
             "of its files: make approve-sim",
         )
+
+    async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:
+        """Name a change of inputs that was itself tried, and would be accepted.
+
+        Where no capability is at stake, or no way out of it is found, the suggestion stays, or says
+        that none was found.
+        """
+        capability = self._facts.capabilities.get(payload.capability)
+        if capability is None or rejected.reason_code not in ADVISED:
+            return rejected
+        tried = 0
+        for inputs in capability.ways_out(payload.inputs, self._facts.line_facts):
+            if tried == WAYS_MAX:
+                break
+            tried += 1
+            if await self._would_pass(payload.model_copy(update={"inputs": dict(inputs)})):
+                changed = {k: v for k, v in inputs.items() if v != payload.inputs.get(k)}
+                gone = [k for k in payload.inputs if k not in inputs]
+                how = json.dumps(changed, ensure_ascii=False)
+                how += "".join(f" and no {name}" for name in gone)
+                text = f"With inputs {how} the task is accepted (tried by pre-flight)"
+                return replace(rejected, suggestion=_joined(rejected.suggestion, text))
+        if rejected.suggestion or not tried:
+            return rejected
+        text = f"None of the {tried} nearby changes of inputs that were tried is accepted"
+        return replace(rejected, suggestion=text)
+
+    async def _would_pass(self, payload: TaskSubmit) -> bool:
+        weighed = self.weigh(payload)
+        if isinstance(weighed, Rejected):
+            return False
+        if isinstance(self.approve(weighed, payload.caller_id), Rejected):
+            return False
+        return not isinstance(await self.predict(weighed, {}), Rejected)
+
+
+def _joined(first: str | None, second: str) -> str:
+    return ". ".join(part.rstrip(".") for part in (first or "", second) if part)

@@ -60,7 +60,15 @@ class Closing:
         """Store what the analysis made."""
         for each in found:
             name = f"{each.name}.{SUFFIXES[each.media_type]}"
-            self._artifacts.put(each.name, name, each.media_type, each.content)
+            try:
+                self._artifacts.put(each.name, name, each.media_type, each.content)
+            except OSError as why:
+                said = {
+                    "code": "artifact_lost",
+                    "message": f"{name}: {why.strerror}",
+                    "details": {},
+                }
+                self._session.event("warning", said)
 
     def rejected(self, message_id: str, rejected: Rejected) -> Message:
         """Say no, and what would do."""
@@ -123,8 +131,11 @@ class Closing:
             )
         )
 
-    def aborted(self, reason: str) -> Message:
-        """Close an aborted session; there is no ``task_failed`` for it."""
+    def aborted(self, reason: str, unverified: Sequence[str]) -> Message:
+        """Close an aborted session; there is no ``task_failed`` for it.
+
+        What of its safe state could not be verified is said under ``warnings``.
+        """
         self._keep_logs("partial_growth_log", "growth_log_partial.csv")
         return self._record(
             answers.event(
@@ -133,7 +144,11 @@ class Closing:
                 session_id=self._session.session_id,
                 event_type="session_closed",
                 sequence=self._session.sequence,
-                data={"final_state": "ABORTED", "reason": reason},
+                data={
+                    "final_state": "ABORTED",
+                    "reason": reason,
+                    **({"warnings": list(unverified)} if unverified else {}),
+                },
             )
         )
 
@@ -192,7 +207,7 @@ def _error(ended: BaseException) -> tuple[str, str]:
         refused = ended.kind is FailureKind.REFUSED
         return ("safety_violation" if refused else "execution_error"), str(ended)
     if isinstance(ended, TimeoutError):
-        return "timeout", "max_duration has passed; the line was brought to its safe state"
+        return "timeout", "max_duration has passed"
     if isinstance(ended, ConnectionError | RuntimeError):
         return "execution_error", str(ended) or type(ended).__name__
     return "internal_error", f"{type(ended).__name__}: {ended}"

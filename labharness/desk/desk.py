@@ -12,12 +12,13 @@ from typing import Any
 from labharness.admission.audit import Admitted, Rejected, Screened
 from labharness.admission.schemas import output_fault
 from labharness.admission.token import issue
-from labharness.capability import Answer, Capability, NoAnswer, Planned
+from labharness.capability import Answer, NoAnswer, Planned
 from labharness.clock import Chance, Clock, failure_of
-from labharness.desk.admitting import Admitting
+from labharness.desk.admitting import Admitting, Weighed
 from labharness.desk.closing import Closing, summary
 from labharness.desk.facts import HouseFacts, Operator
 from labharness.desk.operations import LineOperations
+from labharness.desk.report.rules import rules_record
 from labharness.desk.session import Session
 from labharness.hcp import answers
 from labharness.hcp.codec import Message
@@ -81,6 +82,7 @@ class Desk:
         self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
         self._running: asyncio.Task[Message] | None = None
         self._abort_reason = ""
+        self._unverified: list[str] = []
         self._told_s = 0.0
         self._ends_s = 0.0
 
@@ -108,16 +110,10 @@ class Desk:
         for warning in self._facts.warnings:
             self.session.event("warning", {"code": "unverified", "message": warning, "details": {}})
         try:
-            admitted = Admitting(
-                facts=self._facts,
-                line=self._line,
-                clock=self._clock,
-                journal=self._journal,
-                wait=lambda: self._progress("awaiting_approval", 0, "waiting for an approval"),
-            ).admit(payload)
-            if isinstance(admitted, Rejected):
-                return self._rejected(submit, admitted)
-            return await self._carry_out(submit, *admitted)
+            weighed = await self._admit(payload)
+            if isinstance(weighed, Rejected):
+                return self._rejected(submit, weighed)
+            return await self._carry_out(submit, weighed)
         except asyncio.CancelledError:
             if self._abort_reason:
                 return await self._aborted(submit)
@@ -130,12 +126,41 @@ class Desk:
 
     # ---- before anything physical
 
-    # ---- the run
+    async def _admit(self, payload: TaskSubmit) -> Weighed | Rejected:
+        """Weigh, read the line, fly the plan, and find its approval; nothing is written."""
+        admitting = Admitting(facts=self._facts, line=self._line, clock=self._clock)
+        weighed = admitting.weigh(payload)
+        if isinstance(weighed, Rejected):
+            return await admitting.advise(payload, weighed)
+        self._keep_plan(weighed.planned)
+        try:
+            await self._line.open()
+            if self._line.hindrances():
+                raise NotArmed("; ".join(self._line.hindrances()))
+        except (LinkLost, NoReply, NotArmed) as why:
+            return Rejected(
+                "resource_unavailable",
+                f"The line cannot be used: {why}",
+                weighed.admitted.risk.level,
+                "labharness lab check --connect says which instrument, and what to do",
+            )
+        readings = {channel: self._line.latest(channel) for channel in self._facts.watched}
+        prediction = await admitting.predict(weighed, readings)
+        if isinstance(prediction, Rejected):
+            return await admitting.advise(payload, prediction)
+        if prediction is not None:
+            self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
+            self._ends_s = prediction.duration_s
+        self._progress("awaiting_approval", 0, "waiting for an approval")
+        approved = admitting.approve(weighed, payload.caller_id)
+        if isinstance(approved, Rejected):
+            return await admitting.advise(payload, approved)
+        if approved is not None:
+            body = {"by": list(approved.by), "reason": approved.reason}
+            self._journal.append("approved", body, self._clock.now_s())
+        return weighed
 
-    async def _carry_out(
-        self, submit: Message, admitted: Admitted, planned: Planned, capability: Capability
-    ) -> Message:
-        screened = admitted.screened
+    def _keep_plan(self, planned: Planned) -> None:
         body = {
             "digest": planned.instructions.digest(),
             "instructions": planned.instructions.to_json(),
@@ -143,22 +168,15 @@ class Desk:
             "duration_s": planned.duration_s,
             "lab_digest": self._facts.lab_digest,
             "envelope_digest": self._facts.envelope_digest,
+            "rules": rules_record(self._line.envelope, self._facts.watched),
         }
         self._journal.append("planned", body, self._clock.now_s())
-        try:
-            await self._line.open()
-            if self._line.standing_trips():
-                raise NotArmed("; ".join(self._line.standing_trips()))
-        except (LinkLost, NoReply, NotArmed) as why:
-            return self._rejected(
-                submit,
-                Rejected(
-                    "resource_unavailable",
-                    f"The line cannot be used: {why}",
-                    admitted.risk.level,
-                    "labharness lab check --connect says which instrument, and what to do",
-                ),
-            )
+
+    # ---- the run
+
+    async def _carry_out(self, submit: Message, weighed: Weighed) -> Message:
+        admitted, planned, capability = weighed.admitted, weighed.planned, weighed.capability
+        screened = admitted.screened
         token, self.session.token = issue(
             self._chance.entropy,
             session_id=self.session.session_id,
@@ -171,7 +189,7 @@ class Desk:
         self._accepted(submit, admitted, token)
         self.session.become("RUNNING", "accepted")
         started_s = self._clock.now_s()
-        self._ends_s = started_s + planned.duration_s
+        self._ends_s = started_s + (self._ends_s or planned.duration_s)
         operations = LineOperations(
             self._line,
             self._operator,
@@ -185,9 +203,16 @@ class Desk:
         )
         constraints = {"confidence_threshold": screened.confidence_threshold}
         ended = await self._execute(executor, screened.max_duration_s)
-        answer = capability.answer(executor.records(), constraints) if ended is None else None
         await self._leave_safe(ended)
         await self._line.close()
+        if self._line.memory.trip is not None:
+            ended = Tripped(self._line.memory.trip)  # whatever a trip makes a step say
+        answer: Answer | NoAnswer | None = None
+        if ended is None:
+            try:
+                answer = capability.answer(executor.records(), constraints)
+            except Exception as why:  # noqa: BLE001 - the line is safe; the failure is reported as ours
+                ended = why
         run_s = self._clock.now_s() - started_s
         summary_ = summary(self._line, executor.records(), run_s)
         if isinstance(answer, Answer):
@@ -199,10 +224,10 @@ class Desk:
         if isinstance(answer, NoAnswer):
             self._closing.keep(answer.artifacts)
             ended = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)
-            return self._closing.failed(ended, executor.records(), answer, summary_)
         if ended is None:
             raise RuntimeError("a run ended neither well nor badly")
-        return self._closing.failed(ended, executor.records(), None, summary_)
+        no_answer = answer if isinstance(answer, NoAnswer) else None
+        return self._closing.failed(ended, executor.records(), no_answer, summary_)
 
     async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
         """Run the plan; give the exception that ended it, ``None`` for a good end."""
@@ -237,7 +262,10 @@ class Desk:
                 },
             )
         for step in verification.unverified():
+            self._unverified.append(f"{verification.procedure}: {step}")
             self._warned(f"{verification.procedure}: {step}")
+        if not line.guard.latch.saved():
+            self._warned(f"the latch could not be saved: {line.guard.latch.write_error}")
         if ended is not None:
             hot = [channel for channel in self._facts.watched if channel.endswith(".temperature")]
             self._progress("cooling_under_watch", 100, "polling and trips stay until it is cold")
@@ -252,7 +280,7 @@ class Desk:
         await self._leave_safe(asyncio.CancelledError(reason))
         await self._line.close()
         self.session.become("ABORTED", reason)
-        return self._closing.aborted(reason)
+        return self._closing.aborted(reason, self._unverified)
 
     async def _broken(self, submit: Message, failure: BaseException) -> Message:
         """End a session because something of ours broke; the line is made safe all the same."""

@@ -1,6 +1,6 @@
 """What the desk is told of the lab it stands in: facts, gathered once by the composition root."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from labharness.admission.approval import StandingApproval
 from labharness.admission.callers import Caller
 from labharness.capability import Capability, LineFacts
+from labharness.plan import InstructionSet, Prediction
 
 __all__ = ["HouseFacts", "Operator"]
 
@@ -41,6 +42,8 @@ class HouseFacts:
         safe_procedure: The state every run begins and ends with.
         watched: Channels and units of the growth log.
         warnings: Unverified drivers and the like.
+        predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
+            lab has no simulated plant.
     """
 
     lab_digest: str
@@ -58,3 +61,4 @@ class HouseFacts:
     safe_procedure: str
     watched: Mapping[str, str]
     warnings: tuple[str, ...]
+    predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None

@@ -30,21 +30,20 @@ def growth_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]:
     writer = csv.writer(table, lineterminator="\n")
     heads = [f"{name} [{unit}]" if unit else name for name, unit in channels.items()]
     writer.writerow(["time [s]", *heads])
-    row = [math.nan] * len(columns)
-    row_end_s = ROW_S
-    rows = 0
-    for stream, at_s, values in samples(journal):
-        if at_s >= row_end_s:
-            writer.writerow(_texts(row_end_s, row))
-            rows += 1
-            row = [math.nan] * len(columns)
-            row_end_s = (math.floor(at_s / ROW_S) + 1) * ROW_S
-        for at, column in places.get(stream, ()):
+    rows: dict[int, list[float]] = {}
+    for stream, at_s, values in samples(journal):  # block by block, so not in order of time
+        where = places.get(stream)
+        if where is None:
+            continue
+        number = int(at_s // ROW_S) + 1
+        row = rows.get(number)
+        if row is None:
+            row = rows[number] = [math.nan] * len(columns)
+        for at, column in where:
             row[column] = values[at]
-    if any(value == value for value in row):
-        writer.writerow(_texts(row_end_s, row))
-        rows += 1
-    return table.getvalue().encode(), rows
+    for number in sorted(rows):
+        writer.writerow(_texts(number * ROW_S, rows[number]))
+    return table.getvalue().encode(), len(rows)
 
 
 def _texts(end_s: float, row: Sequence[float]) -> list[str]:

@@ -37,6 +37,7 @@ __all__ = [
 PERMIT_S_MAX = 2.0  # a permit older than this is void, whatever its epoch
 PERMITS_MAX = 64  # outstanding at once; the line has one writer, so a few is all there ever are
 DRAIN_S_MIN = 0.1
+DRAIN_S_MAX = 2.0  # a port that babbles is tried again after this much more, and then goes stale
 BUFFER_BYTES_MAX = 8 * 1024 * 1024
 
 
@@ -130,6 +131,7 @@ class Port:
     _buffer: bytes = b""
     _deadline_s: float = float("inf")
     discarded: int = 0
+    _drained_s: float = 0.0
 
     def feed(self, data: bytes, now: float) -> Finished | None:
         """Take bytes that arrived; give the exchange's end if they complete it."""
@@ -137,7 +139,7 @@ class Port:
         if request is None:
             self.discarded += len(data)
             if self.state is PortState.DRAIN:
-                self.due_s = max(self.due_s, now + DRAIN_S_MIN)
+                self.due_s = min(max(self.due_s, now + DRAIN_S_MIN), self._drained_s)
             return None
         buffer = self._buffer + data if self._buffer else data
         try:
@@ -212,6 +214,7 @@ class Port:
         if drain_s > 0:
             self.state = PortState.DRAIN
             self.due_s = now + drain_s
+            self._drained_s = self.due_s + DRAIN_S_MAX
         else:
             self.state = PortState.IDLE
             self.due_s = float("inf")

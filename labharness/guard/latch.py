@@ -42,6 +42,20 @@ class Latch:
         except OSError as why:
             self.write_error = f"{self._path}: {why.strerror or why}"
 
+    def saved(self) -> bool:
+        """Say whether the latch is on disk as it is in memory, after another try if it is not."""
+        if self.trip is not None and self.write_error:
+            trip, self.trip = self.trip, None
+            self.write_error = ""
+            self.close(trip)
+        return not self.write_error
+
+    def probe(self) -> None:
+        """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
+        probe = self._path.with_suffix(".probe")
+        _write_durably(probe, "")
+        probe.unlink()
+
     def open(self) -> None:
         """Take the latch away; who asked, and why, is in the journal of resets."""
         self._path.unlink(missing_ok=True)

@@ -162,8 +162,7 @@ class LoopGuard:
             done, self._done[port] = self._done[port], None
             if done is not None:
                 done(finished.reply, finished.error)
-        elif not state.safe:
-            self._offer(port)
+        self._offer(port)  # also where nobody owned the exchange any more
 
     def _offer(self, port: str) -> None:
         state = self.core.ports[port]

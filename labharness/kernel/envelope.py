@@ -53,7 +53,6 @@ class Limit:
         role: ``prepare`` channels (watchdogs, modes) may also be set while the line is arming.
         step_max: Largest change by one command; ``inf`` for no such limit.
         readback: Channel that shows what was set; the channel itself where nothing else does.
-        always_safe: Reserved for values proven harmless by the exhaustive search of the model.
     """
 
     channel: str
@@ -64,7 +63,6 @@ class Limit:
     role: Role = Role.OPERATE
     step_max: float = math.inf
     readback: str = ""
-    always_safe: bool = False
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low <= self.high < math.inf:  # also refuses NaN
@@ -73,8 +71,6 @@ class Limit:
             )
         if not self.step_max > 0:
             raise EnvelopeInvalid(f"{self.channel}: step_max {self.step_max} is not positive")
-        if self.always_safe:
-            raise EnvelopeInvalid(f"{self.channel}: nothing is proven always_safe yet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +126,7 @@ class Interlock:
         name: Said in refusals.
         guards: Channels it stands before.
         above: A command to at most this value de-energises and is not held up by this row.
+        below: A command to less than this takes the conditions too (inert flow over a hot source).
         require: All of these.
         on_loss: Procedure that runs when a condition is lost while a guarded channel is above
             ``above``; ``""`` when the row only stands before commands.
@@ -142,6 +139,7 @@ class Interlock:
     require: tuple[Condition, ...]
     source: str
     above: float = 0.0
+    below: float = -math.inf
     on_loss: str = ""
     prohibits: str = ""
 
@@ -217,12 +215,16 @@ class Procedure:
         steps: In order of hazard, the most hazardous first.
         wire_s_max: Longest time its first wave may take on the slowest port.
         verify_s_max: Longest time until each step is verified, or is reported as not.
+        when: While this is proven, ``instead`` is the safe state (do not vent a vacuum).
+        instead: Name of that procedure; ``""`` for none.
     """
 
     name: str
     steps: tuple[Step, ...]
     wire_s_max: float
     verify_s_max: float
+    when: Bound | None = None
+    instead: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +242,10 @@ class Envelope:
 
     def __post_init__(self) -> None:
         for row in self.interlocks:
-            self._finite(row.above, f"interlock {row.name!r}: above")
+            if row.above == math.inf:  # a row that stands before commands downwards only
+                self._finite(row.below, f"interlock {row.name!r}: below")
+            else:
+                self._finite(row.above, f"interlock {row.name!r}: above")
             for channel in row.guards:
                 self._known(channel, self.limits, f"interlock {row.name!r} guards")
             for condition in row.require:
@@ -272,6 +277,10 @@ class Envelope:
             self._known(present.channel, self.watches, f"presence of {contaminant!r} is seen by")
             self._finite(present.value, f"presence of {contaminant!r}")
         for procedure in self.procedures.values():
+            if procedure.when is not None:
+                who = f"procedure {procedure.name!r} asks"
+                self._known(procedure.when.channel, self.watches, who)
+                self._known(procedure.instead, self.procedures, who)
             for step in procedure.steps:
                 self._known(step.channel, self.limits, f"procedure {procedure.name!r} sets")
 

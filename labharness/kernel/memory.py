@@ -29,7 +29,7 @@ class Track:
     Attributes:
         value: What was read; NaN until something was.
         at_s: When; ``-inf`` until something was.
-        doubt: A value that was sent and is not confirmed; the channel then counts as both.
+        doubt: Values that were sent and are not confirmed; the channel counts as all of them.
         low: Readings below it trip.
         high: Readings above it trip.
         conditions: Conditions whose truth this reading may change.
@@ -40,7 +40,7 @@ class Track:
     channel: str
     value: float = math.nan
     at_s: float = -math.inf
-    doubt: float | None = None
+    doubt: tuple[float, ...] = ()
     stale_s: float = math.inf
     low: float = -math.inf
     high: float = math.inf
@@ -51,7 +51,7 @@ class Track:
 
     def possible(self) -> tuple[float, ...]:
         """Every value the channel may have."""
-        return (self.value,) if self.doubt is None else (self.value, self.doubt)
+        return (self.value, *self.doubt)
 
 
 @dataclass(slots=True, eq=False)
@@ -121,6 +121,20 @@ class Memory:
         track = self.tracks[present.channel]
         known = self.fresh(track, now)
         return known and not any(present.holds(value) for value in track.possible())
+
+    def procedure(self, name: str, now: float) -> str:
+        """Give the procedure that makes safe in the state the line is proven to be in."""
+        procedure = self.envelope.procedures[name]
+        if procedure.when is not None and self.holds(procedure.when, now):
+            return procedure.instead
+        return name
+
+    def silent(self, condition: Condition, now: float) -> bool:
+        """Say whether silence, which trips by itself, is why a condition does not hold."""
+        if isinstance(condition, PurgedOf):
+            condition = self.envelope.purge.present[condition.contaminant]
+        watch = self.envelope.watches[condition.channel]
+        return bool(watch.procedure) and not self.fresh(self.tracks[condition.channel], now)
 
     def volumes(self, contaminant: str) -> float:
         """Tube volumes of measured inert flow since the contaminant was last present."""

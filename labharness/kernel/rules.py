@@ -43,7 +43,7 @@ def judge(command: Command, memory: Memory, now: float) -> Verdict:
         if refusal is not None:
             return refusal
     for row in memory.guarding[channel]:
-        if value > row.above:
+        if value > row.above or value < row.below:
             for condition in row.require:
                 if not memory.holds(condition, now):
                     why = f"{channel} to {value:g} {limit.unit} takes {condition}; "
@@ -55,7 +55,8 @@ def begin(memory: Memory, command: Command) -> None:
     """Remember that a command was sent: until it is confirmed both values count (law 7)."""
     limit = memory.envelope.limits[command.channel]
     track = memory.track(limit.readback or command.channel)
-    track.doubt = command.value
+    if command.value not in track.doubt:
+        track.doubt += (command.value,)
     for contaminant, present in track.shows:
         if present.holds(command.value):
             memory.purged_cm3[contaminant] = 0.0
@@ -64,7 +65,7 @@ def begin(memory: Memory, command: Command) -> None:
 def conclude(memory: Memory, command: Command) -> None:
     """Forget the doubt about a command, because a fresh read-back agrees."""
     limit = memory.envelope.limits[command.channel]
-    memory.track(limit.readback or command.channel).doubt = None
+    memory.track(limit.readback or command.channel).doubt = ()
 
 
 def observe(
@@ -103,17 +104,16 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     if memory.mode not in (Mode.RUNNING, Mode.HELD, Mode.TRIPPED):
         return _NOTHING
     trips = _NOTHING
-    watches = memory.envelope.watches
     for track in memory.watched:
-        if now - track.at_s > track.stale_s and watches[track.channel].procedure:
+        procedure = memory.envelope.watches[track.channel].procedure
+        if now - track.at_s > track.stale_s and procedure:
             why = f"{track.channel} was last heard {now - track.at_s:.1f} s ago"
             why += f", allowed {track.stale_s:g} s"
-            procedure = watches[track.channel].procedure
             trips += (Trip(Cause.COMMUNICATION, procedure, track.channel, None, now, why),)
     for row in memory.envelope.interlocks:
         if row.on_loss and memory.energised(row):
             for condition in row.require:
-                if not memory.holds(condition, now):
+                if not memory.holds(condition, now) and not memory.silent(condition, now):
                     why = f"{row.name}: {condition} was lost; " + _found(condition, memory, now)
                     at = "purge" if isinstance(condition, PurgedOf) else condition.channel
                     trips += (Trip(Cause.INTERLOCK_LOST, row.on_loss, at, None, now, why),)
@@ -143,8 +143,9 @@ def _found(condition: Condition, memory: Memory, now: float) -> str:
         return "it was never read"
     if not memory.fresh(track, now):
         return f"its last reading is {now - track.at_s:.1f} s old, allowed {track.stale_s:g} s"
-    if track.doubt is not None:
-        return f"it reads {track.value:g}, and {track.doubt:g} was sent and is not confirmed"
+    if track.doubt:
+        sent = ", ".join(f"{value:g}" for value in track.doubt)
+        return f"it reads {track.value:g}, and {sent} was sent and is not confirmed"
     return f"it reads {track.value:g}"
 
 

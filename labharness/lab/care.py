@@ -15,7 +15,7 @@ from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.line import NoReply
 from labharness.link import LinkLost
-from labharness.vocabulary import Trip
+from labharness.vocabulary import Cause, Trip
 
 __all__ = ["NotReset", "identify", "reset"]
 
@@ -68,7 +68,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         latch = Latch(plan.state_dir / "latch.json")
         if latch.trip is None:
             return None
-        standing = _with_lab(plan, _standing)
+        standing = _with_lab(plan, _standing(latch.trip))
         if standing:
             raise NotReset(f"the cause still stands: {'; '.join(standing)}")
         trip = latch.trip
@@ -85,13 +85,19 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         return trip
 
 
-async def _standing(lab: Lab) -> list[str]:
-    try:
-        await lab.line.open()
-    except (LinkLost, NoReply) as why:
-        return [str(why)]
-    await lab.line.next_tick()
-    return list(lab.line.standing_trips())
+def _standing(trip: Trip) -> Callable[[Lab], Coroutine[Any, Any, list[str]]]:
+    async def look(lab: Lab) -> list[str]:
+        try:
+            await lab.line.open()
+        except (LinkLost, NoReply) as why:
+            return [str(why)]
+        await lab.line.next_tick()
+        standing = list(lab.line.standing_trips())
+        if trip.cause is Cause.INTERLOCK_LOST:
+            standing += lab.line.lost_conditions(trip.channel)
+        return standing
+
+    return look
 
 
 def _with_lab(plan: LabPlan, work: Callable[[Lab], Coroutine[Any, Any, T]]) -> T:

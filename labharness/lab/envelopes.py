@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 PROHIBITED_ACTIONS = ("simultaneous_gas_mixing_without_purge",)
-PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert")
+PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure")
 TORR_PER_ATM = 760.0  # definition of the torr, CGPM 1954
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "temperature": {"celsius": ("degC", 1.0)},
@@ -121,7 +121,8 @@ class _InterlockRow(_Strict):
     guards: tuple[str, ...]
     require: tuple[_ConditionRow, ...]
     source: str
-    above: float = 0.0
+    above: float | None = None
+    below: float | None = None
     on_loss: str = ""
     prohibits: str = ""
 
@@ -146,6 +147,8 @@ class _ProcedureRow(_Strict):
     wire_s_max: float
     verify_s_max: float
     steps: tuple[tuple[str, float] | tuple[str, float, Literal["optional"]], ...]
+    when: _ConditionRow | None = None
+    instead: str = ""
 
 
 class _PurgeRow(_Strict):
@@ -245,7 +248,8 @@ def build_envelope(
                 guards=row.guards,
                 require=tuple(each.condition() for each in row.require),
                 source=row.source,
-                above=row.above,
+                above=_above(row),
+                below=-math.inf if row.below is None else row.below,
                 on_loss=row.on_loss,
                 prohibits=row.prohibits,
             )
@@ -274,6 +278,8 @@ def build_envelope(
                 ),
                 wire_s_max=row.wire_s_max,
                 verify_s_max=row.verify_s_max,
+                when=None if row.when is None else row.when.bound(),
+                instead=row.instead,
             )
             for name, row in file.procedures.items()
         },
@@ -316,6 +322,13 @@ def _limit(
         step_max=math.inf if row.step_max is None else row.step_max,
         readback=readbacks.get(row.channel, ""),
     )
+
+
+def _above(row: _InterlockRow) -> float:
+    """A row with only ``below`` stands before no command upwards."""
+    if row.above is not None:
+        return row.above
+    return 0.0 if row.below is None else math.inf
 
 
 def _declared_trips(file: LineFile) -> tuple[TripRow, ...]:

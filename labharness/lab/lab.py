@@ -27,8 +27,9 @@ from labharness.lab.files import (
 )
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
 from labharness.lab.operators import Operator, SimulatedOperator
-from labharness.lab.simulated import SimulatedLab
+from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
+from labharness.line.line import TICK_S
 from labharness.line.parts import read_frames
 from labharness.link import Link, LoopbackLink
 
@@ -156,6 +157,8 @@ class Lab:
         chance: The run's seed.
         journal: Where the run's facts go.
         operator: Who does manual steps, where the lab file names a person.
+        tick_s: Poll period of the line.
+        nominal: A plant without scatter and noise, stepped as coarsely as it is polled.
     """
 
     def __init__(
@@ -166,12 +169,16 @@ class Lab:
         chance: Chance,
         journal: Journal,
         operator: Operator | None = None,
+        tick_s: float = TICK_S,
+        nominal: bool = False,
     ) -> None:
         self.plan = plan
         self.clock = clock
+        self.nominal = nominal
         self.simulated: SimulatedLab | None = None
         if any(row.link == "loopback" for row in plan.file.port):
-            self.simulated = SimulatedLab(plan.file, clock, chance)
+            step_s = tick_s if nominal else STEP_S
+            self.simulated = SimulatedLab(plan.file, clock, chance, step_s=step_s, nominal=nominal)
         self.links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
         plan.state_dir.mkdir(parents=True, exist_ok=True)
         instruments = {each.name: each for each in plan.instruments}
@@ -186,6 +193,7 @@ class Lab:
             links=self.links,
             journal=journal,
             clock=clock,
+            tick_s=tick_s,
         )
         self.operator = operator or self._simulated_operator()
 

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Thread
 from typing import Protocol
 
 from labharness.lab.simulated import SimulatedLab
@@ -54,6 +56,28 @@ class TerminalOperator:
         prompt = f"{text}\n  {what}\n  When it is done, type your name: "
         loop = asyncio.get_running_loop()
         while True:  # a person may take any time; the run's max_duration bounds it
-            name = (await loop.run_in_executor(None, self._ask, prompt)).strip()
+            typed: asyncio.Future[str] = loop.create_future()
+            # a daemon, because nobody can wake a thread from a terminal, and exit must not wait
+            Thread(target=_ask, args=(self._ask, prompt, loop, typed), daemon=True).start()
+            name = (await typed).strip()
             if name:
                 return name
+
+
+def _ask(
+    ask: Callable[[str], str],
+    prompt: str,
+    loop: asyncio.AbstractEventLoop,
+    typed: "asyncio.Future[str]",
+) -> None:
+    try:
+        text = ask(prompt)
+    except EOFError:  # nobody is at the terminal: nothing was confirmed
+        return
+    with suppress(RuntimeError):  # the run is over and its loop closed
+        loop.call_soon_threadsafe(_answer, typed, text)
+
+
+def _answer(typed: "asyncio.Future[str]", text: str) -> None:
+    if not typed.done():
+        typed.set_result(text)

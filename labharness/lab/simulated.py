@@ -26,13 +26,24 @@ class SimulatedLab:
         faces: By instrument.
     """
 
-    def __init__(self, file: LabFile, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self,
+        file: LabFile,
+        clock: Clock,
+        chance: Chance,
+        *,
+        step_s: float = STEP_S,
+        nominal: bool = False,
+    ) -> None:
         if file.plant is None:
             raise BadLabFile("a loopback port takes a [plant]")
         self.env = LoopEnvironment(clock.loop)
+        self._step_s = step_s
         make_plant = load_plant(file.plant.kind)
         try:
-            self.plant: Any = make_plant(chance.stream("plant"), **file.plant.settings)
+            self.plant: Any = make_plant(
+                None if nominal else chance.stream("plant"), **file.plant.settings
+            )
         except (TypeError, ValueError) as why:
             raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
         self.env.process(self._live())
@@ -67,9 +78,14 @@ class SimulatedLab:
     def _live(self) -> Generator[simpy.Event, object, None]:
         step = self.plant.step
         seconds = self.env.seconds
+        step_s = self._step_s
         while True:
-            yield seconds(STEP_S)
-            step(STEP_S)
+            yield seconds(step_s)
+            step(step_s)
+
+    def begin_at(self, readings: Mapping[str, float]) -> None:
+        """Put the plant into the state that a real line was read back in."""
+        self.plant.begin_at(readings)
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
         """Begin a manual step in the simulated room; give the seconds it takes."""

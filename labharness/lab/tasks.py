@@ -3,13 +3,16 @@
 import asyncio
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import entry_points, version
+from multiprocessing import get_context
 from pathlib import Path
 from pkgutil import iter_modules
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from labharness.admission.approval import (
@@ -31,7 +34,7 @@ from labharness.clock import (
     wall_clock_utc,
 )
 from labharness.clock import run as run_on
-from labharness.desk import Desk, HouseFacts
+from labharness.desk import Admitting, Desk, HouseFacts
 from labharness.guard import LatchUnreadable
 from labharness.hcp import answers
 from labharness.hcp.codec import Message, encode
@@ -42,13 +45,15 @@ from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import shipped_file
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
 from labharness.lab.lock import LineBusy, LineLock
-from labharness.lab.operators import Operator
+from labharness.lab.operators import Operator, TerminalOperator
+from labharness.plan import InstructionSet, Prediction
 
 __all__ = [
     "BadOutput",
     "RunResult",
     "TaskRun",
     "capabilities",
+    "forecast",
     "house_facts",
     "make_loop",
     "repository_key",
@@ -97,7 +102,7 @@ def repository_key() -> bytes:
 
 
 def house_facts(plan: LabPlan) -> HouseFacts:
-    """Gather what the desk is told of a lab.
+    """Gather what the desk is told of a lab, save how plans are flown: that takes a loop.
 
     Raises:
         BadLabFile: The callers file or an approval cannot be honoured.
@@ -143,6 +148,60 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         watched={channel: units[channel] for channel in plan.envelope.watches},
         warnings=plan.warnings(),
     )
+
+
+def _flights(
+    plan: LabPlan, loop: asyncio.AbstractEventLoop
+) -> Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]]:
+    """Fly plans inline in virtual time, and in a worker process where time is real."""
+
+    async def predict(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
+        from labharness.lab import preflight
+
+        if isinstance(loop, VirtualLoop):
+            return preflight.predict_in_thread(plan, instructions, readings)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as worker:
+            return await loop.run_in_executor(
+                worker, preflight.predict_from_file, plan.path, instructions, dict(readings)
+            )
+
+    return predict
+
+
+def forecast(plan: LabPlan, payload: TaskSubmit) -> Prediction | Rejected:
+    """Say what a task would do, or why it would be rejected; nothing is opened or submitted.
+
+    Raises:
+        BadLabFile: The lab has no simulated plant to fly on.
+    """
+    if plan.file.plant is None:
+        raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
+    loop = VirtualLoop()
+    facts = replace(house_facts(plan), predict=_flights(plan, loop))
+
+    async def main(folder: Path) -> Prediction | Rejected:
+        clock = Clock(loop)
+        with SqliteJournal(folder / JOURNAL_NAME) as journal:
+            lab = Lab(
+                plan,
+                clock=clock,
+                chance=Chance(SIMULATED_SEED),
+                journal=journal,
+                operator=TerminalOperator(lambda prompt: ""),
+            )
+            admitting = Admitting(facts=facts, line=lab.line, clock=clock)
+            weighed = admitting.weigh(payload)
+            if isinstance(weighed, Rejected):
+                return await admitting.advise(payload, weighed)
+            found = await admitting.predict(weighed, {})
+            if isinstance(found, Rejected):
+                return await admitting.advise(payload, found)
+            if found is None:
+                raise BadLabFile(f"{plan.path}: nothing can be predicted")
+            return found
+
+    with TemporaryDirectory() as folder:
+        return run_on(main(Path(folder)), loop)
 
 
 def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
@@ -217,6 +276,8 @@ class TaskRun:
         facts = house_facts(self._plan)
         _make_folder(self.folder)
         loop = self._loop = make_loop(self._speed, self._plan)
+        if self._plan.file.plant is not None:
+            facts = replace(facts, predict=_flights(self._plan, loop))
         (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
         return run_on(self._main(facts, loop), loop)
 
@@ -248,6 +309,7 @@ class TaskRun:
         }
         try:
             journal = SqliteJournal(self.folder / JOURNAL_NAME, run=run, about=about)
+            journal.commit()
         except JournalFailed as why:
             raise BadOutput(f"the output folder cannot take a journal: {why}") from None
         try:
@@ -263,6 +325,11 @@ class TaskRun:
         try:
             self._plan.state_dir.mkdir(parents=True, exist_ok=True)
             lock = LineLock(self._plan.state_dir)
+        except OSError as why:
+            raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
+        except LineBusy as why:
+            return self._busy(clock, str(why))
+        try:
             with lock:
                 lab = Lab(
                     self._plan,
@@ -285,20 +352,23 @@ class TaskRun:
                 )
                 clock.loop.call_soon(self._pass_on_abort)
                 return await self._desk.run(self._submit, self._payload)
-        except (LineBusy, LatchUnreadable) as why:
-            rejected = Rejected(
-                "resource_unavailable",
-                str(why),
-                suggestion="Wait for the other run, or see what the message names",
-            )
-            return answers.task_rejected(
-                message_id=self._chance.uuid4(),
-                timestamp=answers.timestamp_of(clock.utc()),
-                in_reply_to=self._submit.message_id,
-                rejected=rejected,
-            )
-        except OSError as why:
-            raise BadLabFile(f"state directory {self._plan.state_dir}: {why}") from None
+        except LatchUnreadable as why:
+            return self._busy(clock, str(why))
+        except JournalFailed as why:  # before the line was opened: nothing was sent
+            raise BadOutput(f"the run's journal cannot be written: {why}") from None
+
+    def _busy(self, clock: Clock, why: str) -> Message:
+        rejected = Rejected(
+            "resource_unavailable",
+            why,
+            suggestion="Wait for the other run, or see what the message names",
+        )
+        return answers.task_rejected(
+            message_id=self._chance.uuid4(),
+            timestamp=answers.timestamp_of(clock.utc()),
+            in_reply_to=self._submit.message_id,
+            rejected=rejected,
+        )
 
 
 def _fresh_folder(session_id: str) -> Path:

@@ -7,13 +7,14 @@ this one is folded into memory.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 
 from labharness.driver import Channel, Exchange
-from labharness.journal import Journal
+from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Memory, begin, conclude, judge
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument, channel_of
-from labharness.vocabulary import BadReply, Command, DeviceFault, Ending, Outcome, Refused
+from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
 
 __all__ = ["Writer"]
 
@@ -49,6 +50,7 @@ class Writer:
         self._now_s = now_s
         self._read = read
         self._turn = asyncio.Lock()
+        self._frames = 0
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command and say how it ended.
@@ -60,14 +62,18 @@ class Writer:
             asked = {"channel": command.channel, "value": command.value, "unit": command.unit}
             intent = self._journal.append("intent", asked, self._now_s())
             await self._journal.durable(intent)
-            outcome = await self._send(command)
-            ended = {
-                "intent": intent,
-                "ending": outcome.ending.value,
-                "read_back": outcome.read_back,
-                "detail": outcome.detail,
-            }
-            self._journal.append("outcome", ended, self._now_s())
+            outcome = Outcome(command, Ending.UNKNOWN, None, "given up before its end was known")
+            try:
+                outcome = await self._send(command)
+            finally:
+                ended = {
+                    "intent": intent,
+                    "ending": outcome.ending.value,
+                    "read_back": outcome.read_back,
+                    "detail": outcome.detail,
+                }
+                with suppress(JournalFailed):  # the next record trips the line; this one is told
+                    self._journal.append("outcome", ended, self._now_s())
             return outcome
 
     async def _send(self, command: Command) -> Outcome:
@@ -76,35 +82,37 @@ class Writer:
             return Outcome(command, Ending.REFUSED, None, verdict.reason)
         instrument, channel, spec = channel_of(self._instruments, command.channel)
         exchange = instrument.driver.encode(channel, command.value)
+        try:
+            first = next(exchange)
+            many = len(instrument.driver.write(channel, command.value)) > 1
+        except ValueError as why:
+            return Outcome(command, Ending.REFUSED, None, str(why))
         fault = doubt = ""
         try:
-            refused = await self._exchange(command, instrument.port, exchange)
+            refused = await self._exchange(command, instrument.port, exchange, first)
             if refused is not None:
                 return refused
-        except ValueError as why:
-            if not isinstance(why, BadReply):
-                return Outcome(command, Ending.REFUSED, None, str(why))
-            doubt = f"no proof that it arrived ({why})"
         except DeviceFault as why:
             fault = str(why)
-        except NoReply as why:
+        except (ValueError, NoReply) as why:  # BadReply, or a driver that stumbled over a reply
             doubt = f"no proof that it arrived ({why})"
-        return await self._read_back(command, f"{instrument.name}.", spec, fault, doubt)
+        return await self._read_back(command, f"{instrument.name}.", spec, fault, doubt, many)
 
-    async def _exchange(self, command: Command, port: str, exchange: Exchange) -> Outcome | None:
+    async def _exchange(
+        self, command: Command, port: str, exchange: Exchange, request: Request
+    ) -> Outcome | None:
         """Send every frame of a command; give an outcome only where the kernel refuses one."""
-        request = next(exchange)
-        sent = False
+        self._frames = 0
         async with self._exchanges.lease(port) as lease:
             while True:
                 await lease.settle()
                 # from here to the frame's hand-over there is no await: the verdict still holds
                 verdict = judge(command, self._memory, self._now_s())
                 if isinstance(verdict, Refused):
-                    ending = Ending.UNKNOWN if sent else Ending.REFUSED
+                    ending = Ending.UNKNOWN if self._frames else Ending.REFUSED
                     return Outcome(command, ending, None, verdict.reason)
                 begin(self._memory, command)
-                sent = True
+                self._frames += 1
                 reply = await lease.send(request, command=True)
                 try:
                     request = exchange.send(reply)
@@ -112,10 +120,10 @@ class Writer:
                     return None
 
     async def _read_back(
-        self, command: Command, owner: str, spec: Channel, fault: str, doubt: str
+        self, command: Command, owner: str, spec: Channel, fault: str, doubt: str, many: bool
     ) -> Outcome:
         trouble = fault or doubt
-        if spec.readback is None:
+        if spec.readback is None or (trouble and many):  # what shows one frame does not show all
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
             conclude(self._memory, command)

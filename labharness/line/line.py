@@ -17,6 +17,7 @@ from labharness.kernel import (
     Envelope,
     Memory,
     Mode,
+    PurgedOf,
     change,
     observe,
     tick,
@@ -74,6 +75,7 @@ class Line:
         links: The roads, to open and close.
         journal: Where facts go.
         clock: Lab time.
+        tick_s: Poll period; another one than the usual is for predictions.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Line:
         links: Mapping[str, Link],
         journal: Journal,
         clock: Clock,
+        tick_s: float = TICK_S,
     ) -> None:
         self.envelope = envelope
         self.instruments = {each.name: each for each in instruments}
@@ -105,9 +108,9 @@ class Line:
             for each in instruments
             for scan in each.driver.scans()
         }
-        scans = [scan for each in instruments for scan in bind(each, self.memory, streams, TICK_S)]
+        scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
         self._scan_of = {channel: scan for scan in scans for channel in scan.channels}
-        self._poller = Poller(self._loop, guard, scans, TICK_S, self._take, self._tick)
+        self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick)
         self._exchanges = Exchanges(guard, self._loop)
         self._writer = Writer(
             memory=self.memory,
@@ -123,7 +126,7 @@ class Line:
             instruments=self.instruments,
             loop=self._loop,
             note=self._note,
-            read=self.read,
+            read=self.read_all,
             wake=self._poller.wake,
         )
 
@@ -170,11 +173,9 @@ class Line:
         Raises:
             NotArmed: Latched, a trip condition stands, or an instrument does not take its state.
         """
-        standing = (*self.unguarded(), *self.standing_trips())
-        if standing:
-            raise NotArmed("; ".join(standing))
-        if self.guard.latch.trip is not None:
-            raise NotArmed(f"latched since {self.guard.latch.trip.detail}: reset it first")
+        hindrances = self.hindrances()
+        if hindrances:
+            raise NotArmed("; ".join(hindrances))
         self.guard.core.arm()
         self._mode(Mode.ARMING)
         self._record("armed", {"safe_table": safe_table})
@@ -198,7 +199,7 @@ class Line:
 
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
-        if self.memory.mode is not Mode.TRIPPED:
+        if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
             self._mode(Mode.DISARMED)
         self.guard.core.disarm()
         self._note("disarmed", {})
@@ -208,12 +209,14 @@ class Line:
 
         A line that was not disarmed did not come to a clean end: it is made safe first.
         """
-        if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
-            await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
-            self.disarm()
-        await self.safing.verified()
-        self._poller.stop()
-        self.guard.close()
+        try:
+            if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
+                await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
+                self.disarm()
+            await self.safing.verified()
+        finally:
+            self._poller.stop()
+            self.guard.close()
 
     # ---- what the plan uses
 
@@ -242,6 +245,33 @@ class Line:
                 continue
             return self.memory.tracks[channel].value
         raise NoReply(f"{channel}: {why}")
+
+    async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
+        """Measure channels now, ports side by side and each scan once; give those that answered.
+
+        Args:
+            channels: What to measure.
+            within_s: Longest wait; who has not answered by then is left out.
+        """
+        asked: dict[BoundScan, str] = {}
+        for channel in channels:
+            asked.setdefault(self._scan_of[channel], channel)
+        looks = {scan: self._loop.create_task(self.read(name)) for scan, name in asked.items()}
+        if looks:
+            await asyncio.wait(looks.values(), timeout=within_s)
+        answered = set()
+        for scan, look in looks.items():
+            if not look.done():
+                look.cancel()
+            elif look.exception() is None:
+                answered.add(scan)
+            elif not isinstance(look.exception(), NoReply):
+                self._note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
+        return {
+            channel: self.memory.tracks[channel].value
+            for channel in channels
+            if self._scan_of[channel] in answered
+        }
 
     async def query(self, instrument: str, name: str) -> object:
         """Ask an instrument for something that is no number (its identity, a spectrum).
@@ -331,10 +361,17 @@ class Line:
 
     # ---- making safe
 
-    def stop_request(self, procedure: str, why: str) -> None:
-        """Trip because a person asked. It is a stop *request*: software carries it out."""
-        now = self._loop.time()
-        self.safing.trip(Trip(Cause.STOP_REQUEST, procedure, "operator", None, now, why))
+    def hindrances(self) -> tuple[str, ...]:
+        """Say all that stands in the way of arming this line as it is."""
+        found = [*self.unguarded(), *self.standing_trips()]
+        latch = self.guard.latch
+        if latch.trip is not None:
+            found.append(f"latched since {latch.trip.detail}: reset it first")
+        try:
+            latch.probe()
+        except OSError as why:
+            found.append(f"a latch could not be written: {why.strerror}")
+        return tuple(found)
 
     def unguarded(self) -> tuple[str, ...]:
         """Say which roads may not energise: a real one takes the guard process (law 10)."""
@@ -343,6 +380,19 @@ class Line:
             "process, which this version does not have"
             for port, link in self._links.items()
             if link.kind != "loopback"
+        )
+
+    def lost_conditions(self, channel: str) -> tuple[str, ...]:
+        """Say which conditions on a channel, whose loss under power trips, do not hold now."""
+        now = self._loop.time()
+        return tuple(
+            f"{row.name}: {condition} does not hold"
+            for row in self.envelope.interlocks
+            for condition in row.require
+            if row.on_loss
+            and not isinstance(condition, PurgedOf)
+            and condition.channel == channel
+            and not self.memory.holds(condition, now)
         )
 
     def standing_trips(self) -> tuple[str, ...]:

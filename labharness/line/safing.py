@@ -6,11 +6,11 @@ gone) keeps a byte back.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from labharness.guard import LoopGuard, SafeFrame
 from labharness.kernel import Memory, Mode
-from labharness.line.exchanges import NoReply
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
 from labharness.vocabulary import Trip
@@ -29,7 +29,7 @@ class Safing:
         guard: The only way to the ports.
         instruments: Whose channels the steps set.
         note: Records a fact if it can; it must not raise.
-        read: Measures a channel.
+        read: Measures channels now, each for so long at most; those that answer are in its result.
         wake: Lets everybody who waits for the line look at it now.
     """
 
@@ -41,7 +41,7 @@ class Safing:
         instruments: Mapping[str, Instrument],
         loop: asyncio.AbstractEventLoop,
         note: Callable[[str, Mapping[str, object]], None],
-        read: Callable[[str], Awaitable[float]],
+        read: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
         wake: Callable[[], None],
     ) -> None:
         self.trips: list[Trip] = []
@@ -68,6 +68,8 @@ class Safing:
         standing = memory.trip
         if standing is not None and standing.cause.rank <= trip.cause.rank:
             return
+        procedure = memory.procedure(trip.procedure, self._loop.time())
+        trip = replace(trip, procedure=procedure)
         self._guard.trip(trip)
         memory.mode = Mode.TRIPPED
         memory.trip = trip
@@ -89,15 +91,19 @@ class Safing:
 
     async def make_safe(self, procedure: str) -> Verification:
         """Bring the line to a procedure's state without tripping."""
+        procedure = self._memory.procedure(procedure, self._loop.time())
         self._guard.core.new_epoch()
         self._guard.repeat(list(self._guard.core.procedures[procedure]))
         self._note("make_safe", {"procedure": procedure})
         return await self._verify(procedure, self._loop.time())
 
     async def verified(self) -> None:
-        """Wait until the procedure in force is verified, or reported as not."""
+        """Wait until the procedure in force is verified, or reported as not.
+
+        Whoever waits may be cancelled; the verification goes on.
+        """
         if self._verifying is not None:
-            await self._verifying
+            await asyncio.shield(self._verifying)
 
     def _frame_sent(self, frame: SafeFrame, error: str) -> None:
         body = {"channel": frame.channel, "value": frame.value, "error": error}
@@ -113,6 +119,7 @@ class Safing:
     async def _verify(self, name: str, since_s: float) -> Verification:
         procedure = self._memory.envelope.procedures[name]
         frames = self._guard.core.procedures[name]
+        until_s = since_s + procedure.verify_s_max
         found: dict[int, tuple[float | None, StepState]] = {}
         for attempt in range(TRIES_MAX):
             open_steps = [
@@ -120,22 +127,25 @@ class Safing:
                 for number in range(len(procedure.steps))
                 if number not in found or found[number][1] is not StepState.VERIFIED
             ]
-            late = self._loop.time() - since_s > procedure.verify_s_max
-            if not open_steps or (late and attempt):
+            trip = self._memory.trip
+            overruled = trip is not None and trip.procedure != name
+            if not open_steps or (attempt and (overruled or self._loop.time() >= until_s)):
                 break
             if attempt:
                 self._guard.repeat([frame for frame in frames if frame.step in open_steps])
                 await asyncio.sleep(LOOK_S)
-            looks = [self._look(procedure.steps[number].channel) for number in open_steps]
-            for number, seen in zip(open_steps, await asyncio.gather(*looks), strict=True):
+            channels = [procedure.steps[number].channel for number in open_steps]
+            seen = await self._look(channels, max(until_s - self._loop.time(), LOOK_S))
+            for number in open_steps:
                 wanted = procedure.steps[number]
                 spec = channel_of(self._instruments, wanted.channel)[2]
-                if seen is None:
+                value = seen.get(wanted.channel)
+                if value is None:
                     found[number] = (None, StepState.UNKNOWN)
-                elif abs(seen - wanted.value) <= spec.resolution:
-                    found[number] = (seen, StepState.VERIFIED)
+                elif abs(value - wanted.value) <= spec.resolution:
+                    found[number] = (value, StepState.VERIFIED)
                 else:
-                    found[number] = (seen, StepState.MISMATCH)
+                    found[number] = (value, StepState.MISMATCH)
         steps = tuple(
             (step.channel, step.value, *found[number])
             for number, step in enumerate(procedure.steps)
@@ -146,14 +156,12 @@ class Safing:
         self._note("verified", {**body, "steps": [list(step) for step in steps]})
         return verification
 
-    async def _look(self, channel: str) -> float | None:
-        instrument, _, spec = channel_of(self._instruments, channel)
-        if spec.readback is None:
-            return None
-        try:
-            return await self._read(f"{instrument.name}.{spec.readback}")
-        except NoReply:
-            return None
-        except Exception as why:  # noqa: BLE001 - a look that breaks is an unknown, noted as such
-            self._note("look_failed", {"channel": channel, "error": repr(why)})
-            return None
+    async def _look(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
+        """Read channels back, all ports at once and each only for so long."""
+        shown_by: dict[str, str] = {}
+        for channel in channels:
+            instrument, _, spec = channel_of(self._instruments, channel)
+            if spec.readback is not None:
+                shown_by[channel] = f"{instrument.name}.{spec.readback}"
+        seen = await self._read(tuple(shown_by.values()), within_s)
+        return {channel: seen[name] for channel, name in shown_by.items() if name in seen}

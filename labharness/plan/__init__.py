@@ -3,6 +3,7 @@
 from labharness.plan.executor import Executor, Progress, Status, StepRecord
 from labharness.plan.instructions import Instruction, InstructionSet, Kind
 from labharness.plan.operations import Operations
+from labharness.plan.prediction import PredictedStep, Prediction, Violation
 from labharness.plan.step import FailureKind, Step, StepFailed, Verb
 from labharness.plan.verbs import PHYSICAL_VERBS, stated_commands
 
@@ -14,11 +15,14 @@ __all__ = [
     "InstructionSet",
     "Kind",
     "Operations",
+    "PredictedStep",
+    "Prediction",
     "Progress",
     "Status",
     "Step",
     "StepFailed",
     "StepRecord",
     "Verb",
+    "Violation",
     "stated_commands",
 ]

@@ -42,6 +42,7 @@ class Instruction:
         timeout_s: Longest time it may take, in lab time.
         stage: The phase of the run it belongs to.
         description: One sentence for people.
+        expected_s: How long it is expected to take, as far as the planner knows.
 
     Raises:
         ValueError: The id, the timeout or the parameters cannot be; the message says which.
@@ -55,6 +56,7 @@ class Instruction:
     dependencies: tuple[str, ...] = ()
     stage: str = ""
     description: str = ""
+    expected_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.instruction_id):
@@ -93,6 +95,7 @@ class Instruction:
                 "kind": self.kind.value,
                 "stage": self.stage,
                 "description": self.description,
+                "expectedDuration": self.expected_s,
             },
         }
 

@@ -1,6 +1,6 @@
 """Growth of MoS2 by chemical vapour deposition, with Raman spectroscopy of what has grown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from labharness.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
@@ -9,6 +9,7 @@ from labharness.capability.cvd.declaration import DECLARATION
 from labharness.capability.cvd.planner import plan_growth
 from labharness.capability.cvd.raman import RAMAN_VERBS
 from labharness.capability.cvd.recipe import make_recipe
+from labharness.capability.cvd.ways_out import ways_out
 from labharness.plan import PHYSICAL_VERBS, StepRecord, Verb
 
 __all__ = ["CAPABILITY", "CvdSynthesis"]
@@ -33,6 +34,10 @@ class CvdSynthesis:
         if isinstance(recipe, CannotDo):
             return recipe
         return plan_growth(recipe, facts, _threshold(constraints))
+
+    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
+        """Give cooler, slower and plainer growths near to the one asked for."""
+        return ways_out(inputs)
 
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]

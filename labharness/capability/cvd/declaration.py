@@ -5,8 +5,9 @@ from labharness.admission.declaration import Constraints, Declaration, Safety
 __all__ = ["DECLARATION"]
 
 
-def _amount(what: str, unit: str) -> dict[str, object]:
-    return {"type": "number", "minimum": 0, "description": f"{what}, {unit}"}
+def _amount(what: str, unit: str, maximum: float | None = None) -> dict[str, object]:
+    bounds = {"minimum": 0} if maximum is None else {"minimum": 0, "maximum": maximum}
+    return {"type": "number", **bounds, "description": f"{what}, {unit}"}
 
 
 RECIPE = {
@@ -22,8 +23,8 @@ RECIPE = {
         "ramp_c_per_min": _amount("Heating rate", "degC/min"),
         "argon_sccm": _amount("Carrier gas during growth", "sccm"),
         "hydrogen_sccm": _amount("Hydrogen during growth; it raises the risk to R4", "sccm"),
-        "moo3_mass_mg": _amount("Mass of MoO3", "mg"),
-        "sulfur_mass_mg": _amount("Mass of sulfur", "mg"),
+        "moo3_mass_mg": _amount("Mass of MoO3; published growths take up to 400", "mg", 500),
+        "sulfur_mass_mg": _amount("Mass of sulfur; published growths take up to 800", "mg", 2000),
         "sulfur_temperature_c": _amount("Temperature of the sulfur boat", "degC"),
         "sample_id": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
     },

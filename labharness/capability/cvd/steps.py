@@ -53,6 +53,7 @@ class Steps:
                 timeout_s=timeout_s,
                 stage=self.stage,
                 description=description,
+                expected_s=expected_s,
             )
         )
         self.duration_s += expected_s

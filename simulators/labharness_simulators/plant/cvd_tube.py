@@ -161,6 +161,19 @@ class CvdTube:
         self._decays_for_s = 0.0
         self._decays = (1.0, 1.0, 1.0)
 
+    def begin_at(self, readings: Mapping[str, float]) -> None:
+        """Begin at the temperatures that a line was read back at, heater and tube alike.
+
+        Args:
+            readings: Temperatures in degC by channel (`furnace.temperature`); others are not used.
+        """
+        furnace_c = readings.get("furnace.temperature", math.nan)
+        if furnace_c == furnace_c:
+            self._furnace.heater_k = self._furnace.tube_k = furnace_c + ZERO_C_K
+        sulfur_c = readings.get("sulfur.temperature", math.nan)
+        if sulfur_c == sulfur_c:
+            self._sulfur.boat_k = sulfur_c + ZERO_C_K
+
     def step(self, dt_s: float) -> None:
         """Advance all physics by `dt_s`, in substeps of at most 2 s.
 

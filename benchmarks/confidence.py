@@ -1,0 +1,117 @@
+"""The table and the figure of stated against kept confidence, from what the calibration test tests.
+
+``python benchmarks/confidence.py`` prints the table of docs/reference/confidence.md and draws
+docs/reference/confidence.svg. A number as argument asks for another count of films a plant.
+"""
+
+import sys
+from pathlib import Path
+
+from scipy.stats import binomtest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))  # the films and bins are the test's own
+
+from test_confidence_calibration import (  # noqa: E402 - found only after the line above
+    BINS,
+    FILMS,
+    PLANTS,
+    WAYS,
+    Kept,
+    claims,
+    kept,
+)
+
+FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
+SIDE, LEFT, TOP, GAP = 330, 60, 50, 90
+LOW = 0.6
+COLOURS = ("#0b6e99", "#b3261e", "#d98324", "#2f7d32", "#6a4c93", "#8a6d3b", "#555")
+LEVEL = 0.95
+HEADINGS = ("0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1")
+CLAIMS_MIN = 10  # fewer say nothing, and their bars hide the others
+
+
+def cell(each: Kept) -> str:
+    """Write how many claims, what they stated, how many were right, and the test's p-value."""
+    right = each.right / each.claims
+    return f"{each.claims}: {each.stated:.3f}, {right:.3f} ({each.p_value:.2f})"
+
+
+def panel(number: int, title: str, rows: dict[str, list[Kept]]) -> list[str]:
+    """Draw one square: stated across, kept upwards, a bar over what chance explains."""
+    left = LEFT + number * (SIDE + GAP)
+
+    def x(share: float) -> float:
+        return left + (share - LOW) / (1 - LOW) * SIDE
+
+    def y(share: float) -> float:
+        return TOP + SIDE - (max(share, LOW) - LOW) / (1 - LOW) * SIDE
+
+    parts = [
+        f'<text x="{left}" y="{TOP - 14}" font-weight="bold">{title}</text>',
+        f'<rect x="{left}" y="{TOP}" width="{SIDE}" height="{SIDE}" fill="none" stroke="#888"/>',
+        f'<path d="M{x(LOW)} {y(LOW)}L{x(1)} {y(1)}" stroke="#888" stroke-dasharray="5 4"/>',
+        f'<text x="{left + SIDE / 2}" y="{TOP + SIDE + 38}" text-anchor="middle">stated</text>',
+        f'<text x="{left - 38}" y="{TOP - 14}">right</text>',
+    ]
+    for tick in (0.6, 0.7, 0.8, 0.9, 1.0):
+        parts.append(
+            f'<text x="{x(tick)}" y="{TOP + SIDE + 18}" text-anchor="middle">{tick:g}</text>'
+        )
+        parts.append(f'<text x="{left - 8}" y="{y(tick) + 4}" text-anchor="end">{tick:g}</text>')
+    for index, bins in enumerate(rows.values()):
+        colour = COLOURS[index]
+        for each in bins:
+            if each.claims < CLAIMS_MIN:
+                continue
+            band = binomtest(each.right, each.claims).proportion_ci(LEVEL)
+            at = x(each.stated) + 3 * (index - len(rows) / 2)  # side by side, not one over another
+            parts.append(
+                f'<path d="M{at:.1f} {y(band.low):.1f}V{y(band.high):.1f}" stroke="{colour}"/>'
+            )
+            parts.append(
+                f'<circle cx="{at:.1f}" cy="{y(each.right / each.claims):.1f}" r="3.5" '
+                f'fill="{colour}"/>'
+            )
+    return parts
+
+
+def figure(sets: dict[str, dict[str, list[Kept]]]) -> str:
+    width, height = LEFT + len(sets) * (SIDE + GAP) - GAP + 20, TOP + SIDE + 96
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="13" fill="#222">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for number, (title, rows) in enumerate(sets.items()):
+        parts += panel(number, title, rows)
+    for index, plant in enumerate(PLANTS):
+        at = LEFT + index % 4 * 185
+        down = TOP + SIDE + 62 + index // 4 * 20
+        parts.append(f'<circle cx="{at}" cy="{down - 4}" r="4" fill="{COLOURS[index]}"/>')
+        parts.append(f'<text x="{at + 9}" y="{down}">{plant.name}</text>')
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else FILMS
+    sets = {}
+    for way in WAYS:
+        rows = {}
+        print(f"\n**{way}** ({count} films a plant)\n")
+        print(f"| plant | {' | '.join(HEADINGS)} | no count | truth in the 90 % set |")
+        print("|---|" + "---|" * (len(HEADINGS) + 2))
+        for plant in PLANTS:
+            made = claims(plant, way, count)
+            rows[plant.name] = kept(made)
+            cells = {each.low: cell(each) for each in rows[plant.name]}
+            silent = sum(claim.said is None for claim in made)
+            held = sum(claim.truth in claim.credible_set for claim in made)
+            shown = " | ".join(cells.get(low, "-") for low, _ in BINS[1:])
+            print(f"| {plant.name} | {shown} | {silent} | {held / count:.3f} |")
+        sets[way] = rows
+    FIGURE.write_text(figure(sets), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""A spectrum of the Raman Open Database: CIF with a loop of shift and intensity."""
+
+import re
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.tables import number_of, table_of
+
+__all__ = ["parse_rod"]
+
+NAME = "ROD CIF"
+SHIFT, INTENSITY = "_raman_spectrum.raman_shift", "_raman_spectrum.intensity"
+LASER = "_raman_measurement_device.excitation_laser_wavelength"
+ENTRY = re.compile(r"(_\S+)\s+(.+)")
+
+
+def parse_rod(text: str) -> Recording:
+    """Read the first spectrum and the entries of one line.
+
+    Raises:
+        BadFile: When the loop is missing or has more than one spectrum.
+    """
+    lines = text.splitlines()
+    tags = [line.strip() for line in lines]
+    if SHIFT not in tags or INTENSITY not in tags:
+        raise BadFile(f"{NAME}: no loop of {SHIFT} and {INTENSITY}")
+    first = tags.index(SHIFT)
+    while first > 0 and tags[first - 1].startswith("_"):
+        first -= 1
+    end = first
+    while end < len(tags) and tags[end].startswith("_"):
+        end += 1
+    columns = tags[first:end]
+    stop = next(
+        (n for n in range(end, len(tags)) if re.match(r"_|loop_|data_|#", tags[n])), len(tags)
+    )
+    table = table_of(NAME, lines[end:stop], end + 1)
+    if table.shape[1] != len(columns):
+        raise BadFile(f"{NAME}: {table.shape[1]} numbers a row under {len(columns)} names")
+    header = {m[1]: m[2].strip(" '") for line in tags if (m := ENTRY.fullmatch(line))}
+    return Recording(
+        NAME,
+        table[:, columns.index(SHIFT)],
+        "1/cm",
+        table[:, columns.index(INTENSITY)],
+        laser_nm=number_of(header.get(LASER, "")),
+        header=header,
+    )

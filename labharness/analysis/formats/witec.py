@@ -1,0 +1,44 @@
+"""WITec ASCII export: ``[Header]``, then ``[Data]`` in columns, the axis often in nm."""
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.tables import number_of, table_of
+
+__all__ = ["parse_witec"]
+
+NAME = "WITec ASCII"
+UNITS = {"nm": "nm", "1/cm": "1/cm", "rel. 1/cm": "1/cm", "cm-1": "1/cm"}
+
+
+def parse_witec(text: str) -> Recording:
+    """Read one or many spectra that share an axis.
+
+    A wavelength stays one: the file seldom names its laser, and a laser off by 0.1 nm moves
+    everything by 4 cm⁻¹.
+
+    Raises:
+        BadFile: When ``[Data]`` is missing, or the axis has another unit.
+    """
+    lines = text.splitlines()
+    marks = [line.strip() for line in lines]
+    if "[Data]" not in marks:
+        raise BadFile(f"{NAME}: there is no [Data]")
+    start = marks.index("[Data]")
+    header = {}
+    for line in lines[:start]:
+        key, equals, value = line.partition("=")
+        if equals:
+            header[key.strip()] = value.strip()
+    unit = header.get("XAxisUnit", "")
+    if unit not in UNITS:
+        raise BadFile(f"{NAME}: XAxisUnit is {unit!r}; known are {', '.join(UNITS)}")
+    first = start + 1
+    # Two headings, names and units; the table begins below them.
+    while first < len(lines) and not lines[first].strip()[:1].lstrip("-").isdigit():
+        first += 1
+    table = table_of(NAME, lines[first:], first + 1)
+    if table.shape[1] < 2:
+        raise BadFile(f"{NAME}: one column; an axis and intensities are needed")
+    laser_nm = number_of(header.get("ExcitationWavelength", ""))
+    return Recording(
+        NAME, table[:, 0], UNITS[unit], table[:, 1:].T, laser_nm=laser_nm, header=header
+    )

@@ -1,0 +1,143 @@
+"""``labharness report``, ``history`` and ``compare``: runs as people read them."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.show import clock_text, complain, say
+from labharness.desk.report.facts import RunFacts
+from labharness.desk.report.reading import read_run, read_summary
+from labharness.journal import JournalFailed
+from labharness.lab.tasks import JOURNAL_NAME
+
+__all__ = ["REPORT_NAME", "report"]
+
+REPORT_NAME = "report.html"
+CELL_CHARACTERS_MAX = 60
+
+
+class _NoRun(ValueError):
+    """A folder holds no run."""
+
+
+def report(chosen: argparse.Namespace) -> int:
+    """Carry out one of the three commands."""
+    try:
+        if chosen.command == "report":
+            return _report(Path(chosen.folder), chosen.out, chosen.lang)
+        if chosen.command == "history":
+            return _history(Path(chosen.runs))
+        return _compare(_run(Path(chosen.one)), _run(Path(chosen.other)))
+    except _NoRun as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+    except JournalFailed as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+
+
+def _run(folder: Path) -> RunFacts:
+    journal = folder / JOURNAL_NAME
+    if not journal.is_file():
+        raise _NoRun(f"{folder} holds no {JOURNAL_NAME}")
+    return read_run(journal)
+
+
+def _report(folder: Path, out: str | None, language: str) -> int:
+    from labharness.desk.report.page import page
+
+    facts = _run(folder)
+    path = Path(out) if out else folder / REPORT_NAME
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(page(facts, language), "utf-8")
+        part.replace(path)
+    except OSError as why:
+        complain(f"labharness report: {path}: {why.strerror}")
+        return EXIT_USAGE
+    if not facts.chain.ok:
+        complain(f"labharness report: {folder / JOURNAL_NAME}: {facts.chain.reason}")
+    changed = [each.name for each in facts.artifacts if not each.holds]
+    if changed:
+        complain(f"labharness report: missing or changed since the run: {', '.join(changed)}")
+    say(str(path))
+    return EXIT_COMPLETED if facts.chain.ok and not changed else EXIT_FAILED
+
+
+def _history(runs: Path) -> int:
+    if not runs.is_dir():
+        raise _NoRun(f"{runs} is no folder; name the one that holds the runs: --runs DIR")
+    journals = sorted(runs.glob(f"*/{JOURNAL_NAME}"))
+    if not journals:
+        say(f"no run in {runs}{os.sep}")
+        return EXIT_COMPLETED
+    unread = 0
+    rows: list[tuple[str, ...]] = []
+    rows.append(("run", "began (lab time)", "session", "capability", "ending", "answer", "took"))
+    for journal in journals:
+        try:
+            rows.append(_row(journal.parent.name, read_summary(journal)))
+        except JournalFailed as why:
+            complain(f"labharness history: {why}")
+            unread += 1
+    _print(rows)
+    return EXIT_FAILED if unread else EXIT_COMPLETED
+
+
+def _row(folder: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
+    header = summary["header"]
+    return (
+        folder,
+        str(header.get("epoch", ""))[:16],
+        str(header.get("session_id", ""))[:8],
+        str(summary["asked"].get("capability", "")),
+        str(summary["ending"]).removeprefix("task_"),
+        _answer(summary["answer"]),
+        clock_text(summary["duration_s"]),
+    )
+
+
+def _answer(answer: Mapping[str, Any]) -> str:
+    outputs = answer.get("outputs")
+    if isinstance(outputs, Mapping):
+        shown = [
+            f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+            for name, value in outputs.items()
+            if isinstance(value, int | float | str)
+        ]
+        return ", ".join(shown)
+    return str(answer.get("error_code") or answer.get("reason_code") or "")
+
+
+def _compare(one: RunFacts, other: RunFacts) -> int:
+    from labharness.desk.report.compare import differences
+
+    found = differences(one, other)
+    if not found:
+        say("no difference")
+        return EXIT_COMPLETED
+    part = ""
+    for each in found:
+        if each.part != part:
+            part = each.part
+            say(part)
+        say(f"  {_cell(each.name):42} {_cell(each.one)}  |  {_cell(each.other)}")
+    return EXIT_FAILED
+
+
+def _print(rows: list[tuple[str, ...]]) -> None:
+    shown = [[_cell(each) for each in row] for row in rows]
+    widths = [max(len(row[at]) for row in shown) for at in range(len(rows[0]))]
+    for row in shown:
+        line = "  ".join(each.ljust(width) for each, width in zip(row, widths, strict=True))
+        say(line.rstrip())
+
+
+def _cell(text: str) -> str:
+    """Keep a recorded text on its line, without what would steer a terminal."""
+    clean = "".join(each if each.isprintable() else "\ufffd" for each in text)
+    too_long = len(clean) > CELL_CHARACTERS_MAX
+    return clean[: CELL_CHARACTERS_MAX - 1] + "…" if too_long else clean

@@ -1,0 +1,157 @@
+"""What a run's folder holds, as values that a report is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labharness.desk.report.rules import Rules
+from labharness.journal.chain import VerifyReport
+
+__all__ = [
+    "Forecast",
+    "Happening",
+    "Instrument",
+    "Kept",
+    "Phase",
+    "Points",
+    "Prediction",
+    "RunFacts",
+    "StepRow",
+]
+
+Points = tuple[tuple[float, float], ...]
+"""Seconds since the run's first record, and value; NaN was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a growth, from its first step to its last; all times in s since the run began."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One instruction of the plan and what became of it."""
+
+    name: str
+    phase: str
+    description: str
+    status: str
+    start_s: float | None
+    end_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that a reader should know of, in the words that were recorded."""
+
+    at_s: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """Who answered on the line."""
+
+    name: str
+    model: str
+    firmware: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An artifact; ``holds`` says whether its bytes still have the checksum of the answer."""
+
+    name: str
+    uri: str
+    size_bytes: int
+    checksum: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The predicted trajectory of one channel with its band, in the channel's unit."""
+
+    points: Points
+    low: Points
+    high: Points
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What pre-flight expected of the plan.
+
+    Attributes:
+        channels: The trajectory of each process value.
+        duration_s: From the first step to the end of the last.
+        took_s: Of each step, by its name.
+        if_killed: What follows if everything that talks to the line dies at a step's end.
+        gas_used_cm3: Standard volume of each gas.
+    """
+
+    channels: Mapping[str, Forecast]
+    duration_s: float
+    took_s: Mapping[str, float]
+    if_killed: Mapping[str, tuple[str, ...]]
+    gas_used_cm3: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """One run.
+
+    Attributes:
+        header: The facts hashed into the chain: session, seed, digests, epoch.
+        about: The process that wrote the journal: versions, system.
+        asked: The payload of the submission.
+        plan: The ``planned`` record; empty when nothing was planned.
+        approval: Who approved it; empty when nobody had to, or nobody did.
+        accepted: The ``task_accepted`` record; empty when it was not.
+        ending: ``task_completed``, ``task_failed``, ``task_rejected``, ``aborted``, or ``none``
+            when the journal has no terminal message.
+        answer: The payload of the terminal message.
+        answer_chained: The answer was read from the journal; else it lay beside it, unhashed.
+        chain: What a check of the hash chain found.
+        traces: Every channel that has a unit, by name.
+        prediction: What pre-flight expected; None where there was none.
+        commands: How many commands ended in which way.
+        spectra: The raw spectra, where the run has any that fit their checksum.
+        duration_s: From the first record to the last.
+    """
+
+    header: Mapping[str, Any]
+    about: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    approval: Mapping[str, Any]
+    accepted: Mapping[str, Any]
+    ending: str
+    answer: Mapping[str, Any]
+    answer_chained: bool
+    chain: VerifyReport
+    rules: Rules
+    traces: Mapping[str, Points]
+    prediction: Prediction | None
+    phases: tuple[Phase, ...]
+    steps: tuple[StepRow, ...]
+    happenings: tuple[Happening, ...]
+    commands: Mapping[str, int]
+    instruments: tuple[Instrument, ...]
+    artifacts: tuple[Kept, ...]
+    spectra: Mapping[str, Any]
+    duration_s: float
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """The outputs, or those that a failed run has."""
+        found = self.answer.get("outputs") or self.answer.get("partial_outputs") or {}
+        return found if isinstance(found, Mapping) else {}
+
+    def happened(self, kind: str) -> tuple[Happening, ...]:
+        """Give what happened of one kind."""
+        return tuple(each for each in self.happenings if each.kind == kind)

@@ -1,0 +1,374 @@
+"""The report of one run as one HTML page: no script, no network, both languages."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from labharness.desk.report.facts import RunFacts, StepRow
+from labharness.desk.report.film import evidence, film, layers_text, percent
+from labharness.desk.report.html import Html, el, joined, table, text
+from labharness.desk.report.style import STYLE
+from labharness.desk.report.svg import number
+from labharness.desk.report.traces import charts, clock, extremes, phase_table
+from labharness.desk.report.words import LANGUAGES, known, plain, say
+
+__all__ = ["page"]
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+"""Should a string ever get through as markup, a browser still runs and loads nothing."""
+
+LINES_MAX: Final = 100
+LIST_SHOWN_MAX: Final = 20
+"""Lines of a JSON value, and items of a list of numbers or words, that the page shows."""
+
+EVENTS_MAX: Final = 300
+"""Rows of the table of events; a line that warns every second would hide what matters."""
+
+
+def page(facts: RunFacts, language: str = "en") -> str:
+    """Give the whole page.
+
+    Args:
+        facts: The run.
+        language: Which of ``LANGUAGES`` is shown first; the page holds all.
+
+    Raises:
+        KeyError: There is no such language.
+    """
+    title = f"{plain('title', language)}: {_intent(facts)}"
+    choices = [
+        el(
+            "input",
+            type="radio",
+            name="language",
+            id=each,
+            class_="choice",
+            checked="" if each == language else None,
+        )
+        for each in LANGUAGES
+    ]
+    labels = [el("label", name, for_=each, lang=each) for each, name in LANGUAGES.items()]
+    body = el("body", *choices, el("nav", *labels), "\n", el("main", *_sections(facts)), "\n")
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        el("title", title[:200]),
+        el("style", Html(STYLE)),
+    )
+    return "<!doctype html>\n" + el("html", head, "\n", body, lang=language) + "\n"
+
+
+def _sections(facts: RunFacts) -> Iterable[Html]:
+    yield _verdict(facts)
+    yield _section("asked", _asked(facts))
+    if facts.plan:
+        yield _section("traces", charts(facts), extremes(facts), phase_table(facts))
+    drawn = _drawn(film, facts)
+    if drawn is not None:
+        yield _section("film", drawn)
+        yield _section("evidence", _drawn(evidence, facts) or Html(""))
+    elif facts.results:
+        yield _section("results", _data(facts.results))
+    if facts.steps:
+        yield _section("steps", _steps(facts.steps))
+    if facts.happenings:
+        yield _section("events", _events(facts))
+    yield _section("instruments", _instruments(facts))
+    yield _section("provenance", _provenance(facts))
+    yield el("footer", say("foot"), f" labharness {facts.about.get('labharness', '')}")
+
+
+def _section(key: str, *parts: Html) -> Html:
+    return joined(el("section", el("h2", say(key)), *parts), Html("\n"))
+
+
+def _drawn(draw: Callable[[RunFacts], Html], facts: RunFacts) -> Html | None:
+    """Draw the Raman part; None where a capability's outputs have another shape."""
+    if "raman_analysis" not in facts.results:
+        return None
+    try:
+        return draw(facts)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
+# ---- the glance
+
+
+def _verdict(facts: RunFacts) -> Html:
+    parts = [el("div", _ending(facts), class_="ending"), _headline(facts)]
+    confidence = _analysis(facts).get("confidence", facts.results.get("confidence"))
+    if isinstance(confidence, float | int):
+        parts.append(_sureness(float(confidence), facts))
+    credible = _analysis(facts).get("credible_set")
+    if isinstance(credible, list) and len(credible) > 1:
+        parts.append(el("p", say("credible", set=", ".join(str(each) for each in credible))))
+    parts += [*_whys(facts), _glance(facts)]
+    if facts.answer and not facts.answer_chained:
+        parts.append(el("p", say("unchained"), class_="alarm"))
+    seed = facts.header.get("seed")
+    if seed is not None:
+        parts.append(el("p", say("simulated", seed=seed), class_="simulated"))
+    head = el("h1", say("title"), " · ", _intent(facts))
+    return joined(head, el("div", *parts, class_=f"verdict {facts.ending}"), Html("\n"))
+
+
+def _ending(facts: RunFacts) -> Html:
+    code = facts.answer.get("error_code") or facts.answer.get("reason_code")
+    ending = say("no_answer" if facts.ending == "none" else facts.ending)
+    return joined(ending, f" ({code})") if code else ending
+
+
+def _headline(facts: RunFacts) -> Html:
+    message = facts.answer.get("error_message") or facts.answer.get("reason_message")
+    if message and not _has_count(facts):
+        return el("div", message, class_="big long")
+    if _has_count(facts):
+        return el("div", layers_text(_analysis(facts)["layer_count"]), class_="big")
+    return el("div", _intent(facts), class_="big long")
+
+
+def _has_count(facts: RunFacts) -> bool:
+    count = _analysis(facts).get("layer_count", "")
+    return count is None or isinstance(count, int)
+
+
+def _sureness(confidence: float, facts: RunFacts) -> Html:
+    threshold = _mapping(facts.asked.get("constraints")).get("confidence_threshold")
+    share = min(max(confidence, 0.0), 1.0)
+    parts = [el("rect", x=0.0, y=0.0, width=100 * share, height=10.0, fill="#00875a")]
+    said: list[object] = [say("confidence", value=percent(share))]
+    if isinstance(threshold, float | int):
+        at = 100.0 * min(max(threshold, 0.0), 1.0)
+        parts.append(el("rect", x=at - 0.4, y=0.0, width=0.8, height=10.0, fill="#1c2127"))
+        said += ["; ", say("asked_confidence", value=percent(float(threshold)))]
+    bar = el("svg", *parts, viewBox="0 0 100 10", preserveAspectRatio="none", role="img")
+    return joined(el("div", bar, class_="sure"), el("div", *said))
+
+
+def _whys(facts: RunFacts) -> Iterable[Html]:
+    answer = facts.answer
+    details = _mapping(answer.get("error_details"))
+    message = answer.get("error_message")
+    if message:
+        where = say(
+            "failed_in", phase=known("phase", str(details.get("phase"))), step=details.get("step")
+        )
+        said = [message, " "] if _has_count(facts) else []
+        yield el("p", el("b", say("reason")), ": ", *said, where)
+    if facts.ending == "aborted":
+        yield el("p", el("b", say("reason")), ": ", _mapping(answer.get("data")).get("reason", ""))
+    if answer.get("suggestion"):
+        yield el("p", el("b", say("suggestion")), ": ", answer["suggestion"])
+    if facts.ending not in ("task_completed", "task_rejected"):
+        yield _made_safe(facts)
+
+
+def _made_safe(facts: RunFacts) -> Html:
+    done = facts.happened("verified")
+    acts = (*facts.happened("make_safe"), *facts.happened("trip"))
+    if not done or (acts and acts[-1].at_s > done[-1].at_s):
+        return el("p", say("safe_unknown"), class_="alarm")
+    if ";" in done[-1].text:
+        return el("p", say("safe_no"), class_="alarm")
+    return el("p", say("safe_yes"))
+
+
+def _glance(facts: RunFacts) -> Html:
+    analysis = _analysis(facts)
+    rows: list[tuple[Html, object]] = []
+    distance, sigma = analysis.get("peak_distance_cm1"), analysis.get("peak_distance_sigma_cm1")
+    if isinstance(distance, float | int) and isinstance(sigma, float | int):
+        rows.append((say("distance"), f"{distance:.2f} ± {sigma:.2f} cm⁻¹"))
+    spots, carried = analysis.get("spots"), analysis.get("spots_of_class")
+    if isinstance(spots, list) and isinstance(carried, int):
+        rows.append((say("spots_agree"), say("of", count=carried, total=len(spots))))
+    if facts.accepted:
+        rows.append((say("duration"), clock(facts.duration_s)))
+    risk = facts.accepted.get("risk_level") or facts.answer.get("assessed_risk_level")
+    if risk:
+        rows.append((say("risk"), risk))
+    if facts.steps:
+        done = sum(each.status == "COMPLETED" for each in facts.steps)
+        rows.append((say("steps_done"), say("of", count=done, total=len(facts.steps))))
+        rows.append((say("trips"), len(facts.happened("trip"))))
+        rows.append((say("warnings"), len(facts.happened("warning"))))
+    cells = [el("div", el("dt", name), el("dd", value)) for name, value in rows]
+    return el("dl", *cells, class_="glance") if cells else Html("")
+
+
+# ---- the sections
+
+
+def _asked(facts: RunFacts) -> Html:
+    asked = facts.asked
+    capability = f"{asked.get('capability', '')} {asked.get('capability_version', '')}"
+    rows: list[tuple[str, object]] = [
+        ("intent", asked.get("intent", "")),
+        ("capability", capability.strip()),
+        ("caller", asked.get("caller_id", "")),
+        ("inputs", _data(asked.get("inputs", {}))),
+        ("constraints", _data(asked.get("constraints", {}))),
+    ]
+    if facts.plan.get("recipe"):
+        rows.append(("recipe", _data(facts.plan["recipe"])))
+    if asked.get("context"):
+        rows.append(("context", el("div", _data(asked["context"]), class_="quoted")))
+    if facts.approval:
+        who = ", ".join(str(each) for each in facts.approval["by"])
+        rows.append(("approval", f"{who}: {facts.approval['reason']}"))
+    return _facts(rows)
+
+
+def _steps(steps: Sequence[StepRow]) -> Html:
+    rows = [
+        el(
+            "tr",
+            el("td", index, class_="number"),
+            el("td", known("phase", each.phase)),
+            el("td", each.description, class_="said"),
+            el("td", clock(each.start_s), class_="time"),
+            el("td", clock(_took(each)), class_="time"),
+            el("td", known("status", each.status)),
+            class_="bad" if each.status in ("FAILED", "TIMEOUT", "RUNNING") else None,
+        )
+        for index, each in enumerate(steps, 1)
+    ]
+    return table(["", *map(say, ("phase", "description", "start", "took", "status"))], rows)
+
+
+def _took(step: StepRow) -> float | None:
+    if step.start_s is None or step.end_s is None:
+        return None
+    return step.end_s - step.start_s
+
+
+def _events(facts: RunFacts) -> Html:
+    rows = [
+        el(
+            "tr",
+            el("td", clock(each.at_s), class_="time"),
+            el("td", known("event", each.kind)),
+            el("td", each.text, class_="said"),
+            class_="bad" if each.kind in ("trip", "error") else None,
+        )
+        for each in facts.happenings[:EVENTS_MAX]
+    ]
+    more = len(facts.happenings) - EVENTS_MAX
+    said = [el("p", say("and_more", count=more))] if more > 0 else []
+    counts = ", ".join(f"{count} {ending}" for ending, count in facts.commands.items())
+    if counts:
+        said.append(el("p", say("commands"), ": ", counts, class_="note"))
+    return joined(table([say("time"), say("kind"), say("recorded")], rows), *said)
+
+
+def _instruments(facts: RunFacts) -> Html:
+    if not facts.instruments:
+        return el("p", say("no_instruments"))
+    rows = [
+        el(
+            "tr",
+            el("td", each.name),
+            el("td", each.model or say("not_stated")),
+            el("td", each.firmware or say("not_stated")),
+        )
+        for each in facts.instruments
+    ]
+    return table([say("instrument"), say("model"), say("firmware")], rows)
+
+
+def _provenance(facts: RunFacts) -> Html:
+    header, about, chain = facts.header, facts.about, facts.chain
+    key = "chain_holds" if chain.ok else "chain_broken"
+    count = chain.head.seq if chain.ok else chain.first_bad_seq
+    seed = header.get("seed")
+    rows: list[tuple[str, object]] = [
+        ("session", _digest(header.get("session_id", ""))),
+        ("began", header.get("epoch", "")),
+        (
+            "chain",
+            el(
+                "span",
+                say(key, count=count, reason=chain.reason),
+                class_=None if chain.ok else "alarm",
+            ),
+        ),
+        ("chain_head", _digest(chain.head.hash)),
+        ("plan_digest", _digest(facts.plan.get("digest", "–"))),
+        ("lab_digest", _digest(header.get("lab_digest", ""))),
+        ("envelope_digest", _digest(header.get("envelope_digest", ""))),
+        ("versions", ", ".join(f"{name} {about.get(name)}" for name in ("labharness", "python"))),
+        ("seed", say("none") if seed is None else seed),
+    ]
+    return joined(_facts(rows), _files(facts))
+
+
+def _files(facts: RunFacts) -> Html:
+    rows = [
+        el(
+            "tr",
+            el("td", each.name),
+            el("td", each.size_bytes, class_="number"),
+            el("td", each.checksum, class_="digest"),
+            el(
+                "td",
+                say("holds" if each.holds else "broken"),
+                class_=None if each.holds else "alarm",
+            ),
+        )
+        for each in facts.artifacts
+    ]
+    heads = [say("artifacts"), say("bytes"), say("checksum"), ""]
+    return table(heads, rows) if rows else Html("")
+
+
+# ---- forms
+
+
+def _facts(rows: Iterable[tuple[str, object]]) -> Html:
+    cells = [joined(el("dt", say(key)), el("dd", value, class_="said")) for key, value in rows]
+    return el("dl", *cells, class_="facts")
+
+
+def _data(value: object) -> Html:
+    """Show a JSON value: a line for each scalar, what it is part of before it."""
+    if isinstance(value, str):
+        return text(value)
+    lines = islice(_lines(value, ""), LINES_MAX + 1)
+    return el("pre", "\n".join("…" if at == LINES_MAX else one for at, one in enumerate(lines)))
+
+
+def _lines(value: object, name: str) -> Iterator[str]:
+    if isinstance(value, Mapping) and value:
+        for each, part in value.items():
+            yield from _lines(part, f"{name}.{each}" if name else str(each))
+    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        for index, part in enumerate(value):
+            yield from _lines(part, f"{name}[{index}]")
+    else:
+        yield f"{name}: {_scalar(value)}"
+
+
+def _scalar(value: object) -> str:
+    if isinstance(value, list):
+        more = [] if len(value) <= LIST_SHOWN_MAX else [f"… ({len(value)})"]
+        return ", ".join([*map(_scalar, value[:LIST_SHOWN_MAX]), *more])
+    return number(value) if isinstance(value, float) else str(value)
+
+
+def _digest(value: object) -> Html:
+    return el("span", value, class_="digest")
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _analysis(facts: RunFacts) -> Mapping[str, Any]:
+    return _mapping(facts.results.get("raman_analysis"))
+
+
+def _intent(facts: RunFacts) -> str:
+    return str(facts.asked.get("intent", facts.header.get("session_id", "")))

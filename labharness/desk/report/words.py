@@ -1,0 +1,263 @@
+"""Every sentence of the report in English and Chinese, side by side, so that none is missing."""
+
+from typing import Final
+
+from labharness.desk.report.html import Html, el, text
+
+__all__ = ["LANGUAGES", "PHRASES", "known", "plain", "say"]
+
+LANGUAGES: Final = {"en": "English", "zh": "中文"}
+
+PHRASES: Final[dict[str, tuple[str, str]]] = {
+    "title": ("Laboratory run report", "实验运行报告"),
+    "none": ("none", "无"),
+    "not_stated": ("not stated", "未提供"),
+    "and_more": ("{count} more in the journal", "其余 {count} 条见日志"),
+    # ---- the verdict
+    "task_completed": ("Completed", "已完成"),
+    "task_failed": ("Failed", "失败"),
+    "task_rejected": ("Rejected: nothing was started", "已拒绝：未启动任何操作"),
+    "aborted": ("Aborted", "已中止"),
+    "no_answer": ("No answer: the journal ends without one", "无结论：日志在给出结论前结束"),
+    "unchained": (
+        "The journal holds no answer: this one was read from answer.json, which no hash protects.",
+        "日志中没有结论：此处内容读自 answer.json，不受哈希保护。",
+    ),
+    "layers_1": ("Monolayer: 1 layer", "单层：1 层"),
+    "layers_2": ("Bilayer: 2 layers", "双层：2 层"),
+    "layers_n": ("{count} layers", "{count} 层"),
+    "layers_many": ("6 or more layers", "6 层或更多"),
+    "undetermined": ("Number of layers: undetermined", "层数：未能确定"),
+    "confidence": ("Confidence {value}", "置信度 {value}"),
+    "asked_confidence": ("{value} was asked for", "要求不低于 {value}"),
+    "credible": ("Layer counts that together reach 90 %: {set}", "合计达到 90 % 的层数：{set}"),
+    "distance": ("A1g − E2g separation", "A1g − E2g 峰间距"),
+    "spots_agree": ("Spots that agree", "一致的测量点"),
+    "of": ("{count} of {total}", "{count} / {total}"),
+    "duration": ("Duration (lab time)", "用时（实验时间）"),
+    "risk": ("Risk level", "风险等级"),
+    "trips": ("Trips", "安全跳闸"),
+    "warnings": ("Warnings", "警告"),
+    "steps_done": ("Steps completed", "已完成步骤"),
+    "failed_in": ("in phase {phase}, step {step}", "发生在阶段“{phase}”，第 {step} 步"),
+    "reason": ("Reason", "原因"),
+    "suggestion": ("What would do", "可行的做法"),
+    "safe_yes": (
+        "The line was brought to its safe state and every step of that was verified by read-back.",
+        "设备已进入安全状态，且每一步均经回读验证。",
+    ),
+    "safe_no": (
+        "NOT every step of the safe state could be verified: see Events.",
+        "安全状态中并非每一步都能得到验证：见“事件”。",
+    ),
+    "safe_unknown": (
+        "The journal does not show the line in its safe state at the end.",
+        "日志未显示设备最终处于安全状态。",
+    ),
+    "simulated": (
+        "Simulated instruments (seed {seed}): nothing in this report was measured on matter.",
+        "仪器为模拟（种子 {seed}）：本报告中的数据并非来自真实样品。",
+    ),
+    # ---- what was asked
+    "asked": ("What was asked", "任务内容"),
+    "intent": ("Intent", "目的"),
+    "capability": ("Capability", "能力"),
+    "caller": ("Caller", "请求方"),
+    "inputs": ("Inputs", "输入"),
+    "constraints": ("Constraints", "约束"),
+    "context": ("Context: the caller's own words, unchecked", "背景：请求方原文，未经核实"),
+    "recipe": ("Recipe that was planned", "计划配方"),
+    "approval": ("Approved by", "批准人"),
+    # ---- traces
+    "traces": ("Traces", "过程曲线"),
+    "no_traces": ("Nothing was measured.", "没有测量数据。"),
+    "no_rules": (
+        "This journal does not name units and limits, so no trace can be drawn.",
+        "该日志未记录单位和限值，无法绘制曲线。",
+    ),
+    "quantity.degC": ("Temperature", "温度"),
+    "quantity.sccm": ("Gas flow", "气体流量"),
+    "quantity.Torr": ("Pressure", "压力"),
+    "quantity.ppm": ("Gas in the room", "环境气体浓度"),
+    "quantity.other": ("Measured", "测量值"),
+    "trip_at": ("trip", "跳闸"),
+    "warn_at": ("warning", "警告"),
+    "chart_key": (
+        "Across: time since the run began, h:mm. Shaded: phases, numbered as in the table. Red "
+        "line: limit that trips. Dotted: highest value that may be set. Dashed: what was set. Each "
+        "column of a curve shows the lowest and the highest reading in it: no excursion is lost.",
+        "横轴：运行开始后的时间，时:分。底色：各阶段，编号见表。红线：跳闸限值。点线：允许设定的最大值。"
+        "虚线：设定值。曲线每一列均保留最低与最高读数，不遗漏任何波动。",
+    ),
+    "foreseen": (
+        "Dots with a band: what pre-flight expected on the nominal plant: {duration} for the whole "
+        "plan, and {gas}.",
+        "带区间的点线：预演在标称装置上的预期：全程 {duration}，用气 {gas}。",
+    ),
+    "no_gas": ("no gas", "无"),
+    "expected": ("Expected", "预期"),
+    "if_killed": (
+        "What would follow if all that talks to the line died at a phase's end (from pre-flight)",
+        "若控制端在某阶段结束时全部失效，将出现的情况（来自预演）",
+    ),
+    "no_forecast": (
+        "No prediction was recorded with this run.",
+        "本次运行未记录预测轨迹。",
+    ),
+    "channel": ("Channel", "通道"),
+    "lowest": ("Lowest", "最低"),
+    "highest": ("Highest", "最高"),
+    "limit": ("Limit", "限值"),
+    "source": ("Source of the limit", "限值依据"),
+    "phase": ("Phase", "阶段"),
+    "start": ("Start", "开始"),
+    "took": ("Took", "用时"),
+    # ---- the film
+    "film": ("The film", "薄膜"),
+    "map": ("Map of the layer count", "层数分布图"),
+    "map_key": (
+        "Number: most likely layers at the spot; below it the A1g − E2g separation ± 1σ, cm⁻¹. "
+        "? : could not be judged.",
+        "数字：该点最可能的层数；其下为 A1g − E2g 峰间距 ± 1σ，cm⁻¹。?：无法判断。",
+    ),
+    "covered": (
+        "Film was found at {film} of {places} surveyed places; {spots} of them were measured.",
+        "在 {places} 个勘察位置中的 {film} 处发现薄膜；测量了其中 {spots} 处。",
+    ),
+    "x_axis_um": ("x, µm", "x，µm"),
+    "y_axis_um": ("y, µm", "y，µm"),
+    "spot": ("Spot", "测量点"),
+    "layers": ("Layers", "层数"),
+    "fit": ("Fit of the clearest spot", "最清晰测量点的拟合"),
+    "fit_key": (
+        "Points: counts, dark taken off, axis set by silicon. Line: two Lorentz lines at the "
+        "recorded positions and widths; heights and straight background by least squares. Below: "
+        "residuals in units of the counting noise.",
+        "点：扣除暗计数，横轴以硅峰校准。线：按记录的峰位与峰宽绘制的两条洛伦兹线，峰高与线性本底"
+        "由最小二乘得到。下图：以计数噪声为单位的残差。",
+    ),
+    "no_fit": (
+        "The spectra are missing or do not fit their checksum: no fit can be drawn.",
+        "光谱缺失或与校验和不符：无法绘制拟合。",
+    ),
+    "shift_axis": ("Raman shift, cm⁻¹", "拉曼位移，cm⁻¹"),
+    "counts": ("counts", "计数"),
+    "residual": ("residual, σ", "残差，σ"),
+    "chi2": ("reduced χ² {value}", "约化 χ² {value}"),
+    "evidence": ("Evidence", "证据"),
+    "term": ("Term", "证据项"),
+    "value": ("Measured", "测量值"),
+    "log_likelihood": ("Log-likelihood of 1 to 6 layers", "1 至 6 层的对数似然"),
+    "systematic": ("Systematic error", "系统误差"),
+    "posterior": ("Posterior probability", "后验概率"),
+    "evidence_key": (
+        "The terms add up, because their systematic errors differ; the prior is flat; 6 means six "
+        "or more. Quality {quality} multiplies the posterior of the likeliest count.",
+        "各项相加，因其系统误差相互独立；先验为均匀分布；6 表示六层或更多。"
+        "质量因子 {quality} 乘以最可能层数的后验概率。",
+    ),
+    "notes": ("Notes", "备注"),
+    "results": ("Results", "结果"),
+    # ---- the record
+    "steps": ("Steps", "步骤"),
+    "description": ("Description", "说明"),
+    "status": ("Status", "状态"),
+    "events": ("Events", "事件"),
+    "time": ("Time", "时间"),
+    "kind": ("Kind", "类别"),
+    "recorded": ("As recorded", "记录原文"),
+    "commands": ("Physical commands, by ending", "物理指令（按结果）"),
+    "instruments": ("Instruments", "仪器"),
+    "instrument": ("Instrument", "仪器"),
+    "model": ("Model", "型号"),
+    "firmware": ("Firmware", "固件"),
+    "no_instruments": ("No instrument was asked who it is.", "未向任何仪器查询身份。"),
+    "provenance": ("Provenance", "溯源"),
+    "session": ("Session", "会话"),
+    "began": ("Lab time began", "实验时间起点"),
+    "chain": ("Journal", "日志"),
+    "chain_holds": (
+        "the hash chain of {count} records holds",
+        "{count} 条记录的哈希链完好",
+    ),
+    "chain_broken": (
+        "THE HASH CHAIN IS BROKEN at record {count}: {reason}",
+        "哈希链在第 {count} 条记录处断裂：{reason}",
+    ),
+    "chain_head": ("Chain head", "链头"),
+    "plan_digest": ("Digest of the plan", "计划摘要"),
+    "lab_digest": ("Digest of the lab file", "实验室文件摘要"),
+    "envelope_digest": ("Digest of the envelope", "安全包络摘要"),
+    "versions": ("Versions", "版本"),
+    "seed": ("Seed", "随机种子"),
+    "artifacts": ("Files of the run", "运行文件"),
+    "bytes": ("Bytes", "字节"),
+    "checksum": ("Checksum", "校验和"),
+    "holds": ("holds", "一致"),
+    "broken": ("MISSING OR CHANGED", "缺失或已更改"),
+    "foot": (
+        "Made from the run's journal and artifacts alone. No safety integrity level is claimed.",
+        "仅由本次运行的日志和文件生成。不声明任何安全完整性等级。",
+    ),
+    # ---- words of the record
+    "phase.loading": ("loading", "装样"),
+    "phase.leak_check": ("leak check", "检漏"),
+    "phase.purge": ("purge", "吹扫"),
+    "phase.ramp": ("ramp", "升温"),
+    "phase.material_growth": ("growth", "生长"),
+    "phase.cooling": ("cooling", "冷却"),
+    "phase.transfer": ("transfer", "转移"),
+    "phase.characterisation": ("Raman", "表征"),
+    "phase.analysis": ("analysis", "分析"),
+    "phase.arming": ("arming", "上电准备"),
+    "status.PENDING": ("not begun", "未开始"),
+    "status.RUNNING": ("begun, not ended", "已开始，未结束"),
+    "status.COMPLETED": ("completed", "完成"),
+    "status.FAILED": ("failed", "失败"),
+    "status.SKIPPED": ("skipped", "跳过"),
+    "status.TIMEOUT": ("timed out", "超时"),
+    "event.state": ("session", "会话"),
+    "event.trip": ("trip", "跳闸"),
+    "event.warning": ("warning", "警告"),
+    "event.error": ("error", "错误"),
+    "event.log": ("operator", "操作员"),
+    "event.command": ("command", "指令"),
+    "event.approved": ("approval", "批准"),
+    "event.make_safe": ("making safe", "进入安全状态"),
+    "event.verified": ("verified", "验证"),
+    "event.mode": ("line", "设备模式"),
+    "event.armed": ("armed", "布防"),
+    "event.disarmed": ("disarmed", "撤防"),
+}
+
+
+def say(key: str, *, tag: str = "span", **fields: object) -> Html:
+    """Give a phrase in both languages; the page's style shows one.
+
+    Args:
+        key: Of ``PHRASES``.
+        tag: ``tspan`` within a drawing.
+        fields: What stands in the phrase's braces; escaped unless it is ``Html``.
+    """
+    return Html(
+        "".join(
+            el(tag, _filled(phrase, fields), class_=language, lang=language)
+            for language, phrase in zip(LANGUAGES, PHRASES[key], strict=True)
+        )
+    )
+
+
+def known(group: str, word: str, *, tag: str = "span") -> Html:
+    """Give a recorded word in both languages where it is known, else as it was recorded."""
+    key = f"{group}.{word}"
+    return say(key, tag=tag) if key in PHRASES else text(word)
+
+
+def plain(key: str, language: str) -> str:
+    """Give a phrase without fields in one language, for a page's title."""
+    return PHRASES[key][list(LANGUAGES).index(language)]
+
+
+def _filled(phrase: str, fields: dict[str, object]) -> Html:
+    safe = {name: each if isinstance(each, Html) else text(each) for name, each in fields.items()}
+    return Html(text(phrase).format(**safe))

@@ -1,0 +1,356 @@
+"""Pre-flight: a plan run on the nominal simulated plant, behind the same gate, before it is real.
+
+Everything is the line's own code: drivers, wire faces, guard, kernel and procedures. Three things
+differ. The plant is nominal (no scatter, no noise, never the run's seed). The poll is coarser, and
+staleness with it, but never so coarse that an instrument's own watchdog would act. Steps that set
+nothing (the leak check's slope, all that looks at the sample) are not run; they take the time they
+are expected to.
+"""
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.driver import Driver
+from labharness.journal.chain import Head
+from labharness.kernel import Envelope
+from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan, read_lab
+from labharness.line import NoReply, NotArmed, Tripped
+from labharness.plan import (
+    PHYSICAL_VERBS,
+    Executor,
+    Instruction,
+    InstructionSet,
+    PredictedStep,
+    Prediction,
+    Status,
+    Step,
+    StepFailed,
+    StepRecord,
+    Verb,
+    Violation,
+    stated_commands,
+)
+from labharness.vocabulary import Command, Outcome
+
+__all__ = ["COARSE_TICK_S", "predict", "predict_in_thread"]
+
+COARSE_TICK_S = 20.0
+TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
+FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
+TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
+EXPECT = "expect"
+SETS_NOTHING = frozenset({"rate_of_rise"})
+PROCESS_CHANNELS = ("temperature", "flow", "pressure")
+
+
+def predict_in_thread(
+    lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
+) -> Prediction:
+    """Predict while a loop is running in this thread: the loop stands until it is done."""
+    found: list[Prediction] = []
+    broken: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.append(predict(lab, instructions, readings))
+        except BaseException as why:  # noqa: BLE001 - handed to the thread that waits for it
+            broken.append(why)
+
+    thread = threading.Thread(target=work, name="preflight")
+    thread.start()
+    thread.join()
+    if broken:
+        raise broken[0]
+    return found[0]
+
+
+def predict_from_file(
+    path: Path, instructions: InstructionSet, readings: Mapping[str, float]
+) -> Prediction:
+    """Predict in a worker process, which reads the lab's files for itself."""
+    return predict(read_lab(path), instructions, readings)
+
+
+def predict(
+    lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
+) -> Prediction:
+    """Run a plan on the nominal plant of a lab.
+
+    Args:
+        lab: The lab's files; a lab without a simulated plant cannot be predicted.
+        instructions: The plan.
+        readings: The line's read-back state, from which the plant begins.
+    """
+    tick_s = _tick_s(lab, instructions)
+    with TemporaryDirectory(prefix="labharness-preflight-") as folder:
+        nominal = replace(lab, envelope=_patient(lab, tick_s), state_dir=Path(folder))
+        flight = _Flight(nominal, instructions, readings, tick_s)
+        return run(flight.fly(), flight.loop)
+
+
+class _Flight:
+    """One plan on one nominal plant."""
+
+    def __init__(
+        self,
+        lab: LabPlan,
+        instructions: InstructionSet,
+        readings: Mapping[str, float],
+        tick_s: float,
+    ) -> None:
+        self.loop = VirtualLoop()
+        self._plan = lab
+        self._instructions = InstructionSet(tuple(map(_physical, instructions.instructions)))
+        self._readings = readings
+        self._tick_s = tick_s
+        self._points: dict[str, list[tuple[float, float]]] = {}
+        self._start_s = 0.0
+        self._killed: dict[str, tuple[str, ...]] = {}
+
+    async def fly(self) -> Prediction:
+        """Fly it."""
+        lab = self._lab = Lab(
+            self._plan,
+            clock=Clock(self.loop),
+            chance=Chance(0),  # nothing nominal is drawn; never the run's seed
+            journal=_Forgets(),
+            tick_s=self._tick_s,
+            nominal=True,
+        )
+        line = self._line = lab.line
+        if lab.simulated is not None:
+            lab.simulated.begin_at(self._readings)
+        watched = self._plan.envelope.watches
+        units = {
+            f"{each.name}.{channel}": spec.unit
+            for each in self._plan.instruments
+            for channel, spec in each.driver.channels.items()
+            if channel in PROCESS_CHANNELS and f"{each.name}.{channel}" in watched
+        }
+        self._points = {channel: [] for channel in units}
+        verbs = {each.action: self._verb(each.action) for each in self._instructions.instructions}
+        executor = Executor(self._instructions, self, verbs)
+        violation = None
+        try:
+            await line.open()
+            await line.arm(SAFE_TABLE)
+            line.start()
+            self._start_s = self.loop.time()
+            self._keep_points()
+            await executor.run()
+        except (Tripped, StepFailed, NotArmed, NoReply) as why:
+            violation = self._violation(executor, why)
+        records = executor.records()
+        await line.safing.verified()
+        if line.memory.trip is None:
+            line.disarm()
+        await line.close()
+        return Prediction(
+            duration_s=self.loop.time() - self._start_s,
+            steps=tuple(self._step(each) for each in records if each.started_s is not None),
+            trajectory={channel: _thinned(points) for channel, points in self._points.items()},
+            units=units,
+            gas_used_cm3={
+                channel.partition(".")[0]: _volume_cm3(points)
+                for channel, points in self._points.items()
+                if channel.endswith(".flow")
+            },
+            violation=violation,
+        )
+
+    # ---- what the plan asks of a line (plan.Operations)
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command on the nominal line."""
+        self._line.check()
+        outcome = await self._line.perform(command)
+        self._line.check()
+        return outcome
+
+    async def read(self, channel: str) -> float:
+        """Measure one channel."""
+        return await self._line.read(channel)
+
+    async def query(self, instrument: str, name: str) -> object:
+        """Ask an instrument."""
+        return await self._line.query(instrument, name)
+
+    def latest(self, channel: str) -> float:
+        """Give the last reading."""
+        return self._line.latest(channel)
+
+    def volumes_purged(self, contaminant: str) -> float:
+        """Give the purge proof."""
+        return self._line.volumes_purged(contaminant)
+
+    async def next_tick(self) -> None:
+        """Wait for the next, coarser, poll."""
+        await self._line.next_tick()
+        self._keep_points()
+
+    def now_s(self) -> float:
+        """Give the flight's time."""
+        return self.loop.time()
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Have the simulated operator do a manual step."""
+        return await self._line.unless_tripped(self._lab.operator.confirm(action, text, details))
+
+    # ---- inside
+
+    def _verb(self, action: str) -> Verb:
+        verb = self._expect if action == EXPECT else PHYSICAL_VERBS[action]
+
+        async def watched(step: Step) -> Mapping[str, object]:
+            result = await verb(step)
+            self._killed[step.instruction.instruction_id] = self._if_killed()
+            return result
+
+        return watched
+
+    async def _expect(self, step: Step) -> Mapping[str, object]:
+        """Let a step that is not run take its expected time."""
+        until_s = self.loop.time() + step.instruction.expected_s
+        while self.loop.time() < until_s:
+            await self.next_tick()
+        return {}
+
+    def _keep_points(self) -> None:
+        at_s = self.loop.time() - self._start_s
+        for channel, points in self._points.items():
+            value = self._line.latest(channel)
+            if value == value:
+                points.append((at_s, value))
+
+    def _if_killed(self) -> tuple[str, ...]:
+        """Say what every channel that is not as the safe table has it does without us."""
+        safe = {
+            step.channel: step.value for step in self._plan.envelope.procedures[SAFE_TABLE].steps
+        }
+        found = []
+        for channel, wanted in safe.items():
+            name, _, own = channel.partition(".")
+            driver = self._line.instruments[name].driver
+            spec = driver.channels[own]
+            value = self._line.latest(f"{name}.{spec.readback or own}")
+            if value == value and abs(value - wanted) > spec.resolution:
+                what = f"{channel} = {value:g} {spec.unit}".rstrip()
+                found.append(f"{what}: {spec.on_comm_loss}")
+        return tuple(found)
+
+    def _step(self, record: StepRecord) -> PredictedStep:
+        started_s = (record.started_s or 0.0) - self._start_s
+        ended_s = started_s if record.ended_s is None else record.ended_s - self._start_s
+        return PredictedStep(
+            instruction_id=record.instruction.instruction_id,
+            stage=record.instruction.stage,
+            started_s=started_s,
+            ended_s=ended_s,
+            if_killed=self._killed.get(record.instruction.instruction_id, ()),
+        )
+
+    def _violation(self, executor: Executor, why: Exception) -> Violation:
+        failed = [r for r in executor.records() if r.status in (Status.FAILED, Status.TIMEOUT)]
+        where = failed[0].instruction if failed else None
+        trip = why.trip if isinstance(why, Tripped) else None
+        return Violation(
+            instruction_id=where.instruction_id if where else "arming",
+            stage=where.stage if where else "arming",
+            channel=trip.channel if trip else _channel(where),
+            predicted=trip.value if trip else None,
+            detail=trip.detail if trip else str(why),
+        )
+
+
+class _Forgets:
+    """A journal of a flight: it counts, and keeps nothing."""
+
+    def __init__(self) -> None:
+        self._seq = 0
+
+    @property
+    def head(self) -> Head:
+        """There is no chain."""
+        return Head(self._seq, "")
+
+    def append(self, kind: str, body: Mapping[str, object], at_s: float) -> int:
+        """Count a record."""
+        self._seq += 1
+        return self._seq
+
+    def commit(self) -> None:
+        """Keep nothing."""
+
+    async def durable(self, seq: int) -> None:
+        """Keep nothing."""
+
+    def stream(self, name: str, columns: Sequence[str]) -> int:
+        """Every stream is stream 0."""
+        return 0
+
+    def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
+        """Keep nothing."""
+
+
+def _tick_s(lab: LabPlan, instructions: InstructionSet) -> float:
+    """Choose the poll: coarse, but within the watchdog of every instrument the plan energises.
+
+    A small tube fills quickly: its pressure must not pass a limit between two polls.
+    """
+    commands = [
+        command
+        for each in instructions.instructions
+        for command in stated_commands(each.action, each.parameters)
+        if command.value > 0
+    ]
+    drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
+    tick_s = min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
+    for command in commands:
+        name, _, channel = command.channel.partition(".")
+        spec = drivers[name].channels.get(channel) if name in drivers else None
+        if spec is not None and spec.on_comm_loss.startswith("safe("):
+            within_s = float(spec.on_comm_loss.removeprefix("safe(").removesuffix(")"))
+            tick_s = min(tick_s, max(FINE_TICK_S, math.floor(within_s / 2)))
+    return tick_s
+
+
+def _patient(lab: LabPlan, tick_s: float) -> Envelope:
+    """Scale staleness with the poll, so that one lost reply would still be none."""
+    envelope = lab.envelope
+    watches = {
+        channel: replace(watch, stale_s=watch.stale_s * tick_s)
+        for channel, watch in envelope.watches.items()
+    }
+    return replace(envelope, watches=watches)
+
+
+def _physical(instruction: Instruction) -> Instruction:
+    """Keep a step that sets or waits; let any other only take its time."""
+    if instruction.action in PHYSICAL_VERBS and instruction.action not in SETS_NOTHING:
+        return instruction
+    return replace(instruction, action=EXPECT, parameters={})
+
+
+def _channel(instruction: Instruction | None) -> str:
+    if instruction is None:
+        return ""
+    named = instruction.parameters.get("channel") or instruction.parameters.get("setpoint") or ""
+    return str(named)
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    every = max(1, math.ceil(len(points) / TRAJECTORY_POINTS_MAX))
+    return tuple((round(at_s, 1), round(value, 3)) for at_s, value in points[::every])
+
+
+def _volume_cm3(points: Sequence[tuple[float, float]]) -> float:
+    total = 0.0
+    for (before_s, flow), (after_s, _) in pairwise(points):
+        total += max(flow, 0.0) / 60.0 * (after_s - before_s)
+    return round(total, 1)

@@ -1,0 +1,204 @@
+"""Binary files and packed text are read by their published layouts."""
+
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from renishawWiRE import WDFReader
+
+from labharness.analysis.formats import BadFile, read_spectra
+
+AXIS = np.linspace(600.0, 100.0, 60, dtype=np.float32)
+ROWS = np.arange(180, dtype=np.float32).reshape(3, 60)
+
+
+def spc(
+    rows: NDArray[np.float32],
+    *,
+    listed: bool = True,
+    many: bool = False,
+    exponent: int = -128,
+    bits: int = 32,
+    unit: int = 13,
+    log: bytes = b"",
+) -> bytes:
+    """Write the format again from its description."""
+    flags = (0x80 if listed else 0) | (0x04 if many else 0) | (0x01 if bits == 16 else 0)
+    head = bytearray(512)
+    ends = (float(AXIS[0]), float(AXIS[-1]))
+    struct.pack_into("<BBBbiddiB", head, 0, flags, 0x4B, 0, exponent, 60, *ends, len(rows), unit)
+    body = AXIS.astype("<f4").tobytes() if listed else b""
+    for index, row in enumerate(rows):
+        sub = bytearray(32)
+        struct.pack_into("<Bbh", sub, 0, 0, exponent, index)
+        if exponent == -128:
+            packed = row.astype("<f4").tobytes()
+        else:
+            kind = "<i2" if bits == 16 else "<i4"
+            packed = np.round(row * 2.0 ** (bits - exponent)).astype(kind).tobytes()
+        body += bytes(sub) + packed
+    if log:
+        struct.pack_into("<i", head, 248, 512 + len(body))
+        body += struct.pack("<iiiii44x", 64 + len(log), 4096, 64, 0, 0) + log + b"\0"
+    return bytes(head) + body
+
+
+def wdf(rows: NDArray[np.float32], capacity: int | None = None) -> bytes:
+    capacity = capacity or len(rows)
+    head = bytearray(512)
+    struct.pack_into("<4siq", head, 0, b"WDF1", 1, 512)
+    struct.pack_into("<iqqiiii", head, 0x3C, 60, capacity, len(rows), 1, 1, 60, 2)
+    struct.pack_into("<24s4hii", head, 0x60, b"WiRE", 4, 4, 0, 1, 3, 2)
+    struct.pack_into("<if", head, 0x98, 6, 1e7 / 532.0)
+    head[0xF0:0xF6] = b"flake1"
+    spectra = np.zeros((capacity, 60), dtype="<f4")
+    spectra[: len(rows)] = rows
+    origins = struct.pack("<i", 2)
+    for kind, label in ((3, b"X"), (4, b"Y")):
+        places = np.arange(capacity) * 1.5 + kind
+        origins += struct.pack("<Ii16s", kind | 1 << 31, 5, label) + places.astype("<f8").tobytes()
+    blocks = (
+        (b"DATA", spectra.tobytes()),
+        (b"YLST", struct.pack("<iif", 0, 16, 0.0)),
+        (b"XLST", struct.pack("<ii", 1, 1) + AXIS.astype("<f4").tobytes()),
+        (b"ORGN", origins),
+    )
+    return bytes(head) + b"".join(
+        struct.pack("<4siq", name, 0, 16 + len(body)) + body for name, body in blocks
+    )
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize(("exponent", "bits"), [(-128, 32), (10, 32), (10, 16)])
+@pytest.mark.parametrize("count", [1, 3])
+def test_spc_is_read_in_each_of_its_encodings(
+    listed: bool, exponent: int, bits: int, count: int
+) -> None:
+    data = spc(ROWS[:count], listed=listed, many=count > 1, exponent=exponent, bits=bits)
+    found = read_spectra(data)
+    assert found.format == "Galactic SPC"
+    assert found.axis == pytest.approx(AXIS[::-1], rel=1e-5)
+    assert found.intensity == pytest.approx(ROWS[:count, ::-1], abs=2**-5)
+
+
+def test_the_log_of_an_spc_file_is_kept() -> None:
+    assert read_spectra(spc(ROWS[:1], log=b"Laser = 532\r\nX=1")).header["Laser"] == "532"
+
+
+def test_wdf_is_read_as_its_published_reader_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "map.wdf"
+    path.write_bytes(wdf(ROWS))
+    witness = WDFReader(path)
+    found = read_spectra(path.read_bytes())
+    assert np.array_equal(found.axis, witness.xdata[::-1])
+    assert np.array_equal(found.intensity, np.reshape(witness.spectra, (3, 60))[:, ::-1])
+    assert found.laser_nm == pytest.approx(witness.laser_length, rel=1e-6)
+    assert found.places["x_um"].tolist() == witness.xpos.tolist()
+    assert found.places["y_um"].tolist() == witness.ypos.tolist()
+    assert found.header["title"] == "flake1"
+    witness.close()
+
+
+def test_a_map_that_was_stopped_gives_the_spectra_it_has() -> None:
+    assert np.array_equal(read_spectra(wdf(ROWS, capacity=9)).intensity, ROWS[:, ::-1])
+
+
+JCAMP = """##TITLE=a film $$ a comment
+##JCAMP-DX=4.24
+##DATA TYPE=RAMAN SPECTRUM
+##XUNITS=1/CM
+##YUNITS=ARBITRARY UNITS
+##FIRSTX=400
+##LASTX=411
+##NPOINTS=12
+##XFACTOR=1
+##YFACTOR=0.5
+##XYDATA=(X++(Y..Y))
+{rows}
+##END=
+"""
+VALUES = [1000, 1002, 1004, 1004, 1004, 1000, 995, 995, 996, 990, 990, -5]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "400 1000 1002 1004 1004 1004 1000\n406 995 995 996 990 990 -5",
+        "400+1000+1002+1004+1004+1004+1000\n406+995+995+996+990+990-5",
+        "400A000A002A004A004A004A000\n406I95I95I96I90I90e",
+        "400A000KK%%m\n405A000n%Jo%r95\n411e",
+        "400A000KT%Tm\n405A000n%Jo%r95\n411e",
+    ],
+    ids=["AFFN", "PAC", "SQZ", "DIF", "DUP"],
+)
+def test_jcamp_is_unpacked_from_every_form(rows: str) -> None:
+    found = read_spectra(JCAMP.format(rows=rows).encode())
+    assert found.format == "JCAMP-DX"
+    assert (found.intensity[0] * 2).tolist() == VALUES
+    assert found.axis == pytest.approx(np.arange(400, 412))
+
+
+def test_jcamp_pairs_are_read() -> None:
+    text = JCAMP.replace("XYDATA=(X++(Y..Y))", "XYPOINTS=(XY..XY)").replace("=12", "=3")
+    found = read_spectra(text.format(rows="400,1; 401,2\n402,4").encode())
+    assert found.axis.tolist() == [400, 401, 402]
+    assert found.intensity.tolist() == [[0.5, 1, 2]]
+
+
+ONE = "400 1000 1002 1004 1004 1004 1000 995 995 996 990 990 -5"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (JCAMP.format(rows=ONE).replace("RAMAN S", "INFRARED S"), "INFRARED"),
+        (JCAMP.format(rows=ONE).replace("1/CM", "SECONDS"), "SECONDS"),
+        (JCAMP.format(rows=ONE).replace("=12", "=13"), "NPOINTS states 13"),
+        (JCAMP.format(rows=ONE).replace("FIRSTX=400", "FIRSTX=here"), "FIRSTX"),
+        (JCAMP.format(rows="400 1000 ? 3"), "no row of packed numbers"),
+        (JCAMP.format(rows="400 K K K"), "no row of packed numbers"),
+        (JCAMP.format(rows="400A000K\n402A999"), "the one before ended with 1002"),
+        ("##TITLE=x\n##END=\n", "neither XYDATA"),
+    ],
+)
+def test_a_jcamp_file_that_does_not_hold_together_is_refused(text: str, words: str) -> None:
+    with pytest.raises(BadFile, match="JCAMP") as raised:
+        read_spectra(text.encode())
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\x00\x4d" + spc(ROWS)[2:], "the old format"),
+        (b"\x00\x4c" + spc(ROWS)[2:], "big-endian"),
+        (b"\xc0" + spc(ROWS)[1:], "an axis of its own"),
+        (spc(ROWS[:1], unit=5), "axis type 5"),
+        (spc(ROWS[:1])[:-9], "the file ends"),
+        (spc(ROWS, many=True)[:-250], "the file ends"),
+        (wdf(ROWS)[:300], "300 bytes"),
+        (wdf(ROWS).replace(b"XLST", b"ABCD"), "no block XLST"),
+        (wdf(ROWS)[:700], "no block XLST"),
+        (wdf(ROWS)[: 512 + 16 + 720 + 28 + 30], "within the block XLST"),
+    ],
+)
+def test_a_binary_file_that_does_not_hold_together_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(BadFile) as raised:
+        read_spectra(data)
+    assert words in str(raised.value)
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=80)
+def test_no_damage_to_a_binary_file_does_more_than_refuse_it(data: st.DataObject) -> None:
+    whole = bytearray(data.draw(st.sampled_from([spc(ROWS, many=True), wdf(ROWS)])))
+    for _ in range(data.draw(st.integers(1, 6))):
+        whole[data.draw(st.integers(2, 700))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(whole)))
+    with suppress(BadFile):  # anything else fails the test
+        assert read_spectra(bytes(whole[:cut] or whole)).intensity.size
