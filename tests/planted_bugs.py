@@ -78,7 +78,7 @@ PLANTED = (
     PlantedBug(
         "procedure step not verified",
         "labharness/line/safing.py",
-        "elif abs(seen - wanted.value) <= spec.resolution:",
+        "elif abs(value - wanted.value) <= spec.resolution:",
         "elif True:",
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
     ),

@@ -6,15 +6,20 @@ import shlex
 import shutil
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from commands import ROOT, say
+from labharness.analysis import shift_from_wavelength
 from labharness.guard import Latch
 from labharness.lab import read_lab
 from labharness.lab.kinds import driver_kinds, load_driver
 from labharness.vocabulary import Cause, Trip
+from labharness_simulators.plant.optics import LASER_NM, Spectrometer
+from labharness_simulators.plant.sample import Sample
+from labharness_simulators.plant.spectrum import Light, light_of
 from rig import EXAMPLE
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -24,11 +29,22 @@ RUN = (
     "docs/reference/command-line.md",
     "docs/reference/journal.md",
     "docs/how-to/add-a-driver.md",
+    "docs/how-to/approve-a-simulated-lab.md",
+    "docs/how-to/read-a-report.md",
+    "docs/how-to/analyse-your-own-spectra.md",
 )
-BLOCK = re.compile(r"^```(\w+) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+RUNS = {
+    "runs/first": "labharness run examples/mos2-monolayer.json --out runs/first",
+    "runs/warmer": "labharness run warmer.json --lab tests/short_line.toml --out runs/warmer",
+}
+"""Runs that pages look at, whichever page is read first."""
 
-VARIES = re.compile(r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d+\.\d+|\d+ bytes|PT[0-9HMS]+|of \d+ records")
+BLOCK = re.compile(r"^```(\w+) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)[)#]")
+
+VARIES = re.compile(
+    r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d+\.\d+|\d+ bytes|PT[0-9HMS]+|of \d+ records|\d+:\d\d:\d\d"
+)
 """What another version of a library or of a lab's files may change without making a page wrong."""
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -53,7 +69,7 @@ def commands_of(text: str) -> list[tuple[str, list[str]]]:
 
 
 def masked(line: str) -> str:
-    return VARIES.sub("#", line).strip()
+    return " ".join(VARIES.sub("#", line).split())
 
 
 def follows(shown: list[str], said: list[str]) -> str:
@@ -86,7 +102,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "tests").mkdir()
     for each in (ROOT / "tests").glob("short_line*.toml"):
         shutil.copy(each, root / "tests")
+    for page in PAGES:
+        for language, info, text in blocks_of(page):
+            if language == "json" and info:
+                body = json.loads(EXAMPLE.read_text("utf-8"))
+                body["payload"]["inputs"]["temperature_range"] = json.loads(text)
+                (root / info).write_text(json.dumps(body), "utf-8")
+    mine = root / "my-lab"
+    shutil.copytree(ROOT / labs / "cvd_mos2", mine)
+    edited = (mine / "lab.toml").read_text("utf-8")
+    edited = re.sub(r"(?m)^title = .*$", 'title = "My lab"', edited, count=1)
+    (mine / "lab.toml").write_text(edited, "utf-8")
+    write_film(root / "my-film.txt")
     return root
+
+
+def write_film(path: Path) -> None:
+    """Write the spectrum of a monolayer, as an instrument with errors of its own sees it."""
+
+    def light(exposure_s: float) -> Light:
+        return light_of(Sample("film", "SiO2/Si"), 1, 0.0, 0.0, 0.3, exposure_s)
+
+    spectrometer = Spectrometer(light, Random(3))
+    shift = shift_from_wavelength(LASER_NM, spectrometer.wavelengths_nm())
+    counts = spectrometer.exposure(8.0)
+    rows = (
+        f"{x:.4f}\t{y - spectrometer.BIAS_COUNTS:.6g}\n" for x, y in zip(shift, counts, strict=True)
+    )
+    path.write_text("".join(rows), "utf-8")
 
 
 @cache  # the same command on two pages is run once
@@ -103,40 +146,42 @@ def test_every_command_of_a_page_prints_what_the_page_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(folder)
-    for language, info, text in blocks_of(ROOT / name):
-        if language == "json" and info:
-            body = json.loads(EXAMPLE.read_text("utf-8"))
-            body["payload"]["inputs"]["temperature_range"] = json.loads(text)
-            (folder / info).write_text(json.dumps(body), "utf-8")
+    for language, _, text in blocks_of(ROOT / name):
         if language != "console":
             continue
         for command, shown in commands_of(text):
             if command.startswith("labharness "):
-                if "runs/first" in command and not command.startswith("labharness run"):
-                    run("labharness run examples/mos2-monolayer.json --out runs/first")
+                for made in RUNS:
+                    if f"{made} " in f"{command} " or "--runs runs" in command:
+                        run(RUNS[made])
                 missing = follows(shown, run(command))
                 assert not missing, f"{name}: $ {command}\nthe page shows {missing}"
+
+
+def latch(cause: Cause, channel: str, detail: str) -> None:
+    """Leave the short line as a trip left it."""
+    state_dir = read_lab(Path("tests/short_line.toml")).state_dir
+    state_dir.mkdir(parents=True, exist_ok=True)
+    trip = Trip(
+        cause=cause,
+        procedure="immediate_shutdown",
+        channel=channel,
+        value=0.0,
+        at_s=1.0,
+        detail=detail,
+    )
+    Latch(state_dir / "latch.json").close(trip)
 
 
 def test_a_latched_line_is_reset_as_the_page_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
-    state_dir = read_lab(Path("tests/short_line.toml")).state_dir
-    state_dir.mkdir(parents=True)
-    detail = "emergency-stop loop open: box.estop_closed is 0 , at least 0.5"
-    trip = Trip(
-        cause=Cause.EMERGENCY_STOP_LOOP,
-        procedure="immediate_shutdown",
-        channel="box.estop_closed",
-        value=0.0,
-        at_s=1.0,
-        detail=detail,
-    )
-    Latch(state_dir / "latch.json").close(trip)
     page = ROOT / "docs" / "how-to" / "reset-a-latched-line.md"
     shown = [each for _, _, text in blocks_of(page) for each in commands_of(text)]
     assert len(shown) == 2
+    estop = "emergency-stop loop open: box.estop_closed is 0, at least 0.5"
+    latch(Cause.EMERGENCY_STOP_LOOP, "box.estop_closed", estop)
     for command, lines in shown:
         missing = follows(lines, run(command))
         assert not missing, f"$ {command}\nthe page shows {missing}"

@@ -1,6 +1,7 @@
 """``labharness lab``, ``envelope`` and ``reset``: a lab's files, wires and latch."""
 
 import argparse
+import math
 from collections.abc import Iterator
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
@@ -79,7 +80,9 @@ def _rules(envelope: Envelope) -> Iterator[str]:
         needs = "; ".join(str(condition) for condition in row.require)
         lost = f", lost: {row.on_loss}" if row.on_loss else ""
         guarded = ", ".join(row.guards)
-        yield f"interlock  {row.name}: {guarded} above {row.above:g} takes {needs}{lost}"
+        bounds = [f"above {row.above:g}"] if row.above < math.inf else []
+        bounds += [f"below {row.below:g}"] if row.below > -math.inf else []
+        yield f"interlock  {row.name}: {guarded} {' or '.join(bounds)} takes {needs}{lost}"
     for trip in envelope.trips:
         yield (
             f"trip       {trip.channel} outside {trip.low:g} to {trip.high:g} {trip.unit}: "
@@ -90,4 +93,5 @@ def _rules(envelope: Envelope) -> Iterator[str]:
         yield f"watch      {watch.channel}: stale after {watch.stale_s:g} s: {runs}"
     for procedure in envelope.procedures.values():
         steps = ", ".join(f"{step.channel} = {step.value:g}" for step in procedure.steps)
-        yield f"procedure  {procedure.name}: {steps}"
+        instead = f"; {procedure.instead} while {procedure.when}" if procedure.when else ""
+        yield f"procedure  {procedure.name}: {steps}{instead}"

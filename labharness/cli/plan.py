@@ -11,7 +11,7 @@ from labharness.cli.show import chosen_lab, clock_text, complain, say
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.lab import BadLabFile
 from labharness.lab.tasks import forecast
-from labharness.plan import Prediction
+from labharness.plan import PredictedStep, Prediction
 
 __all__ = ["plan"]
 
@@ -56,9 +56,22 @@ def _show(prediction: Prediction) -> None:
         if step.stage != stage:
             stage = step.stage
             say(f"{clock_text(step.started_s):>9}  {stage}")
-    energised = [step for step in prediction.steps if step.if_killed]
-    if energised:
-        worst = max(energised, key=lambda step: len(step.if_killed))
-        say(f"if everything that talks to the line dies in {worst.instruction_id}:")
-        for each in worst.if_killed:
+    hottest = _hottest(prediction)
+    if hottest is not None:
+        where = hottest.instruction_id
+        say(f"if everything that talks to the line dies at its hottest, in {where}:")
+        for each in hottest.if_killed:
             say(f"  {each}")
+
+
+def _hottest(prediction: Prediction) -> PredictedStep | None:
+    """Give the step in which the highest temperature is predicted."""
+    points = [
+        (value, at_s)
+        for channel, pairs in prediction.trajectory.items()
+        if prediction.units[channel] == "degC"
+        for at_s, value in pairs
+    ]
+    at_s = max(points, default=(0.0, 0.0))[1]
+    within = [s for s in prediction.steps if s.started_s <= at_s <= s.ended_s and s.if_killed]
+    return within[0] if within else None

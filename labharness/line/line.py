@@ -383,8 +383,15 @@ class Line:
         )
 
     def lost_conditions(self, channel: str) -> tuple[str, ...]:
-        """Say which conditions on a channel, whose loss under power trips, do not hold now."""
+        """Say which conditions on a contact, whose loss under power trips, do not hold now.
+
+        A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is
+        as the procedure left it, and its row stands before the next command.
+        """
         now = self._loop.time()
+        spec = channel_of(self.instruments, channel)[2]
+        if spec.unit or spec.settable:
+            return ()
         return tuple(
             f"{row.name}: {condition} does not hold"
             for row in self.envelope.interlocks

@@ -129,7 +129,8 @@ class Safing:
             ]
             trip = self._memory.trip
             overruled = trip is not None and trip.procedure != name
-            if not open_steps or (attempt and (overruled or self._loop.time() >= until_s)):
+            late = self._loop.time() + 2 * LOOK_S >= until_s  # no time for another look
+            if not open_steps or (attempt and (overruled or late)):
                 break
             if attempt:
                 self._guard.repeat([frame for frame in frames if frame.step in open_steps])
