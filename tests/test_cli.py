@@ -43,7 +43,7 @@ def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_
     said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
     assert said.code == 0
     assert said.out.startswith("completed: layer_count 1, confidence ")
-    assert said.out.endswith(f"answer and journal: {tmp_path / 'run'}\n")
+    assert said.out.endswith(f"answer, journal and report: {tmp_path / 'run'}\n")
     assert said.err.startswith("Short line of the tests")
     assert "accepted at R3" in said.err
     assert "Heat the furnace" in said.err

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from rig import Injection, Ran
+from rig import Injection, Ran, approved_copy
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"
@@ -102,3 +103,25 @@ def test_a_stop_request_during_the_ramp_closes_the_session_aborted(
     assert verified.body["complete"]
     assert not (short_plan.state_dir / "latch.json").exists()
     assert run_task(short_plan).type == "task_completed"
+
+
+def test_an_admission_that_breaks_is_answered_and_sends_nothing(
+    short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from labharness.capability import cvd
+
+    def raises(*args: object) -> None:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(cvd.CvdSynthesis, "plan", raises)
+    ran = run_task(short_plan)
+    assert ran.body["error_code"] == "internal_error"
+    assert "planted" in ran.body["error_message"]
+    assert ran.lab.guard.core.log == []
+
+
+def test_a_wrong_growth_table_is_named(run_task: Run, tmp_path: Path) -> None:
+    plan = approved_copy(tmp_path, edit=lambda text: text.replace("dwell_s = 900", "dwel_s = 900"))
+    ran = run_task(plan)
+    assert ran.body["reason_code"] == "resource_unavailable"
+    assert "dwel_s" in ran.body["reason_message"]

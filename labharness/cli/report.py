@@ -13,7 +13,7 @@ from labharness.desk.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
 from labharness.lab.tasks import JOURNAL_NAME
 
-__all__ = ["REPORT_NAME", "report"]
+__all__ = ["REPORT_NAME", "report", "write_report"]
 
 REPORT_NAME = "report.html"
 CELL_CHARACTERS_MAX = 60
@@ -46,15 +46,24 @@ def _run(folder: Path) -> RunFacts:
     return read_run(journal)
 
 
-def _report(folder: Path, out: str | None, language: str) -> int:
+def write_report(folder: Path) -> None:
+    """Leave the report of a run in its folder."""
+    _write(_run(folder), folder / REPORT_NAME, "en")
+
+
+def _write(facts: RunFacts, path: Path, language: str) -> None:
     from labharness.desk.report.page import page
 
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(page(facts, language), "utf-8")
+    part.replace(path)
+
+
+def _report(folder: Path, out: str | None, language: str) -> int:
     facts = _run(folder)
     path = Path(out) if out else folder / REPORT_NAME
-    part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(page(facts, language), "utf-8")
-        part.replace(path)
+        _write(facts, path, language)
     except OSError as why:
         complain(f"labharness report: {path}: {why.strerror}")
         return EXIT_USAGE

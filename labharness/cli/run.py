@@ -18,6 +18,7 @@ from labharness.clock import Chance, utc_text, wall_clock_utc
 from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
 from labharness.hcp.messages import TaskSubmit
+from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.operators import Operator, TerminalOperator
 from labharness.lab.tasks import BadOutput, RunResult, TaskRun
@@ -67,10 +68,20 @@ def run(chosen: argparse.Namespace) -> int:
         if chosen.json:
             say(encode(result.message).decode())
         else:
+            _report(result)
             _print(result)
     except BrokenPipeError:  # nobody reads; the answer is in its folder, the exit code stands
         drop_output()
     return EXITS[result.message.type]
+
+
+def _report(result: RunResult) -> None:
+    from labharness.cli.report import write_report
+
+    try:
+        write_report(result.folder)
+    except (OSError, ValueError, JournalFailed) as why:  # the answer stands without it
+        complain(f"labharness run: the report of {result.folder} cannot be made: {why}")
 
 
 def _interruptible(task: TaskRun) -> RunResult:
@@ -195,14 +206,14 @@ def _print(result: RunResult) -> None:
             f"confidence {outputs['confidence']:.3f}, "
             f"peak_distance {outputs['peak_distance']:.2f} cm⁻¹"
         )
-    if result.message.type in ("task_completed", "task_failed"):
+    if "execution_summary" in body:
         done = body["execution_summary"]
         say(f"{done['steps_executed']} steps in {done['duration']} of lab time")
         for each in done["risk_events"]:
             say(f"risk event: {each}")
         for each in body["artifacts"]:
             say(f"  {each['name']:20} {each['size_bytes']:>9} bytes  {each['uri']}")
-    say(f"answer and journal: {result.folder}")
+    say(f"answer, journal and report: {result.folder}")
 
 
 def _print_rejected(body: Mapping[str, Any]) -> None:

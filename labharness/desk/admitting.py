@@ -65,7 +65,10 @@ class Admitting:
             return screened
         capability = facts.capabilities[screened.declaration.name]
         constraints = {"confidence_threshold": screened.confidence_threshold}
-        planned = capability.plan(submission.inputs, constraints, facts.line_facts)
+        try:
+            planned = capability.plan(submission.inputs, constraints, facts.line_facts)
+        except ValueError as why:  # what the lab file says of this capability cannot be
+            return Rejected("resource_unavailable", f"The lab file is wrong: {why}")
         if isinstance(planned, CannotDo):
             return Rejected(
                 planned.reason_code, planned.message, suggestion=planned.suggestion or None

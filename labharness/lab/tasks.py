@@ -279,7 +279,19 @@ class TaskRun:
         if self._plan.file.plant is not None:
             facts = replace(facts, predict=_flights(self._plan, loop))
         (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
-        return run_on(self._main(facts, loop), loop)
+        try:
+            return run_on(self._main(facts, loop), loop)
+        except (BadLabFile, BadOutput):
+            raise
+        except Exception as why:  # noqa: BLE001 - the line was made safe; no traceback reaches a user
+            message = answers.task_failed(
+                message_id=self._chance.uuid4(),
+                timestamp=answers.timestamp_of(wall_clock_utc()),
+                session_id=self.session_id,
+                error_code="internal_error",
+                error_message=f"{type(why).__name__}: {why}",
+            )
+            return RunResult(message, self.folder, "")
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
