@@ -18,7 +18,6 @@ from pymodbus.pdu import DecodePDU
 from pymodbus.pdu.bit_message import (
     ReadCoilsRequest,
     ReadDiscreteInputsRequest,
-    WriteMultipleCoilsRequest,
     WriteSingleCoilRequest,
 )
 from pymodbus.pdu.pdu import ModbusPDU
@@ -145,11 +144,6 @@ class ModbusDriver(Driver):
         """Switch one coil (function 05)."""
         pdu = WriteSingleCoilRequest(address=address, bits=[on], dev_id=self.unit)
         return self._request(pdu, 5, echo=struct.pack(">HH", address, 0xFF00 if on else 0))
-
-    def write_coils(self, address: int, states: Sequence[bool]) -> Request:
-        """Switch several coils at once (function 15)."""
-        pdu = WriteMultipleCoilsRequest(address=address, bits=list(states), dev_id=self.unit)
-        return self._request(pdu, 15, echo=struct.pack(">HH", address, len(states)))
 
     def block(
         self,

@@ -91,11 +91,6 @@ class MassFlow:
         self._noise = 0.0
 
     @property
-    def valve_open(self) -> bool:
-        """True while the relay valve lets gas pass; a controller without one always does."""
-        return self._valve is None or self._relays.coils[self._valve]
-
-    @property
     def flow_sccm(self) -> float:
         """Measure the flow in sccm as the controller reports it; never below 0."""
         flow = self._measured + self._noise
