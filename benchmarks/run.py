@@ -4,7 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHMARKS = ("startup.py", "judge.py", "loop.py", "whole_process.py")
+BENCHMARKS = (
+    "startup.py",
+    "judge.py",
+    "loop.py",
+    "whole_process.py",
+    "preflight.py",
+    "fit.py",
+)
 
 
 def main() -> int:

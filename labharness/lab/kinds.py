@@ -1,8 +1,9 @@
 """Finding kinds by entry point: listing them imports no driver; a doubled kind is an error."""
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from inspect import getmembers, isclass
@@ -22,9 +23,15 @@ __all__ = [
 ]
 
 
+@cache
+def _points(group: str) -> tuple[EntryPoint, ...]:
+    return tuple(sorted(entry_points(group=group), key=lambda each: each.value))
+
+
+@cache  # what is installed does not change while a process runs, and looking takes milliseconds
 def _kinds(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for point in sorted(entry_points(group=group), key=lambda each: each.value):
+    for point in _points(group):
         for module in iter_modules(import_module(point.value).__path__):
             where = f"{point.value}.{module.name}"
             known = found.setdefault(module.name, where)
@@ -62,7 +69,7 @@ def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings 
     Raises:
         LookupError: No such plant.
     """
-    for point in sorted(entry_points(group="labharness.simulators"), key=lambda each: each.value):
+    for point in _points("labharness.simulators"):
         plants = getattr(import_module(f"{point.value}.plant"), "PLANTS", {})
         if kind in plants:
             return plants[kind]
@@ -84,7 +91,7 @@ def shipped_file(path: str) -> Traversable:
     Raises:
         LookupError: None has it.
     """
-    for point in sorted(entry_points(group="labharness.envelopes"), key=lambda each: each.value):
+    for point in _points("labharness.envelopes"):
         found = files(point.value).joinpath(path)
         if found.is_file():
             return found

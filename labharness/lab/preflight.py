@@ -20,7 +20,7 @@ from labharness.driver import Driver
 from labharness.journal.chain import Head
 from labharness.kernel import Envelope
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan, read_lab
-from labharness.line import NoReply, NotArmed, Tripped
+from labharness.line import Instrument, NoReply, NotArmed, Tripped
 from labharness.plan import (
     PHYSICAL_VERBS,
     Executor,
@@ -89,7 +89,12 @@ def predict(
     """
     tick_s = _tick_s(lab, instructions)
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
-        nominal = replace(lab, envelope=_patient(lab, tick_s), state_dir=Path(folder))
+        nominal = replace(
+            lab,
+            envelope=_patient(lab, tick_s),
+            instruments=tuple(_sparing(each, lab.envelope) for each in lab.instruments),
+            state_dir=Path(folder),
+        )
         flight = _Flight(nominal, instructions, readings, tick_s)
         return run(flight.fly(), flight.loop)
 
@@ -335,6 +340,16 @@ def _physical(instruction: Instruction) -> Instruction:
     if instruction.action in PHYSICAL_VERBS and instruction.action not in SETS_NOTHING:
         return instruction
     return replace(instruction, action=EXPECT, parameters={})
+
+
+def _sparing(instrument: Instrument, envelope: Envelope) -> Instrument:
+    """Poll only what the kernel watches; the rest is read where a command reads it back."""
+    unwatched = {
+        scan.name: None
+        for scan in instrument.driver.scans()
+        if not any(f"{instrument.name}.{channel}" in envelope.watches for channel in scan.channels)
+    }
+    return replace(instrument, polls={**(instrument.polls or {}), **unwatched})
 
 
 def _channel(instruction: Instruction | None) -> str:

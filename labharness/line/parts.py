@@ -20,7 +20,7 @@ class Instrument:
         driver: Frames and decoders.
         port: The port it listens on.
         prepare: Channel and value pairs to set, in order, when the line is armed.
-        polls: Poll period by scan name, where the lab file changes the driver's.
+        polls: Poll period by scan name, where it is not the driver's; ``None`` is on demand only.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Instrument:
     driver: Driver
     port: str
     prepare: tuple[tuple[str, float], ...] = ()
-    polls: Mapping[str, float] | None = None
+    polls: Mapping[str, float | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

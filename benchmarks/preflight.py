@@ -1,0 +1,38 @@
+"""How long it takes to judge and fly a hundred plans of the shipped line, in one process."""
+
+import os
+import tempfile
+import time
+
+from labharness.capability import CannotDo
+from labharness.lab import default_lab_path, read_lab
+from labharness.lab.preflight import predict
+from labharness.lab.tasks import house_facts
+
+PLANS = 20
+PER_HUNDRED_S_MAX = 60.0
+FROM_C = 650.0
+
+
+def main() -> None:
+    os.environ["LABHARNESS_STATE"] = tempfile.mkdtemp()
+    lab = read_lab(default_lab_path())
+    facts = house_facts(lab)
+    capability = facts.capabilities["cvd-material-synthesis"]
+    began_s = time.perf_counter()
+    for number in range(PLANS):
+        bounds = {"min": FROM_C + 5 * number, "max": FROM_C + 5 * number, "unit": "celsius"}
+        inputs = {"target_material": "MoS2", "substrate": "SiO2/Si", "temperature_range": bounds}
+        planned = capability.plan(inputs, {}, facts.line_facts)
+        if isinstance(planned, CannotDo):
+            raise SystemExit(planned.message)
+        prediction = predict(lab, planned.instructions, {})
+        if prediction.violation is not None:
+            raise SystemExit(prediction.violation.detail)
+    each_s = (time.perf_counter() - began_s) / PLANS
+    print(f"{PLANS} plans of about 6 lab hours, {each_s:.2f} s each")
+    print(f"{100 * each_s:.1f} s for 100; target at most {PER_HUNDRED_S_MAX:g}")
+
+
+if __name__ == "__main__":
+    main()
