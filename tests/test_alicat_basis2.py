@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.driver import Identity
-from labharness.vocabulary import DeviceFault, Request, crc16_modbus
+from labharness.vocabulary import DeviceFault, crc16_modbus
 from labharness_drivers.alicat_basis2 import AlicatBasis2
 from labharness_simulators.alicat_basis2 import Simulator
+from pairs import exchange, framed, read, write
 
 MS = 1000  # the world's clock counts microseconds
 
@@ -32,30 +33,6 @@ def pair(**changes: object) -> tuple[AlicatBasis2, Simulator, Any, Any]:
     env: Any = simpy.Environment()
     vars(part).update(changes)
     return AlicatBasis2(gas=6), Simulator(env, part, random.Random(1), gas=6), part, env
-
-
-def exchange(face: Simulator, request: Request) -> bytes:
-    reply = face.receive(request.frame)
-    assert reply is not None
-    assert request.reply.take(reply, 0) == len(reply)
-    return reply
-
-
-def write(driver: AlicatBasis2, face: Simulator, channel: str, value: float) -> None:
-    for request in driver.write(channel, value):
-        driver.accept(channel, exchange(face, request))
-
-
-def read(driver: AlicatBasis2, face: Simulator) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for scan in driver.scans():
-        values |= zip(scan.channels, scan.decode(exchange(face, scan.request)), strict=True)
-    return values
-
-
-def framed(body: str) -> bytes:
-    data = bytes.fromhex(body)
-    return data + struct.pack("<H", crc16_modbus(data))
 
 
 def test_a_setpoint_of_500_and_a_watchdog_of_2_s_are_the_worked_frames() -> None:

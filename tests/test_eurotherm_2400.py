@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.vocabulary import BadReply, DeviceFault, Request, crc16_modbus
+from labharness.vocabulary import BadReply, DeviceFault, crc16_modbus
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 from labharness_simulators.eurotherm_2400 import Simulator
+from pairs import exchange, framed, read, write
 
 FULL_POWER_C_PER_S = 0.9  # 2-inch furnace, 1200 W: about 45 degC/min at the thermocouple
 LOSS_PER_S = 2.2e-4
@@ -28,30 +29,6 @@ def pair(**changes: object) -> tuple[Eurotherm2400, Simulator, SimpleNamespace]:
     part = heater(**changes)
     env: Any = SimpleNamespace(now=0)
     return Eurotherm2400(), Simulator(env, part, random.Random(1)), part
-
-
-def exchange(face: Simulator, request: Request) -> bytes:
-    reply = face.receive(request.frame)
-    assert reply is not None
-    assert request.reply.take(reply, 0) == len(reply)
-    return reply
-
-
-def write(driver: Eurotherm2400, face: Simulator, channel: str, value: float) -> None:
-    for request in driver.write(channel, value):
-        driver.accept(channel, exchange(face, request))
-
-
-def read(driver: Eurotherm2400, face: Simulator) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for scan in driver.scans():
-        values |= zip(scan.channels, scan.decode(exchange(face, scan.request)), strict=True)
-    return values
-
-
-def framed(body: str) -> bytes:
-    data = bytes.fromhex(body)
-    return data + struct.pack("<H", crc16_modbus(data))
 
 
 def run(part: SimpleNamespace, seconds: int) -> list[float]:

@@ -1,5 +1,6 @@
 """The base of every driver: it describes frames and reads replies, and does no I/O (law 4)."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from typing import ClassVar
 
@@ -11,7 +12,7 @@ __all__ = ["Driver", "Exchange"]
 Exchange = Generator[Request, bytes, None]
 
 
-class Driver:
+class Driver(ABC):
     """One kind of instrument, at one address of a port.
 
     A subclass is constructed with keyword settings from the lab file (an address, decimals, full
@@ -31,22 +32,23 @@ class Driver:
     baud: ClassVar[int] = 9600
     unverified: ClassVar[str] = ""
 
+    @abstractmethod
     def scans(self) -> tuple[Scan, ...]:
         """Give the frames that read channels."""
-        raise NotImplementedError
 
     def queries(self) -> tuple[Query, ...]:
         """Give the exact frames that read anything else."""
         return ()
 
+    @abstractmethod
     def identify(self) -> Query:
         """Give the frame that asks the instrument who it is; it decodes to an ``Identity``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expects(self, identity: Identity) -> str:
         """Say what is wrong with this identity for this driver; ``""`` when nothing is."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
         """Give the frames that set ``channel`` to ``value``, in order.
 
@@ -54,10 +56,10 @@ class Driver:
             ValueError: The channel cannot be set, or the value does not fit the wire's encoding
                 (refused, never clipped).
         """
-        raise NotImplementedError
 
     def accept(self, channel: str, reply: bytes) -> None:
         """Check one reply to ``write``; raise ``DeviceFault`` when the instrument refused."""
+        return  # the reply rule has checked its form; an instrument that cannot refuse adds nothing
 
     def encode(self, channel: str, value: float) -> Exchange:
         """Yield each frame of a command and take its reply; the shell does the sending."""

@@ -51,7 +51,7 @@ def load_driver(kind: str) -> type[Driver]:
     Raises:
         LookupError: No such kind; says which there are.
     """
-    return _only_subclass(_load("labharness.drivers", kind, "driver"), Driver)
+    return _only_driver(_load("labharness.drivers", kind, "driver"))
 
 
 def load_simulator(kind: str) -> Any:  # noqa: ANN401 - a face class with a signature of its own
@@ -105,11 +105,11 @@ def _load(group: str, kind: str, what: str) -> ModuleType:
     return import_module(known[kind])
 
 
-def _only_subclass(module: ModuleType, base: type[Driver]) -> type[Driver]:
+def _only_driver(module: ModuleType) -> type[Driver]:
     found = [
         member
         for _, member in getmembers(module, isclass)
-        if issubclass(member, base) and member.__module__ == module.__name__
+        if issubclass(member, Driver) and member.__module__ == module.__name__
     ]
     if len(found) != 1:
         raise LookupError(f"{module.__name__} defines {len(found)} drivers; one is what it takes")

@@ -7,13 +7,14 @@ written from the protocols' specifications and shares nothing with the drivers (
 import json
 import random
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 __all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "Refusal"]
 
 
-class Face:
+class Face(ABC):
     """One instrument as its bus sees it.
 
     Attributes:
@@ -22,13 +23,13 @@ class Face:
 
     latency_s = 0.005
 
+    @abstractmethod
     def frame_length(self, buffer: bytes) -> int:
         """Say how long the first frame in ``buffer`` is; 0 while it is incomplete."""
-        raise NotImplementedError
 
+    @abstractmethod
     def receive(self, frame: bytes) -> bytes | None:
         """Answer one frame; ``None`` is silence."""
-        raise NotImplementedError
 
 
 class Refusal(Exception):
@@ -184,9 +185,9 @@ class LineFace(Face):
 
     end = b"\r"
 
+    @abstractmethod
     def answer(self, line: str) -> str | None:
         """Answer one command (without its terminator), with the reply's terminator on it."""
-        raise NotImplementedError
 
     def frame_length(self, buffer: bytes) -> int:
         """Up to the terminator."""
@@ -205,9 +206,9 @@ class LineFace(Face):
 class JsonFace(Face):
     """An instrument that takes ``{"id", "command", "parameters"}`` as whole messages."""
 
+    @abstractmethod
     def answer(self, command: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
         """Answer one command with its results; raise ``ValueError("[E];code;text")`` to refuse."""
-        raise NotImplementedError
 
     def frame_length(self, buffer: bytes) -> int:
         """A message is a frame."""
