@@ -104,6 +104,14 @@ PLANTED = (
         "tests/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
     ),
     PlantedBug(
+        "predicted violation overlooked",
+        "labharness/lab/preflight.py",
+        "            violation = self._violation(executor, why)\n",
+        "            violation = None\n",
+        "tests/test_preflight.py::"
+        "test_a_plan_that_would_trip_is_refused_before_anything_is_written",
+    ),
+    PlantedBug(
         "dead bus not noticed",
         "labharness/kernel/rules.py",
         "if now - track.at_s > track.stale_s and",
