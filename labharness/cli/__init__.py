@@ -53,6 +53,14 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.labs import labs
 
         return labs(chosen)
+    if chosen.command == "guard":
+        from labharness.cli.guard import guard
+
+        return guard(chosen.lab, once=chosen.once)
+    if chosen.command == "arm":
+        from labharness.cli.arm import arm
+
+        return arm(chosen.lab)
     if chosen.command == "analyse":
         from labharness.cli.analyse import analyse
 
@@ -113,6 +121,13 @@ def _parser() -> _Parser:
     reset.add_argument("--name", type=_words, required=True, help="who resets it")
     reset.add_argument("--reason", type=_words, required=True, help="why it may be reset")
     _add_lab(reset)
+
+    commands.add_parser("arm", help="write what the guard process may send").add_argument(
+        "lab", metavar="LAB.toml"
+    )
+    guard = commands.add_parser("guard", help="own a lab's ports and its latch, as a process")
+    guard.add_argument("lab", metavar="LAB.toml")
+    guard.add_argument("--once", action="store_true", help="end with the run that came")
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")

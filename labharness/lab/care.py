@@ -65,13 +65,9 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         raise NotReset("a reset takes a name and a reason")
     plan.state_dir.mkdir(parents=True, exist_ok=True)
     with LineLock(plan.state_dir):
-        latch = Latch(plan.state_dir / "latch.json")
-        if latch.trip is None:
+        trip = Latch(plan.state_dir / "latch.json").trip
+        if trip is None:
             return None
-        standing = _with_lab(plan, _standing(latch.trip))
-        if standing:
-            raise NotReset(f"the cause still stands: {'; '.join(standing)}")
-        trip = latch.trip
         line = {
             "at": utc_text(wall_clock_utc()),
             "name": name,
@@ -79,25 +75,32 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
             "cause": trip.cause.value,
             "detail": trip.detail,
         }
-        with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        latch.open()
+
+        async def open_latch(lab: Lab) -> None:
+            standing = await _standing(lab, trip)
+            if standing:
+                raise NotReset(f"the cause still stands: {'; '.join(standing)}")
+            with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            try:
+                await lab.line.guard.reset()
+            except OSError as why:
+                raise NotReset(f"the latch does not open: {why}") from None
+
+        _with_lab(plan, open_latch)
         return trip
 
 
-def _standing(trip: Trip) -> Callable[[Lab], Coroutine[Any, Any, list[str]]]:
-    async def look(lab: Lab) -> list[str]:
-        try:
-            await lab.line.open()
-        except (LinkLost, NoReply) as why:
-            return [str(why)]
-        await lab.line.next_tick()
-        standing = list(lab.line.standing_trips())
-        if trip.cause is Cause.INTERLOCK_LOST:
-            standing += lab.line.lost_conditions(trip.channel)
-        return standing
-
-    return look
+async def _standing(lab: Lab, trip: Trip) -> list[str]:
+    try:
+        await lab.line.open()
+    except (LinkLost, NoReply) as why:
+        return [str(why)]
+    await lab.line.next_tick()
+    standing = list(lab.line.standing_trips())
+    if trip.cause is Cause.INTERLOCK_LOST:
+        standing += lab.line.lost_conditions(trip.channel)
+    return standing
 
 
 def _with_lab(plan: LabPlan, work: Callable[[Lab], Coroutine[Any, Any, T]]) -> T:

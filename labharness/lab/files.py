@@ -164,6 +164,16 @@ class LabFile(_Strict):
                 )
         return self
 
+    @property
+    def has_a_plant(self) -> bool:
+        """Whether every instrument stands in a simulated plant too."""
+        return self.plant is not None and all(row.part is not None for row in self.instrument)
+
+    def on_loopbacks(self) -> "LabFile":
+        """Give the same lab with every port a loopback, for a flight on the simulated plant."""
+        ports = tuple(row.model_copy(update={"link": "loopback"}) for row in self.port)
+        return self.model_copy(update={"port": ports})
+
 
 class HazardRow(_Strict):
     """One hazard, and the *hardware* that stands before it when all software is dead.

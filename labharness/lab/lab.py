@@ -1,7 +1,6 @@
 """The composition root: reads a lab file, wires its line, and owns start-up and shutdown order."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,9 +9,12 @@ from typing import Any
 
 from labharness.clock import Chance, Clock
 from labharness.driver import Driver
-from labharness.guard import GuardCore, Latch, LoopGuard
+from labharness.guard import Guard, GuardCore, Latch, SafeFrame
+from labharness.guard.armed import Armed, state_home
+from labharness.guard.shell import LoopGuard
 from labharness.journal import Journal
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
+from labharness.lab.arming import armed_of, guard_command
 from labharness.lab.envelopes import KindLimits, build_envelope, parse_kind, parse_line
 from labharness.lab.files import (
     BadLabFile,
@@ -144,12 +146,15 @@ def read_lab(path: Path) -> LabPlan:
         lab_digest=digest(lab_text),
         envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
         hazards=read_hazards(path.parent / file.lab.hazards),
-        state_dir=_state_dir(file),
+        state_dir=state_home(file.lab.id, file.lab.state_dir),
     )
 
 
 class Lab:
     """One opened lab: its line behind the gate, and where there is one its simulated room.
+
+    Attributes:
+        guard: The guard on this loop; ``line.guard`` has the ports of the guard process too.
 
     Args:
         plan: What its files say.
@@ -158,7 +163,8 @@ class Lab:
         journal: Where the run's facts go.
         operator: Who does manual steps, where the lab file names a person.
         tick_s: Poll period of the line.
-        nominal: A plant without scatter and noise, stepped as coarsely as it is polled.
+        nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
+            port is a loopback to it, whatever road the file names.
     """
 
     def __init__(
@@ -176,26 +182,56 @@ class Lab:
         self.clock = clock
         self.nominal = nominal
         self.simulated: SimulatedLab | None = None
-        if any(row.link == "loopback" for row in plan.file.port):
+        file = plan.file.on_loopbacks() if nominal else plan.file
+        if any(row.link == "loopback" for row in file.port):
             step_s = tick_s if nominal else STEP_S
-            self.simulated = SimulatedLab(plan.file, clock, chance, step_s=step_s, nominal=nominal)
-        self.links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
+            self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
         plan.state_dir.mkdir(parents=True, exist_ok=True)
         instruments = {each.name: each for each in plan.instruments}
-        core = GuardCore(
-            read_frames(plan.instruments), compile_procedures(plan.envelope, instruments)
-        )
-        self.guard = LoopGuard(core, self.links, Latch(plan.state_dir / "latch.json"))
+        procedures = compile_procedures(plan.envelope, instruments)
+        armed = None if nominal else armed_of(plan, procedures, SAFE_TABLE)
+        far = () if armed is None else tuple(port.name for port in armed.ports)
+        self.links: dict[str, Link] = {
+            row.name: self._link(row) for row in file.port if row.name not in far
+        }
+        self.guard = self._near_guard(procedures)
+        whole = self._whole_guard(armed, procedures)
         self.line = Line(
             envelope=plan.envelope,
             instruments=plan.instruments,
-            guard=self.guard,
+            guard=whole,
             links=self.links,
             journal=journal,
             clock=clock,
             tick_s=tick_s,
+            attended=plan.file.lab.attended == "always",
         )
         self.operator = operator or self._simulated_operator()
+
+    def _near_guard(self, procedures: Mapping[str, tuple[SafeFrame, ...]]) -> LoopGuard:
+        """Give the guard of the ports that stay in this process."""
+        near = dict(self.links)
+        found = read_frames(self.plan.instruments)
+        reads = {port: frames for port, frames in found.items() if port in near}
+        ours = {
+            name: tuple(frame for frame in frames if frame.port in near)
+            for name, frames in procedures.items()
+        }
+        return LoopGuard(GuardCore(reads, ours), near, Latch(self.plan.state_dir / "latch.json"))
+
+    def _whole_guard(
+        self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]
+    ) -> Guard:
+        """Give the line its guard: the guard process for the ports that it can hold."""
+        if armed is None:
+            return self.guard
+        from labharness.guard.remote import RemoteGuard
+        from labharness.guard.split import SplitGuard
+
+        remote = RemoteGuard(armed, self.plan.state_dir, guard_command(self.plan.path))
+        near = tuple(self.links)
+        self.links |= {port.name: remote.road(port.name) for port in armed.ports}
+        return SplitGuard(remote, self.guard, procedures) if near else remote
 
     def _simulated_operator(self) -> Operator:
         row = self.plan.file.operator
@@ -294,10 +330,3 @@ def _line_text(line: str, lab_path: Path) -> str:
     if line.endswith(".toml"):
         return read_text(lab_path.parent / line)
     return shipped_file(f"lines/{line}.toml").read_text("utf-8")
-
-
-def _state_dir(file: LabFile) -> Path:
-    if file.lab.state_dir is not None:
-        return Path(file.lab.state_dir).expanduser()
-    base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "labharness" / file.lab.id

@@ -174,7 +174,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Prediction | Rejected:
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
     """
-    if plan.file.plant is None:
+    if not plan.file.has_a_plant:
         raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
     loop = VirtualLoop()
     facts = replace(house_facts(plan), predict=_flights(plan, loop))
@@ -276,7 +276,7 @@ class TaskRun:
         facts = house_facts(self._plan)
         _make_folder(self.folder)
         loop = self._loop = make_loop(self._speed, self._plan)
-        if self._plan.file.plant is not None:
+        if self._plan.file.has_a_plant:
             facts = replace(facts, predict=_flights(self._plan, loop))
         (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
         try:

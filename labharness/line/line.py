@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from labharness.clock import Clock
 from labharness.driver import Identity
-from labharness.guard import LoopGuard
+from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
 from labharness.kernel import (
     Envelope,
@@ -33,6 +33,7 @@ from labharness.line.parts import (
     query_of,
 )
 from labharness.line.poll import Poller
+from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
 from labharness.link import Link
 from labharness.vocabulary import (
@@ -76,6 +77,7 @@ class Line:
         journal: Where facts go.
         clock: Lab time.
         tick_s: Poll period; another one than the usual is for predictions.
+        attended: Whether a person is there.
     """
 
     def __init__(
@@ -83,11 +85,12 @@ class Line:
         *,
         envelope: Envelope,
         instruments: Sequence[Instrument],
-        guard: LoopGuard,
+        guard: Guard,
         links: Mapping[str, Link],
         journal: Journal,
         clock: Clock,
         tick_s: float = TICK_S,
+        attended: bool = True,
     ) -> None:
         self.envelope = envelope
         self.instruments = {each.name: each for each in instruments}
@@ -100,6 +103,7 @@ class Line:
         self.warnings: list[str] = []
         self.on_warning: Callable[[str], None] = self.warnings.append
         self._links = dict(links)
+        self._attended = attended
         self._loop = clock.loop
         self._warned: set[str] = set()
         self._changes = 0
@@ -110,7 +114,7 @@ class Line:
         }
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
         self._scan_of = {channel: scan for scan in scans for channel in scan.channels}
-        self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick)
+        self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick, self._beat)
         self._exchanges = Exchanges(guard, self._loop)
         self._writer = Writer(
             memory=self.memory,
@@ -129,6 +133,7 @@ class Line:
             read=self.read_all,
             wake=self._poller.wake,
         )
+        guard.on_absence = lambda entry: self._note("guard_log", entry)
 
     # ---- opening and closing
 
@@ -176,7 +181,7 @@ class Line:
         hindrances = self.hindrances()
         if hindrances:
             raise NotArmed("; ".join(hindrances))
-        self.guard.core.arm()
+        self.guard.arm()
         self._mode(Mode.ARMING)
         self._record("armed", {"safe_table": safe_table})
         verification = await self.safing.make_safe(safe_table)
@@ -201,7 +206,7 @@ class Line:
         """Make the line read-only again. What it was set to stays; make it safe first."""
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
             self._mode(Mode.DISARMED)
-        self.guard.core.disarm()
+        self.guard.disarm()
         self._note("disarmed", {})
 
     async def close(self) -> None:
@@ -374,13 +379,13 @@ class Line:
         return tuple(found)
 
     def unguarded(self) -> tuple[str, ...]:
-        """Say which roads may not energise: a real one takes the guard process (law 10)."""
-        return tuple(
-            f"port {port} is a real link ({link.kind}), and energising on it takes the guard "
-            "process, which this version does not have"
-            for port, link in self._links.items()
-            if link.kind != "loopback"
-        )
+        """Say which roads may not energise, and why not (law 10)."""
+        found = []
+        for port, link in self._links.items():
+            why = may_not_energise(link, attended=self._attended)
+            if why:
+                found.append(f"port {port} is a real link ({link.kind}), and {why}")
+        return tuple(found)
 
     def lost_conditions(self, channel: str) -> tuple[str, ...]:
         """Say which conditions on a contact, whose loss under power trips, do not hold now.
@@ -415,7 +420,7 @@ class Line:
 
     def _mode(self, to: Mode) -> None:
         self.memory.mode = change(self.memory.mode, to)
-        self.guard.core.new_epoch()
+        self.guard.new_epoch()
         self._note("mode", {"mode": to.value})
 
     def _record(self, kind: str, body: Mapping[str, object]) -> int:
@@ -437,7 +442,7 @@ class Line:
             self._lose_journal(str(why), now)
         if self.memory.changes != self._changes:
             self._changes = self.memory.changes
-            self.guard.core.new_epoch()
+            self.guard.new_epoch()
         if trips:
             self._answer(trips)
 
@@ -446,6 +451,11 @@ class Line:
         self.journal_lost = why
         procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
         self.safing.trip(Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why))
+
+    def _beat(self) -> None:
+        """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
+        lost = self.envelope.procedure_of[Cause.COMMUNICATION]
+        self.guard.beat(self.memory.procedure(lost, self._loop.time()))
 
     def _tick(self) -> None:
         trips = tick(self.memory, self._loop.time())
