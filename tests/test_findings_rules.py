@@ -234,6 +234,7 @@ class Recording:
 
     def __init__(self, core: GuardCore) -> None:
         self.core = core
+        self.procedures = core.procedures
         self.again: list[tuple[str, ...]] = []
         self.latch = Latch(Path("no-such-folder/latch.json"))
         self.on_safe_frame: Callable[[SafeFrame, str], None] = lambda frame, error: None

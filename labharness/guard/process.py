@@ -296,7 +296,7 @@ class ProcessGuard:
         self._watch.end()
         self._be_alone()
         self._log.add("tripped by itself", procedure=procedure, why=why)
-        self._say({"say": "tripped", "trip": write_trip(trip), **self._standing()})
+        self._say({"say": "tripped", "trip": write_trip(trip)})
         if not self._latch.write_error:
             self._mark.clear()
 
@@ -345,7 +345,6 @@ class ProcessGuard:
                 "permits": self.core.permit_count,
                 "trip": None if trip is None else write_trip(trip),
                 "log": self._log.entries,
-                **self._standing(),
             }
         )
 
@@ -405,7 +404,7 @@ class ProcessGuard:
         if harness is None:
             return
         try:
-            harness.say(message)
+            harness.say({**message, **self._standing()})
         except OSError:
             return  # reading says so too, and there it is dealt with
         mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if harness.waits else 0)
@@ -420,14 +419,13 @@ class ProcessGuard:
                 "number": number,
                 "reply": None if reply is None else reply.hex(),
                 "error": error,
-                **self._standing(),
             }
         )
 
     def _tell_free(self, name: str) -> None:
         port = self.core.ports[name]
         if port.state is PortState.IDLE and not port.safe:
-            self._say({"say": "free", **self._standing()})
+            self._say({"say": "free"})
 
     # ---- what a harness may ask
 
@@ -485,7 +483,7 @@ class ProcessGuard:
         self._moves += 1
         self._trip(trip, trip.procedure)
         self._log.add("tripped", procedure=trip.procedure, why=trip.detail)
-        self._say({"say": "standing", **self._standing()})
+        self._say({"say": "standing"})
 
     def _take_repeat(self, fields: Fields) -> None:
         procedure = fields.one_of("procedure", self.core.procedures)
@@ -516,7 +514,7 @@ class ProcessGuard:
             self.core.arm()
         except (OSError, NotPermitted) as why:
             self.core.new_epoch()
-            self._say({"say": "unarmed", "why": str(why), **self._standing()})
+            self._say({"say": "unarmed", "why": str(why)})
             return
         self._watch.procedure = procedure
         self._watch.begin(self._steady_s())
@@ -553,7 +551,7 @@ class ProcessGuard:
             self.core.reset()
             self._unanswered = set()
             self._alone = False
-        self._say({"say": "reset", "error": error, **self._standing()})
+        self._say({"say": "reset", "error": error})
 
     def _take_imported(self, fields: Fields) -> None:
         fields.end()

@@ -337,8 +337,6 @@ class RemoteGuard:
             self._welcome.set_result(said)
 
     def _take_standing(self, fields: Fields) -> None:
-        if not fields.has("epoch"):
-            return
         heard = fields.whole("heard")
         self._epoch = fields.whole("epoch")
         self._moves_ahead = self._moves_told - fields.whole("moves")
@@ -352,10 +350,11 @@ class RemoteGuard:
             self._free[port] = port in free and heard >= self._busy_since[port]
 
     def _take_end(self, fields: Fields) -> None:
-        asked = self._asked[fields.text("port")]
+        port = fields.text("port")
+        asked = self._asked[port]
         if asked is None or asked[0] != fields.whole("number"):
             return
-        self._asked[fields.text("port")] = None
+        self._asked[port] = None
         reply = fields.raw("reply") if fields.has("reply") else None
         asked[1](reply, fields.text("error"))
 
