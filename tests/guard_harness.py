@@ -43,9 +43,7 @@ async def main(state_dir: Path, *, rude: bool) -> None:
     armed = read_armed((state_dir / ARMED_FILE).read_text("utf-8"))
     guard = (RudeGuard if rude else RemoteGuard)(armed, state_dir, ("/bin/false",))
     await guard.open()
-    poller = Poller(
-        loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.beat("stop")
-    )
+    poller = Poller(loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.beat("stop"))
     guard.arm()
     poller.start()
     exchanges = Exchanges(guard, loop)

@@ -231,6 +231,7 @@ class GuardBench:
         self.armed = arming(self.devices)
         (self.state_dir / ARMED_FILE).write_text(self.armed.text(), encoding="utf-8")
         self.guard: subprocess.Popen[bytes] | None = None
+        self._callers: list[Caller] = []
 
     def start(self, *options: str, **env: str) -> "subprocess.Popen[bytes]":
         command = [sys.executable, "-m", "labharness.cli", "guard", str(self.lab_file), *options]
@@ -246,7 +247,8 @@ class GuardBench:
         self.guard = None
 
     def call(self) -> Caller:
-        return Caller(self.state_dir)
+        self._callers.append(Caller(self.state_dir))
+        return self._callers[-1]
 
     def frames(self, port: str) -> list[bytes]:
         return [frame for _, frame in self.devices.of[port].heard]
@@ -260,6 +262,8 @@ class GuardBench:
         return max(device.heard[-1][0] for device in self.devices.of.values())
 
     def close(self) -> None:
+        for caller in self._callers:
+            caller.socket.close()
         if self.guard is not None:
             self.kill()
         self.devices.close()

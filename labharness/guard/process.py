@@ -328,6 +328,7 @@ class ProcessGuard:
             made, _ = self._listener.accept()
         except OSError:
             return
+        self._hear()  # the one before may have closed in this very turn
         if self._harness is not None:
             with made, suppress(OSError):
                 SocketLines(made).say({"say": "busy"})
