@@ -153,6 +153,7 @@ class Caller:
         until(lambda: self._reach(state_dir / SOCKET_FILE), "the guard's socket")
         self._lines = Lines()
         self._left: list[dict[str, Any]] = []
+        self._moves = 0
         self.welcome = self.hear()
         self.key = bytes.fromhex(self.welcome.get("key", ""))
         self.number = self.welcome.get("permits", 0)
@@ -166,6 +167,7 @@ class Caller:
         return True
 
     def say(self, **message: object) -> None:
+        self._moves += message["do"] in ("arm", "disarm", "epoch", "trip", "reset")
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
     def hear(self, what: str = "") -> dict[str, Any]:
@@ -206,8 +208,9 @@ class Caller:
     def arm(self) -> None:
         """Arm, and learn the epoch."""
         self.say(do="arm", lost="stop")
-        self.say(do="repeat", procedure="vent", places=[0])
-        self.hear("safe")
+        self.say(do="repeat", frames=[["vent", 0]])
+        while self.hear("safe")["moves"] < self._moves:
+            pass
 
     def leave(self, *, reset: bool = False) -> None:
         if reset:

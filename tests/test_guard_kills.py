@@ -10,7 +10,6 @@ import signal
 import statistics
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

@@ -487,18 +487,22 @@ class ProcessGuard:
         self._say({"say": "standing"})
 
     def _take_repeat(self, fields: Fields) -> None:
-        procedure = fields.one_of("procedure", self.core.procedures)
-        frames = self.core.procedures[procedure]
-        places = fields.items("places")
+        places = fields.items("frames")
         fields.end()
-        if not all(type(place) is int and 0 <= place < len(frames) for place in places):
-            raise BadFields(f"procedure {procedure} has {len(frames)} frames, not {places}")
+        again = [self._frame_at(place) for place in places]
         now = self._steady_s()
-        again = [frames[place] for place in places if type(place) is int]
         self._unanswered.update(again)
         for name in self.core.queue(again):
             self._send_safe(name, now)
         self._reopen()
+
+    def _frame_at(self, place: object) -> SafeFrame:
+        if isinstance(place, list) and len(place) == 2 and type(place[1]) is int:
+            name, number = place
+            frames = self.core.procedures.get(str(name), ())
+            if 0 <= number < len(frames):
+                return frames[number]
+        raise BadFields(f"no procedure has a frame {place!r}")
 
     def _take_epoch(self, fields: Fields) -> None:
         fields.end()

@@ -208,24 +208,17 @@ class RemoteGuard:
 
     def trip(self, trip: Trip) -> None:
         """Have a procedure run: one write to the socket, before anything else."""
+        for frame in self.procedures[trip.procedure]:
+            self._take(frame.port)
         self._moves({"do": "trip", "trip": write_trip(trip)})
         self._is_latched = True
         self.latch.close(trip)
-        for frame in self.procedures[trip.procedure]:
-            self._free[frame.port] = False
-            self._busy_since[frame.port] = self._told
 
     def repeat(self, frames: Sequence[SafeFrame]) -> None:
         """Have single frames of a procedure sent, again or without a trip."""
-        places: dict[str, list[int]] = {}
         for frame in frames:
-            name, number = self._places[frame]
-            places.setdefault(name, []).append(number)
             self._take(frame.port)
-        for name, numbers in places.items():
-            self._tell({"do": "repeat", "procedure": name, "places": numbers})
-        for frame in frames:
-            self._busy_since[frame.port] = self._told
+        self._tell({"do": "repeat", "frames": [list(self._places[frame]) for frame in frames]})
 
     def new_epoch(self) -> None:
         """Void every permit."""
