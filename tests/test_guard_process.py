@@ -338,6 +338,17 @@ def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
     again.socket.close()
 
 
+def test_the_end_of_a_socket_is_heeded_before_any_silence(rig: GuardBench) -> None:
+    patient = replace(rig.armed, silence_s_max=5.0)
+    (rig.state_dir / ARMED_FILE).write_text(patient.text(), encoding="utf-8")
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.socket.close()
+    until(rig.made_safe, "the procedure", within_s=3.0)
+
+
 def test_a_harness_that_disarmed_may_leave(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()

@@ -272,21 +272,19 @@ class GuardCore:
         return permit
 
     def admit(self, permit: Permit, now: float) -> None:
-        """Take a permit that the owner of the kernel made, after its seal was found to fit.
+        """Take a permit that was made elsewhere, after its seal was found to fit.
 
-        Numbers only rise, so that one that was seen is never seen again.
+        Numbers only rise, so that one that was seen is never taken again. What else may void it
+        (epoch, expiry, port, frame) is asked when it is used.
 
         Raises:
-            NotPermitted: It would be void here: latched, disarmed, seen, too old or too long-lived,
-                or of another epoch.
+            NotPermitted: No permit could be made here now, or this one is old or too long-lived.
         """
         self._make_room(permit.port, now)
         if permit.number <= self.permit_count:
             raise NotPermitted(f"permit {permit.number} was seen before")
-        if permit.epoch != self.epoch:
-            raise NotPermitted(f"permit {permit.number} is of epoch {permit.epoch}")
-        if not now <= permit.expires_s <= now + PERMIT_S_MAX:
-            raise NotPermitted(f"permit {permit.number} has expired, or is to live too long")
+        if not permit.expires_s <= now + PERMIT_S_MAX:
+            raise NotPermitted(f"permit {permit.number} is to live longer than {PERMIT_S_MAX:g} s")
         self.permit_count = permit.number
         self._permits[permit.number] = permit
 

@@ -98,11 +98,15 @@ class Fields:
         return tuple(self._left)
 
     def has(self, key: str) -> bool:
-        """Say whether ``key`` is there and not null; a null is taken."""
-        if self._left.get(key, 0) is None:
-            del self._left[key]
-            return False
+        """Say whether ``key`` is there; for the few that may be left out."""
         return key in self._left
+
+    def null(self, key: str) -> bool:
+        """Say whether null stands under ``key``, which must be there; a null is taken."""
+        found = key in self._left and self._left[key] is None
+        if found:
+            del self._left[key]
+        return found
 
     def end(self) -> None:
         """Refuse what nobody asked for."""

@@ -447,7 +447,7 @@ class ProcessGuard:
 
     def _permitted(self, fields: Fields, name: str, now: float) -> tuple[Request, Permit | None]:
         """Give the request of a read as it is armed, or one with a permit whose seal fits."""
-        if not fields.has("permit"):
+        if fields.null("permit"):
             frame = fields.raw("frame")
             request = self._reads[name].get(frame)
             if request is None:

@@ -315,7 +315,7 @@ class RemoteGuard:
         self._key = fields.raw("key")
         self._number = fields.whole("permits")
         self._lost = ""
-        trip = read_trip(fields.inside("trip")) if fields.has("trip") else None
+        trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
         standing, self.latch.trip = self.latch.trip, trip
         for entry in fields.items("log"):
             self.on_absence(entry if isinstance(entry, dict) else {"what": str(entry)})
@@ -348,7 +348,7 @@ class RemoteGuard:
         if asked is None or asked[0] != fields.whole("number"):
             return
         self._asked[port] = None
-        reply = fields.raw("reply") if fields.has("reply") else None
+        reply = None if fields.null("reply") else fields.raw("reply")
         asked[1](reply, fields.text("error"))
 
     def parted(self) -> None:

@@ -60,7 +60,7 @@ def _wholes(fields: Fields, key: str) -> tuple[int, ...]:
 _READERS: dict[str, Callable[[Fields, str], object]] = {
     "raw": Fields.raw,
     "whole": Fields.whole,
-    "whole?": lambda fields, key: fields.whole(key) if fields.has(key) else None,
+    "whole?": lambda fields, key: None if fields.null(key) else fields.whole(key),
     "wholes": _wholes,
     "seconds": lambda fields, key: fields.seconds(key, EXCHANGE_S_MAX),
     "text": Fields.text,
@@ -106,7 +106,7 @@ def read_request(fields: Fields) -> Request:
     """
     frame = fields.raw("frame")
     blank = None
-    if fields.has("transaction"):
+    if not fields.null("transaction"):
         inner = fields.inside("transaction")
         blank = Transaction(inner.whole("offset"), inner.whole("size"), inner.flag("ascii"))
         inner.end()
@@ -167,7 +167,7 @@ def read_trip(fields: Fields) -> Trip:
         cause=Cause(fields.one_of("cause", tuple(Cause))),
         procedure=fields.text("procedure"),
         channel=fields.text("channel"),
-        value=fields.number("value") if fields.has("value") else None,
+        value=None if fields.null("value") else fields.number("value"),
         at_s=fields.number("at_s"),
         detail=fields.text("detail"),
     )
