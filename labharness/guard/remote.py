@@ -32,6 +32,7 @@ __all__ = ["BEAT_S", "GuardedRoad", "RemoteGuard"]
 
 BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
+KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
 STARTS_MAX = 3
 AGAIN_S = 0.2
 LOOK_S = 0.01  # between two tries at its door
@@ -76,6 +77,7 @@ class RemoteGuard:
         self._resetting: asyncio.Future[str] | None = None
         self._returning: asyncio.Task[None] | None = None
         self._lost = "the guard process was not reached yet"
+        self._kept = False  # by systemd or a person: who lost it gets time to bring it back
         self._closed = False
         self._key = b""
         self._told = 0  # messages sent to this guard
@@ -118,12 +120,13 @@ class RemoteGuard:
     async def _reach(self) -> None:
         path = str(self._state_dir / SOCKET_FILE)
         starts = 0
+        not_before_s = self._loop.time() + (KEPT_S if self._kept else 0.0)
         while True:  # open() bounds it in time
             self._welcome = self._loop.create_future()
             try:
                 await self._loop.create_unix_connection(lambda: _Stream(self), path)
             except (FileNotFoundError, ConnectionRefusedError):
-                if not self._child.running():
+                if not self._child.running() and self._loop.time() >= not_before_s:
                     if starts == STARTS_MAX:
                         raise LinkLost(self._child.complaint() or "it does not stay") from None
                     await asyncio.sleep(AGAIN_S * starts)  # another's may just be beginning
@@ -132,6 +135,7 @@ class RemoteGuard:
             else:
                 said = await self._welcome
                 if not said:
+                    self._kept = not self._child.running()
                     return
                 if said == "busy":
                     raise LinkLost("another harness is at the guard process of this lab")
