@@ -176,7 +176,7 @@ class Caller:
             while not self._left:
                 data = self.socket.recv(1 << 16)
                 assert data, "the guard hung up"
-                self._left += [dict(each) for each in self._lines.feed(data) if each]  # type: ignore[call-overload]  # JSON
+                self._left += [dict(each) for each in self._lines.feed(data) if each]  # type: ignore[call-overload]  # each is an object
             message = self._left.pop(0)
             self.epoch = message.get("epoch", 0)
             if not what or message["say"] == what:
@@ -201,7 +201,7 @@ class Caller:
         """Ask for one frame; give the end of its exchange."""
         more = {"frame": request.frame.hex()}
         if permit is not None:
-            more = {"request": write_request(request)}  # type: ignore[dict-item]  # JSON
+            more = {"request": write_request(request)}  # type: ignore[dict-item]  # texts and objects
         self.say(do="send", port=port, number=7, permit=permit, **more)
         return self.hear("ended")
 
@@ -211,6 +211,9 @@ class Caller:
         self.say(do="repeat", frames=[["vent", 0]])
         while self.hear("safe")["moves"] < self._moves:
             pass
+
+    def beat(self) -> None:
+        self.say(do="beat", made_s=time.monotonic(), lost="stop")
 
     def leave(self, *, reset: bool = False) -> None:
         if reset:

@@ -120,9 +120,9 @@ PLANTED = (
     ),
     PlantedBug(
         "end of the harness's socket not heeded",
-        "labharness/guard/process.py",
+        "labharness/guard/session.py",
         '            self._part(f"the socket of the harness closed ({why})")',
-        "            self._drop()",
+        "            self.close()",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
     ),
     PlantedBug(
@@ -142,10 +142,9 @@ PLANTED = (
     PlantedBug(
         "stale frame after a lost harness",
         "labharness/guard/process.py",
-        "        self._trip(trip, procedure)\n        self.core.disarm()\n",
-        "        for name in self.core.queue(self.core.procedures[procedure]):\n"
-        "            self._send_safe(name, self._steady_s())\n"
-        "        self._latch.close(trip)\n",
+        "        self._run_procedure(trip, procedure)\n        self.core.disarm()\n",
+        "        self.ports.repeat(self.core.procedures[procedure])\n"
+        "        self.latch.close(trip)\n",
         "tests/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
     ),
     PlantedBug(
@@ -160,21 +159,21 @@ PLANTED = (
         "labharness/guard/core.py",
         "        if permit.number <= self.permit_count:",
         "        if False:",
-        "tests/test_guard_process.py::test_a_permit_passes_once",
+        "tests/test_guard_permits.py::test_a_permit_passes_once",
     ),
     PlantedBug(
         "epoch of a permit not checked",
         "labharness/guard/core.py",
         "        if permit.epoch != self.epoch:",
         "        if False:",
-        "tests/test_guard_process.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
+        "tests/test_guard_permits.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
     ),
     PlantedBug(
         "seal of a permit not checked",
-        "labharness/guard/process.py",
+        "labharness/guard/session.py",
         "        if not fits(self._key, permit, request, given):",
         "        if False:",
-        "tests/test_guard_process.py::test_no_forged_permit_passes",
+        "tests/test_guard_permits.py::test_no_forged_permit_passes",
     ),
     PlantedBug(
         "safe table not sent after a crash",
@@ -192,9 +191,9 @@ PLANTED = (
     ),
     PlantedBug(
         "unanswered safe frame not sent again",
-        "labharness/guard/process.py",
-        "        if not finished.error:\n            self._unanswered.discard(safe)",
-        "        self._unanswered.discard(safe)",
+        "labharness/guard/ports.py",
+        "        if not finished.error:\n            self.unanswered.discard(safe)",
+        "        self.unanswered.discard(safe)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
     ),
 )

@@ -10,25 +10,24 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, Armed, arming_digest
 from labharness.guard.contract import Done, LatchView, nobody_reads, nobody_safe, nobody_trips
 from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
+from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
-from labharness.guard.latch import Latch, probe, write_durably
+from labharness.guard.latch import write_durably
 from labharness.guard.seal import seal
-from labharness.guard.socket_lines import Line, Lines, line_of
+from labharness.guard.socket_lines import Line, line_of
 from labharness.guard.spawn import Child
 from labharness.guard.start import SOCKET_FILE
 from labharness.guard.turns import Turns
 from labharness.guard.written import read_trip, write_request, write_trip
 from labharness.link import LinkLost
-from labharness.link.roads import nobody
 from labharness.vocabulary import Cause, Request, Trip
 
-__all__ = ["BEAT_S", "GuardedRoad", "RemoteGuard"]
+__all__ = ["BEAT_S", "RemoteGuard"]
 
 BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
@@ -53,7 +52,7 @@ class RemoteGuard:
 
     def __init__(self, armed: Armed, state_dir: Path, command: Sequence[str]) -> None:
         self.procedures = armed.procedures
-        self.latch: LatchView = _SeenLatch(state_dir / "latch.json")
+        self.latch: LatchView = SeenLatch(state_dir / "latch.json")
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
         self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
@@ -90,7 +89,7 @@ class RemoteGuard:
 
     # ---- opening and closing
 
-    def road(self, port: str) -> "GuardedRoad":
+    def road(self, port: str) -> GuardedRoad:
         """Give the road of one port, to open and to name."""
         kinds = {each.name: each.link for each in self._armed.ports}
         return GuardedRoad(self, kinds[port])
@@ -124,7 +123,7 @@ class RemoteGuard:
         while True:  # open() bounds it in time
             self._welcome = self._loop.create_future()
             try:
-                await self._loop.create_unix_connection(lambda: _Stream(self), path)
+                await self._loop.create_unix_connection(lambda: Stream(self), path)
             except (FileNotFoundError, ConnectionRefusedError):
                 if not self._child.running() and self._loop.time() >= not_before_s:
                     if starts == STARTS_MAX:
@@ -377,68 +376,3 @@ class RemoteGuard:
         """Reach the guard that comes back, or start one; it begins with the safe table."""
         with suppress(LinkLost):
             await self.open()
-
-
-class GuardedRoad:
-    """A port that the guard process holds: the line opens it and names its kind, no more."""
-
-    guarded = True
-
-    def __init__(self, guard: RemoteGuard, kind: str) -> None:
-        self.kind = kind
-        self.receive: Callable[[bytes], None] = nobody
-        self._guard = guard
-
-    async def open(self) -> None:
-        """Reach the guard."""
-        await self._guard.open()
-
-    def write(self, data: bytes) -> None:
-        """Refuse: bytes go through the guard."""
-        raise LinkLost(f"this {self.kind} port is the guard's")
-
-    def close(self) -> None:
-        """Leave it to the guard."""
-
-
-class _SeenLatch:
-    """The latch as the guard last told of it; the file is the guard's."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.trip = Latch(path).trip
-        self.write_error = ""
-
-    def close(self, trip: Trip) -> None:
-        """Count as latched; the guard writes it."""
-        self.trip = self.trip or trip
-
-    def saved(self) -> bool:
-        """Say whether the guard has it on disk; the guard tries again by itself."""
-        return not self.write_error
-
-    def probe(self) -> None:
-        """Raise ``OSError`` if a latch could not be written now."""
-        probe(self._path)
-
-    def open(self) -> None:
-        """Count as not latched."""
-        self.trip = None
-
-
-class _Stream(asyncio.Protocol):
-    """Passes messages up."""
-
-    def __init__(self, guard: RemoteGuard) -> None:
-        self._guard = guard
-        self._lines = Lines()
-
-    def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's own signature
-        self._guard.connected(transport)
-
-    def data_received(self, data: bytes) -> None:
-        for message in self._lines.feed(data):
-            self._guard.heard(message)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._guard.parted()
