@@ -167,7 +167,7 @@ class Caller:
         return True
 
     def say(self, **message: object) -> None:
-        self._moves += message["do"] in ("arm", "disarm", "epoch", "trip", "reset")
+        self._moves += str(message.get("do")) in ("arm", "disarm", "epoch", "trip", "reset")
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
     def hear(self, what: str = "") -> dict[str, Any]:

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from guard_rig import ON, READ, SHUT, Caller, GuardBench, bench
 from labharness.guard.core import PERMIT_S_MAX
+from labharness.guard.written import write_request
 
 
 @pytest.fixture
@@ -132,6 +135,57 @@ def test_a_write_without_a_permit_is_refused_and_a_read_is_not(
     assert "no read of port heat" in caller.send(None, replace(READ, frame=b"read\r\r"))["error"]
     assert caller.send(None, READ)["error"] == ""
     assert rig.frames("heat") == [READ.frame]
+
+
+WORDS = st.sampled_from(["send", "trip", "repeat", "arm", "beat", "bye", "heat", "stop", "\ud800"])
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.just(10**400) | st.integers() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+HONEST: tuple[dict[str, Any], ...] = (
+    {"do": "send", "port": "heat", "number": 1, "permit": None, "frame": "00"},
+    {
+        "do": "send",
+        "port": "heat",
+        "number": 1,
+        "permit": {"number": 1, "epoch": 1, "expires_us": 1, "seal": "00"},
+        "request": write_request(ON),
+    },
+    {"do": "repeat", "frames": [["stop", 0]]},
+    {"do": "arm", "lost": "stop"},
+    {"do": "beat", "made_s": 1.0, "lost": "stop"},
+    {"do": "bye", "retire": False},
+)
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardBench]:
+    with bench(tmp_path_factory.mktemp("guard")) as made:
+        made.start()
+        yield made
+
+
+@given(
+    message=st.sampled_from(HONEST),
+    key=st.text(max_size=3) | st.sampled_from(["do", "permit", "request", "frames", "made_s"]),
+    value=VALUES,
+)
+@settings(
+    deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_nothing_that_a_harness_says_ends_the_guard(
+    patient: GuardBench, message: dict[str, Any], key: str, value: Any
+) -> None:
+    caller = patient.call()
+    caller.say(**{**message, key: value})
+    caller.socket.close()
+    assert patient.guard is not None
+    later = patient.call()
+    assert later.welcome["say"] == "welcome"
+    later.leave(reset=True)
+    assert patient.guard.poll() is None
+    assert ON.frame not in patient.frames("heat")
 
 
 @pytest.mark.parametrize("move", ["epoch", "disarm", "arm"])

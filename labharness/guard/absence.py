@@ -72,7 +72,7 @@ class AbsenceLog:
             return
         try:
             with self._path.open("a", encoding="utf-8") as file:
-                file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in fresh)
+                file.writelines(json.dumps(each) + "\n" for each in fresh)
         except OSError:
             return
         self._written = len(self.entries)

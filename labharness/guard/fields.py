@@ -50,15 +50,17 @@ class Fields:
         """Take a whole number from 0 on."""
         value = self.take(key)
         if type(value) is not int or not 0 <= value <= WHOLE_MAX:
-            raise BadFields(f"{self.where}: {key} {value!r} is no whole number from 0 on")
+            raise BadFields(f"{self.where}: {key} {str(value)[:40]} is no whole number from 0 on")
         return value
 
     def number(self, key: str) -> float:
         """Take a finite number."""
         value = self.take(key)
-        if type(value) not in (int, float) or not math.isfinite(value):  # type: ignore[arg-type]  # it is a number by then
-            raise BadFields(f"{self.where}: {key} {value!r} is no finite number")
-        return float(value)  # type: ignore[arg-type]  # as above
+        if type(value) is int and abs(value) <= WHOLE_MAX:
+            return float(value)
+        if type(value) is float and math.isfinite(value):
+            return value
+        raise BadFields(f"{self.where}: {key} {str(value)[:40]} is no finite number")
 
     def seconds(self, key: str, at_most: float) -> float:
         """Take a time from 0 to ``at_most`` (s)."""

@@ -73,6 +73,8 @@ class Session:
 
     def say(self, message: Line) -> None:
         """Send a message, and with it how things stand."""
+        if self._over:
+            return
         core = self._guard.core
         standing = {
             "epoch": core.epoch,
@@ -108,7 +110,9 @@ class Session:
             self._lines.socket.close()
 
     def hear(self) -> None:
-        """Take what has arrived."""
+        """Take what has arrived; an event of the turn in which it closed finds nothing."""
+        if self._over:
+            return
         try:
             self._lines.flush()
             self._watch()

@@ -12,6 +12,7 @@ __all__ = ["LINE_BYTES_MAX", "Line", "Lines", "SocketLines", "line_of"]
 LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names
 UNSENT_BYTES_MAX = 64 * 1024 * 1024  # a harness that reads nothing for so long is given up
 READ_BYTES_MAX = 1 << 18
+READS_MAX = 16  # at a time: a harness that talks without end holds up no port
 
 Line = Mapping[str, object]
 
@@ -85,10 +86,11 @@ class SocketLines:
             OSError: The other side is gone.
             ValueError: It speaks no JSON.
         """
-        try:
-            data = self.socket.recv(READ_BYTES_MAX)
-        except BlockingIOError:
-            return
-        if not data:
-            raise ConnectionResetError(104, "the harness is gone")
-        yield from self._lines.feed(data)
+        for _ in range(READS_MAX):
+            try:
+                data = self.socket.recv(READ_BYTES_MAX)
+            except BlockingIOError:
+                return
+            if not data:
+                raise ConnectionResetError(104, "the harness is gone")
+            yield from self._lines.feed(data)
