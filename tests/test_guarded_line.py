@@ -5,18 +5,21 @@ stays on a loopback, so that the line has ports of both kinds.
 """
 
 import asyncio
+import json
 import os
 import re
 import signal
+import threading
 import time
 import tty
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from guard_rig import BOUND_S
+from labharness.cli import main
 from labharness.clock import Chance, Clock, PacedLoop, run
 from labharness.guard import Latch
 from labharness.guard.armed import ARMED_FILE, read_armed
@@ -24,10 +27,11 @@ from labharness.guard.split import SplitGuard
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.care import reset
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import Tripped
-from labharness.vocabulary import Cause, Command, Ending
+from labharness.vocabulary import Cause, Command, Ending, Trip
 from rig import approved_copy
 
 NEAR = "spectrometer"
@@ -211,3 +215,56 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
     records = read(plan.path.parent / "journal.sqlite")
     logged = [each.body["what"] for each in records if each.kind == "guard_log"]
     assert "began with the safe table" in logged, "the journal has what happened in between"
+
+
+@contextmanager
+def served(plan: LabPlan, folder: Path) -> Iterator[LabPlan]:
+    """Serve the far plant from a thread, for what runs a loop of its own."""
+    paths: dict[str, str] = {}
+    begun, stop = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        far = FarPlant(plan)
+        paths.update(far.paths)
+        begun.set()
+        while not stop.is_set():  # noqa: ASYNC110 - the test is in another thread
+            await asyncio.sleep(0.02)
+        far.close()
+
+    thread = threading.Thread(target=lambda: run(serve(), PacedLoop(1.0)))
+    thread.start()
+    assert begun.wait(BOUND_S)
+    try:
+        yield real(folder, paths)
+    finally:
+        stop.set()
+        thread.join(BOUND_S)
+
+
+def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        plan.state_dir.mkdir(parents=True)
+        trip = Trip(
+            Cause.COMMUNICATION, "immediate_shutdown", "harness", None, 1.0, "it was killed"
+        )
+        Latch(plan.state_dir / "latch.json").close(trip)
+        assert reset(plan, "Ada Lovelace", "line inspected") == trip
+        assert not (plan.state_dir / "latch.json").exists()
+        kept = json.loads((plan.state_dir / "resets.jsonl").read_text("utf-8"))
+        assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
+
+
+def test_a_lab_is_armed_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    approved_copy(tmp_path)
+    assert main(["arm", str(tmp_path / "lab.toml")]) == 64
+    assert "no port that is serial or tcp" in capsys.readouterr().err
+    ports = ("heat", "inert", "hydrogen", "relays", "vacuum", "detector", "laser", "stage")
+    plan = real(tmp_path, {port: f"/dev/{port}" for port in ports})
+    assert main(["arm", str(plan.path)]) == 0
+    said = capsys.readouterr().out
+    assert str(plan.state_dir / ARMED_FILE) in said
+    assert "heat" in said
+    assert read_armed((plan.state_dir / ARMED_FILE).read_text("utf-8")).lab == plan.file.lab.id
+    assert main(["arm", str(tmp_path / "none.toml")]) == 64
