@@ -1,16 +1,18 @@
 """The lab file and the hazard table: strict tables in, frozen values out, digests over both."""
 
 import hashlib
-import tomllib
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from labharness.lab.envelopes import first_error
+from labharness.lab.tables import BadTable, read_table
 
 __all__ = ["BadLabFile", "HazardTable", "LabFile", "digest", "read_hazards", "read_lab_file"]
+
+
+T = TypeVar("T", bound=BaseModel)
 
 
 class BadLabFile(ValueError):
@@ -90,6 +92,9 @@ class PortRow(_Strict):
         return self
 
 
+PollPeriod = Annotated[float, Field(gt=0, le=3600)]
+
+
 class InstrumentRow(_Strict):
     """One instrument: its kind, its port, and the settings of its driver.
 
@@ -105,7 +110,7 @@ class InstrumentRow(_Strict):
     port: str
     settings: dict[str, Any] = Field(default_factory=dict)
     prepare: tuple[tuple[str, float], ...] = ()
-    polls: dict[str, float] = Field(default_factory=dict)
+    polls: dict[str, PollPeriod] = Field(default_factory=dict)
     part: str | None = None
     simulator: dict[str, Any] = Field(default_factory=dict)
 
@@ -144,18 +149,21 @@ class LabFile(_Strict):
             double = sorted({row for row in rows if rows.count(row) > 1})
             if double:
                 raise ValueError(f"{what} {double[0]!r} is there twice")
-        addresses: dict[tuple[str, str], str] = {}
         for row in self.instrument:
             if row.port not in ports:
                 raise ValueError(
                     f"instrument {row.name!r}: no port {row.port!r}; there are {', '.join(ports)}"
                 )
-            where = (row.port, str(row.settings.get("unit", row.settings.get("address", ""))))
-            other = addresses.setdefault(where, row.name)
-            if other != row.name:
-                raise ValueError(
-                    f"instruments {other!r} and {row.name!r} have one address on port {row.port!r}"
-                )
+        roads: dict[tuple[object, ...], str] = {}
+        for each in self.port:
+            if not any(row.port == each.name for row in self.instrument):
+                raise ValueError(f"port {each.name!r} has no instrument")
+            if each.link == "loopback":
+                continue
+            road = (each.link, each.path, each.host, each.port, each.resource, each.url)
+            other = roads.setdefault(road, each.name)
+            if other != each.name:
+                raise ValueError(f"ports {other!r} and {each.name!r} are one road")
         loopback = {row.name for row in self.port if row.link == "loopback"}
         for row in self.instrument:
             if row.port in loopback and (self.plant is None or row.part is None):
@@ -216,14 +224,12 @@ def read_lab_file(path: Path) -> tuple[LabFile, str]:
         BadLabFile: It is not there, no TOML, or says something that cannot be.
     """
     text = read_text(path)
-    file: LabFile = _parse(LabFile, text, str(path))
-    return file, text
+    return _parse(LabFile, text, str(path)), text
 
 
 def read_hazards(path: Path) -> HazardTable:
     """Read a hazard table; raises as ``read_lab_file`` does."""
-    table: HazardTable = _parse(HazardTable, read_text(path), str(path))
-    return table
+    return _parse(HazardTable, read_text(path), str(path))
 
 
 def read_text(path: Path) -> str:
@@ -240,10 +246,8 @@ def read_text(path: Path) -> str:
         raise BadLabFile(f"{path} is no UTF-8 text: {why.reason}") from None
 
 
-def _parse(model: type[Any], text: str, where: str) -> Any:  # noqa: ANN401 - one of two models
+def _parse(model: type[T], text: str, where: str) -> T:
     try:
-        return model.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as why:
-        raise BadLabFile(f"{where} is no TOML: {why}") from None
-    except ValidationError as why:
-        raise BadLabFile(f"{where}: {first_error(why)}") from None
+        return read_table(model, text, where)
+    except BadTable as why:
+        raise BadLabFile(str(why)) from None
