@@ -13,6 +13,8 @@ EXIT_REJECTED = 2
 EXIT_ABORTED = 3
 EXIT_USAGE = 64  # no HCP message, bad lab file, bad output folder, bad arguments
 
+BY_HAND = ("read", "set", "watch", "hold", "resume", "stop", "safe")
+
 
 class _Parser(argparse.ArgumentParser):
     """argparse, with our exit code for wrong usage (its own is 2, which means rejected here)."""
@@ -34,6 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         drop_output()
         return EXIT_COMPLETED
+    except OSError as why:
+        from labharness.cli.show import OutputLost
+
+        if not isinstance(why, OutputLost):
+            raise
+        sys.stderr.write(f"labharness {chosen.command}: {why}\n")
+        return EXIT_FAILED
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:
@@ -53,6 +62,18 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.labs import labs
 
         return labs(chosen)
+    if chosen.command in BY_HAND:
+        from labharness.cli.hand import hand
+
+        return hand(chosen)
+    if chosen.command == "approvals":
+        from labharness.cli.approvals import approvals
+
+        return approvals(chosen)
+    if chosen.command == "doctor":
+        from labharness.cli.doctor import doctor
+
+        return doctor(chosen)
     if chosen.command == "analyse":
         from labharness.cli.analyse import analyse
 
@@ -83,6 +104,12 @@ def _parser() -> _Parser:
     )
     run.add_argument("--seed", type=_seed, help="of a simulated run (default 1)")
     run.add_argument("--json", action="store_true", help="print exactly one HCP message")
+    run.add_argument(
+        "--approval-timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="wait so long for a person to approve (default a day; not at all at --speed fast)",
+    )
 
     plan = commands.add_parser("plan", help="fly one task on the nominal plant, submitting nothing")
     plan.add_argument("task", metavar="TASK.json")
@@ -109,10 +136,31 @@ def _parser() -> _Parser:
     for name, text in (("check", "say what does not hold"), ("show", "print every rule")):
         _add_lab(verbs.add_parser(name, help=text))
 
+    doctor = commands.add_parser("doctor", help="say what stands in the way of a run, and the fix")
+    _add_lab(doctor)
+    doctor.add_argument("--json", action="store_true", help="print one JSON array")
+
     reset = commands.add_parser("reset", help="open the latch, when the cause is gone")
     reset.add_argument("--name", type=_words, required=True, help="who resets it")
     reset.add_argument("--reason", type=_words, required=True, help="why it may be reset")
     _add_lab(reset)
+
+    approvals = commands.add_parser("approvals", help="approve or reject what waits for a person")
+    verbs = approvals.add_subparsers(dest="verb", required=True, metavar="list|show|approve|reject")
+    _add_lab(verbs.add_parser("list", help="one line each"))
+    for name, text in (
+        ("show", "all that there is to know of one"),
+        ("approve", "agree to exactly this plan"),
+        ("reject", "refuse it"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("id", metavar="ID")
+        _add_lab(verb)
+        if name != "show":
+            verb.add_argument("--name", type=_words, required=True, help="who decides")
+            verb.add_argument("--reason", type=_words, required=True, help="why")
+
+    _add_by_hand(commands)
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
@@ -156,6 +204,48 @@ def _parser() -> _Parser:
         "--a1g-si", type=_positive, metavar="RATIO", help="A1g over silicon of one layer here"
     )
     return parser
+
+
+def _add_by_hand(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add the commands that take a line by the hand."""
+    texts = {
+        "read": "measure channels now",
+        "set": "set one channel, judged and read back like any other",
+        "watch": "show what a line reads, live",
+        "hold": "let no further command of a run through",
+        "resume": "let a held run go on",
+        "stop": "end what runs, and make the line safe",
+        "safe": "run the safe procedure now",
+    }
+    verbs = {name: commands.add_parser(name, help=texts[name]) for name in BY_HAND}
+    for name, verb in verbs.items():
+        _add_lab(verb)
+        if name not in ("read", "watch"):
+            verb.add_argument("--name", type=_words, help="who asks (default: this account)")
+            verb.add_argument("--reason", default="", help="why; it is journaled")
+        if name in ("set", "watch"):
+            verb.add_argument("--for", type=_positive, dest="for_s", metavar="SECONDS")
+        if name in ("read", "watch"):
+            verb.add_argument("--json", action="store_true", help="print JSON")
+    verbs["read"].add_argument("channels", nargs="+", metavar="CHANNEL")
+    settable = verbs["set"]
+    settable.add_argument("channel", metavar="CHANNEL")
+    settable.add_argument("value", type=_number, metavar="VALUE")
+    settable.add_argument("unit", nargs="?", default="", metavar="UNIT")
+    settable.add_argument(
+        "--attend", action="store_true", help="drive a line that nobody drives, and leave it safe"
+    )
+    settable.add_argument("--out", metavar="DIR", help="folder of the journal, with --attend")
+    settable.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="fast|real|N", help="of a simulated lab"
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
 
 
 def _add_lab(parser: argparse.ArgumentParser) -> None:

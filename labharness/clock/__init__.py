@@ -2,7 +2,7 @@
 
 from labharness.clock.chance import Chance
 from labharness.clock.loops import Deadlock, PacedLoop, VirtualLoop, failure_of, run
-from labharness.clock.times import VIRTUAL_EPOCH, Clock, utc_text, wall_clock_utc
+from labharness.clock.times import VIRTUAL_EPOCH, Clock, rest, utc_text, wall_clock_utc
 
 __all__ = [
     "VIRTUAL_EPOCH",
@@ -12,6 +12,7 @@ __all__ = [
     "PacedLoop",
     "VirtualLoop",
     "failure_of",
+    "rest",
     "run",
     "utc_text",
     "wall_clock_utc",

@@ -1,11 +1,12 @@
 """Lab time and world time: what the loop counts, and what the calendar says."""
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 
 from labharness.clock.loops import PacedLoop, VirtualLoop
 
-__all__ = ["VIRTUAL_EPOCH", "Clock", "utc_text", "wall_clock_utc"]
+__all__ = ["VIRTUAL_EPOCH", "Clock", "rest", "utc_text", "wall_clock_utc"]
 
 VIRTUAL_EPOCH = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)  # stated: neither 1970 nor today
 
@@ -41,6 +42,11 @@ class Clock:
 def wall_clock_utc() -> datetime:
     """What the calendar says, for shells that run outside any loop."""
     return datetime.now(UTC)
+
+
+def rest(seconds: float) -> None:
+    """Wait in world time, for shells that run outside any loop."""
+    time.sleep(seconds)
 
 
 def utc_text(moment: datetime) -> str:

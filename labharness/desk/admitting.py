@@ -122,11 +122,17 @@ class Admitting:
         if duration_s <= screened.max_duration_s:
             return None
         asked = format_duration(screened.max_duration_s)
-        needed = format_duration(-(-duration_s // 60) * 60)
+        needed_s = -(-duration_s // 60) * 60
+        needed = format_duration(needed_s)
+        longest_s = screened.declaration.max_duration_s
+        way_out = f"Set constraints.max_duration to {needed} or more"
+        if needed_s > longest_s:
+            longest = format_duration(longest_s)
+            way_out = f"{screened.declaration.name} runs for at most {longest}: shorten the growth"
         return Rejected(
             "invalid_input",
             f"The plan takes about {needed}, max_duration is {asked}",
-            suggestion=f"Set constraints.max_duration to {needed} or more",
+            suggestion=way_out,
         )
 
     def _beyond_limits(self, planned: Planned) -> Rejected | None:
@@ -168,8 +174,10 @@ class Admitting:
             safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
         )
 
-    def approve(self, weighed: Weighed, requester: str) -> approvals.Approved | Rejected | None:
-        """Find the approval that covers a plan; ``None`` where it needs none."""
+    def approve(
+        self, weighed: Weighed, requester: str
+    ) -> approvals.Approved | approvals.NotApproved | None:
+        """Find the standing approval that covers a plan; ``None`` where it needs none."""
         admitted, planned = weighed.admitted, weighed.planned
         if not admitted.needs_approval:
             return None
@@ -192,12 +200,8 @@ class Admitting:
                 return verdict
             expired |= verdict.expired
             reasons.append(verdict.reason)
-        return Rejected(
-            "approval_expired" if expired and len(reasons) == 1 else "approval_denied",
-            "No approval covers this task: " + ("; ".join(reasons) or "there is none"),
-            admitted.risk.level,
-            "A person other than the requester approves it; for the simulated lab, after an edit "
-            "of its files: make approve-sim",
+        return approvals.NotApproved(
+            "; ".join(reasons) or "there is no standing one", expired and len(reasons) == 1
         )
 
     async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:
@@ -230,7 +234,7 @@ class Admitting:
         weighed = self.weigh(payload)
         if isinstance(weighed, Rejected):
             return False
-        if isinstance(self.approve(weighed, payload.caller_id), Rejected):
+        if isinstance(self.approve(weighed, payload.caller_id), approvals.NotApproved):
             return False
         return not isinstance(await self.predict(weighed, {}), Rejected)
 

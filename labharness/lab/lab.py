@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ from labharness.driver import Driver
 from labharness.guard import GuardCore, Latch, LoopGuard
 from labharness.journal import Journal
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
-from labharness.lab.envelopes import KindLimits, build_envelope, parse_kind, parse_line
+from labharness.lab.envelopes import (
+    KindLimits,
+    LineFile,
+    build_envelope,
+    parse_kind,
+    parse_line,
+)
 from labharness.lab.files import (
     BadLabFile,
     HazardTable,
@@ -30,13 +37,14 @@ from labharness.lab.operators import Operator, SimulatedOperator
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
 from labharness.line.line import TICK_S
-from labharness.line.parts import read_frames
+from labharness.line.parts import channel_of, read_frames
 from labharness.link import Link, LoopbackLink
 
 __all__ = ["DEFAULT_LAB", "Lab", "LabPlan", "default_lab_path", "read_lab"]
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SAFE_TABLE = "immediate_shutdown"
+SETTING_TYPES = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,14 @@ class LabPlan:
         """Find a file that the lab file names."""
         return self.path.parent / path
 
+    def make_state_dir(self) -> None:
+        """Make the state directory, for nobody else's eyes.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+
     def warnings(self) -> tuple[str, ...]:
         """Name the drivers on real links whose facts are not all from a manual."""
         real = {row.name for row in self.file.port if row.link != "loopback"}
@@ -113,7 +129,8 @@ def read_lab(path: Path) -> LabPlan:
         BadLabFile: Something in it cannot be honoured; says what, where, and what is allowed.
     """
     file, lab_text = read_lab_file(path)
-    instruments = tuple(_instrument(row) for row in file.instrument)
+    instruments = tuple(_instrument(path, row) for row in file.instrument)
+    _one_address_each(path, instruments)
     kind_texts: dict[str, str] = {}
     limits: dict[str, KindLimits] = {}
     try:
@@ -125,6 +142,8 @@ def read_lab(path: Path) -> LabPlan:
             )
         line_text = _line_text(file.lab.line, path)
         line = parse_line(line_text, f"envelope of line {file.lab.line}")
+        _all_limited(line, instruments)
+        _all_there(line, instruments)
         envelope = build_envelope(
             line,
             limits,
@@ -180,7 +199,7 @@ class Lab:
             step_s = tick_s if nominal else STEP_S
             self.simulated = SimulatedLab(plan.file, clock, chance, step_s=step_s, nominal=nominal)
         self.links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
-        plan.state_dir.mkdir(parents=True, exist_ok=True)
+        plan.make_state_dir()
         instruments = {each.name: each for each in plan.instruments}
         core = GuardCore(
             read_frames(plan.instruments), compile_procedures(plan.envelope, instruments)
@@ -225,17 +244,22 @@ class Lab:
         return WebSocketLink(str(row.url))
 
 
-def _instrument(row: InstrumentRow) -> Instrument:
+def _instrument(path: Path, row: InstrumentRow) -> Instrument:
+    where = f"{path}: instrument {row.name!r}"
     try:
-        driver = load_driver(row.kind)(**row.settings)
+        kind = load_driver(row.kind)
     except LookupError as why:
-        raise BadLabFile(f"instrument {row.name!r}: {why}") from None
+        raise BadLabFile(f"{where}: {why}") from None
+    try:
+        _fitting(kind, row.settings)
+        driver = kind(**row.settings)
     except (TypeError, ValueError) as why:
-        raise BadLabFile(f"instrument {row.name!r} ({row.kind}), settings: {why}") from None
+        raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
     scans = {scan.name for scan in driver.scans()}
     for scan in row.polls:
         if scan not in scans:
-            raise BadLabFile(f"instrument {row.name!r}: no scan {scan!r}; {', '.join(scans)}")
+            known = ", ".join(sorted(scans))
+            raise BadLabFile(f"{where}: no scan {scan!r}; there are {known}")
     return Instrument(
         name=row.name,
         kind=row.kind,
@@ -244,6 +268,36 @@ def _instrument(row: InstrumentRow) -> Instrument:
         prepare=row.prepare,
         polls=dict(row.polls),
     )
+
+
+def _fitting(kind: type[Driver], settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that a driver does not have, or that is of another type."""
+    asked = signature(kind).parameters
+    for name, value in settings.items():
+        if name not in asked:
+            raise ValueError(f"no setting {name!r}; there are {', '.join(asked) or 'none'}")
+        wanted = asked[name].annotation
+        if wanted is float and type(value) is int:
+            continue
+        if wanted in (int, float, str) and type(value) is not wanted:
+            raise ValueError(f"{name} is {value!r}; it must be {SETTING_TYPES[wanted]}")
+    for name, each in asked.items():
+        if each.default is each.empty and name not in settings:
+            raise ValueError(f"{name} is missing")
+
+
+def _one_address_each(path: Path, instruments: Sequence[Instrument]) -> None:
+    """Refuse two instruments of one port that would both answer, settings left out included."""
+    seen: dict[str, dict[object, str]] = {}
+    for each in instruments:
+        address = getattr(each.driver, "unit", getattr(each.driver, "address", None))
+        others = seen.setdefault(each.port, {})
+        if address in others or (others and (address is None or None in others)):
+            other = others.get(address) or next(iter(others.values()))
+            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
+            why = "one of them has none" if address is None or None in others else f"{address!r}"
+            raise BadLabFile(f"{path}: {both}: {why}")
+        others[address] = each.name
 
 
 def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
@@ -260,6 +314,28 @@ def _readbacks(instruments: Sequence[Instrument]) -> dict[str, str]:
         for channel, spec in each.driver.channels.items()
         if spec.readback is not None
     }
+
+
+def _all_limited(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a line on which something can be set and nothing says how far."""
+    limited = {row.channel for row in line.limit}
+    for each in instruments:
+        for channel, spec in each.driver.channels.items():
+            if spec.settable and f"{each.name}.{channel}" not in limited:
+                raise EnvelopeInvalid(
+                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
+                )
+
+
+def _all_there(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a procedure that sets what no instrument has."""
+    by_name = {each.name: each for each in instruments}
+    for name, row in line.procedures.items():
+        for channel, *_ in row.steps:
+            try:
+                channel_of(by_name, channel)
+            except LookupError as why:
+                raise EnvelopeInvalid(f"procedure {name!r} sets {channel!r}: {why}") from None
 
 
 def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> None:

@@ -24,6 +24,7 @@ from labharness.kernel import (
 )
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.holding import Hold
 from labharness.line.parts import (
     BoundScan,
     Instrument,
@@ -103,6 +104,7 @@ class Line:
         self._loop = clock.loop
         self._warned: set[str] = set()
         self._changes = 0
+        self.holding = Hold(clock.now_s)
         streams = {
             (each.name, scan.name): journal.stream(f"{each.name}.{scan.name}", scan.channels)
             for each in instruments
@@ -143,6 +145,10 @@ class Line:
             await link.open()
         for instrument in self.instruments.values():
             await self.identify(instrument.name)
+        await self.listen()
+
+    async def listen(self) -> None:
+        """Begin to poll, whoever answers, and wait for the end of the first poll."""
         self._poller.start()
         await self.next_tick()
 
@@ -195,7 +201,45 @@ class Line:
 
     def start(self) -> None:
         """Let commands through: HELD becomes RUNNING."""
+        self.holding.end()
         self._mode(Mode.RUNNING)
+
+    async def hold(self, may: Callable[[], bool] = lambda: True) -> bool:
+        """Let no further command through: RUNNING becomes HELD, after the one on its way.
+
+        What is set stays set; polls and trips go on.
+
+        Args:
+            may: Asked once no command is on its way; where it says no, nothing changes.
+
+        Returns:
+            Whether the line is held.
+
+        Raises:
+            NotArmed: The line is not running.
+        """
+
+        def held() -> bool:
+            if self.memory.mode is not Mode.RUNNING:
+                raise NotArmed(f"the line is {self.memory.mode}, and only a running line is held")
+            if not may():
+                return False
+            self.holding.begin()
+            self._mode(Mode.HELD)
+            return True
+
+        return await self._writer.between(held)
+
+    async def released(self) -> None:
+        """Wait while the line is held.
+
+        Raises:
+            Tripped: The line has tripped.
+            HoldTooLong: It was held for longer than is allowed.
+        """
+        while self.holding.on:
+            await self.next_tick()
+            self.holding.check()
 
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
@@ -283,9 +327,12 @@ class Line:
         owner = self.instruments[instrument]
         query = query_of(owner, name)
         why = ""
-        for _ in range(READ_TRIES):
+        for tried in range(READ_TRIES):
             try:
-                return query.decode(await self._exchanges.ask(owner.port, query.request))
+                # a late answer to the first try would pass for that to the second: ask once more
+                for _ in range(1 + tried):
+                    reply = await self._exchanges.ask(owner.port, query.request)
+                return query.decode(reply)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise NoReply(f"{instrument} ({owner.kind}): {why}")
@@ -307,8 +354,12 @@ class Line:
         Raises:
             Tripped: The line has tripped, or trips while waiting.
         """
-        await self._poller.next_tick()
+        await self.polled()
         self.check()
+
+    async def polled(self) -> None:
+        """Wait for the end of the next poll, tripped or not."""
+        await self._poller.next_tick()
 
     async def unless_tripped(self, work: Coroutine[Any, Any, T]) -> T:
         """Await ``work``, and give it up when the line trips meanwhile.
@@ -326,33 +377,6 @@ class Line:
             return task.result()
         finally:
             task.cancel()
-
-    async def watch_until_cold(self, channels: Sequence[str], below: float, bound_s: float) -> bool:
-        """Go on polling, with trips in force, until all channels read below a value.
-
-        Returns:
-            Whether they do; ``False`` after ``bound_s``, or as soon as one is not heard or its
-            sensor is broken: a watch that sees nothing is none.
-        """
-        until_s = self._loop.time() + bound_s
-        while self._loop.time() < until_s:
-            values = [self.latest(channel) for channel in channels]
-            if all(value < below for value in values):
-                return True
-            if any(value != value for value in values) or self._blind(channels):
-                return False
-            await self._poller.next_tick()
-        return False
-
-    def _blind(self, channels: Sequence[str]) -> bool:
-        """Say whether one of these channels' instruments knows that its sensor is broken."""
-        owners = {channel.partition(".")[0] for channel in channels}
-        return any(
-            row.cause is Cause.SENSOR_BREAK
-            and row.channel.partition(".")[0] in owners
-            and not row.low <= self.latest(row.channel) <= row.high
-            for row in self.envelope.trips
-        )
 
     def check(self) -> None:
         """Raise ``Tripped`` if the line has tripped."""
