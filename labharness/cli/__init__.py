@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from datetime import date
 from typing import NoReturn
 
 __all__ = ["EXIT_ABORTED", "EXIT_COMPLETED", "EXIT_FAILED", "EXIT_REJECTED", "EXIT_USAGE", "main"]
@@ -74,6 +75,14 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.doctor import doctor
 
         return doctor(chosen)
+    if chosen.command == "alarms":
+        from labharness.cli.alarms import alarms
+
+        return alarms(chosen)
+    if chosen.command == "hazards":
+        from labharness.cli.hazards import hazards
+
+        return hazards(chosen)
     if chosen.command == "analyse":
         from labharness.cli.analyse import analyse
 
@@ -161,6 +170,8 @@ def _parser() -> _Parser:
             verb.add_argument("--reason", type=_words, required=True, help="why")
 
     _add_by_hand(commands)
+    _add_alarms(commands.add_parser("alarms", help="list alarms; acknowledge or shelve one"))
+    _add_hazards(commands.add_parser("hazards", help="list safeguards; record a proof test"))
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
@@ -248,6 +259,44 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
 
 
+def _add_alarms(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|test|ack|shelve|...")
+    _add_lab(verbs.add_parser("list", help="print what is active, unacknowledged or silenced"))
+    _add_lab(verbs.add_parser("test", help="send a test message on every channel of alert"))
+    for name, text in (
+        ("ack", "say that you know of an alarm, or of all"),
+        ("shelve", "not to be told of an alarm for a while"),
+        ("unshelve", "be told again"),
+        ("suppress", "silence an alarm by design (maintainer)"),
+        ("unsuppress", "end that (maintainer)"),
+        ("remove", "take an alarm out of service (maintainer)"),
+        ("place", "put it back (maintainer)"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("alarm", metavar="ALARM|all" if name == "ack" else "ALARM")
+        verb.add_argument("--name", type=_words, required=True, help="who does it")
+        verb.add_argument("--reason", type=_words, required=True, help="why")
+        roles = ("operator", "maintainer")
+        verb.add_argument("--role", choices=roles, default="operator", help="of who does it")
+        if name == "shelve":
+            length = verb.add_mutually_exclusive_group()
+            length.add_argument("--minutes", type=_positive, metavar="MIN", help="(default 480)")
+            length.add_argument("--once", action="store_true", help="until its cause is gone")
+        _add_lab(verb)
+
+
+def _add_hazards(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|proof")
+    _add_lab(verbs.add_parser("list", help="print hazards and their hardware safeguards"))
+    proof = verbs.add_parser("proof", help="record a proof test of a safeguard")
+    proof.add_argument("hazard", metavar="HAZARD")
+    proof.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help="(default today)")
+    proof.add_argument("--name", type=_words, required=True, help="who tested it")
+    proof.add_argument("--reason", type=_words, required=True, help="how, and what was found")
+    proof.add_argument("--failed", action="store_true", help="it did not pass")
+    _add_lab(proof)
+
+
 def _add_lab(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lab", metavar="FILE", help="lab file (default: the simulated lab)")
 
@@ -280,6 +329,13 @@ def _positive(text: str) -> float:
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return value
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
 
 
 def _words(text: str) -> str:

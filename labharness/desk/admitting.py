@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from labharness.admission import approval as approvals
 from labharness.admission.audit import Admitted, Rejected, Screened, screen, weigh
-from labharness.admission.risk import RiskContext
+from labharness.admission.risk import UNKNOWN, RiskContext, safe_in_time
 from labharness.capability import CannotDo, Capability, Planned
 from labharness.clock import Clock
 from labharness.desk.facts import HouseFacts
@@ -172,7 +172,25 @@ class Admitting:
             attended=facts.attended,
             shared_instrument=facts.shared,
             safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
+            stays_energised=self._stays_energised(planned),
         )
+
+    def _stays_energised(self, planned: Planned) -> tuple[str, ...]:
+        """Name what the plan energises and what would stay so if all that talks to it died.
+
+        What energises is the envelope's to say: a value above an interlock whose loss under power
+        runs a procedure (heat, flammable gas, the laser).
+        """
+        found: dict[str, str] = {}
+        for each in planned.instructions.instructions:
+            for command in stated_commands(each.action, each.parameters):
+                does = self._facts.on_comm_loss.get(command.channel, UNKNOWN)
+                if not safe_in_time(does) and any(
+                    row.on_loss and command.channel in row.guards and command.value > row.above
+                    for row in self._line.envelope.interlocks
+                ):
+                    found[command.channel] = f"{command.channel}: {does}"
+        return tuple(found.values())
 
     def approve(
         self, weighed: Weighed, requester: str

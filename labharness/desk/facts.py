@@ -81,6 +81,7 @@ class HouseFacts:
         shared: Another task may use an instrument meanwhile.
         safeguards_missing: Says which hardware safeguards of some hazard categories are missing
             or past their proof test on a day.
+        on_comm_loss: What each channel does by itself when nobody talks to it.
         callers: Who may ask for what.
         capabilities: What is offered, by name.
         approvals: Standing approvals, and the public key that must have signed them.
@@ -100,6 +101,7 @@ class HouseFacts:
     attended: bool
     shared: bool
     safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
+    on_comm_loss: Mapping[str, str]
     callers: Mapping[str, Caller]
     capabilities: Mapping[str, Capability]
     approvals: tuple[StandingApproval, ...]

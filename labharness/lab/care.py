@@ -12,6 +12,7 @@ from labharness.clock import run as run_on
 from labharness.desk import ByHand
 from labharness.guard import Latch
 from labharness.journal import SqliteJournal
+from labharness.lab.alarms import NotDone, reset_alarms
 from labharness.lab.lab import Lab, LabPlan
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
@@ -176,8 +177,9 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         if standing:
             raise NotReset(f"the cause still stands: {'; '.join(standing)}")
         trip = latch.trip
+        at = wall_clock_utc()
         line = {
-            "at": utc_text(wall_clock_utc()),
+            "at": utc_text(at),
             "name": name,
             "reason": reason,
             "cause": trip.cause.value,
@@ -185,6 +187,10 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         }
         with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        try:
+            reset_alarms(plan, now=at, who=name, why=reason)
+        except NotDone as why:
+            raise NotReset(str(why)) from None
         latch.open()
         return trip
 

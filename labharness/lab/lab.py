@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -23,15 +22,14 @@ from labharness.lab.envelopes import (
 )
 from labharness.lab.files import (
     BadLabFile,
-    HazardTable,
     InstrumentRow,
     LabFile,
     PortRow,
     digest,
-    read_hazards,
     read_lab_file,
     read_text,
 )
+from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
 from labharness.lab.operators import Operator, SimulatedOperator
 from labharness.lab.simulated import STEP_S, SimulatedLab
@@ -103,13 +101,6 @@ class LabPlan:
             for each in self.instruments
             if each.driver.unverified and each.port in real
         )
-
-    def missing_safeguards(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
-        """Say which hardware safeguards of these hazard categories are missing or overdue."""
-        rows = [r for r in self.hazards.hazard if set(r.categories) & set(categories)]
-        covered = {category for row in rows for category in row.categories}
-        gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)
-        return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
 
     def check(self) -> tuple[Finding, ...]:
         """Compute wire times and staleness, and give what does not hold."""

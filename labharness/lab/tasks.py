@@ -42,6 +42,7 @@ from labharness.hcp.codec import Message, encode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
+from labharness.lab.alarms import line_alarms
 from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile, read_text
@@ -121,8 +122,8 @@ def house_facts(plan: LabPlan) -> HouseFacts:
                 approvals.append(read_approval(read_text(plan.beside(path))))
     except (BadCallers, BadApproval) as why:
         raise BadLabFile(f"{plan.path.parent}: {why}") from None
-    units = {
-        f"{each.name}.{channel}": spec.unit
+    specs = {
+        f"{each.name}.{channel}": spec
         for each in plan.instruments
         for channel, spec in each.driver.channels.items()
     }
@@ -132,7 +133,8 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         link_kinds=plan.links,
         attended=file.lab.attended == "always",
         shared=file.lab.shared,
-        safeguards_missing=plan.missing_safeguards,
+        safeguards_missing=plan.hazards.missing,
+        on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
         capabilities=capabilities(),
         approvals=tuple(approvals),
@@ -150,7 +152,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
             growth=file.growth,
         ),
         safe_procedure=SAFE_TABLE,
-        watched={channel: units[channel] for channel in plan.envelope.watches},
+        watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
     )
 
@@ -375,6 +377,7 @@ class TaskRun:
                     journal=journal,
                     operator=self._operator,
                 )
+                alarms = line_alarms(lab)
                 self._prepare(lab)
                 self._desk = Desk(
                     facts=facts,
@@ -390,8 +393,11 @@ class TaskRun:
                 )
                 clock.loop.call_soon(self._pass_on_abort)
                 hands = ByHand(lab.line, self._desk)
-                async with served(self._plan.state_dir, hands.answer, clock, self._warn):
-                    return await self._desk.run(self._submit, self._payload)
+                try:
+                    async with served(self._plan.state_dir, hands.answer, clock, self._warn):
+                        return await self._desk.run(self._submit, self._payload)
+                finally:
+                    await alarms.close()
         except LatchUnreadable as why:
             return self._busy(clock, str(why))
         except JournalFailed as why:  # before the line was opened: nothing was sent

@@ -1,5 +1,6 @@
 """One line: instruments behind their gate, polled, commanded and made safe."""
 
+from labharness.line.alarms import LineAlarms, alarm_name
 from labharness.line.cooling import COLD_C, watch_until_cold
 from labharness.line.exchanges import NoReply
 from labharness.line.holding import HoldTooLong
@@ -14,6 +15,7 @@ __all__ = [
     "HoldTooLong",
     "Instrument",
     "Line",
+    "LineAlarms",
     "NoReply",
     "NotArmed",
     "PortCost",
@@ -21,6 +23,7 @@ __all__ = [
     "StepState",
     "Tripped",
     "Verification",
+    "alarm_name",
     "check_wires",
     "compile_procedures",
     "port_costs",

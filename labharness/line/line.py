@@ -100,6 +100,8 @@ class Line:
         self.journal_lost = ""
         self.warnings: list[str] = []
         self.on_warning: Callable[[str], None] = self.warnings.append
+        self.on_abnormal: Callable[[Trip], None] = lambda trip: None  # after its bytes have left
+        self.on_tick: Callable[[], None] = lambda: None
         self._links = dict(links)
         self._loop = clock.loop
         self._warned: set[str] = set()
@@ -469,12 +471,13 @@ class Line:
         """Trip: a line whose facts are lost is not driven on (law 8)."""
         self.journal_lost = why
         procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
-        self.safing.trip(Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why))
+        self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
 
     def _tick(self) -> None:
         trips = tick(self.memory, self._loop.time())
         if trips:
             self._answer(trips)
+        self.on_tick()
 
     def _answer(self, trips: Sequence[Trip]) -> None:
         for trip in trips:
@@ -482,6 +485,8 @@ class Line:
                 self._warned.add(trip.detail.split(":")[0])
                 self._note("warning", {"detail": trip.detail})
                 self.on_warning(trip.detail)
-        severe = [trip for trip in trips if trip.procedure]
+        severe = sorted((trip for trip in trips if trip.procedure), key=lambda t: t.cause.rank)
         if severe:
-            self.safing.trip(min(severe, key=lambda trip: trip.cause.rank))
+            self.safing.trip(severe[0])
+        for trip in (*severe, *(trip for trip in trips if not trip.procedure)):
+            self.on_abnormal(trip)
