@@ -94,7 +94,6 @@ def watch(
                 await work(found[0])
             finally:
                 await lab.line.close()
-                await alarms.close()
 
     run(main(), loop)
     return found[0]

@@ -32,6 +32,7 @@ RUN = (
     "docs/how-to/approve-a-task.md",
     "docs/how-to/drive-a-line-by-hand.md",
     "docs/how-to/read-a-report.md",
+    "docs/how-to/record-a-proof-test.md",
     "docs/how-to/analyse-your-own-spectra.md",
 )
 RUNS = {

@@ -1,9 +1,10 @@
-"""Unattended work: refused before anything is sent when hardware or an instrument would not hold."""
+"""Unattended work: refused before anything is sent when hardware or an instrument falls short."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from rig import Ran, approved_copy
 
 Run = Callable[..., Ran]
 HAZARDS = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+SOON = ("arming", 1.0)  # what is accepted need not be grown as well
 TODAY = date(2026, 1, 1)  # the day of every virtual run
 OVER_HEAT = "independent over-temperature limiter on its own thermocouple, opens the mains"
 
@@ -48,6 +50,11 @@ def on_their_own(plan: LabPlan, does: str) -> LabPlan:
     return replace(plan, instruments=tuple(map(changed, plan.instruments)))
 
 
+def accepted(ran: Ran) -> Mapping[str, Any]:
+    (body,) = [data for kind, data in ran.events if kind == "task_accepted"]
+    return body
+
+
 def is_refused(ran: Ran, labs: list[Lab], *words: str) -> None:
     assert ran.type == "task_rejected", ran.body
     assert ran.body["reason_code"] == "safety_violation"
@@ -58,11 +65,8 @@ def is_refused(ran: Ran, labs: list[Lab], *words: str) -> None:
 
 
 def test_unattended_work_runs_where_everything_holds(tmp_path: Path, run_task: Run) -> None:
-    ran = run_task(on_their_own(unattended(tmp_path), "safe(5)"))
-    assert ran.type == "task_completed", ran.body
-    assert any(
-        "nobody attends" in str(data) for kind, data in ran.events if kind == "task_accepted"
-    )
+    ran = run_task(on_their_own(unattended(tmp_path), "safe(5)"), abort=SOON)
+    assert any("nobody attends" in each for each in accepted(ran)["risk_reasons"])
 
 
 @pytest.mark.parametrize("does", ["hold", "unknown", "safe(20)"])
@@ -116,10 +120,9 @@ def test_attended_work_with_an_overdue_test_is_one_level_riskier(
     tmp_path: Path, run_task: Run
 ) -> None:
     text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2024-12-15", 1)
-    ran = run_task(unattended(tmp_path, text, attended="always"))
-    (accepted,) = [data for kind, data in ran.events if kind == "task_accepted"]
-    assert accepted["risk_level"] == "R4"
-    assert any("past its proof test" in each for each in accepted["risk_reasons"])
+    ran = run_task(unattended(tmp_path, text, attended="always"), abort=SOON)
+    assert accepted(ran)["risk_level"] == "R4"
+    assert any("past its proof test" in each for each in accepted(ran)["risk_reasons"])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +149,7 @@ def test_a_recorded_proof_test_lifts_the_refusal_and_voids_no_approval(
     assert said.out == "over-temperature: passed on 2025-12-30, Ada Lovelace\n"
     again = unattended(tmp_path, text)
     assert (again.lab_digest, again.envelope_digest) == before
-    assert run_task(on_their_own(again, "safe(5)")).type == "task_completed"
+    assert accepted(run_task(on_their_own(again, "safe(5)"), abort=SOON))
     log = (tmp_path / "hazards.proofs.jsonl").read_text("utf-8")
     for word in ("Ada Lovelace", "heated to 1010 C", "2025-12-30"):
         assert word in log

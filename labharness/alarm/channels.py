@@ -103,13 +103,11 @@ class AppriseChannels:
     """
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
-        quiet = logging.getLogger("apprise")  # it writes addresses to its log
-        quiet.addHandler(logging.NullHandler())
-        quiet.propagate = False
         try:
             import apprise
         except ImportError:
             raise BadAddress("alerts take apprise: pip install 'labharness[alert]'") from None
+        logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
         self._queues: dict[str, queue.Queue[tuple[str, str, Done]]] = {}
         for name, address in addresses.items():
             road = apprise.Apprise.instantiate(address, suppress_exceptions=True)

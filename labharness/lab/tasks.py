@@ -377,7 +377,7 @@ class TaskRun:
                     journal=journal,
                     operator=self._operator,
                 )
-                alarms = line_alarms(lab)
+                line_alarms(lab)
                 self._prepare(lab)
                 self._desk = Desk(
                     facts=facts,
@@ -393,11 +393,8 @@ class TaskRun:
                 )
                 clock.loop.call_soon(self._pass_on_abort)
                 hands = ByHand(lab.line, self._desk)
-                try:
-                    async with served(self._plan.state_dir, hands.answer, clock, self._warn):
-                        return await self._desk.run(self._submit, self._payload)
-                finally:
-                    await alarms.close()
+                async with served(self._plan.state_dir, hands.answer, clock, self._warn):
+                    return await self._desk.run(self._submit, self._payload)
         except LatchUnreadable as why:
             return self._busy(clock, str(why))
         except JournalFailed as why:  # before the line was opened: nothing was sent

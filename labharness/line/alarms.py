@@ -101,6 +101,7 @@ class LineAlarms:
         self._begin()
         line.on_abnormal = self._saw
         line.on_tick = self._tick
+        line.on_close = self._close
         line.safing.on_verified = self._verified
 
     def _begin(self) -> None:
@@ -115,7 +116,7 @@ class LineAlarms:
             self.board = take(self.board, fact).board
         self.board = watch_anew(self.board)
 
-    async def close(self) -> None:
+    async def _close(self) -> None:
         """Wait until every message is on its way or known not to be, for so long at most."""
         self._flush()
         self._line.on_abnormal = lambda trip: None

@@ -6,7 +6,7 @@ pause between them, and the port held until the read-back is folded into memory.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.clock import Clock
@@ -102,6 +102,7 @@ class Line:
         self.on_warning: Callable[[str], None] = self.warnings.append
         self.on_abnormal: Callable[[Trip], None] = lambda trip: None  # after its bytes have left
         self.on_tick: Callable[[], None] = lambda: None
+        self.on_close: Callable[[], Awaitable[None]] = _nothing
         self._links = dict(links)
         self._loop = clock.loop
         self._warned: set[str] = set()
@@ -263,6 +264,7 @@ class Line:
         finally:
             self._poller.stop()
             self.guard.close()
+            await self.on_close()
 
     # ---- what the plan uses
 
@@ -490,3 +492,7 @@ class Line:
             self.safing.trip(severe[0])
         for trip in (*severe, *(trip for trip in trips if not trip.procedure)):
             self.on_abnormal(trip)
+
+
+async def _nothing() -> None:
+    """Wait for nothing."""
