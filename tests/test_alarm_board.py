@@ -1,8 +1,10 @@
 """All alarms together: one fault calls once, a graver one calls again, and none floods."""
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -156,6 +158,18 @@ def test_a_new_watch_finds_nothing_active_but_what_is_latched() -> None:
 
 
 NAMES = [f"alarm{number}" for number in range(12)]
+GOOD = {
+    "event": "activate",
+    "alarm": "warm",
+    "at": "2026-01-01T08:00:00.000Z",
+    "role": "system",
+    "who": "labharness",
+    "why": "",
+    "severity": "warning",
+    "source": "line",
+    "rank": 0,
+    "shelve_s": 0.0,
+}
 FACTS = st.lists(
     st.tuples(
         st.sampled_from(NAMES),
@@ -230,3 +244,34 @@ def test_a_power_cut_in_a_line_costs_that_line_alone(tmp_path: Path, cut: int) -
     file.append([up("three", 2)])
     assert [fact.alarm for fact in file.look_at_all()] == ["one", "three"]
     assert file.damaged == 1
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.binary(max_size=60)
+        | st.dictionaries(
+            st.sampled_from(["event", "alarm", "at", "role", "who", "why", "rank", "shelve_s"]),
+            JUNK,
+        ).map(lambda changes: json.dumps({**GOOD, **changes}).encode())
+        | st.just(b"[" * 9000),
+        max_size=8,
+    )
+)
+def test_whatever_stands_in_the_file_is_a_fact_or_is_passed_over(lines: list[bytes]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "alarms.jsonl"
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        board = Board()
+        for fact in AlarmFile(path).look_at_all():
+            board = take(board, fact).board
+        for fact in expired(board, START):
+            board = take(board, fact).board
+        assert all(level_due(board, group, START) in range(4) for group in board.groups)

@@ -24,8 +24,14 @@ LOOK_BYTES_MAX: Final = 1 << 20
 LINE_BYTES_MAX: Final = 16_384
 """A longer line is nobody's fact, and is passed over."""
 
+YEARS: Final = range(2000, 3000)
+"""A fact of another year was not written by us, and its times could not be reckoned with."""
+
 TEXT_MAX: Final = 500
 """Characters kept of a reason or of what was seen."""
+
+
+FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
 
 
 class AlarmFile:
@@ -48,7 +54,7 @@ class AlarmFile:
         """
         text = "".join(_line(fact) + "\n" for fact in facts)
         fresh = not self.path.exists()
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = os.open(self.path, FLAGS, 0o600)
         try:
             size = os.fstat(handle).st_size
             if size and not self._ends_well(handle, size):
@@ -125,10 +131,13 @@ def _fact(line: bytes) -> Fact | None:
         return None
     try:
         body = json.loads(line)
+        at = datetime.fromisoformat(body["at"].replace("Z", "+00:00"))
+        if at.tzinfo is None or at.year not in YEARS:
+            return None
         return Fact(
             event=Event(body["event"]),
             alarm=str(body["alarm"]),
-            at=datetime.fromisoformat(body["at"].replace("Z", "+00:00")),
+            at=at,
             role=Role(body["role"]),
             who=str(body["who"]),
             why=str(body["why"]),
@@ -137,8 +146,8 @@ def _fact(line: bytes) -> Fact | None:
             rank=int(body["rank"]),
             shelve_s=float(body["shelve_s"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None  # whatever a hand or a broken disk wrote there, it is no fact
 
 
 def _sync_folder(folder: Path) -> None:

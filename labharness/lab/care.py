@@ -171,15 +171,15 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         raise NotReset("a reset takes a name and a reason")
     with _unowned(plan):
         latch = Latch(plan.state_dir / "latch.json")
-        if latch.trip is None:
+        if latch.trip is None:  # the file may have been removed by hand; its alarms go with it
+            _reset_alarms(plan, name, reason)
             return None
         standing = _with_lab(plan, _standing(latch.trip))
         if standing:
             raise NotReset(f"the cause still stands: {'; '.join(standing)}")
         trip = latch.trip
-        at = wall_clock_utc()
         line = {
-            "at": utc_text(at),
+            "at": utc_text(wall_clock_utc()),
             "name": name,
             "reason": reason,
             "cause": trip.cause.value,
@@ -187,12 +187,16 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         }
         with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        try:
-            reset_alarms(plan, now=at, who=name, why=reason)
-        except NotDone as why:
-            raise NotReset(str(why)) from None
+        _reset_alarms(plan, name, reason)
         latch.open()
         return trip
+
+
+def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
+    try:
+        reset_alarms(plan, now=wall_clock_utc(), who=name, why=reason)
+    except NotDone as why:
+        raise NotReset(str(why)) from None
 
 
 def _standing(trip: Trip) -> Callable[[Lab], Coroutine[Any, Any, list[str]]]:
