@@ -137,10 +137,13 @@ def test_alarms_test_tries_each_channel(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ('name = "chat"\nurl = "json://hush@host"\nlevel = 4', "alert.0.level"),
-        ('name = "chat"\nurl = "json://hush@host"\nseverities = ["loud"]', "alert.0.severities"),
-        ('name = "chat"\nurl = 5', "alert.0.url"),
-        ('name = "chat"\nurl = "json://hush@host"\nsecret = 1', "alert.0.secret"),
+        ('name = "chat"\nurl = "json://hush@host"\nlevel = 4', "alert 'chat'.level"),
+        (
+            'name = "chat"\nurl = "json://hush@host"\nseverities = ["loud"]',
+            "alert 'chat'.severities",
+        ),
+        ('name = "chat"\nurl = 5', "alert 'chat'.url"),
+        ('name = "chat"\nurl = "json://hush@host"\nsecret = 1', "alert 'chat'.secret"),
     ],
 )
 def test_an_alert_row_that_is_wrong_is_refused_without_showing_its_address(

@@ -19,7 +19,7 @@ from labharness.admission.approval import read_approval
 from labharness.guard import Latch
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.doctor import Check, examine
-from labharness.lab.files import HazardRow, HazardTable
+from labharness.lab.hazards import HazardRow, HazardTable
 from labharness.lab.lock import LineLock
 from labharness.lab.machine import look
 from labharness.lab.seen import (

@@ -14,7 +14,8 @@ from labharness.admission.approval import (
     verify,
 )
 from labharness.clock import VIRTUAL_EPOCH
-from labharness.lab.files import HazardRow, PortRow
+from labharness.lab.files import PortRow
+from labharness.lab.hazards import HazardRow
 from labharness.lab.lab import LabPlan, default_lab_path
 from labharness.lab.seen import (
     LINK_NEEDS,
@@ -317,16 +318,21 @@ def _proof_tests(plan: LabPlan, seen: Seen) -> Iterator[Check]:
         yield Check("proof tests", f"{path} lists no hazard", "write down what could go wrong")
     today = _today(plan, seen)
     for row in plan.hazards.hazard:
-        yield _proof_test(row, today, f"then write the day into {path}")
+        yield _proof_test(row, today, f"then: labharness hazards proof {row.name}{_lab(plan)}")
 
 
 def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
     missing = row.missing(today.date())
     if not row.safeguard.strip():
-        return Check("proof tests", missing, f"build one before any unattended run, {note}")
-    if missing or row.proof_tested is None:
+        return Check(
+            "proof tests",
+            missing,
+            "build one before any unattended run, and write it into the hazard table",
+        )
+    last = row.last_proof(today.date())
+    if missing or last is None:
         return Check("proof tests", missing, f"test it, {note}")
-    left = row.proof_days - (today.date() - row.proof_tested).days
+    left = row.proof_days - (today.date() - last.day).days
     said = f"{row.name}: due in {left} d"
     return Check("proof tests", said, f"test it, {note}" if left <= PROOF_SOON_DAYS else "")
 
