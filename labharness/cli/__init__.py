@@ -83,6 +83,10 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.hazards import hazards
 
         return hazards(chosen)
+    if chosen.command in ("simulate", "room"):
+        from labharness.cli.simulate import simulate
+
+        return simulate(chosen)
     if chosen.command == "analyse":
         from labharness.cli.analyse import analyse
 
@@ -172,6 +176,19 @@ def _parser() -> _Parser:
     _add_by_hand(commands)
     _add_alarms(commands.add_parser("alarms", help="list alarms; acknowledge or shelve one"))
     _add_hazards(commands.add_parser("hazards", help="list safeguards; record a proof test"))
+    simulate = commands.add_parser("simulate", help="serve a simulated lab on real ports")
+    simulate.add_argument("lab", metavar="LAB.toml")
+    simulate.add_argument("--speed", type=_times, default=1.0, metavar="N", help="(default 1)")
+    simulate.add_argument("--seed", type=_seed, default=1, help="of plant and noise (default 1)")
+    simulate.add_argument("--folder", metavar="DIR", help="for the ports' paths")
+    simulate.add_argument(
+        "--write-lab", metavar="OUT.toml", help="lab file for the other side (default DIR/lab.toml)"
+    )
+
+    room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
+    room.add_argument("folder", metavar="DIR", help="where it is served")
+    room.add_argument("asked", metavar="WHAT", help="status, truth, faults, fault, bus, ...")
+    room.add_argument("details", nargs="*", metavar="NAME=VALUE")
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
@@ -312,6 +329,18 @@ def _speed(text: str) -> float | None:
         speed = 0.0
     if not 0 < speed < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is not fast, real, or a number up to 1000000")
+    return speed
+
+
+def _times(text: str) -> float:
+    from labharness.lab.simulate import SPEED_MAX
+
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= SPEED_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, up to {SPEED_MAX:g}")
     return speed
 
 

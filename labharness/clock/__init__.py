@@ -2,7 +2,14 @@
 
 from labharness.clock.chance import Chance
 from labharness.clock.loops import Deadlock, PacedLoop, VirtualLoop, failure_of, run
-from labharness.clock.times import VIRTUAL_EPOCH, Clock, rest, utc_text, wall_clock_utc
+from labharness.clock.times import (
+    VIRTUAL_EPOCH,
+    Clock,
+    monotonic_ns,
+    rest,
+    utc_text,
+    wall_clock_utc,
+)
 
 __all__ = [
     "VIRTUAL_EPOCH",
@@ -12,6 +19,7 @@ __all__ = [
     "PacedLoop",
     "VirtualLoop",
     "failure_of",
+    "monotonic_ns",
     "rest",
     "run",
     "utc_text",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from labharness.clock.loops import PacedLoop, VirtualLoop
 
-__all__ = ["VIRTUAL_EPOCH", "Clock", "rest", "utc_text", "wall_clock_utc"]
+__all__ = ["VIRTUAL_EPOCH", "Clock", "monotonic_ns", "rest", "utc_text", "wall_clock_utc"]
 
 VIRTUAL_EPOCH = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)  # stated: neither 1970 nor today
 
@@ -47,6 +47,11 @@ def wall_clock_utc() -> datetime:
 def rest(seconds: float) -> None:
     """Wait in world time, for shells that run outside any loop."""
     time.sleep(seconds)
+
+
+def monotonic_ns() -> int:
+    """CLOCK_MONOTONIC, which all processes of one machine share, for logs that are compared."""
+    return time.monotonic_ns()
 
 
 def utc_text(moment: datetime) -> str:

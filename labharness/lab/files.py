@@ -51,10 +51,23 @@ class LabHead(Strict):
 
 
 class OperatorRow(Strict):
-    """Who does the manual steps: a person at the terminal, or one that is simulated."""
+    """Who does the manual steps: a person at the terminal, or one that is simulated.
 
-    kind: Literal["terminal", "simulated"]
+    Attributes:
+        kind: ``served`` is a simulated person in a room that another process serves.
+        delay_s: Time until the simulated one comes.
+        control: Address (``host:port``) of the served room's control port.
+    """
+
+    kind: Literal["terminal", "simulated", "served"]
     delay_s: float = Field(default=0.0, ge=0, le=86_400)
+    control: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.kind == "served") != (self.control is not None):
+            raise ValueError("operator 'served' takes control = \"host:port\", and no other does")
+        return self
 
 
 class PlantRow(Strict):

@@ -31,7 +31,7 @@ from labharness.lab.files import (
 )
 from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
-from labharness.lab.operators import Operator, SimulatedOperator
+from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
 from labharness.line.line import TICK_S
@@ -205,10 +205,12 @@ class Lab:
             clock=clock,
             tick_s=tick_s,
         )
-        self.operator = operator or self._simulated_operator()
+        self.operator = operator or self._own_operator()
 
-    def _simulated_operator(self) -> Operator:
+    def _own_operator(self) -> Operator:
         row = self.plan.file.operator
+        if row.control is not None:
+            return ServedOperator(row.control, row.delay_s)
         if row.kind != "simulated" or self.simulated is None:
             raise BadLabFile(f"{self.plan.path}: operator {row.kind!r} needs somebody to ask")
         return SimulatedOperator(self.simulated, row.delay_s)
