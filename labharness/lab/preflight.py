@@ -19,6 +19,7 @@ from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.driver import Driver
 from labharness.journal.chain import Head
 from labharness.kernel import Envelope
+from labharness.lab.files import LabFile
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan, read_lab
 from labharness.line import Instrument, NoReply, NotArmed, Tripped
 from labharness.plan import (
@@ -91,12 +92,20 @@ def predict(
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(
             lab,
+            file=_indoors(lab.file),
             envelope=_patient(lab, tick_s),
             instruments=tuple(_sparing(each, lab.envelope) for each in lab.instruments),
             state_dir=Path(folder),
         )
         flight = _Flight(nominal, instructions, readings, tick_s)
         return run(flight.fly(), flight.loop)
+
+
+def _indoors(file: LabFile) -> LabFile:
+    """Lead every port into the simulated room: a flight never touches a real road or person."""
+    ports = tuple(row.model_copy(update={"link": "loopback"}) for row in file.port)
+    operator = file.operator.model_copy(update={"kind": "simulated", "control": None})
+    return file.model_copy(update={"port": ports, "operator": operator})
 
 
 class _Flight:

@@ -55,9 +55,9 @@ class ByteLog:
     count: int = 0
     _rows: deque[LoggedBytes] = field(default_factory=lambda: deque(maxlen=LOG_ROWS_MAX))
 
-    def note(self, port: str, client: int, event: str, data: bytes) -> None:
+    def note(self, at_ns: int, port: str, client: int, event: str, data: bytes) -> None:
         """Write a row."""
-        self._rows.append(LoggedBytes(self.count, monotonic_ns(), port, client, event, data))
+        self._rows.append(LoggedBytes(self.count, at_ns, port, client, event, data))
         self.count += 1
 
     def since(self, number: int, rows_max: int) -> Sequence[LoggedBytes]:
@@ -174,8 +174,11 @@ class Conversation:
             frame = requests.take(length)
             self._note("heard", frame)
             outlet.bus.transmit(frame, self._deliver)
-        if not self.room:
-            requests.keep(0)  # more than any frame: the instruments make nothing of it
+        if not self.room:  # more than any frame: the instruments make nothing of it
+            if requests.free_s > self._loop.time() + GRID_S:
+                self._listening = self._loop.call_at(requests.free_s, self._listen)
+                return
+            requests.keep(0)
         self._roomy()
 
     def _deliver(self, reply: bytes) -> None:
@@ -192,11 +195,13 @@ class Conversation:
         replies = self._replies
         now = self._loop.time()
         data = replies.take(replies.arrived(now))
+        at_ns = monotonic_ns()
         if data and not self._outlet.bus.faults.cut and self._send(data):
-            self._note("sent", data)
+            self._note("sent", data, at_ns)
         if len(replies) and not self._over:
             next_s = max(replies.due_s(1), now + self._chunk_s)
             self._talking = self._loop.call_at(min(next_s, replies.free_s), self._talk)
 
-    def _note(self, event: str, data: bytes) -> None:
-        self._outlet.log.note(self._outlet.name, self._client, event, data)
+    def _note(self, event: str, data: bytes, at_ns: int | None = None) -> None:
+        at_ns = monotonic_ns() if at_ns is None else at_ns
+        self._outlet.log.note(at_ns, self._outlet.name, self._client, event, data)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labharness.simulation.conversation import Conversation, Outlet
-from labharness.simulation.openings import Openings
+from labharness.simulation.openings import Happened, Openings
 
 __all__ = ["HOST", "CannotServe", "PtyPort", "ServedPort", "TcpPort"]
 
@@ -60,7 +60,7 @@ class PtyPort:
         self._openings: Openings | None = None
         self._open_now = 0
         self._clients = 0
-        self._paused = False
+        self._paused = self._laid = False
 
     async def open(self) -> None:
         """Make the terminal and lay the path to it."""
@@ -90,6 +90,7 @@ class PtyPort:
             self._loop.remove_reader(self._openings.descriptor)
             self._openings.close()
             self._openings = None
+        if self._laid:
             self._path.unlink(missing_ok=True)
         if self._master >= 0:
             self._loop.remove_reader(self._master)
@@ -104,40 +105,51 @@ class PtyPort:
         beside.unlink(missing_ok=True)
         beside.symlink_to(node)
         beside.replace(self._path)
+        self._laid = True
 
-    def _look(self) -> None:
-        """See who came and who went; what passes here is preceded by a look."""
+    def _look(self, data: bytes = b"") -> None:
+        """See who came and who went, and whose the bytes are that were just read."""
         if self._openings is None:
             return
         seen = deque(self._openings.look())
+        wrote = False
         while seen:
-            self._open_now = max(0, self._open_now + (1 if seen.popleft() else -1))
-            if not self._open_now:
-                rest = self._unread(self._talk.room)
+            happened = seen.popleft()
+            if happened is Happened.WROTE:
+                wrote = True
+            elif happened is Happened.OPENED:
+                self._open_now += 1
+            else:
+                self._open_now = max(0, self._open_now - 1)
+                if self._open_now:
+                    continue
+                data += self._unread(self._talk.room - len(data))
                 seen.extend(self._openings.look())
-                self._part(rest, somebody_came=any(seen))
+                came = Happened.OPENED in seen
+                if data and (wrote or not came):
+                    # where both may have written, it goes with the old one: the next one then
+                    # waits in vain for one reply, which is better than somebody else's
+                    self._talk.hear(data)
+                    data = b""
+                self._part(somebody_came=came)
+                wrote = False
+        if data:
+            self._talk.hear(data)
 
-    def _part(self, rest: bytes, *, somebody_came: bool) -> None:
-        """End the exchange of a client that has gone.
-
-        What it handed over last still reaches the instruments. Where the next one was there before
-        we looked, what was unread is taken for the next one's: few ask without waiting, and leave.
-        """
+    def _part(self, *, somebody_came: bool) -> None:
+        """End the exchange of a client that has gone."""
         import fcntl
         import termios
         import tty
 
         talk = self._talk
-        if rest and not somebody_came:
-            talk.hear(rest)
         talk.end()
         termios.tcflush(self._slave, termios.TCIFLUSH)
         fcntl.ioctl(self._slave, termios.TIOCNXCL)
         if not somebody_came:
             tty.setraw(self._slave)
         self._talk = self._next_client(talk.free_s)
-        if rest and somebody_came:
-            self._talk.hear(rest)
+        self._resume()
 
     def _next_client(self, free_s: float) -> Conversation:
         self._clients += 1
@@ -161,18 +173,15 @@ class PtyPort:
             self._loop.add_reader(self._master, self._read)
 
     def _read(self) -> None:
-        self._look()
         if not self._talk.room:  # then its writer waits, as at a real port
             self._paused = True
             self._loop.remove_reader(self._master)
             return
-        data = self._unread(self._talk.room)
-        if data:
-            self._talk.hear(data)
+        self._look(self._unread(self._talk.room))
 
     def _unread(self, count: int) -> bytes:
         try:
-            return os.read(self._master, min(count, READ_BYTES_MAX)) if count else b""
+            return os.read(self._master, min(count, READ_BYTES_MAX)) if count > 0 else b""
         except BlockingIOError:
             return b""
 
