@@ -19,7 +19,7 @@ END_S_MAX = 10.0
 
 
 class Served:
-    """One `labharness simulate`, ready when it is made.
+    """One `labharness simulate`, ready when it is made, ended at the end of a ``with``.
 
     Attributes:
         status: What its ready line said.
@@ -42,6 +42,12 @@ class Served:
             self.process.kill()
             raise RuntimeError(self.process.communicate()[1].decode())
         self.status: dict[str, Any] = json.loads(line)
+
+    def __enter__(self) -> "Served":
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.end()
 
     @property
     def lab_file(self) -> Path:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -44,9 +43,9 @@ ASK_RELAYS = b"\x01\x01\x00\x00\x00\x08\x3d\xcc"
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The short line, served for all tests of this file."""
-    served = Served(tmp_path_factory.mktemp("lab"), "--speed", SPEED)
-    yield served
-    assert served.end() == 0, "nothing that the tests did may have broken it"
+    with Served(tmp_path_factory.mktemp("lab"), "--speed", SPEED) as served:
+        yield served
+    assert served.process.returncode == 0, "nothing that the tests did may have broken it"
 
 
 @pytest.fixture(autouse=True)
@@ -167,25 +166,33 @@ def test_a_client_that_is_killed_in_mid_frame_leaves_nothing_to_the_next(lab: Se
     client.kill()
     client.communicate()
     with lab.serial("relays") as port:  # the dead one's lock is gone
-        port.write(ASK_RELAYS)
-        assert len(port.read(6)) == 6
+        answers = [_asked(port, ASK_RELAYS, 6) for _ in range(2)]
+    # a simulator that was not scheduled from the first one's bytes to the second one's cannot tell
+    # them apart, and owes one answer
+    assert answers[1][:3] == b"\x01\x01\x01"
+    assert answers[0] in (answers[1], b"")
     heard = [data for _, _, event, data in lab.log("relays", since) if event == "heard"]
-    assert heard == [ASK_RELAYS]
+    assert heard[-1] == ASK_RELAYS
+    assert CLOSED_RELAY not in heard
+
+
+def _asked(port: serial.Serial, frame: bytes, count: int) -> bytes:
+    port.write(frame)
+    return bytes(port.read(count))
 
 
 def test_a_port_that_is_opened_again_at_once_shows_nothing_of_the_exchange_before(
     lab: Served,
 ) -> None:
-    lost = 0
-    for number in range(30):
+    lab.ask("bus", port="inert", set={"reply_late_s": 0.05 * SPEED})
+    for _ in range(10):
+        since = lab.ask("bytes", since=10**12)["count"]
         with lab.serial("inert") as port:
-            port.write(b"A\rA\r")
-            time.sleep(0.002 * (1 + number % 3))
-        with lab.serial("inert", timeout_s=0.3) as port:
-            said = exchange(port, b"BVE\r", b"\r")
-            assert said.startswith(b"B   10v20") or not said
-            lost += not said
-    assert lost <= 3, "only while the simulator is not scheduled between a closing and an opening"
+            port.write(b"A\r")
+            while not any(event == "heard" for _, _, event, _ in lab.log("inert", since)):
+                time.sleep(0.001)
+        with lab.serial("inert") as port:
+            assert exchange(port, b"BVE\r", b"\r").startswith(b"B   10v20")
 
 
 def test_a_port_that_is_opened_for_each_exchange_answers_each(lab: Served) -> None:
@@ -410,17 +417,16 @@ def test_what_cannot_be_served_is_one_plain_error(lab: Served, tmp_path: Path) -
 
 
 def test_it_ends_cleanly_when_asked_and_starts_again_where_one_was_killed(tmp_path: Path) -> None:
-    killed = Served(tmp_path / "s")
-    assert killed.end(signal.SIGKILL) == -signal.SIGKILL
+    with Served(tmp_path / "s") as killed:
+        assert killed.end(signal.SIGKILL) == -signal.SIGKILL
     assert (tmp_path / "s" / "heat").is_symlink()
     asked = say("room", tmp_path / "s", "truth")
     assert asked.code == 1
     assert asked.err.count("\n") == 1
-    again = Served(tmp_path / "s", "--write-lab", tmp_path / "out.toml")
-    assert read_lab(tmp_path / "out.toml").file.lab.id == "short-line-served"
-    with again.serial("heat") as port:
-        os.kill(again.process.pid, signal.SIGTERM)
-        assert again.end() == 0
-        with pytest.raises(serial.SerialException):
-            port.read(1)
+    with Served(tmp_path / "s", "--write-lab", tmp_path / "out.toml") as again:
+        assert read_lab(tmp_path / "out.toml").file.lab.id == "short-line-served"
+        with again.serial("heat") as port:
+            assert again.end(signal.SIGTERM) == 0
+            with pytest.raises(serial.SerialException):
+                port.read(1)
     assert sorted(each.name for each in (tmp_path / "s").iterdir()) == ["lab.toml", "line.lock"]

@@ -121,6 +121,7 @@ class Conversation:
         self._listening: asyncio.TimerHandle | None = None
         self._talking: asyncio.TimerHandle | None = None
         self._over = False
+        self._lag_s = 0.0  # by which the last frame was handed over late; its reply makes it good
 
     @property
     def room(self) -> int:
@@ -167,10 +168,11 @@ class Conversation:
             self._listening = None
         requests, outlet = self._requests, self._outlet
         while length := outlet.face.frame_length(requests.whole()) if len(requests) else 0:
-            due_s = requests.due_s(length)
-            if due_s > self._loop.time() + GRID_S:
+            due_s, now = requests.due_s(length), self._loop.time()
+            if due_s > now + GRID_S:
                 self._listening = self._loop.call_at(due_s, self._listen)
                 return
+            self._lag_s = max(0.0, now - due_s)
             frame = requests.take(length)
             self._note("heard", frame)
             outlet.bus.transmit(frame, self._deliver)
@@ -185,7 +187,7 @@ class Conversation:
         if self._over or self._outlet.bus.faults.cut:
             return
         if len(self._replies) + len(reply) <= REPLIES_BYTES_MAX:
-            self._replies.put(reply, self._loop.time())
+            self._replies.put(reply, self._loop.time() - self._lag_s)
         if self._talking is None:
             self._talk()
 
