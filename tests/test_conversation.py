@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.simulated import SimulatedLab
-from labharness.simulation import Face, LineFace, LoopEnvironment, ModbusFace, SimulatedBus
+from labharness.simulation import (
+    Face,
+    LineFace,
+    LoopEnvironment,
+    ModbusFace,
+    ModbusTcpFace,
+    SimulatedBus,
+)
 from labharness.simulation.conversation import PENDING_BYTES_MAX, ByteLog, Conversation, Outlet
 from labharness.simulation.faces import checksum
 from labharness.simulation.pace import Wire
@@ -91,11 +98,11 @@ WRITE = rtu(1, 6, 0, 2, 0, 9)
 @given(
     pieces=st.lists(st.tuples(st.floats(0, 0.05), st.binary(min_size=1, max_size=9)), max_size=6),
     byte_s=st.sampled_from([0.0, 10 / 9600, 10 / 115200]),
-    keep=st.integers(0, 60),
+    taken=st.integers(0, 60),
 )
 @settings(deadline=None, max_examples=60)
 def test_bytes_arrive_in_order_and_never_before_their_time(
-    pieces: list[tuple[float, bytes]], byte_s: float, keep: int
+    pieces: list[tuple[float, bytes]], byte_s: float, taken: int
 ) -> None:
     wire, now_s, whole = Wire(byte_s), 0.0, b""
     for wait_s, data in pieces:
@@ -111,13 +118,8 @@ def test_bytes_arrive_in_order_and_never_before_their_time(
         assert wire.arrived(due_s) >= count
         if byte_s:
             assert wire.arrived(due_s - byte_s / 2) == count - 1
-    wire.keep(keep)
-    assert wire.whole() == whole[:keep]
-    if 0 < keep <= len(dues):
-        assert wire.free_s == pytest.approx(dues[keep - 1])
-    taken = wire.take(3)
-    assert taken + wire.whole() == whole[:keep]
-    assert [wire.due_s(n) for n in range(1, len(wire) + 1)] == pytest.approx(dues[3:keep])
+    assert wire.take(taken) + wire.whole() == whole
+    assert [wire.due_s(n) for n in range(1, len(wire) + 1)] == pytest.approx(dues[taken:])
 
 
 # ---- a conversation
@@ -229,6 +231,12 @@ def test_a_flood_without_a_frame_is_bounded_takes_its_time_and_is_forgotten() ->
         await asyncio.sleep(1.0)
 
     assert scene(play, Echo()).heard() == [b"A\r"]
+
+
+@pytest.mark.parametrize("pdu", [b"", b"\x10", b"\x10\0\1\0\1", b"\x10\0\1\0\1\4\0\7"])
+def test_a_modbus_tcp_frame_that_is_too_short_for_its_function_is_refused(pdu: bytes) -> None:
+    reply = ModbusTcpFace(1).receive(b"\0\1\0\0\0" + bytes([len(pdu) + 1, 1]) + pdu)
+    assert reply is None if not pdu else reply[-2:] == b"\x90\x03"  # type: ignore[index]  # there
 
 
 @pytest.fixture(scope="module")

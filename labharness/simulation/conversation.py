@@ -140,7 +140,7 @@ class Conversation:
         requests = self._requests
         silent = self._gap_s and len(requests) and now - requests.free_s > self._gap_s
         if silent and not self._outlet.face.frame_length(requests.whole()):
-            requests.keep(0)  # silence ends a frame, whole or not
+            requests.take(len(requests))  # silence ends a frame, whole or not
         requests.put(data, now)
         self._listen()
 
@@ -148,18 +148,12 @@ class Conversation:
         """End: the client is gone.
 
         Frames that it handed over whole still reach the instruments, as the operating system still
-        sends them. Half a frame, and every reply, is dropped.
+        sends them. Half a frame is never heard of again, and every reply is dropped.
         """
         self._over = True
         self._note("gone", b"")
         if self._talking is not None:
             self._talking.cancel()
-        requests = self._requests
-        whole, kept = requests.whole(), 0
-        while kept < len(whole) and (length := self._outlet.face.frame_length(whole[kept:])):
-            kept += length
-        requests.keep(kept)
-        self._listen()
 
     def _listen(self) -> None:
         """Hand over every frame whose last byte has arrived; come back for the next one."""
@@ -180,7 +174,7 @@ class Conversation:
             if requests.free_s > self._loop.time() + GRID_S:
                 self._listening = self._loop.call_at(requests.free_s, self._listen)
                 return
-            requests.keep(0)
+            requests.take(len(requests))
         self._roomy()
 
     def _deliver(self, reply: bytes) -> None:

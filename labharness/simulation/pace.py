@@ -74,17 +74,3 @@ class Wire:
             count -= here
             self._count -= here
         return b"".join(taken)
-
-    def keep(self, count: int) -> None:
-        """Drop all but the first ``count`` bytes."""
-        if count >= self._count:
-            return
-        self.free_s = self.due_s(count) if count else min(self.free_s, self._pieces[0][0])
-        kept: deque[tuple[float, bytes]] = deque()
-        for start_s, data in self._pieces:
-            kept.append((start_s, data[:count]))
-            count -= len(data[:count])
-            if not count:
-                break
-        self._pieces = kept if kept[0][1] else deque()
-        self._count = sum(len(data) for _, data in self._pieces)
