@@ -22,6 +22,7 @@ from labharness.lab import read_lab
 from labharness.lab.operators import ServedOperator
 from labharness.lab.preflight import predict
 from labharness.link import LinkLost
+from labharness_simulators.plant import CvdTube
 from rig import SHORT_LINE
 from served import Served
 from test_preflight import planned
@@ -408,12 +409,31 @@ def test_what_cannot_be_served_is_one_plain_error(lab: Served, tmp_path: Path) -
     say("simulate", SHORT_LINE, *own, tmp_path / "file").is_one_plain_error("in the way")
     say("simulate", SHORT_LINE, *own, SHORT_LINE).is_one_plain_error("in the way")
     assert (tmp_path / "file").read_text("utf-8") == "mine"
+    for name in ("control", "../heat"):
+        odd = edited_lab(tmp_path, 'name = "stage"\nlink', f'name = "{name}"\nlink')
+        odd.write_text(odd.read_text("utf-8").replace('port = "stage"', f'port = "{name}"'))
+        say("simulate", odd, "--folder", tmp_path / "e").is_one_plain_error(name, "file's name")
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "heat").write_text("mine", "utf-8")
     said = spawn("simulate", SHORT_LINE, "--folder", tmp_path / "d")
     said.is_one_plain_error("heat", "in the way")
     assert sorted(each.name for each in (tmp_path / "d").iterdir()) == ["heat", "line.lock"]
     say("room", tmp_path / "c", "truth").is_one_plain_error("nobody serves")
+
+
+def test_a_plant_that_breaks_ends_the_command_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(plant: CvdTube, dt_s: float) -> None:
+        raise ArithmeticError("the tube is a Klein bottle")
+
+    monkeypatch.setattr(CvdTube, "step", broken)
+    said = say("simulate", SHORT_LINE, "--folder", tmp_path / "s")
+    assert said.code == 1
+    assert (
+        said.err == "labharness simulate: it broke: ArithmeticError: the tube is a Klein bottle\n"
+    )
+    assert not (tmp_path / "s" / "heat").is_symlink()
 
 
 def test_it_ends_cleanly_when_asked_and_starts_again_where_one_was_killed(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ def simulate(chosen: argparse.Namespace) -> int:
     except NoRoom as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED
+    except Exception as why:  # noqa: BLE001 - a plant that broke; no traceback reaches a user
+        complain(f"labharness {chosen.command}: it broke: {type(why).__name__}: {why}")
+        return EXIT_FAILED
     return EXIT_COMPLETED
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,17 @@ from labharness.lab.simulated import SimulatedLab
 from labharness.simulation import JsonFace
 from labharness.simulation.control import Control
 from labharness.simulation.conversation import ByteLog, Outlet
-from labharness.simulation.served import PtyPort, ServedPort, TcpPort
+from labharness.simulation.served import CannotServe, PtyPort, ServedPort, TcpPort
 
 __all__ = ["CONTROL_NAME", "SPEED_MAX", "BadFolder", "serve"]
 
 SPEED_MAX = 10_000.0  # the plant's step is a second: beyond it a computer only falls behind
 CONTROL_NAME = "control"
 LAB_NAME = "lab.toml"
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OWN_NAMES = (CONTROL_NAME, LAB_NAME, "line.lock")
+STOP_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 Tell = Callable[[Mapping[str, Any]], None]
 
@@ -90,7 +94,8 @@ class _Serving:
             self._ports[name] = self._port(room, name)
         self._control = Control(room, self._log, self.status, self._stop.set)
         for each in STOP_SIGNALS:
-            self._loop.add_signal_handler(each, self._stop.set)
+            with suppress(NotImplementedError):  # Windows has none
+                self._loop.add_signal_handler(each, self._stop.set)
         said = self._folder / CONTROL_NAME
         try:
             for port in self._ports.values():
@@ -121,6 +126,10 @@ class _Serving:
 
     def _port(self, room: SimulatedLab, name: str) -> ServedPort:
         (row,) = (each for each in self._plan.file.port if each.name == name)
+        if row.baud and (Path(name).name != name or name in OWN_NAMES):
+            raise CannotServe(
+                f"port {name!r}: its path takes a file's name, other than {', '.join(OWN_NAMES)}"
+            )
         face = room.framings[name]
         outlet = Outlet(
             name=name,
