@@ -409,6 +409,8 @@ def test_what_cannot_be_served_is_one_plain_error(lab: Served, tmp_path: Path) -
     say("simulate", SHORT_LINE, *own, tmp_path / "file").is_one_plain_error("in the way")
     say("simulate", SHORT_LINE, *own, SHORT_LINE).is_one_plain_error("in the way")
     assert (tmp_path / "file").read_text("utf-8") == "mine"
+    lost = edited_lab(tmp_path, 'kind = "simulated"', 'kind = "served"')
+    say("simulate", lost, "--folder", tmp_path / "e").is_one_plain_error("operator", "control")
     for name in ("control", "../heat"):
         odd = edited_lab(tmp_path, 'name = "stage"\nlink', f'name = "{name}"\nlink')
         odd.write_text(odd.read_text("utf-8").replace('port = "stage"', f'port = "{name}"'))

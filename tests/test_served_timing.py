@@ -4,6 +4,7 @@ Never early is exact. How late a byte comes is the operating system's doing; mea
 cores: 0.5 ms in the middle, 3 ms at worst.
 """
 
+import asyncio
 import os
 import statistics
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from labharness.clock import PacedLoop, run
 from served import Served
 
 EXCHANGES = 40
@@ -53,6 +55,19 @@ def late_s(served: Served, name: str, baud: int, frame: bytes, count: int) -> li
             assert len(port.read(count)) == count
             found.append(time.perf_counter() - start_s - computed_s)
     return found
+
+
+def test_a_fine_loop_keeps_a_timer_to_less_than_a_millisecond() -> None:
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        late = []
+        for _ in range(50):
+            due_s = loop.time() + 0.0003
+            await asyncio.sleep(0.0003)
+            late.append(loop.time() - due_s)
+        return min(late)
+
+    assert run(main(), PacedLoop(fine=True)) < 0.0004, "epoll would round up to a millisecond"
 
 
 def test_an_exchange_takes_what_the_baud_rate_computes_idle_or_busy(tmp_path: Path) -> None:
