@@ -14,6 +14,7 @@ __all__ = ["HOST", "CannotServe", "PtyPort", "ServedPort", "TcpPort"]
 
 HOST = "127.0.0.1"  # never another machine: these instruments are nobody else's
 READ_BYTES_MAX = 4_096
+FLOOD_READS_MAX = 64  # a terminal holds less than this many times as much
 CLIENTS_MAX = 4  # of one TCP port at once; one more is turned away
 UNREAD_BYTES_MAX = 4_194_304  # a client that reads no replies is hung up here
 
@@ -148,6 +149,10 @@ class PtyPort:
         fcntl.ioctl(self._slave, termios.TIOCNXCL)
         if not somebody_came:
             tty.setraw(self._slave)
+        if not talk.room:  # it wrote faster than the line carries; the system forgets the rest
+            for _ in range(FLOOD_READS_MAX):
+                if not self._unread(READ_BYTES_MAX):
+                    break
         self._talk = self._next_client(talk.free_s)
         self._resume()
 
@@ -168,7 +173,7 @@ class PtyPort:
         return Conversation(self._outlet, number, send, roomy=self._resume, free_s=free_s)
 
     def _resume(self) -> None:
-        if self._paused:
+        if self._paused and self._master >= 0:
             self._paused = False
             self._loop.add_reader(self._master, self._read)
 
