@@ -196,4 +196,34 @@ PLANTED = (
         "        self.unanswered.discard(safe)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
     ),
+    PlantedBug(
+        "trip alarm shelved",
+        "labharness/alarm/states.py",
+        "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
+        "HIDEABLE: Final = frozenset(Severity)",
+        "tests/test_alarm_states.py::"
+        "test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service",
+    ),
+    PlantedBug(
+        "graver alarm swallowed by its group",
+        "labharness/alarm/board.py",
+        "calls = alarm.gravity < group.gravest and recent < CALLS_MAX",
+        "calls = False",
+        "tests/test_alarm_board.py::test_a_gas_leak_hours_into_another_trip_calls",
+    ),
+    PlantedBug(
+        "dead alert channel not told",
+        "labharness/line/alarms.py",
+        "self._raise(CHANNEL + channel, Severity.FAULT, text, source=HOUSE)",
+        "pass",
+        "tests/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
+    ),
+    PlantedBug(
+        "unattended on instruments that hold",
+        "labharness/admission/risk.py",
+        "if context.stays_energised and not context.attended:",
+        "if False:",
+        "tests/test_unattended.py::"
+        "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
+    ),
 )

@@ -7,13 +7,38 @@ from pathlib import Path
 
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
-__all__ = ["chosen_lab", "clock_text", "complain", "drop_output", "say"]
+__all__ = [
+    "STOP_SIGNALS",
+    "OutputLost",
+    "chosen_lab",
+    "clock_text",
+    "complain",
+    "drop_output",
+    "say",
+]
+
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
+
+
+class OutputLost(OSError):
+    """Standard output cannot be written: its disk is full, or worse."""
 
 
 def say(text: str) -> None:
-    """Print a result."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    """Print a result.
+
+    Raises:
+        BrokenPipeError: Whoever read has gone.
+        OutputLost: It cannot be written for another reason.
+    """
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as why:
+        drop_output()
+        raise OutputLost(f"standard output cannot be written: {why.strerror}") from None
 
 
 def complain(text: str) -> None:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from labharness.clock.chance import Chance
-from labharness.clock.process import steady_s, utc_text, wall_clock_utc
+from labharness.clock.process import monotonic_ns, pause, steady_s, utc_text, wall_clock_utc
 
 if TYPE_CHECKING:
     from labharness.clock.loops import Deadlock, PacedLoop, VirtualLoop, failure_of, run
@@ -21,6 +21,8 @@ __all__ = [
     "PacedLoop",
     "VirtualLoop",
     "failure_of",
+    "monotonic_ns",
+    "pause",
     "run",
     "steady_s",
     "utc_text",

@@ -3,12 +3,17 @@
 import time
 from datetime import UTC, datetime
 
-__all__ = ["pause", "steady_s", "utc_text", "wall_clock_utc"]
+__all__ = ["monotonic_ns", "pause", "steady_s", "utc_text", "wall_clock_utc"]
 
 
 def steady_s() -> float:
     """Seconds of the machine's steady clock, which all its processes share."""
     return time.monotonic()
+
+
+def monotonic_ns() -> int:
+    """The same clock in nanoseconds, for logs of several processes that are compared."""
+    return time.monotonic_ns()
 
 
 def pause(seconds: float) -> None:

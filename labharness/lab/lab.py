@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +15,36 @@ from labharness.guard.shell import LoopGuard
 from labharness.journal import Journal
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
 from labharness.lab.arming import armed_of, guard_command
-from labharness.lab.envelopes import KindLimits, build_envelope, parse_kind, parse_line
+from labharness.lab.envelopes import (
+    KindLimits,
+    LineFile,
+    build_envelope,
+    parse_kind,
+    parse_line,
+)
 from labharness.lab.files import (
     BadLabFile,
-    HazardTable,
     InstrumentRow,
     LabFile,
     PortRow,
     digest,
-    read_hazards,
     read_lab_file,
     read_text,
 )
+from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
-from labharness.lab.operators import Operator, SimulatedOperator
+from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
 from labharness.line.line import TICK_S
-from labharness.line.parts import read_frames
+from labharness.line.parts import channel_of, read_frames
 from labharness.link import Link, LoopbackLink
 
 __all__ = ["DEFAULT_LAB", "Lab", "LabPlan", "default_lab_path", "read_lab"]
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SAFE_TABLE = "immediate_shutdown"
+SETTING_TYPES = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +87,14 @@ class LabPlan:
         """Find a file that the lab file names."""
         return self.path.parent / path
 
+    def make_state_dir(self) -> None:
+        """Make the state directory, for nobody else's eyes.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+
     def warnings(self) -> tuple[str, ...]:
         """Name the drivers on real links whose facts are not all from a manual."""
         real = {row.name for row in self.file.port if row.link != "loopback"}
@@ -89,13 +103,6 @@ class LabPlan:
             for each in self.instruments
             if each.driver.unverified and each.port in real
         )
-
-    def missing_safeguards(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
-        """Say which hardware safeguards of these hazard categories are missing or overdue."""
-        rows = [r for r in self.hazards.hazard if set(r.categories) & set(categories)]
-        covered = {category for row in rows for category in row.categories}
-        gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)
-        return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
 
     def check(self) -> tuple[Finding, ...]:
         """Compute wire times and staleness, and give what does not hold."""
@@ -115,7 +122,8 @@ def read_lab(path: Path) -> LabPlan:
         BadLabFile: Something in it cannot be honoured; says what, where, and what is allowed.
     """
     file, lab_text = read_lab_file(path)
-    instruments = tuple(_instrument(row) for row in file.instrument)
+    instruments = tuple(_instrument(path, row) for row in file.instrument)
+    _one_address_each(path, instruments)
     kind_texts: dict[str, str] = {}
     limits: dict[str, KindLimits] = {}
     try:
@@ -127,6 +135,8 @@ def read_lab(path: Path) -> LabPlan:
             )
         line_text = _line_text(file.lab.line, path)
         line = parse_line(line_text, f"envelope of line {file.lab.line}")
+        _all_limited(line, instruments)
+        _all_there(line, instruments)
         envelope = build_envelope(
             line,
             limits,
@@ -178,15 +188,16 @@ class Lab:
         tick_s: float = TICK_S,
         nominal: bool = False,
     ) -> None:
+        plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
+        file = plan.file
         self.plan = plan
         self.clock = clock
         self.nominal = nominal
         self.simulated: SimulatedLab | None = None
-        file = plan.file.on_loopbacks() if nominal else plan.file
         if any(row.link == "loopback" for row in file.port):
             step_s = tick_s if nominal else STEP_S
             self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
-        plan.state_dir.mkdir(parents=True, exist_ok=True)
+        plan.make_state_dir()
         instruments = {each.name: each for each in plan.instruments}
         procedures = compile_procedures(plan.envelope, instruments)
         armed = None if nominal else armed_of(plan, procedures, SAFE_TABLE)
@@ -206,7 +217,7 @@ class Lab:
             tick_s=tick_s,
             attended=plan.file.lab.attended == "always",
         )
-        self.operator = operator or self._simulated_operator()
+        self.operator = operator or self._own_operator()
 
     def _near_guard(self, procedures: Mapping[str, tuple[SafeFrame, ...]]) -> LoopGuard:
         """Give the guard of the ports that stay in this process."""
@@ -233,8 +244,10 @@ class Lab:
         self.links |= {port.name: remote.road(port.name) for port in armed.ports}
         return SplitGuard(remote, self.guard, procedures) if near else remote
 
-    def _simulated_operator(self) -> Operator:
+    def _own_operator(self) -> Operator:
         row = self.plan.file.operator
+        if row.control is not None:
+            return ServedOperator(row.control, row.delay_s)
         if row.kind != "simulated" or self.simulated is None:
             raise BadLabFile(f"{self.plan.path}: operator {row.kind!r} needs somebody to ask")
         return SimulatedOperator(self.simulated, row.delay_s)
@@ -261,17 +274,22 @@ class Lab:
         return WebSocketLink(str(row.url))
 
 
-def _instrument(row: InstrumentRow) -> Instrument:
+def _instrument(path: Path, row: InstrumentRow) -> Instrument:
+    where = f"{path}: instrument {row.name!r}"
     try:
-        driver = load_driver(row.kind)(**row.settings)
+        kind = load_driver(row.kind)
     except LookupError as why:
-        raise BadLabFile(f"instrument {row.name!r}: {why}") from None
+        raise BadLabFile(f"{where}: {why}") from None
+    try:
+        _fitting(kind, row.settings)
+        driver = kind(**row.settings)
     except (TypeError, ValueError) as why:
-        raise BadLabFile(f"instrument {row.name!r} ({row.kind}), settings: {why}") from None
+        raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
     scans = {scan.name for scan in driver.scans()}
     for scan in row.polls:
         if scan not in scans:
-            raise BadLabFile(f"instrument {row.name!r}: no scan {scan!r}; {', '.join(scans)}")
+            known = ", ".join(sorted(scans))
+            raise BadLabFile(f"{where}: no scan {scan!r}; there are {known}")
     return Instrument(
         name=row.name,
         kind=row.kind,
@@ -280,6 +298,36 @@ def _instrument(row: InstrumentRow) -> Instrument:
         prepare=row.prepare,
         polls=dict(row.polls),
     )
+
+
+def _fitting(kind: type[Driver], settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that a driver does not have, or that is of another type."""
+    asked = signature(kind).parameters
+    for name, value in settings.items():
+        if name not in asked:
+            raise ValueError(f"no setting {name!r}; there are {', '.join(asked) or 'none'}")
+        wanted = asked[name].annotation
+        if wanted is float and type(value) is int:
+            continue
+        if wanted in (int, float, str) and type(value) is not wanted:
+            raise ValueError(f"{name} is {value!r}; it must be {SETTING_TYPES[wanted]}")
+    for name, each in asked.items():
+        if each.default is each.empty and name not in settings:
+            raise ValueError(f"{name} is missing")
+
+
+def _one_address_each(path: Path, instruments: Sequence[Instrument]) -> None:
+    """Refuse two instruments of one port that would both answer, settings left out included."""
+    seen: dict[str, dict[object, str]] = {}
+    for each in instruments:
+        address = getattr(each.driver, "unit", getattr(each.driver, "address", None))
+        others = seen.setdefault(each.port, {})
+        if address in others or (others and (address is None or None in others)):
+            other = others.get(address) or next(iter(others.values()))
+            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
+            why = "one of them has none" if address is None or None in others else f"{address!r}"
+            raise BadLabFile(f"{path}: {both}: {why}")
+        others[address] = each.name
 
 
 def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
@@ -296,6 +344,28 @@ def _readbacks(instruments: Sequence[Instrument]) -> dict[str, str]:
         for channel, spec in each.driver.channels.items()
         if spec.readback is not None
     }
+
+
+def _all_limited(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a line on which something can be set and nothing says how far."""
+    limited = {row.channel for row in line.limit}
+    for each in instruments:
+        for channel, spec in each.driver.channels.items():
+            if spec.settable and f"{each.name}.{channel}" not in limited:
+                raise EnvelopeInvalid(
+                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
+                )
+
+
+def _all_there(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a procedure that sets what no instrument has."""
+    by_name = {each.name: each for each in instruments}
+    for name, row in line.procedures.items():
+        for channel, *_ in row.steps:
+            try:
+                channel_of(by_name, channel)
+            except LookupError as why:
+                raise EnvelopeInvalid(f"procedure {name!r} sets {channel!r}: {why}") from None
 
 
 def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> None:

@@ -203,6 +203,10 @@ class _Flight:
         """Give the flight's time."""
         return self.loop.time()
 
+    def held_s(self) -> float:
+        """Give the time for which it was held: nobody holds a prediction."""
+        return 0.0
+
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have the simulated operator do a manual step."""
         return await self._line.unless_tripped(self._lab.operator.confirm(action, text, details))

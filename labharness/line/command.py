@@ -6,8 +6,10 @@ this one is folded into memory.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from labharness.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
@@ -17,6 +19,8 @@ from labharness.line.parts import Instrument, channel_of
 from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
 
 __all__ = ["Writer"]
+
+T = TypeVar("T")
 
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
 
@@ -52,6 +56,11 @@ class Writer:
         self._turn = asyncio.Lock()
         self._frames = 0
 
+    async def between(self, act: Callable[[], T]) -> T:
+        """Do something while no command is on its way."""
+        async with self._turn:
+            return act()
+
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command and say how it ended.
 
@@ -59,7 +68,8 @@ class Writer:
             JournalFailed: The intent could not be recorded; no byte was sent.
         """
         async with self._turn:
-            asked = {"channel": command.channel, "value": command.value, "unit": command.unit}
+            value = command.value if math.isfinite(command.value) else str(command.value)
+            asked = {"channel": command.channel, "value": value, "unit": command.unit}
             intent = self._journal.append("intent", asked, self._now_s())
             await self._journal.durable(intent)
             outcome = Outcome(command, Ending.UNKNOWN, None, "given up before its end was known")

@@ -6,7 +6,7 @@ pause between them, and the port held until the read-back is folded into memory.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.clock import Clock
@@ -24,6 +24,7 @@ from labharness.kernel import (
 )
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.holding import Hold
 from labharness.line.parts import (
     BoundScan,
     Instrument,
@@ -102,11 +103,15 @@ class Line:
         self.journal_lost = ""
         self.warnings: list[str] = []
         self.on_warning: Callable[[str], None] = self.warnings.append
+        self.on_abnormal: Callable[[Trip], None] = lambda trip: None  # after its bytes have left
+        self.on_tick: Callable[[], None] = lambda: None
+        self.on_close: Callable[[], Awaitable[None]] = _nothing
         self._links = dict(links)
         self._attended = attended
         self._loop = clock.loop
         self._warned: set[str] = set()
         self._changes = 0
+        self.holding = Hold(clock.now_s)
         streams = {
             (each.name, scan.name): journal.stream(f"{each.name}.{scan.name}", scan.channels)
             for each in instruments
@@ -148,6 +153,10 @@ class Line:
             await link.open()
         for instrument in self.instruments.values():
             await self.identify(instrument.name)
+        await self.listen()
+
+    async def listen(self) -> None:
+        """Begin to poll, whoever answers, and wait for the end of the first poll."""
         self._poller.start()
         await self.next_tick()
 
@@ -200,7 +209,45 @@ class Line:
 
     def start(self) -> None:
         """Let commands through: HELD becomes RUNNING."""
+        self.holding.end()
         self._mode(Mode.RUNNING)
+
+    async def hold(self, may: Callable[[], bool] = lambda: True) -> bool:
+        """Let no further command through: RUNNING becomes HELD, after the one on its way.
+
+        What is set stays set; polls and trips go on.
+
+        Args:
+            may: Asked once no command is on its way; where it says no, nothing changes.
+
+        Returns:
+            Whether the line is held.
+
+        Raises:
+            NotArmed: The line is not running.
+        """
+
+        def held() -> bool:
+            if self.memory.mode is not Mode.RUNNING:
+                raise NotArmed(f"the line is {self.memory.mode}, and only a running line is held")
+            if not may():
+                return False
+            self.holding.begin()
+            self._mode(Mode.HELD)
+            return True
+
+        return await self._writer.between(held)
+
+    async def released(self) -> None:
+        """Wait while the line is held.
+
+        Raises:
+            Tripped: The line has tripped.
+            HoldTooLong: It was held for longer than is allowed.
+        """
+        while self.holding.on:
+            await self.next_tick()
+            self.holding.check()
 
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
@@ -222,6 +269,7 @@ class Line:
         finally:
             self._poller.stop()
             self.guard.close()
+            await self.on_close()
 
     # ---- what the plan uses
 
@@ -288,9 +336,12 @@ class Line:
         owner = self.instruments[instrument]
         query = query_of(owner, name)
         why = ""
-        for _ in range(READ_TRIES):
+        for tried in range(READ_TRIES):
             try:
-                return query.decode(await self._exchanges.ask(owner.port, query.request))
+                # a late answer to the first try would pass for that to the second: ask once more
+                for _ in range(1 + tried):
+                    reply = await self._exchanges.ask(owner.port, query.request)
+                return query.decode(reply)
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise NoReply(f"{instrument} ({owner.kind}): {why}")
@@ -312,8 +363,12 @@ class Line:
         Raises:
             Tripped: The line has tripped, or trips while waiting.
         """
-        await self._poller.next_tick()
+        await self.polled()
         self.check()
+
+    async def polled(self) -> None:
+        """Wait for the end of the next poll, tripped or not."""
+        await self._poller.next_tick()
 
     async def unless_tripped(self, work: Coroutine[Any, Any, T]) -> T:
         """Await ``work``, and give it up when the line trips meanwhile.
@@ -331,33 +386,6 @@ class Line:
             return task.result()
         finally:
             task.cancel()
-
-    async def watch_until_cold(self, channels: Sequence[str], below: float, bound_s: float) -> bool:
-        """Go on polling, with trips in force, until all channels read below a value.
-
-        Returns:
-            Whether they do; ``False`` after ``bound_s``, or as soon as one is not heard or its
-            sensor is broken: a watch that sees nothing is none.
-        """
-        until_s = self._loop.time() + bound_s
-        while self._loop.time() < until_s:
-            values = [self.latest(channel) for channel in channels]
-            if all(value < below for value in values):
-                return True
-            if any(value != value for value in values) or self._blind(channels):
-                return False
-            await self._poller.next_tick()
-        return False
-
-    def _blind(self, channels: Sequence[str]) -> bool:
-        """Say whether one of these channels' instruments knows that its sensor is broken."""
-        owners = {channel.partition(".")[0] for channel in channels}
-        return any(
-            row.cause is Cause.SENSOR_BREAK
-            and row.channel.partition(".")[0] in owners
-            and not row.low <= self.latest(row.channel) <= row.high
-            for row in self.envelope.trips
-        )
 
     def check(self) -> None:
         """Raise ``Tripped`` if the line has tripped."""
@@ -450,7 +478,7 @@ class Line:
         """Trip: a line whose facts are lost is not driven on (law 8)."""
         self.journal_lost = why
         procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
-        self.safing.trip(Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why))
+        self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
 
     def _beat(self) -> None:
         """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
@@ -461,6 +489,7 @@ class Line:
         trips = tick(self.memory, self._loop.time())
         if trips:
             self._answer(trips)
+        self.on_tick()
 
     def _answer(self, trips: Sequence[Trip]) -> None:
         for trip in trips:
@@ -468,6 +497,12 @@ class Line:
                 self._warned.add(trip.detail.split(":")[0])
                 self._note("warning", {"detail": trip.detail})
                 self.on_warning(trip.detail)
-        severe = [trip for trip in trips if trip.procedure]
+        severe = sorted((trip for trip in trips if trip.procedure), key=lambda t: t.cause.rank)
         if severe:
-            self.safing.trip(min(severe, key=lambda trip: trip.cause.rank))
+            self.safing.trip(severe[0])
+        for trip in (*severe, *(trip for trip in trips if not trip.procedure)):
+            self.on_abnormal(trip)
+
+
+async def _nothing() -> None:
+    """Wait for nothing."""

@@ -46,6 +46,7 @@ class Safing:
     ) -> None:
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
+        self.on_verified: Callable[[Verification], None] = lambda verification: None
         self._memory = memory
         self._guard = guard
         self._instruments = instruments
@@ -156,6 +157,7 @@ class Safing:
         verification = Verification(name, steps, self._loop.time() - since_s)
         body = {"procedure": name, "complete": verification.complete}
         self._note("verified", {**body, "steps": [list(step) for step in steps]})
+        self.on_verified(verification)
         return verification
 
     async def _look(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
