@@ -18,7 +18,7 @@ from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Trip
+from labharness.vocabulary import Trip
 
 __all__ = ["NotReset", "identify", "make_safe", "read_now", "reset", "watch"]
 
@@ -211,10 +211,7 @@ async def _standing(lab: Lab, trip: Trip) -> list[str]:
     except (LinkLost, NoReply) as why:
         return [str(why)]
     await lab.line.next_tick()
-    standing = list(lab.line.standing_trips())
-    if trip.cause is Cause.INTERLOCK_LOST:
-        standing += lab.line.lost_conditions(trip.channel)
-    return standing
+    return list(lab.line.causes_of(trip))
 
 
 def _with_lab(

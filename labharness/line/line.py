@@ -17,7 +17,6 @@ from labharness.kernel import (
     Envelope,
     Memory,
     Mode,
-    PurgedOf,
     change,
     observe,
     tick,
@@ -36,6 +35,7 @@ from labharness.line.parts import (
 from labharness.line.poll import Poller
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
+from labharness.line.standing import lost_conditions, standing_trips
 from labharness.link import Link
 from labharness.vocabulary import (
     BadReply,
@@ -396,7 +396,7 @@ class Line:
 
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
-        found = [*self.unguarded(), *self.standing_trips()]
+        found = [*self.unguarded(), *standing_trips(self.memory, self._loop.time())]
         latch = self.guard.latch
         if latch.trip is not None:
             found.append(f"latched since {latch.trip.detail}: reset it first")
@@ -415,34 +415,13 @@ class Line:
                 found.append(f"port {port} is a real link ({link.kind}), and {why}")
         return tuple(found)
 
-    def lost_conditions(self, channel: str) -> tuple[str, ...]:
-        """Say which conditions on a contact, whose loss under power trips, do not hold now.
-
-        A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is
-        as the procedure left it, and its row stands before the next command.
-        """
+    def causes_of(self, trip: Trip) -> tuple[str, ...]:
+        """Say what still stands in the way of a reset after a trip."""
         now = self._loop.time()
-        spec = channel_of(self.instruments, channel)[2]
-        if spec.unit or spec.settable:
-            return ()
-        return tuple(
-            f"{row.name}: {condition} does not hold"
-            for row in self.envelope.interlocks
-            for condition in row.require
-            if row.on_loss
-            and not isinstance(condition, PurgedOf)
-            and condition.channel == channel
-            and not self.memory.holds(condition, now)
-        )
-
-    def standing_trips(self) -> tuple[str, ...]:
-        """Say which trip conditions hold by the latest readings."""
-        found = []
-        for row in self.envelope.trips:
-            value = self.latest(row.channel)
-            if row.procedure and value == value and not row.low <= value <= row.high:
-                found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}".rstrip())
-        return tuple(found)
+        found = standing_trips(self.memory, now)
+        if trip.cause is Cause.INTERLOCK_LOST:
+            found += lost_conditions(self.memory, self.instruments, trip.channel, now)
+        return found
 
     # ---- inside
 
