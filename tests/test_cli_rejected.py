@@ -61,3 +61,46 @@ def test_a_rejection_that_nobody_reads_still_exits_2(tmp_path: Path) -> None:
     with run.stderr as errors:
         assert b"Traceback" not in errors.read()
     assert run.wait(TIMEOUT_S) == 2
+
+
+def test_a_misspelt_or_misplaced_key_is_named_and_not_dropped(
+    tmp_path: Path, wires: list[Lab]
+) -> None:
+    takes = "; it takes target_material, substrate, temperature_range, recipe"
+    for where, key, said in (
+        ("inputs", "temprature_range", f"no input (did you mean temperature_range?){takes}"),
+        ("inputs", "dwell_s", f"no input (did you mean recipe.dwell_s?){takes}"),
+        ("inputs", "colour", f"no input{takes}"),
+        ("constraints", "confidence_treshold", "not known (did you mean confidence_threshold?)"),
+        ("expected_output", "formt", "not known (did you mean format?); it takes format,"),
+    ):
+        rejected = submit(tmp_path, payload(1, where, key)).answer["payload"]
+        assert rejected["reason_code"] == "invalid_input"
+        assert rejected["reason_message"].startswith(f"{where}: {key!r} is {said}")
+        assert rejected["suggestion"].startswith(f"Leave out of {where}: {key}")
+    assert wrote(wires) == []
+
+
+def test_a_misspelt_key_comes_before_the_one_that_is_missing(tmp_path: Path) -> None:
+    body = payload("SiO2/Si", "inputs", "substrat")
+    del body["payload"]["inputs"]["substrate"]
+    rejected = submit(tmp_path, body).answer["payload"]
+    assert "did you mean substrate?" in rejected["reason_message"]
+
+
+def test_a_stranger_is_told_who_may_ask(tmp_path: Path) -> None:
+    rejected = submit(tmp_path, payload("nobody", "caller_id")).answer["payload"]
+    assert rejected["reason_code"] == "unauthorized"
+    assert rejected["suggestion"].startswith("caller_id must be one of harness-alpha-001")
+
+
+def test_a_range_in_kelvin_is_repeated_as_it_was_written(tmp_path: Path) -> None:
+    rejected = submit(tmp_path, payload("kelvin", *RANGE, "unit")).answer["payload"]
+    assert rejected["reason_message"].endswith("(you wrote 700 to 750 kelvin)")
+
+
+def test_a_file_that_is_no_message_is_told_where_one_is(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("# labharness\n", "utf-8")
+    said = say("run", path, "--lab", SHORT_LINE)
+    said.is_one_plain_error("README.md is no HCP message", "examples/mos2-monolayer.json is a task")

@@ -154,9 +154,7 @@ REJECTED: dict[str, Bad] = {
     "a version as a number": invalid(
         payload(1.0, "capability_version"), "it is 1.0; it must be a text"
     ),
-    "an unknown caller": Bad(
-        payload("mallory", "caller_id"), "unauthorized", "'mallory'", "credentials of a caller"
-    ),
+    "an unknown caller": Bad(payload("mallory", "caller_id"), "unauthorized", "'mallory'"),
     # temperatures
     "below zero kelvin": invalid(ranged(-5, 1020, "kelvin"), "min: -5 kelvin is below 0 K"),
     "below zero kelvin in celsius": invalid(ranged(-400, 750), "min: -400 celsius is below 0 K"),
@@ -177,7 +175,9 @@ REJECTED: dict[str, Bad] = {
     "a ramp above the envelope": Bad(
         payload({"ramp_c_per_min": 100}, *RECIPE), "safety_violation", "allows 0.1 to 60 degC/min"
     ),
-    "an unknown word in the recipe": invalid(payload({"magic": 1}, *RECIPE), "'magic' was unexp"),
+    "an unknown word in the recipe": invalid(
+        payload({"magic": 1}, *RECIPE), "'magic' is no input; it takes"
+    ),
     "a negative dwell": invalid(payload({"dwell_s": -1}, *RECIPE), "less than the minimum of 0"),
     "hydrogen, which no approval covers": Bad(
         payload({"hydrogen_sccm": 10}, *RECIPE), "approval_denied", "up to R3, not R4"
@@ -309,6 +309,7 @@ def follow(body: dict[str, Any], suggestion: str, message: str) -> dict[str, Any
 
 NAMED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"^Choose one of: (\S+)", ("capability",)),
+    (r"^caller_id must be one of ([^,]+)", ("caller_id",)),
     (r"^Choose a range that holds one of: (\S+)$", ("capability_version",)),
     (r"^ask for target_material '(.+)'", ("inputs", "target_material")),
     (r"^ask for substrate '(.+)'", ("inputs", "substrate")),

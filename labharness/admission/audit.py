@@ -18,6 +18,7 @@ from labharness.admission.risk import (
 from labharness.admission.satisfiable import contradiction
 from labharness.admission.schemas import caller_schema_fault, input_fault
 from labharness.vocabulary.durations import NotADuration, format_duration, parse_duration
+from labharness.vocabulary.spelling import meant
 
 __all__ = [
     "APPROVAL_FROM",
@@ -60,11 +61,19 @@ REASON_CODES: Final[tuple[ReasonCode, ...]] = (
 )
 PRIORITIES: Final[tuple[Priority, ...]] = ("low", "normal", "high", "urgent")
 
+HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),
+    "expected_output": ("format", "required_fields", "schema"),
+}
+"""What a submission may bound and expect, by the names of HCP's message."""
+
 APPROVAL_FROM: Final[RiskLevel] = "R3"
 """From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
 
 RANGE_CHARACTERS_MAX: Final = 64
 """Length of a version range that is read."""
+
+CALLERS_SHOWN_MAX: Final = 20
 
 _BUILT: Final[tuple[DataClass, ...]] = ("T1", "T2")
 _UNDECLARED: Final[DataClass] = "T2"
@@ -72,7 +81,10 @@ _UNDECLARED: Final[DataClass] = "T2"
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a caller asks for, free of its message format. None is what it did not say."""
+    """What a caller asks for, free of its message format. None is what it did not say.
+
+    `unknown` holds the names of constraints and of expectations that nobody here would heed.
+    """
 
     caller_id: str
     capability: str
@@ -87,6 +99,7 @@ class Submission:
     required_fields: tuple[str, ...] = ()
     output_schema: Mapping[str, Any] | None = None
     context: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +161,7 @@ def screen(
     caller: Caller | None,
     declarations: Iterable[Declaration],
     formats: Collection[str],
+    callers: Collection[str] = (),
 ) -> Screened | Rejected:
     """Check caller, capability, inputs and constraints: all that can be known without a plan.
 
@@ -156,11 +170,13 @@ def screen(
         caller: The facts of the caller that the transport authenticated; None if it did not.
         declarations: Of the capabilities that this laboratory offers, in any order.
         formats: Names of output formats that are registered.
+        callers: Who may submit, where the one who asks may be told.
     """
     try:
-        known = _authenticated(submission, caller)
+        known = _authenticated(submission, caller, callers)
         declaration = _capability(submission, known, tuple(declarations))
         _inputs(submission, declaration)
+        _heeded(submission)
         _expected_output(submission, declaration, formats)
         return Screened(
             submission=submission,
@@ -200,12 +216,15 @@ def weigh(
     return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
 
 
-def _authenticated(submission: Submission, caller: Caller | None) -> Caller:
+def _authenticated(
+    submission: Submission, caller: Caller | None, callers: Collection[str]
+) -> Caller:
     if caller is None:
+        way_out = "Submit with the credentials of a caller that the callers file names"
+        if callers:
+            way_out = f"caller_id must be one of {', '.join(sorted(callers)[:CALLERS_SHOWN_MAX])}"
         raise _Reject(
-            "unauthorized",
-            f"caller {submission.caller_id!r} is not authenticated",
-            "Submit with the credentials of a caller that the callers file names",
+            "unauthorized", f"caller {submission.caller_id!r} is not authenticated", way_out
         )
     if caller.id != submission.caller_id:
         raise _Reject(
@@ -270,6 +289,19 @@ def _inputs(submission: Submission, declaration: Declaration) -> None:
     fault = input_fault(declaration.input_schema, submission.inputs)
     if fault is not None:
         raise _Reject("invalid_input", f"{fault.where}: {fault.reason}", fault.remedy)
+
+
+def _heeded(submission: Submission) -> None:
+    """Refuse what would be dropped in silence: a caller may count on it."""
+    for where, names in submission.unknown.items():
+        known = HEEDED[where]
+        if names:
+            raise _Reject(
+                "invalid_input",
+                f"{where}: {names[0][:80]!r} is not known{meant(names[0], known)}; "
+                f"it takes {', '.join(known)}",
+                f"Leave out of {where}: {', '.join(name[:80] for name in names)}",
+            )
 
 
 def _expected_output(

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from labharness.vocabulary.spelling import meant
+
 __all__ = [
     "INTEGER_MAX",
     "PATTERN_CHARACTERS_MAX",
@@ -152,11 +154,32 @@ def _validation_fault(
     from jsonschema.exceptions import best_match
 
     # dict(): jsonschema takes no other mapping for an object.
-    error = best_match(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
-    if error is None:
+    errors = list(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
+    if not errors:
         return None
+    # A misspelt name explains what seems to be missing, so it comes first.
+    extra = [each for each in errors if each.validator == "additionalProperties"]
+    error = best_match(extra or errors)
     place = where + error.json_path.removeprefix("$")[:_PLACE_CHARACTERS]
-    return Fault(place, error.message[:300], _remedy(error, place))
+    reason = error.message[:300]
+    if error.validator == "additionalProperties" and where == "inputs":
+        reason = _not_known(error)
+    return Fault(place, reason, _remedy(error, place))
+
+
+def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when needed
+    """Name the first key that the schema does not, and what it may have been meant for."""
+    known = error.schema.get("properties", {})
+    extra = next(str(name) for name in error.instance if name not in known)
+    inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
+    shown = meant(extra, {**inner, **{name: name for name in known}})
+    return f"{extra[:80]!r} is no input{shown}; it takes {', '.join(known)}"
+
+
+def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:
+    """Give the keys of an object within an object, each with its way there."""
+    inside = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    yield from ((str(name), f"{key}.{name}") for name in inside)
 
 
 def _remedy(error: Any, place: str) -> str:  # noqa: ANN401 - jsonschema is imported when needed

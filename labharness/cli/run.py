@@ -33,6 +33,7 @@ from labharness.lab.tasks import BadOutput, RunResult, TaskRun
 
 __all__ = ["read_submit", "run"]
 
+A_TASK = "examples/mos2-monolayer.json"  # of the checkout, and of the README
 FAST_TICKS = 10  # minutes of lab time between two lines within a step, when time is virtual
 EXITS = {
     "task_completed": EXIT_COMPLETED,
@@ -137,7 +138,8 @@ def _read(path: Path) -> Message:
     try:
         return decode(data)
     except NotHcp as why:
-        raise NotHcp(f"{path} is no HCP message: {why}") from None
+        hint = "" if data.lstrip().startswith(b"{") else f"; {A_TASK} is a task"
+        raise NotHcp(f"{path} is no HCP message: {why}{hint}") from None
 
 
 def _reject(why: BadPayload, as_json: bool) -> int:

@@ -60,6 +60,7 @@ class Admitting:
             caller=facts.callers.get(payload.caller_id),
             declarations=[each.declaration for each in facts.capabilities.values()],
             formats=[name for each in facts.capabilities.values() for name in each.formats],
+            callers=facts.callers,
         )
         if isinstance(screened, Rejected):
             return screened

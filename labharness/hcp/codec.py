@@ -183,6 +183,11 @@ def submission_of(payload: TaskSubmit) -> Submission:
         required_fields=tuple(expected.required_fields) if expected else (),
         output_schema=expected.output_schema if expected else None,
         context=payload.context or {},
+        unknown={
+            name: tuple(part.model_extra or ())
+            for name, part in (("constraints", constraints), ("expected_output", expected))
+            if part is not None
+        },
     )
 
 

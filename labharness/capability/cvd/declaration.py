@@ -42,6 +42,7 @@ DECLARATION = Declaration(
     input_schema={
         "type": "object",
         "required": ["target_material", "substrate"],
+        "additionalProperties": False,
         "properties": {
             "target_material": {"type": "string", "description": "Target material formula"},
             "substrate": {"type": "string", "description": "Substrate material"},

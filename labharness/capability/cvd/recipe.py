@@ -142,14 +142,21 @@ def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotD
         if refusal is not None:
             return refusal
     if temperature_c < GROWTH_C_MIN:
+        cold = f"MoS2 does not grow at {temperature_c:g} degC; that takes {GROWTH_C_MIN:g} degC"
         return CannotDo(
-            "invalid_input",
-            f"MoS2 does not grow at {temperature_c:g} degC; that takes {GROWTH_C_MIN:g} degC",
-            USUAL_RANGE,
+            "invalid_input", cold + _in_kelvin(_mapping(inputs, "temperature_range")), USUAL_RANGE
         )
     return Recipe(
         sample_id=str(given.get("sample_id", "sample")), temperature_c=temperature_c, **chosen
     )
+
+
+def _in_kelvin(asked: Mapping[str, Any]) -> str:
+    """Repeat a range that was written in kelvin: often the unit is what is wrong."""
+    if asked.get("unit") != "kelvin":
+        return ""
+    bounds = [f"{asked[name]:g}" for name in ("min", "max") if name in asked]
+    return f" (you wrote {' to '.join(bounds)} kelvin)" if bounds else ""
 
 
 def _stranger(inputs: Mapping[str, Any]) -> CannotDo | None:
