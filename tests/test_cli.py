@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn
+from labharness.journal.artifacts import Artifacts
 from rig import EXAMPLE, SHORT_LINE
 
 
@@ -170,5 +171,20 @@ def test_an_artifact_is_found_by_its_uri(done: tuple[Path, Said]) -> None:
         found = say("artifact", each["uri"], "--runs", folder.parent)
         assert found.code == 0
         assert Path(found.out.strip()).stat().st_size == each["size_bytes"]
+    one_run = say("artifact", each["uri"], "--runs", folder)
+    assert one_run.out == found.out
     gone = each["uri"].replace("journal.jsonl", "gone.csv")
     say("artifact", gone, "--runs", folder.parent).is_one_plain_error("gone.csv")
+
+
+def test_an_address_that_two_runs_have_is_not_guessed(tmp_path: Path) -> None:
+    """Runs of one seed have one session id, whatever they grew."""
+    for name, log in (("a", b"t\n1\n"), ("b", b"t\n1\n"), ("c", b"t\n2\n")):
+        made = Artifacts(tmp_path / name / "artifacts", "s").put("log", "log.csv", "text/csv", log)
+        (tmp_path / name / "journal.sqlite").touch()
+    said = say("artifact", made.uri, "--runs", tmp_path)
+    assert (said.code, said.out) == (1, "")
+    folders = ", ".join(str(tmp_path / name) for name in ("c", "b", "a"))
+    assert f"3 runs have this address: {folders}; name one with --runs" in said.err
+    named = say("artifact", made.uri, "--runs", tmp_path / "a")
+    assert named.out == f"{tmp_path / 'a' / 'artifacts' / 'log.csv'}\n"

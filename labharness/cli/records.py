@@ -7,7 +7,7 @@ from pathlib import Path
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import clock_text, complain, say
 from labharness.journal import JournalFailed
-from labharness.journal.artifacts import ArtifactRefused, resolve
+from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
 from labharness.lab.tasks import JOURNAL_NAME
 
@@ -57,12 +57,22 @@ def _show(path: Path) -> int:
 
 
 def _artifact(uri: str, runs: Path, cat: bool) -> int:
-    folders = sorted(runs.glob("*/artifacts"), reverse=True) if runs.is_dir() else []
+    folders = [runs / "artifacts"]  # of one run, or of many
+    if not (runs / JOURNAL_NAME).is_file():
+        folders = sorted(runs.glob("*/artifacts"), reverse=True) if runs.is_dir() else []
     try:
-        path = resolve(uri, folders)
+        found = resolve_all(uri, folders)
     except ArtifactRefused as why:
         complain(f"labharness artifact: {why}; looked in {runs}")
         return EXIT_USAGE
+    if len(set(found.values())) > 1:
+        holders = [str(each.parent.parent) for each in found]
+        complain(
+            f"labharness artifact: {len(holders)} runs have this address: {', '.join(holders)}; "
+            f"name one with --runs {holders[0]}"
+        )
+        return EXIT_FAILED
+    path = next(iter(found))
     if cat:
         sys.stdout.buffer.write(path.read_bytes())
     else:

@@ -4,12 +4,12 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-__all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve"]
+__all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve", "resolve_all"]
 
 INDEX: Final = "index.json"
 
@@ -91,7 +91,7 @@ class Artifacts:
 
 
 def resolve(uri: str, roots: Iterable[Path]) -> Path:
-    """Give the file behind an artifact's address.
+    """Give the file behind an artifact's address, in the first directory that has it.
 
     Args:
         uri: ``hcp://session-<id>/artifacts/<file>``; nothing else leads anywhere.
@@ -100,6 +100,30 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
     Raises:
         ArtifactRefused: The address is malformed, unlisted, or leads out of its directory.
     """
+    for file, _ in _found(uri, roots):
+        return file
+    raise _nowhere(uri)
+
+
+def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
+    """Give every file behind an artifact's address, with its checksum.
+
+    Runs of one seed have one session id, so that several may have the address.
+
+    Raises:
+        ArtifactRefused: As `resolve`.
+    """
+    files = dict(_found(uri, roots))
+    if not files:
+        raise _nowhere(uri)
+    return files
+
+
+def _nowhere(uri: str) -> ArtifactRefused:
+    return ArtifactRefused(f"no artifact {uri} in the directories that may be read")
+
+
+def _found(uri: str, roots: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     match = _URI.fullmatch(uri)
     if match is None:
         raise ArtifactRefused(f"{uri!r} is no address hcp://session-<id>/artifacts/<file>")
@@ -107,14 +131,14 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
         if not (root / INDEX).is_file():
             continue
         session, artifacts = _read_index(root)
-        if session != match[1] or all(one.uri != uri for one in artifacts):
+        listed = next((one for one in artifacts if one.uri == uri), None)
+        if session != match[1] or listed is None:
             continue
         file = root / match[2]
         # A link planted in the directory would lead anywhere.
         if file.is_symlink() or not file.is_file():
             raise ArtifactRefused(f"{uri} is listed, but its file is missing or a link")
-        return file
-    raise ArtifactRefused(f"no artifact {uri} in the directories that may be read")
+        yield file, str(listed.checksum)
 
 
 def _read_index(directory: Path) -> tuple[str, list[Artifact]]:
