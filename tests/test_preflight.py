@@ -113,5 +113,21 @@ def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture
     assert prediction["violation"] is None
     assert main(["plan", str(task), "--lab", str(HERE / "short_line.toml")]) == 0
     shown = capsys.readouterr().out
+    takes, risk, *_ = shown.splitlines()
+    assert takes.endswith(" and stays within every limit on the nominal plant")
+    assert risk == "risk R3: approved beforehand by labharness maintainers"
     assert "material_growth" in shown
     assert "furnace.temperature" in shown
+
+
+def test_a_plan_says_at_its_head_that_a_person_has_to_approve_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = json.loads((HERE.parent / "examples" / "mos2-monolayer.json").read_text("utf-8"))
+    body["payload"]["inputs"]["temperature_range"] = {"min": 840, "max": 850, "unit": "celsius"}
+    task = tmp_path / "hot.json"
+    task.write_text(json.dumps(body), "utf-8")
+    assert main(["plan", str(task), "--lab", str(HERE / "short_line.toml")]) == 0
+    risk = capsys.readouterr().out.splitlines()[1]
+    assert risk.startswith("risk R4: a person has to approve it (approval short-line-standing: ")
+    assert risk.endswith("covers up to R3, not R4)")

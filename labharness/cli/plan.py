@@ -12,7 +12,7 @@ from labharness.cli.run import read_submit
 from labharness.cli.show import chosen_lab, clock_text, complain, say
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.lab import BadLabFile
-from labharness.lab.tasks import forecast
+from labharness.lab.tasks import Forecast, forecast
 
 __all__ = ["plan", "prediction_lines"]
 
@@ -31,13 +31,21 @@ def plan(chosen: argparse.Namespace) -> int:
         return _rejected(found)
     prediction = found.prediction.to_json()
     if chosen.json:
-        say(json.dumps({**prediction, "asks": found.asks}, ensure_ascii=False))
+        more = {"asks": found.asks, "risk_level": found.risk_level}
+        say(json.dumps({**prediction, **more}, ensure_ascii=False))
         return EXIT_COMPLETED
-    for line in prediction_lines(prediction):
+    takes, *rest = prediction_lines(prediction)
+    say(takes)
+    say(f"risk {found.risk_level}: {_who(found)}")
+    for line in rest:
         say(line)
-    if found.asks:
-        say(f"it would wait for a person's approval: {found.asks}")
     return EXIT_COMPLETED
+
+
+def _who(found: Forecast) -> str:
+    if found.asks:
+        return f"a person has to approve it ({found.asks})"
+    return f"approved beforehand by {found.approved}" if found.approved else "it needs no approval"
 
 
 def _rejected(why: Rejected) -> int:
@@ -49,7 +57,8 @@ def _rejected(why: Rejected) -> int:
 
 def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """Say what a prediction (as JSON) comes to: for who plans a task, and for who approves it."""
-    yield f"takes {clock_text(found['duration_s'])}, and passes no limit on the nominal plant"
+    takes = clock_text(found["duration_s"])
+    yield f"takes {takes} and stays within every limit on the nominal plant"
     for channel, points in found["trajectory"].items():
         if points:
             values = [value for _, value in points]

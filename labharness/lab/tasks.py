@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from labharness.admission.approval import (
+    Approved,
     BadApproval,
     NotApproved,
     StandingApproval,
@@ -181,10 +182,14 @@ class Forecast:
 
     Attributes:
         asks: Why it would wait for a person's approval; ``""`` where it would not.
+        risk_level: What admission weighed it at.
+        approved: Who approved it beforehand; ``""`` where nobody has, or need.
     """
 
     prediction: Prediction
     asks: str
+    risk_level: str
+    approved: str
 
 
 def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
@@ -218,7 +223,12 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
             if found is None:
                 raise BadLabFile(f"{plan.path}: nothing can be predicted")
             approved = admitting.approve(weighed, payload.caller_id)
-            return Forecast(found, approved.reason if isinstance(approved, NotApproved) else "")
+            return Forecast(
+                found,
+                asks=approved.reason if isinstance(approved, NotApproved) else "",
+                risk_level=weighed.admitted.risk.level,
+                approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
+            )
 
     with TemporaryDirectory() as folder:
         return run_on(main(Path(folder)), loop)
