@@ -1,6 +1,7 @@
 """How a rejection leaves the command line: who may what, in words or as JSON, read or not."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -34,8 +35,24 @@ def test_an_edit_of_the_lab_file_voids_its_standing_approval(
     said = submit(tmp_path, example(), "--lab", lab)
     assert said.code == 2
     assert said.answer["payload"]["reason_code"] == "approval_denied"
-    assert "make approve-sim" in said.answer["payload"]["suggestion"]
+    assert said.answer["payload"]["suggestion"].endswith(
+        f"then sign again: python -m labharness.lab.approve_sim {lab}"
+    )
     assert wrote(wires) == []
+
+
+def test_a_risk_that_nobody_approved_names_a_person_and_the_lab(tmp_path: Path) -> None:
+    here = tmp_path / "a lab"
+    here.mkdir()
+    lab = edited_lab(here, "delay_s = 5", "delay_s = 6")
+    approval = SHORT_LINE.with_name("short_line_approval.toml")
+    (here / approval.name).write_bytes(approval.read_bytes())
+    suggestion = submit(tmp_path, payload({"min": 840, "max": 850}, *RANGE), "--lab", lab).answer[
+        "payload"
+    ]["suggestion"]
+    assert re.search(rf"approvals show [0-9a-f]+ --lab '{lab}'\)", suggestion)
+    assert f"--reason WHY --lab '{lab}')" in suggestion
+    assert "approve_sim" not in suggestion
 
 
 def test_a_rejection_in_words_gives_reason_and_suggestion(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_where_all_is_well_nothing_is_found(short_plan: LabPlan) -> None:
         ({"callers": 0}, "callers", "names nobody", "name one"),
         ({"owner": OwnerFacts(False, trouble="/s/line.lock: no")}, "owner", "no", "chown"),
         ({"latch": LatchFacts(trouble="torn")}, "latch", "torn", "remove the file by hand"),
-        ({"approvals": {"a.toml": "gone"}}, "approvals", "gone", "make approve-sim"),
+        ({"approvals": {"a.toml": "gone"}}, "approvals", "gone", "labharness.lab.approve_sim"),
         ({"clock": ClockFacts(NOON, 0.05, 0.0, True)}, "clock", "0.00 s", "host"),
         ({"clock": ClockFacts(NOON, 60.0, 0.05, True)}, "clock", "went 60.00 s", "host"),
         ({"clock": ClockFacts(NOON, 0.05, 0.05, False)}, "clock", "no time server", "set-ntp"),
@@ -420,7 +420,9 @@ def test_a_latch_a_folder_open_to_all_and_an_overdue_test_are_told_with_their_re
     assert "latched since 20" in rows["latch"]["said"]
     assert f"labharness reset --name NAME --reason REASON --lab {lab}" in rows["latch"]["fix"]
     assert "202 d late" in rows["proof tests"]["said"]
-    assert "make approve-sim" in rows["approvals"]["fix"]  # the lab file was edited
+    assert (
+        f"labharness.lab.approve_sim {lab}" in rows["approvals"]["fix"]
+    )  # the lab file was edited
     state_dir.chmod(0o700)
     (state_dir / "latch.json").write_text("garbage", "utf-8")
     said = say("doctor", "--lab", lab)

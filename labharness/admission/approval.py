@@ -104,10 +104,16 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class NotApproved:
-    """Why an approval does not cover a request; `expired` tells the two reason codes apart."""
+    """Why an approval does not cover a request.
+
+    Attributes:
+        expired: It would, had it not expired; this tells the two reason codes apart.
+        edited: It would, had the lab's files not been edited since.
+    """
 
     reason: str
     expired: bool = False
+    edited: bool = False
 
 
 def read_approval(text: str) -> StandingApproval:
@@ -172,8 +178,12 @@ def verify(
     until = _until(approval)
     if now_utc >= until:
         return NotApproved(f"approval {approval.id} expired at {approval.until}", expired=True)
-    for fault in _faults(approval, facts):
-        return NotApproved(f"approval {approval.id}: {fault}")
+    unedited = replace(
+        facts, envelope_digest=approval.envelope_digest, lab_digest=approval.lab_digest
+    )
+    lacking = list(_faults(approval, unedited))
+    for fault in lacking or _faults(approval, facts):
+        return NotApproved(f"approval {approval.id}: {fault}", edited=not lacking)
     return Approved((approval.given_by,), approval.reason)
 
 

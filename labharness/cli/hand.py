@@ -175,7 +175,10 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
     for each in unverified:
         say(f"  {each}")
     if answer["latched"]:
-        say("the line is latched; when the cause is gone: labharness reset --name --reason")
+        say(
+            "the line is latched; when the cause is gone: labharness reset --name NAME "
+            f"--reason REASON{plan.option}"
+        )
     return EXIT_FAILED if unverified else EXIT_COMPLETED
 
 

@@ -51,7 +51,7 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
-        told = _Progress(quiet=chosen.json, fast=chosen.speed is None)
+        told = _Progress(quiet=chosen.json, fast=chosen.speed is None, lab_option=plan.option)
         operator: Operator | None = None
         if plan.file.operator.kind == "terminal":
             operator = TerminalOperator(_ask)
@@ -167,9 +167,10 @@ class _Progress:
         head: What runs where; printed before the first event, so that an error stands alone.
     """
 
-    def __init__(self, *, quiet: bool, fast: bool) -> None:
+    def __init__(self, *, quiet: bool, fast: bool, lab_option: str) -> None:
         self.head = ""
         self._quiet = quiet
+        self._lab_option = lab_option
         self._every = FAST_TICKS if fast else 1
         self._ticks = 0
         self._stage = ""
@@ -196,9 +197,11 @@ class _Progress:
                 )
                 complain(f"{'':28}{values} · {clock_text(data['left_s'])} left")
         elif kind == "approval_asked":
-            name = data["id"]
-            complain(f"{'':8}look at it: labharness approvals show {name}")
-            complain(f"{'':8}then: labharness approvals approve {name} --name WHO --reason WHY")
+            name, lab = data["id"], self._lab_option
+            complain(f"{'':8}look at it: labharness approvals show {name}{lab}")
+            complain(
+                f"{'':8}then: labharness approvals approve {name} --name WHO --reason WHY{lab}"
+            )
         elif kind == "task_accepted":
             reasons = "; ".join(data["risk_reasons"])
             complain(f"accepted at {data['risk_level']} ({reasons})")

@@ -107,7 +107,8 @@ class Admitting:
                 "resource_unavailable",
                 f"The line is latched: {latched.detail}",
                 admitted.risk.level,
-                "Clear the cause; then a person resets it: labharness reset --name --reason",
+                "Clear the cause; then a person resets it: labharness reset --name NAME "
+                f"--reason REASON{self._facts.lab_option}",
             )
         unguarded = self._line.unguarded()
         if unguarded:
@@ -212,15 +213,18 @@ class Admitting:
             link_kinds=facts.link_kinds,
         )
         reasons = []
-        expired = False
+        expired = edited = False
         for standing in facts.approvals:
             verdict = approvals.verify(standing, asked, facts.approval_key, self._clock.utc())
             if isinstance(verdict, approvals.Approved):
                 return verdict
             expired |= verdict.expired
+            edited |= verdict.edited
             reasons.append(verdict.reason)
         return approvals.NotApproved(
-            "; ".join(reasons) or "there is no standing one", expired and len(reasons) == 1
+            "; ".join(reasons) or "there is no standing one",
+            expired=expired and len(reasons) == 1,
+            edited=edited,
         )
 
     async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:

@@ -207,7 +207,8 @@ class Desk:
                 "resource_unavailable",
                 f"The line cannot be used: {why}",
                 weighed.admitted.risk.level,
-                "labharness lab check --connect says which instrument, and what to do",
+                f"labharness lab check --connect{self._facts.lab_option} says which instrument, "
+                "and what to do",
             )
         readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
         prediction = await admitting.predict(weighed, readings)
@@ -252,6 +253,7 @@ class Desk:
             lab_digest=self._facts.lab_digest,
             why=standing.reason,
             expired=standing.expired,
+            edited=standing.edited,
         )
 
     def _keep_plan(self, planned: Planned) -> None:

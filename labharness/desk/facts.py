@@ -38,6 +38,7 @@ class ApprovalRequest:
         prediction: What pre-flight saw, as JSON; ``None`` where the lab has no simulated plant.
         why: Why no standing approval covers it.
         expired: One would, had it not expired.
+        edited: One would, had the lab's files not been edited since.
     """
 
     session_id: str
@@ -54,6 +55,7 @@ class ApprovalRequest:
     lab_digest: str
     why: str
     expired: bool
+    edited: bool = False
 
     def digest(self) -> str:
         """Give the digest over plan, envelope and lab file that an agreement is bound to."""
@@ -91,6 +93,7 @@ class HouseFacts:
         safe_procedure: The state every run begins and ends with.
         watched: Channels and units of the growth log.
         warnings: Unverified drivers and the like.
+        lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
         predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
             lab has no simulated plant.
     """
@@ -111,4 +114,5 @@ class HouseFacts:
     safe_procedure: str
     watched: Mapping[str, str]
     warnings: tuple[str, ...]
+    lab_option: str
     predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None

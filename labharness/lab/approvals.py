@@ -228,6 +228,8 @@ class Persons:
         wait_s: World time to wait for; 0 looks once, which is all a virtual run can do, because
             nobody keeps up with its time.
         tell: Called with the id as soon as the request is there to be found.
+        lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
+        sign_again: The command that signs the lab's standing approval; ``""`` for none.
     """
 
     def __init__(
@@ -236,8 +238,13 @@ class Persons:
         clock: Clock,
         wait_s: float,
         tell: Callable[[str], None],
+        *,
+        lab_option: str = "",
+        sign_again: str = "",
     ) -> None:
         self._folder = folder
+        self._lab_option = lab_option
+        self._sign_again = sign_again
         self._clock = clock
         self._wait_s = wait_s
         self._tell = tell
@@ -278,9 +285,20 @@ class Persons:
             "approval_expired" if request.expired else "approval_denied",
             f"No approval covers this task: {request.why}",
             request,
+            self._way_out(name, request),
+        )
+
+    def _way_out(self, name: str, request: ApprovalRequest) -> str:
+        if request.edited and self._sign_again:
+            return (
+                "The lab's files were edited since they were approved: read what was edited, then "
+                f"sign again: {self._sign_again}"
+            )
+        lab = self._lab_option
+        return (
             "A person other than the requester looks at it (labharness approvals show "
-            f"{name}) and agrees (labharness approvals approve {name} --name WHO --reason WHY); "
-            "then run it again. After an edit of the simulated lab's files: make approve-sim",
+            f"{name}{lab}) and agrees (labharness approvals approve {name} --name WHO --reason WHY"
+            f"{lab}); then run it again"
         )
 
 

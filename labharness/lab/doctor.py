@@ -17,7 +17,7 @@ from labharness.clock import VIRTUAL_EPOCH
 from labharness.lab.arming import GUARDED
 from labharness.lab.files import PortRow
 from labharness.lab.hazards import HazardRow
-from labharness.lab.lab import LabPlan, default_lab_path
+from labharness.lab.lab import LabPlan
 from labharness.lab.seen import (
     LINK_NEEDS,
     FolderFacts,
@@ -132,7 +132,7 @@ def _files(plan: LabPlan) -> Iterator[Check]:
         yield Check(
             "envelope",
             f"{each.where}: {each.what}",
-            f"change the poll, the baud rate or the limit; see labharness lab check{_lab(plan)}",
+            f"change the poll, the baud rate or the limit; see labharness lab check{plan.option}",
         )
     if not findings:
         yield Check("envelope", "its times can be kept on these wires")
@@ -142,7 +142,7 @@ def _files(plan: LabPlan) -> Iterator[Check]:
             "drivers",
             warning,
             "compare what it reads with the instrument's display before it may write: "
-            f"labharness lab check --connect{_lab(plan)}",
+            f"labharness lab check --connect{plan.option}",
         )
     if not warnings:
         yield Check("drivers", "no unverified driver is on a real link")
@@ -314,7 +314,7 @@ def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
         return Check("latch", "open")
     since = f" since {latch.since:%Y-%m-%d %H:%M} UTC" if latch.since else ""
     why = latch.trip.detail or f"{latch.trip.cause.value}: {latch.trip.channel}"
-    fix = f"clear the cause, then: labharness reset --name NAME --reason REASON{_lab(plan)}"
+    fix = f"clear the cause, then: labharness reset --name NAME --reason REASON{plan.option}"
     return Check("latch", f"latched{since}: {why}", fix)
 
 
@@ -324,7 +324,7 @@ def _proof_tests(plan: LabPlan, seen: Seen) -> Iterator[Check]:
         yield Check("proof tests", f"{path} lists no hazard", "write down what could go wrong")
     today = _today(plan, seen)
     for row in plan.hazards.hazard:
-        yield _proof_test(row, today, f"then: labharness hazards proof {row.name}{_lab(plan)}")
+        yield _proof_test(row, today, f"then: labharness hazards proof {row.name}{plan.option}")
 
 
 def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
@@ -347,9 +347,8 @@ def _approvals(plan: LabPlan, seen: Seen) -> Iterator[Check]:
     if not seen.approvals:
         yield Check("approvals", "no standing approval: a person approves each task")
     for path, approval in seen.approvals.items():
-        again = f"python -m labharness.lab.approve_sim {shlex.quote(str(plan.path))}"
         if isinstance(approval, str):
-            yield Check("approvals", f"{path}: {approval}", _sign(plan, again))
+            yield Check("approvals", f"{path}: {approval}", _sign(plan))
             continue
         facts = _exactly(approval, plan)
         found = verify(approval, facts, public_key_of(repository_key()), _today(plan, seen))
@@ -357,7 +356,7 @@ def _approvals(plan: LabPlan, seen: Seen) -> Iterator[Check]:
             said = f"{approval.id} holds for {approval.capability} until {approval.until}"
             yield Check("approvals", said)
         else:
-            yield Check("approvals", found.reason, _sign(plan, again))
+            yield Check("approvals", found.reason, _sign(plan))
 
 
 def _exactly(approval: StandingApproval, plan: LabPlan) -> RequestFacts:
@@ -374,9 +373,9 @@ def _exactly(approval: StandingApproval, plan: LabPlan) -> RequestFacts:
     )
 
 
-def _sign(plan: LabPlan, again: str) -> str:
-    if plan.links == ("loopback",):
-        return f"read what was edited, then sign again (make approve-sim): {again}"
+def _sign(plan: LabPlan) -> str:
+    if plan.sign_again:
+        return f"read what was edited, then sign again: {plan.sign_again}"
     return "take it out of the lab file: on a real lab a person approves each task"
 
 
@@ -392,12 +391,6 @@ def _callers(plan: LabPlan, callers: int | str) -> Check:
 def _today(plan: LabPlan, seen: Seen) -> datetime:
     """Give the day that counts: a simulated run has the stated epoch's, not the calendar's."""
     return VIRTUAL_EPOCH if plan.links == ("loopback",) else seen.clock.now_utc
-
-
-def _lab(plan: LabPlan) -> str:
-    if plan.path == default_lab_path():
-        return ""
-    return f" --lab {shlex.quote(str(plan.path))}"
 
 
 def _mb(size: float) -> str:

@@ -1,6 +1,7 @@
 """The composition root: reads a lab file, wires its line, and owns start-up and shutdown order."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -82,6 +83,22 @@ class LabPlan:
     def links(self) -> tuple[str, ...]:
         """The kinds of road this lab uses."""
         return tuple(sorted({row.link for row in self.file.port}))
+
+    @property
+    def option(self) -> str:
+        """What a command takes to mean this lab: `` --lab FILE``, quoted; nothing if it ships."""
+        if self.path == default_lab_path():
+            return ""
+        return f" --lab {shlex.quote(str(self.path))}"
+
+    @property
+    def sign_again(self) -> str:
+        """The command that signs its standing approval again; ``""`` where none may be signed."""
+        if self.links != ("loopback",) or not self.file.lab.approvals:
+            return ""
+        if self.path == default_lab_path():
+            return "make approve-sim"
+        return f"python -m labharness.lab.approve_sim {shlex.quote(str(self.path))}"
 
     def beside(self, path: str) -> Path:
         """Find a file that the lab file names."""

@@ -155,6 +155,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         safe_procedure=SAFE_TABLE,
         watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
+        lab_option=plan.option,
     )
 
 
@@ -422,7 +423,15 @@ class TaskRun:
             if wait_s:
                 self._tell("approval_asked", {"id": name, "wait_s": wait_s})
 
-        return Persons(ApprovalFolder(self._plan.state_dir), clock, wait_s, asked)
+        folder = ApprovalFolder(self._plan.state_dir)
+        return Persons(
+            folder,
+            clock,
+            wait_s,
+            asked,
+            lab_option=self._plan.option,
+            sign_again=self._plan.sign_again,
+        )
 
     def _busy(self, clock: Clock, why: str) -> Message:
         rejected = Rejected(
