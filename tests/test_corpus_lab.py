@@ -43,7 +43,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an unknown table": (
         "[tube]",
         "[tubes]\n[tube]",
-        "tubes: there is no such key; there are lab,",
+        "tubes: there is no such key (did you mean tube?); there are lab,",
     ),
     "an unknown key of an instrument": (
         'part = "gauge"',
@@ -53,12 +53,12 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an unknown key of the envelope": (
         "high = 950",
         "high = 950\nhighest = 951",
-        "limit 'furnace.setpoint'.highest: there is no such key; there are channel, unit, low",
+        "limit 'furnace.setpoint'.highest: there is no such key (did you mean high?); there are channel",
     ),
     "an unknown setting": (
         "settings = { address = 253 }",
         "settings = { adress = 253 }",
-        "'gauge' (mks_910), settings: no setting 'adress'; there are address",
+        "'gauge' (mks_910), settings: no setting 'adress' (did you mean address?); there are addr",
     ),
     "a setting in words": (
         "settings = { unit = 2 }",
@@ -86,6 +86,27 @@ BAD: dict[str, tuple[str, str, str]] = {
         'part = "gauge"',
         'part = "gauge"\npolls = { pressure = -1 }',
         "instrument 'gauge'.polls.pressure: -1 should be greater than 0",
+    ),
+    "an unknown plant": (
+        'kind = "cvd_tube"',
+        'kind = "cvd_tub"',
+        "plant.kind: 'cvd_tub' is none of cvd_tube",
+    ),
+    "an unknown setting of the plant": (
+        "tube_volume_l = ",
+        "tube_volum_l = ",
+        "plant.settings: no setting 'tube_volum_l' (did you mean tube_volume_l?); there are tube_v",
+    ),
+    "a plant that cannot be": ("tube_volume_l = ", "tube_volume_l = -", "allowed above 0"),
+    "an unknown setting of a simulator": (
+        'part = "gauge"',
+        'part = "gauge"\nsimulator = { adress = 253 }',
+        "'gauge', simulator: no setting 'adress' (did you mean address?); there are address",
+    ),
+    "a required key misspelt": (
+        'title = "Short',
+        'titel = "Short',
+        "lab.titel: there is no such key (did you mean title?); there are id, title, line, attend",
     ),
     "a missing key": ("volume_cm3 = 200", "", "tube.volume_cm3: it is missing"),
     "a missing hazard table": ("hazards = ", 'hazards = "gone.toml" # ', "gone.toml: No such file"),
@@ -269,3 +290,11 @@ def test_whichever_limit_is_taken_away_the_short_line_does_not_load(
     for channel in channels:
         lab = edited_lab(tmp_path, *no_limit(channel)[:2])
         say("lab", "check", "--lab", lab).is_one_plain_error(no_limit(channel)[2])
+
+
+def test_the_check_of_a_lab_reads_its_callers_too(tmp_path: Path) -> None:
+    (tmp_path / "callers.toml").write_text("[callers.me]\nrisk = 3\n", "utf-8")
+    lab = edited_lab(tmp_path, "callers = ", 'callers = "callers.toml" # ')
+    said = say("lab", "check", "--lab", lab)
+    assert (said.code, said.out) == (64, "")
+    assert "callers" in said.err

@@ -11,6 +11,7 @@ from labharness.kernel import Envelope
 from labharness.lab import BadLabFile, LabPlan
 from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.lock import LineBusy
+from labharness.lab.tasks import house_facts
 from labharness.line import compile_procedures, port_costs
 
 __all__ = ["labs"]
@@ -26,6 +27,7 @@ def labs(chosen: argparse.Namespace) -> int:
             for line in _rules(plan.envelope):
                 say(line)
             return EXIT_COMPLETED
+        house_facts(plan)  # reads callers and approvals
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
     except BadLabFile as why:
         complain(f"labharness {chosen.command}: {why}")

@@ -19,6 +19,7 @@ __all__ = [
     "load_driver",
     "load_plant",
     "load_simulator",
+    "plant_kinds",
     "shipped_file",
 ]
 
@@ -63,17 +64,25 @@ def load_simulator(kind: str) -> Any:  # noqa: ANN401 - a face class with a sign
     return _load("labharness.simulators", kind, "simulator").Simulator
 
 
+def plant_kinds() -> Mapping[str, Any]:
+    """Import every plant that is installed, by its kind."""
+    return {
+        kind: plant
+        for point in _points("labharness.simulators")
+        for kind, plant in getattr(import_module(f"{point.value}.plant"), "PLANTS", {}).items()
+    }
+
+
 def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings of its own
     """Import a plant by its kind, from the ``plant`` package of any simulators' package.
 
     Raises:
         LookupError: No such plant.
     """
-    for point in _points("labharness.simulators"):
-        plants = getattr(import_module(f"{point.value}.plant"), "PLANTS", {})
-        if kind in plants:
-            return plants[kind]
-    raise LookupError(f"no plant {kind!r} is installed")
+    known = plant_kinds()
+    if kind not in known:
+        raise LookupError(f"no plant {kind!r}; installed are {', '.join(sorted(known))}")
+    return known[kind]
 
 
 def envelope_file(kind: str) -> Traversable:

@@ -4,7 +4,6 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from labharness.lab.files import (
 from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
 from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
+from labharness.lab.settings import check_fitting, check_plant
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
 from labharness.line.line import TICK_S
@@ -45,7 +45,6 @@ __all__ = ["DEFAULT_LAB", "Lab", "LabPlan", "default_lab_path", "read_lab"]
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SAFE_TABLE = "immediate_shutdown"
-SETTING_TYPES = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +139,7 @@ def read_lab(path: Path) -> LabPlan:
     """
     file, lab_text = read_lab_file(path)
     instruments = tuple(_instrument(path, row) for row in file.instrument)
+    check_plant(file, str(path))
     _one_address_each(path, instruments)
     kind_texts: dict[str, str] = {}
     limits: dict[str, KindLimits] = {}
@@ -298,7 +298,7 @@ def _instrument(path: Path, row: InstrumentRow) -> Instrument:
     except LookupError as why:
         raise BadLabFile(f"{where}: {why}") from None
     try:
-        _fitting(kind, row.settings)
+        check_fitting(kind, row.settings)
         driver = kind(**row.settings)
     except (TypeError, ValueError) as why:
         raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
@@ -315,22 +315,6 @@ def _instrument(path: Path, row: InstrumentRow) -> Instrument:
         prepare=row.prepare,
         polls=dict(row.polls),
     )
-
-
-def _fitting(kind: type[Driver], settings: Mapping[str, Any]) -> None:
-    """Refuse a setting that a driver does not have, or that is of another type."""
-    asked = signature(kind).parameters
-    for name, value in settings.items():
-        if name not in asked:
-            raise ValueError(f"no setting {name!r}; there are {', '.join(asked) or 'none'}")
-        wanted = asked[name].annotation
-        if wanted is float and type(value) is int:
-            continue
-        if wanted in (int, float, str) and type(value) is not wanted:
-            raise ValueError(f"{name} is {value!r}; it must be {SETTING_TYPES[wanted]}")
-    for name, each in asked.items():
-        if each.default is each.empty and name not in settings:
-            raise ValueError(f"{name} is missing")
 
 
 def _one_address_each(path: Path, instruments: Sequence[Instrument]) -> None:

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["BadTable", "read_table"]
 
@@ -39,12 +42,24 @@ def read_table(model: type[T], text: str, where: str) -> T:
 
 
 def _first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
-    error = why.errors()[0]
+    errors = why.errors()
+    error = errors[0]
+    if error["type"] == "missing":  # often a key that is there, in another spelling
+        strange = (each for each in errors if each["type"] == "extra_forbidden")
+        twin = next((each for each in strange if each["loc"][:-1] == error["loc"][:-1]), None)
+        if twin is not None:
+            return f"{_said(twin, table, model)}; {_said(error, table, model)}"
+    return _said(error, table, model)
+
+
+def _said(error: ErrorDetails, table: object, model: type[BaseModel]) -> str:
     path = [part for part in error["loc"] if part != "[key]" and not str(part).startswith("tuple[")]
     where = _named(path, table)
     kind, found = error["type"], error["input"]
     if kind == "extra_forbidden":
-        return f"{where}: there is no such key; there are {', '.join(_keys(path[:-1], model))}"
+        known = list(_keys(path[:-1], model))
+        there = ", ".join(known)
+        return f"{where}: there is no such key{meant(str(path[-1]), known)}; there are {there}"
     if kind == "missing":
         return f"{where}: it is missing"
     if kind in ("literal_error", "enum"):
