@@ -12,7 +12,8 @@ import pytest
 
 from commands import COMMAND, TIMEOUT_S, say, spawn, wrote
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.channels import needed_first
 from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, Control
 from labharness.line import holding
 from rig import EXAMPLE, SHORT_LINE, Injection, Ran
@@ -54,10 +55,7 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     [
         ("argon.setpoint", "600", "sccm", "allowed 0 to 500 sccm"),
         ("argon.setpoint", "nan", "sccm", "no finite number"),
-        ("argon.setpoint", "100", "", "this channel is in 'sccm'"),
-        ("argon.setpoint", "100", "slm", "this channel is in 'sccm'"),
         ("furnace.setpoint", "5000", "degC", "allowed"),
-        ("argon.flow", "1", "sccm", "has no limit"),
         ("box.hydrogen_valve", "1", "", "takes"),
     ],
 )
@@ -71,6 +69,57 @@ def test_what_the_envelope_does_not_allow_is_refused_by_hand_too(
     permits = [each for each in wrote(wires) if each == "permit"]
     prepared = sum(len(each.prepare) for each in wires[0].plan.instruments)
     assert len(permits) <= prepared + 5, "only the connect-time settings were written"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("argon", "100", "sccm"), "argon: name a channel: argon.setpoint"),
+        (("argn.setpoint", "1", "sccm"), "no instrument 'argn' (did you mean argon?); there are"),
+        (("argon.setpont", "1", "sccm"), "no channel 'setpont' (did you mean setpoint?); it has"),
+        (("argon.flow", "1", "sccm"), "is read only; to set the flow: argon.setpoint"),
+        (("gauge.pressure", "1", "Torr"), "gauge has nothing that may be set"),
+        (("argon.setpoint", "100"), "no unit: write 100 sccm"),
+        (("argon.setpoint", "100", "slm"), "argon.setpoint is in sccm, not in 'slm'"),
+        (("box.vent", "1", "V"), "box.vent has no unit, not in 'V'"),
+        (("argon.setpoint", "100sccm"), "put a blank before the unit: 100 sccm"),
+    ],
+)
+def test_a_wrong_name_or_unit_is_told_before_anything_is_opened(
+    tmp_path: Path, wires: list[Lab], arguments: tuple[str, ...], words: str
+) -> None:
+    out = tmp_path / "out"
+    say("set", *arguments, *LAB, *FAST, "--out", out).is_one_plain_error(words)
+    assert wires == []
+    assert not out.exists()
+
+
+def test_an_instrument_alone_cannot_be_read_and_its_channels_are_named(wires: list[Lab]) -> None:
+    said = say("read", "argon", *LAB)
+    assert said.code == 1
+    assert "argon: name one of argon." in said.err
+    assert "argon.flow, argon.setpoint" in said.err
+    assert wires == []
+
+
+def test_a_refusal_names_the_setting_that_comes_first(tmp_path: Path) -> None:
+    """Derived from the interlock's condition, in the unit of its limit."""
+    plan = read_lab(SHORT_LINE)
+    refusal = "furnace.setpoint to 200 degC takes furnace.setpoint_rate at least 0.1; it reads 0"
+    first = needed_first(plan, "furnace.setpoint", 200.0, refusal)
+    command = f"labharness set furnace.setpoint_rate 0.1 degC/min --lab {SHORT_LINE}"
+    assert first == f"first (0.1 to 60 degC/min): {command}"
+    other = "furnace.setpoint to 200 degC takes furnace.sensor_break at most 0.5; it reads 1"
+    assert needed_first(plan, "furnace.setpoint", 200.0, other) == "", "nobody sets a sensor"
+
+
+def test_what_is_set_by_hand_is_wished_before_and_told_after(tmp_path: Path) -> None:
+    said = say("set", "argon.setpoint", 600, "sccm", *LAB, *FAST, "--out", tmp_path)
+    told = said.err.splitlines()[0]
+    assert told.startswith("by hand (Ada): argon.setpoint = 600 sccm REFUSED: argon.setpoint: ")
+    records = list(read(tmp_path / "journal.sqlite"))
+    wish = next(each for each in records if each.kind == "by_hand")
+    assert wish.body["text"] == "set argon.setpoint = 600 sccm by hand (Ada)"
 
 
 def test_without_an_owner_a_value_is_not_set_and_nothing_is_opened(wires: list[Lab]) -> None:
@@ -98,7 +147,9 @@ def test_an_unknown_channel_is_one_plain_error_that_names_those_there_are() -> N
 def test_making_safe_needs_no_owner_and_no_arming(wires: list[Lab]) -> None:
     said = say("safe", "--name", "Ada", *LAB)
     assert said.code == 0, said
-    assert said.out == "immediate_shutdown: every step verified\n"
+    assert said.out == (
+        "immediate_shutdown: every step verified\n(nothing was running, so nothing is latched)\n"
+    )
     assert set(wrote(wires)) == {"procedure"}
 
 
@@ -125,7 +176,7 @@ def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
     said = say(word, *LAB)
     assert said.code == 1
     assert said.err.count("\n") == 1
-    assert "no process serves" in said.err
+    assert "nothing runs on lab short-line (at --speed fast" in said.err
 
 
 def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:
@@ -236,7 +287,7 @@ def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
     running.process.wait(timeout=TIMEOUT_S)
     said = spawn("hold", *LAB)
     assert said.code == 1
-    assert "no process serves" in said.err
+    assert "nothing runs on lab short-line" in said.err
     assert "Traceback" not in said.err
     assert spawn("safe", *LAB).code == 0
 
@@ -289,7 +340,14 @@ def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> 
         assert first.stdout.readline() == "argon.setpoint confirmed, reads 50\n"
         other = say("set", "argon.setpoint", 80, "sccm", "--name", "Barbara", *LAB)
         assert other.out == "argon.setpoint confirmed, reads 80\n"
-        assert spawn("run", EXAMPLE, *LAB, "--out", tmp_path / "run").code == 2, "one owner"
+        late = spawn("run", EXAMPLE, *LAB, "--out", tmp_path / "run")
+        assert late.code == 2, "one owner"
+        busy = f"process {first.pid} owns the line and writes {tmp_path}; see it: labharness watch"
+        assert busy in late.out
+        lost = say("stop")
+        assert lost.code == 1
+        here = f"short-line: use --lab {SHORT_LINE}"
+        assert f"lab cvd-mos2-simulated (the default); running now: {here}" in lost.err
         assert say("stop", "--name", "Barbara", *LAB).code == 0
         out, _ = first.communicate(timeout=TIMEOUT_S)
         assert first.returncode == 0

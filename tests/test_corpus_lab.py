@@ -53,7 +53,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an unknown key of the envelope": (
         "high = 950",
         "high = 950\nhighest = 951",
-        "limit 'furnace.setpoint'.highest: there is no such key (did you mean high?); there are channel",
+        "limit 'furnace.setpoint'.highest: there is no such key (did you mean high?); there are ",
     ),
     "an unknown setting": (
         "settings = { address = 253 }",

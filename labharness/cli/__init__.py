@@ -1,6 +1,7 @@
 """The command line: arguments here, work in one small module a command, imported when asked for."""
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from datetime import date
@@ -287,7 +288,11 @@ def _number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+        number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
+        hint = (
+            f"; put a blank before the unit: {number[0]} {text[number.end() :]}" if number else ""
+        )
+        raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}") from None
 
 
 def _add_alarms(parser: argparse.ArgumentParser) -> None:

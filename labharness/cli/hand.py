@@ -11,6 +11,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile, LabPlan
 from labharness.lab.attend import Attendance
 from labharness.lab.care import make_safe, read_now, watch
-from labharness.lab.control import Control, NoOwner
+from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
+from labharness.lab.control import Control, NoOwner, running_beside
 from labharness.lab.lock import LineBusy
 from labharness.lab.tasks import fresh_folder
 from labharness.line import NoReply, NotArmed
@@ -64,13 +66,30 @@ def _owner(plan: LabPlan) -> Control | None:
         return None
 
 
+def _idle(plan: LabPlan) -> str:
+    """Say that nothing runs on a lab, and where something does: that may be what was meant."""
+    others = running_beside(plan.state_dir)
+    running = ", ".join(f"{name}: use {option}" for name, option in others.items())
+    which = plan.file.lab.id + ("" if plan.option else " (the default)")
+    return f"nothing runs on lab {which}" + (f"; running now: {running}" if running else "")
+
+
 def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    owner = _owner(plan)
+    wrong: dict[str, dict[str, Any]] = {}
+    for channel in chosen.channels:
+        try:
+            check_readable(plan, channel)
+        except BadChannel as why:
+            wrong[channel] = {"ok": False, "error": str(why)}
+    there = [channel for channel in chosen.channels if channel not in wrong]
+    owner = _owner(plan) if there else None
     if owner is None:
-        found = read_now(plan, chosen.channels)
+        measured = read_now(plan, there) if there else []
     else:
         with owner:
-            found = [owner.ask(do="read", channel=each) for each in chosen.channels]
+            measured = [owner.ask(do="read", channel=each) for each in there]
+    answers = {**wrong, **dict(zip(there, measured, strict=True))}
+    found = [answers[channel] for channel in chosen.channels]
     for channel, each in zip(chosen.channels, found, strict=True):
         if not each["ok"]:
             complain(f"labharness read {channel}: {each['error']}")
@@ -82,6 +101,11 @@ def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 
 def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    try:
+        check_settable(plan, chosen.channel, chosen.value, chosen.unit)
+    except BadChannel as why:
+        complain(f"labharness set: {why}")
+        return EXIT_USAGE
     asked = {
         "do": "set",
         "channel": chosen.channel,
@@ -93,11 +117,11 @@ def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
     owner = _owner(plan)
     if owner is not None:
         with owner:
-            return _outcome(owner.ask(**asked))
+            return _outcome(plan, chosen, owner.ask(**asked))
     if not chosen.attend:
         complain(
-            "labharness set: nobody drives this line; with --attend this terminal does, and leaves "
-            "it safe when it ends"
+            f"labharness set: {_idle(plan)}; with --attend this terminal drives it, and leaves it "
+            "safe when it ends"
         )
         return EXIT_USAGE
     return _attend(plan, chosen, asked)
@@ -119,7 +143,7 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
     stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
     before = {each: signal.signal(each, interrupted) for each in stops}
     try:
-        answer, left = attendance.run(asked, told=_outcome)
+        answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen))
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
@@ -133,7 +157,7 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
     return answer
 
 
-def _outcome(answer: Mapping[str, Any]) -> int:
+def _outcome(plan: LabPlan, chosen: argparse.Namespace, answer: Mapping[str, Any]) -> int:
     """Say how a command ended; give its exit code."""
     if not answer["ok"]:
         complain(f"labharness set: {answer['error']}")
@@ -142,6 +166,9 @@ def _outcome(answer: Mapping[str, Any]) -> int:
     shown = "" if read_back is None else f", reads {read_back:g}"
     detail = f": {answer['detail']}" if answer["detail"] else ""
     say(f"{answer['channel']} {ending}{shown}{detail}")
+    first = needed_first(plan, chosen.channel, chosen.value, answer["detail"])
+    if first:
+        say(first)
     if ending in ("confirmed", "unconfirmed"):
         return EXIT_COMPLETED
     return EXIT_REJECTED if ending == "refused" else EXIT_FAILED
@@ -150,7 +177,11 @@ def _outcome(answer: Mapping[str, Any]) -> int:
 def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
     """Ask the owner to hold, resume or stop."""
     by = chosen.name or getpass.getuser()
-    with Control(plan.state_dir) as owner:
+    owner = _owner(plan)
+    if owner is None:
+        complain(f"labharness {chosen.command}: {_idle(plan)} (at --speed fast none is reached)")
+        return EXIT_FAILED
+    with owner:
         answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
     if not answer["ok"]:
         complain(f"labharness {chosen.command}: {answer['error']}")
@@ -174,6 +205,8 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
     say(f"{answer['procedure']}: " + ("NOT verified" if unverified else "every step verified"))
     for each in unverified:
         say(f"  {each}")
+    if owner is None and not answer["latched"]:
+        say("(nothing was running, so nothing is latched)")
     if answer["latched"]:
         say(
             "the line is latched; when the cause is gone: labharness reset --name NAME "
@@ -188,6 +221,8 @@ def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:
     with _Screen(as_json=chosen.json, looks=looks) as screen:
         try:
             if owner is None:
+                if running_beside(plan.state_dir):
+                    complain(f"labharness watch: {_idle(plan)}")
                 watch(plan, screen.show)
                 return EXIT_COMPLETED
             with owner:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
-from labharness.vocabulary import Cause, Command, Trip
+from labharness.vocabulary import Cause, Command, Ending, Trip
 
 __all__ = ["ByHand", "NotUnderstood", "Owner"]
 
@@ -120,11 +120,20 @@ class ByHand:
             raise NotUnderstood(f"unit {unit!r} is no text")
         self._line.check()
         what = f"{channel} = {value:g} {unit}".rstrip()
-        self._by_hand(asked, f"set {what}")
-        outcome = await self._line.perform(Command(channel, float(value), unit))
+        self._wished(asked, f"set {what}")
+        told = f"by hand ({asked['by']}): {what}"
+        try:
+            outcome = await self._line.perform(Command(channel, float(value), unit))
+        except (NotArmed, NoReply, Tripped, LookupError) as why:
+            self._line.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
+            raise
+        ending = outcome.ending.value
+        detail = f": {outcome.detail}" if outcome.detail else ""
+        shown = ending if outcome.ending is Ending.CONFIRMED else ending.upper()
+        self._line.on_warning(f"{told} {shown}{detail}")
         return {
             "channel": channel,
-            "ending": outcome.ending.value,
+            "ending": ending,
             "read_back": outcome.read_back,
             "detail": outcome.detail,
         }
@@ -161,13 +170,18 @@ class ByHand:
 
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
         """Record and tell who asked for what, and why; give it as one text."""
+        text = self._wished(asked, what)
+        self._line.on_warning(text)
+        return text
+
+    def _wished(self, asked: Mapping[str, Any], what: str) -> str:
+        """Record who asked for what, and why, before it is done; give it as one text."""
         by, reason = _text(asked, "by"), asked.get("reason") or ""
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:
             raise NotUnderstood(f"a reason is a text of at most {TEXT_MAX} characters")
         text = f"{what} by hand ({by})" + (f": {reason}" if reason else "")
         with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
             self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
-        self._line.on_warning(text)
         return text
 
 

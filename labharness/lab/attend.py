@@ -96,9 +96,9 @@ class Attendance:
         for finding in self._plan.check():
             raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
         self._plan.make_state_dir()
-        self._folder.mkdir(parents=True, exist_ok=True)
         loop = self._loop = make_loop(self._speed, self._plan)
-        with LineLock(self._plan.state_dir):
+        with LineLock(self._plan.state_dir, self._plan.owner(self._folder)):
+            self._folder.mkdir(parents=True, exist_ok=True)
             return run_on(self._main(Clock(loop), first, told), loop)
 
     def stop(self, reason: str) -> None:

@@ -12,16 +12,19 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from labharness.clock import Clock
+from labharness.lab.lock import read_owner
 
-__all__ = ["Control", "ControlSocket", "NoOwner", "served"]
+__all__ = ["Control", "ControlSocket", "NoOwner", "running_beside", "served"]
 
 NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
+LABS_MAX = 1000  # state directories that are looked at
 CLIENTS_MAX = 8
 IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
 CONNECT_S_MAX = 2.0
@@ -184,6 +187,26 @@ class Control:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def running_beside(state_dir: Path) -> dict[str, str]:
+    """Give the other labs of this account that are served now, and how a command names each.
+
+    Returns:
+        By the name of their state directories: ``--lab FILE``; "no --lab" for the shipped one.
+    """
+    found = {}
+    for path in sorted(islice(state_dir.parent.glob(f"*/{NAME}"), LABS_MAX)):
+        if path.parent == state_dir:
+            continue
+        try:
+            Control(path.parent).close()
+        except NoOwner:
+            continue
+        owner = read_owner(path.parent)
+        option = "--lab FILE" if owner is None else owner.lab_option.strip()
+        found[path.parent.name] = option or "no --lab"
+    return found
 
 
 def _line(body: Mapping[str, Any]) -> bytes:

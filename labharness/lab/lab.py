@@ -1,6 +1,7 @@
 """The composition root: reads a lab file, wires its line, and owns start-up and shutdown order."""
 
 import math
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from labharness.lab.files import (
 )
 from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
+from labharness.lab.lock import Owner
 from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.settings import check_fitting, check_plant
 from labharness.lab.simulated import STEP_S, SimulatedLab
@@ -89,6 +91,11 @@ class LabPlan:
         if self.path == default_lab_path():
             return ""
         return f" --lab {shlex.quote(str(self.path))}"
+
+    def owner(self, folder: Path) -> Owner:
+        """Say that this process drives the line, and writes into a folder."""
+        option = self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
+        return Owner(os.getpid(), option, str(folder.resolve()))
 
     @property
     def sign_again(self) -> str:

@@ -1,11 +1,41 @@
 """One owner a line: an advisory lock on a file of the lab's state directory."""
 
+import json
 import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-__all__ = ["LineBusy", "LineLock"]
+__all__ = ["LOCK_NAME", "LineBusy", "LineLock", "Owner", "read_owner"]
+
+LOCK_NAME = "line.lock"
+OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who drives a line, for whoever finds it taken.
+
+    Attributes:
+        pid: Of its process.
+        lab_option: What a command takes to mean this lab: `` --lab FILE``, or nothing.
+        folder: Where the journal goes.
+    """
+
+    pid: int
+    lab_option: str
+    folder: str
+
+
+def read_owner(state_dir: Path) -> Owner | None:
+    """Give who drove a line last, as far as it is known."""
+    try:
+        found = Owner(**json.loads((state_dir / OWNER_NAME).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+    return found
 
 
 class LineBusy(RuntimeError):
@@ -17,21 +47,30 @@ class LineLock:
 
     Args:
         state_dir: The lab's state directory; it must exist.
+        owner: Written down for others to find, where it drives the line.
 
     Raises:
-        LineBusy: Another process holds it.
+        LineBusy: Another process holds it; says which, and how to look at it, where it is known.
     """
 
-    def __init__(self, state_dir: Path) -> None:
-        self._file: IO[bytes] = (state_dir / "line.lock").open("ab")
+    def __init__(self, state_dir: Path, owner: Owner | None = None) -> None:
+        self._file: IO[bytes] = (state_dir / LOCK_NAME).open("ab")
+        self._told = state_dir / OWNER_NAME if owner is not None else None
         try:
             _lock(self._file)
         except OSError:
             self._file.close()
-            raise LineBusy(f"another process owns the line ({state_dir})") from None
+            raise LineBusy(_busy(state_dir)) from None
+        with suppress(OSError):  # what it says is of use to persons only
+            (state_dir / OWNER_NAME).unlink(missing_ok=True)
+            if owner is not None:
+                (state_dir / OWNER_NAME).write_text(json.dumps(asdict(owner)), "utf-8")
 
     def release(self) -> None:
         """Let go."""
+        if self._told is not None:
+            with suppress(OSError):
+                self._told.unlink(missing_ok=True)
         self._file.close()
 
     def __enter__(self) -> "LineLock":
@@ -44,6 +83,16 @@ class LineLock:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def _busy(state_dir: Path) -> str:
+    owner = read_owner(state_dir)
+    if owner is None:
+        return f"another process owns the line ({state_dir})"
+    return (
+        f"process {owner.pid} owns the line and writes {owner.folder}; see it: "
+        f"labharness watch{owner.lab_option}"
+    )
 
 
 if os.name == "posix":

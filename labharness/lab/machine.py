@@ -252,6 +252,7 @@ def _folder(path: Path, *, sync: bool) -> FolderFacts:
         there = there.parent
     status = there.stat()
     exists, posix = there == path, os.name == "posix"
+    writable = os.access(there, os.W_OK | os.X_OK)
     times = []
     if exists and there.is_dir() and os.access(there, os.R_OK | os.X_OK):
         for each in islice(there.iterdir(), FILES_MAX):
@@ -261,11 +262,11 @@ def _folder(path: Path, *, sync: bool) -> FolderFacts:
         path=str(there),
         exists=exists,
         is_folder=there.is_dir(),
-        writable=os.access(there, os.W_OK | os.X_OK),
+        writable=writable,
         mode=stat.S_IMODE(status.st_mode) if posix else 0o700,
         ours=not posix or status.st_uid == os.getuid(),
         filesystem=_filesystem(there),
-        sync_trouble=_syncs(there) if sync and exists and there.is_dir() else "",
+        sync_trouble=_syncs(there) if sync and writable and there.is_dir() else "",
         free_bytes=shutil.disk_usage(there).free,
         newest=datetime.fromtimestamp(max(times), UTC) if times else None,
     )
@@ -278,8 +279,6 @@ def _syncs(folder: Path) -> str:
             file.write(b"labharness doctor")
             file.flush()
             os.fsync(file.fileno())
-    except PermissionError:
-        return ""  # said already: nothing can be written there
     except OSError as why:
         return why.strerror or str(why)
     return ""

@@ -49,7 +49,7 @@ from labharness.lab.control import served
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import shipped_file
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
-from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.operators import Operator, TerminalOperator
 from labharness.plan import InstructionSet, Prediction
 
@@ -309,6 +309,7 @@ class TaskRun:
         for finding in self._plan.check():
             raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
         facts = house_facts(self._plan)
+        self._try_state_dir()
         _make_folder(self.folder)
         loop = self._loop = make_loop(self._speed, self._plan)
         if self._plan.file.has_a_plant:
@@ -330,6 +331,14 @@ class TaskRun:
                 error_message=f"{type(why).__name__}: {why}",
             )
             return RunResult(message, self.folder, "")
+
+    def _try_state_dir(self) -> None:
+        """See that a latch could be kept before anything is left in the run's folder."""
+        try:
+            self._plan.make_state_dir()
+            (self._plan.state_dir / LOCK_NAME).open("ab").close()
+        except OSError as why:
+            raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
 
     def abort(self, reason: str) -> None:
         """Ask for an abort, from a signal handler or another thread; too early counts too."""
@@ -374,7 +383,7 @@ class TaskRun:
     async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
         try:
             self._plan.make_state_dir()
-            lock = LineLock(self._plan.state_dir)
+            lock = LineLock(self._plan.state_dir, self._plan.owner(self.folder))
         except OSError as why:
             raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
         except LineBusy as why:
