@@ -177,6 +177,16 @@ def test_an_artifact_is_found_by_its_uri(done: tuple[Path, Said]) -> None:
     say("artifact", gone, "--runs", folder.parent).is_one_plain_error("gone.csv")
 
 
+def test_the_spectra_of_a_run_can_be_judged_again(done: tuple[Path, Said]) -> None:
+    folder, said = done
+    again = say("analyse", "--json", "--film", "cvd", folder / "artifacts" / "raw_spectrum.json")
+    assert again.code == 0, again
+    (found,) = json.loads(again.out)
+    assert found["format"] == "labharness raw spectra"
+    assert found["laser_nm"] == 532
+    assert found["layer_count"] == said.answer["payload"]["outputs"]["layer_count"]
+
+
 def test_an_address_that_two_runs_have_is_not_guessed(tmp_path: Path) -> None:
     """Runs of one seed have one session id, whatever they grew."""
     for name, log in (("a", b"t\n1\n"), ("b", b"t\n1\n"), ("c", b"t\n2\n")):

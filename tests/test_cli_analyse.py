@@ -253,3 +253,33 @@ def test_what_cannot_be_saved_is_said_in_one_line(
 @pytest.mark.parametrize("options", [("--laser-nm", "red"), ("--a1g-si", "-1"), ("--film", "ald")])
 def test_a_wrong_option_is_refused(options: tuple[str, str]) -> None:
     say("analyse", *options, WITEC).is_one_plain_error("see labharness analyse --help")
+
+
+def test_an_axis_of_wavelengths_without_heading_is_named_and_converted_with_the_laser(
+    tmp_path: Path,
+) -> None:
+    shift, counts = spectrum(1)
+    path = written(tmp_path, 1e7 / (1e7 / LASER_NM - shift), counts)
+    said = say("analyse", path)
+    assert said.code == 1
+    assert "no layer count: the axis looks like wavelengths in nm: 535" in said.out
+    named = entry(say("analyse", "--json", path, "--laser-nm", LASER_NM))
+    assert named["layer_count"] == 1
+    assert any("was converted with that laser" in note for note in named["notes"])
+
+
+def test_a_narrow_window_of_shifts_is_not_taken_for_wavelengths(tmp_path: Path) -> None:
+    """The line of silicon between 480 and 560 cm⁻¹, in pixels as fine as a grating's."""
+    shift = np.linspace(480.0, 560.0, 800)
+    counts = 100.0 + 5000.0 / (1.0 + ((shift - 520.7) / 2.0) ** 2)
+    counts += np.random.default_rng(1).normal(0.0, 5.0, shift.size)
+    said = say("analyse", written(tmp_path, shift, counts), "--laser-nm", LASER_NM)
+    assert "wavelengths" not in said.out
+    assert "480–560 cm⁻¹" in said.out
+
+
+@pytest.mark.parametrize("text", ["{}", "{", '{"raman": []}', '{"raman": [{"raman_shift": 1}]}'])
+def test_json_that_is_no_spectrum_is_one_plain_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(text, "utf-8")
+    say("analyse", path).is_one_plain_error("not the raw_spectrum.json of a run")

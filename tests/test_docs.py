@@ -46,7 +46,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]+)[)#]")
 
 VARIES = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d+\.\d+|\d+ bytes|PT[0-9HMS]+"
-    r"|of \d+ records|\d+:\d\d:\d\d"
+    r"|of \d+ records|\d+:\d\d:\d\d|\d+ %"
 )
 """What another version of a library or of a lab's files may change without making a page wrong."""
 

@@ -31,7 +31,7 @@ from labharness.lab.seen import (
     SerialFacts,
 )
 from labharness.vocabulary import Cause, Trip
-from rig import SHORT_LINE
+from rig import EXAMPLE, SHORT_LINE
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NODE = "/dev/ttyUSB0"
@@ -432,3 +432,16 @@ def test_a_latch_a_folder_open_to_all_and_an_overdue_test_are_told_with_their_re
 
 def test_a_bad_lab_file_exits_64(tmp_path: Path) -> None:
     say("doctor", "--lab", tmp_path / "gone.toml").is_one_plain_error("gone.toml")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="takes a folder nobody can write in")
+def test_a_state_directory_that_cannot_be_made_is_found_by_trying(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may do anything (root) is told by the system only when it is tried."""
+    monkeypatch.setenv("LABHARNESS_STATE", "/proc/labharness-state")
+    seen = look(read_lab(SHORT_LINE), tmp_path)
+    assert [each for each in findings(short_plan, seen) if each.about == "state"]
+    said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
+    said.is_one_plain_error("state directory /proc/labharness-state")
+    assert not (tmp_path / "run").exists()

@@ -101,6 +101,12 @@ def assess(
     for index, fit in zip(film, fit_peaks([spectra[index] for index in film]), strict=True):
         fits[index] = fit
     reasons = list(_objections(recording, shift_cm1, silicon))
+    if recording.looks_like_wavelengths:
+        reasons.insert(
+            0,
+            f"the axis looks like wavelengths in nm: {recording.axis[0]:g} to "
+            f"{recording.axis[-1]:g}; name the laser, as --laser-nm 532",
+        )
     if material is not MOS2:
         reasons.append(material.why_no_count)
     verdict = None
@@ -190,6 +196,8 @@ def _notes(
         notes.append(f"axis moved by {offset_cm1:+.2f} cm⁻¹ to put silicon at 520.7")
     else:
         notes.append("no silicon line: the axis is as the file has it")
+    if recording.axis_unit == "nm" and not recording.unit_stated:
+        notes.append("the axis looks like wavelengths in nm, and was converted with that laser")
     if recording.laser_nm is None:
         notes.append("the file names no laser; 514–532 nm is assumed")
     if any(_is_saturated(each.spectrum) for each in scaled):

@@ -30,6 +30,7 @@ from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.operators import Operator, TerminalOperator
 from labharness.lab.tasks import BadOutput, RunResult, TaskRun
+from labharness.vocabulary.durations import parse_duration
 
 __all__ = ["read_submit", "run"]
 
@@ -230,7 +231,8 @@ def _print(result: RunResult) -> None:
         )
     if "execution_summary" in body:
         done = body["execution_summary"]
-        say(f"{done['steps_executed']} steps in {done['duration']} of lab time")
+        took = clock_text(parse_duration(done["duration"]))
+        say(f"{done['steps_executed']} steps in {took} of lab time")
         for each in done["risk_events"]:
             say(f"risk event: {each}")
         for each in body["artifacts"]:

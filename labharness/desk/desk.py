@@ -94,6 +94,8 @@ class Desk:
         self._told_s = 0.0
         self._told = ""
         self._ends_s = 0.0
+        self._begins_s: Mapping[str, float] = {}  # of each step, as predicted, and of the whole
+        self._lasts_s = 0.0
 
     def abort(self, reason: str) -> None:
         """Ask for the run to be aborted; ``run`` then answers with ``session_closed``."""
@@ -217,11 +219,14 @@ class Desk:
         if prediction is not None:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
             self._ends_s = prediction.duration_s
-        self._progress("awaiting_approval", 0, "waiting for an approval")
+            self._begins_s = {each.instruction_id: each.started_s for each in prediction.steps}
+            self._lasts_s = prediction.duration_s
+        self._progress("awaiting_approval", 0, "looking for an approval")
         approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(approved, NotApproved):
             request = self._request(payload, weighed, prediction, approved)
+            self._progress("awaiting_approval", 0, "waiting for an approval")
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
@@ -440,6 +445,9 @@ class Desk:
         self._journal.append("step", step, self._clock.now_s())
         if progress.status is Status.RUNNING:
             percent = 100.0 * (progress.index - 1) / progress.total
+            begins_s = self._begins_s.get(progress.instruction_id)
+            if begins_s is not None and self._lasts_s > 0:
+                percent = min(100.0, 100.0 * begins_s / self._lasts_s)
             self._told_s = self._clock.now_s()
             self._told = progress.description
             self._step = self._steps[progress.instruction_id]

@@ -5,6 +5,7 @@ import zlib
 from labharness.analysis.formats.jcamp import parse_jcamp
 from labharness.analysis.formats.labspec import parse_labspec
 from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes
+from labharness.analysis.formats.own import parse_own
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rod import SHIFT, parse_rod
 from labharness.analysis.formats.spc import is_spc, parse_spc
@@ -34,7 +35,8 @@ def read_spectra(data: bytes) -> Recording:
     """Read a file of spectra; its content says which format it is, not its name.
 
     Knows two-column text and CSV, WiRE text, LabSpec text, WITec ASCII, B&W Tek exports, ROD CIF,
-    JCAMP-DX, Galactic SPC (new format) and Renishaw WDF, each also inside gzip.
+    JCAMP-DX, Galactic SPC (new format), Renishaw WDF and a run's own raw_spectrum.json, each also
+    inside gzip.
 
     Raises:
         BadFile: When the content is none of these or does not hold together.
@@ -56,6 +58,8 @@ def _parse_text(text: str) -> Recording:
     head = text[:HEAD_BYTES].lstrip()
     if not head:
         raise BadFile("it is empty")
+    if head.startswith("{"):
+        return parse_own(text)
     if head.startswith("##"):
         return parse_jcamp(text)
     if SHIFT in text:

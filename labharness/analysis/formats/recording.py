@@ -17,6 +17,18 @@ LASER_NM_MIN, LASER_NM_MAX = 200.0, 1200.0
 """Lasers of Raman spectrometers, from the deep ultraviolet to 1064 nm."""
 
 
+NM_MIN, NM_MAX = 425.0, 1200.0
+"""Between the lines of MoS2 (to 420 cm⁻¹, were it a shift) and what a silicon camera sees."""
+
+STEP_NM_MAX = 0.3
+"""A pixel of 0.3 nm is 10 cm⁻¹ at 532 nm: coarser is no Raman spectrometer's wavelength axis."""
+
+SILICON_CM1, SILICON_NEAR_CM1 = 520.7, 8.0
+
+SHIFT_CM1_MIN, SHIFT_CM1_MAX = -1000.0, 5000.0
+"""Raman spectrometers show no more, the anti-Stokes side included."""
+
+
 class BadFile(ValueError):
     """A file that cannot be read; the message says in one line what was expected where."""
 
@@ -33,6 +45,7 @@ class Recording:
         laser_nm: Wavelength of the laser when the file names it.
         places: Where each spectrum was taken: a column of numbers per name.
         header: Further entries of the file, as text.
+        unit_stated: Whether the file says what its axis is; if not, a Raman shift is assumed.
 
     Raises:
         BadFile: When the numbers are no spectra: nothing in them, NaN or infinity, an axis that
@@ -46,6 +59,7 @@ class Recording:
     laser_nm: float | None = None
     places: Mapping[str, Array] = field(default_factory=dict)
     header: Mapping[str, str] = field(default_factory=dict)
+    unit_stated: bool = True
 
     def __post_init__(self) -> None:
         axis = np.array(self.axis, dtype=np.float64)
@@ -85,10 +99,33 @@ class Recording:
     def with_laser(self, laser_nm: float) -> "Recording":
         """Give the same spectra, taken with the laser a person has named.
 
+        An axis of which the file says nothing, and which looks like wavelengths around those of
+        this laser's Raman lines, becomes one in nm.
+
         Raises:
             BadFile: When the laser is outside 200–1200 nm.
         """
-        return replace(self, laser_nm=laser_nm)
+        named = replace(self, laser_nm=laser_nm)
+        if self.looks_like_wavelengths:
+            shift = shift_from_wavelength(laser_nm, self.axis)
+            if shift[0] >= SHIFT_CM1_MIN and shift[-1] <= SHIFT_CM1_MAX:
+                return replace(named, axis_unit="nm")
+        return named
+
+    @property
+    def looks_like_wavelengths(self) -> bool:
+        """Whether an axis of which the file says nothing is rather in nm than in cm⁻¹.
+
+        It is fine, it lies where a grating puts visible light, it holds no line of MoS2 if it were
+        a shift, and its brightest pixel is not where silicon's line would be.
+        """
+        if self.unit_stated or self.axis_unit != "1/cm":
+            return False
+        if not (self.axis[0] > NM_MIN and self.axis[-1] < NM_MAX):
+            return False
+        brightest = float(self.axis[int(np.argmax(self.intensity.mean(axis=0)))])
+        fine = float(np.median(np.diff(self.axis))) < STEP_NM_MAX
+        return fine and not abs(brightest - SILICON_CM1) <= SILICON_NEAR_CM1
 
     def shift_cm1(self) -> Array:
         """Give the Raman shift of each pixel.

@@ -18,6 +18,9 @@ HEADER_LINES_MAX = 500
 NM_MARKS = ("wavelength", "nm")
 """Words of a heading that say that the first column is no Raman shift."""
 
+SHIFT_MARKS = ("shift", "cm-1", "cm^-1", "cm⁻¹", "1/cm", "cm1", "wavenumber")
+"""Words of a heading that say that it is one."""
+
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}
 
 
@@ -106,7 +109,13 @@ def parse_columns(text: str) -> Recording:
     pairs = dict(_pair(line) for line in head if "=" in line)
     laser = number_of(pairs.get("laser_nm", ""))
     return Recording(
-        "CSV" if own else name, table[:, 0], unit, table[:, 1:].T, laser_nm=laser, header=pairs
+        "CSV" if own else name,
+        table[:, 0],
+        unit,
+        table[:, 1:].T,
+        laser_nm=laser,
+        header=pairs,
+        unit_stated=unit == "nm" or any(mark in first for mark in SHIFT_MARKS),
     )
 
 

@@ -284,7 +284,18 @@ def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
 
 def _heat_off(steps: Steps, when: str) -> None:
     for heater in ("furnace", "sulfur"):
-        steps.set(f"{when}_{heater}_mains_off", f"box.{heater}_contactor", 0, "", f"{heater} off")
+        name = heater.capitalize()
         steps.set(
-            f"{when}_{heater}_setpoint", f"{heater}.setpoint", COLD_C, "degC", f"{heater} off"
+            f"{when}_{heater}_mains_off",
+            f"box.{heater}_contactor",
+            0,
+            "",
+            f"{name}: open the contactor",
+        )
+        steps.set(
+            f"{when}_{heater}_setpoint",
+            f"{heater}.setpoint",
+            COLD_C,
+            "degC",
+            f"{name}: setpoint to {COLD_C:g} degC",
         )

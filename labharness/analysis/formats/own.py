@@ -1,0 +1,37 @@
+"""The spectra that a run of this program leaves: its artifact ``raw_spectrum.json``."""
+
+import json
+
+import numpy as np
+
+from labharness.analysis.formats.recording import BadFile, Recording
+
+__all__ = ["parse_own"]
+
+NAME = "labharness raw spectra"
+PLACES = ("x_um", "y_um")
+
+
+def parse_own(text: str) -> Recording:
+    """Read the Raman spectra of a run; counts of the dark camera are taken off.
+
+    Raises:
+        BadFile: When it is other JSON, or its spectra do not share one axis.
+    """
+    try:
+        found = json.loads(text)
+        spots = found["raman"]
+        axis = np.array(spots[0]["raman_shift"], dtype=np.float64)
+        if any(spot["raman_shift"] != spots[0]["raman_shift"] for spot in spots):
+            raise BadFile(f"{NAME}: the spectra do not share one axis")
+        dark, laser_nm = float(found["dark_counts"]), float(found["laser_nm"])
+        counts = np.array([spot["counts"] for spot in spots], dtype=np.float64) - dark
+        places = {name: np.array([float(spot[name]) for spot in spots]) for name in PLACES}
+    except BadFile:
+        raise
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise BadFile(
+            f"{NAME}: it is JSON, and not the raw_spectrum.json of a run; of a run's files only "
+            "that one is read"
+        ) from None
+    return Recording(NAME, axis, "1/cm", counts, laser_nm=laser_nm, places=places)
