@@ -3,33 +3,36 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test check soak mutants bench approve-sim lock clean
+.PHONY: demo help test check soak mutants bench approve-sim lock clean
 
-demo: .venv/.installed-all
+demo: .venv/.installed-all ## run the example, a growth of six hours, in ten seconds
 	$(BIN)/labharness run examples/mos2-monolayer.json
 
+help: ## list what there is
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
+
 # Exit code 5 says that no test carries the mark, which is no failure.
-test: .venv/.installed-dev
+test: .venv/.installed-dev ## all tests but the long proofs
 	$(BIN)/pytest -n $(WORKERS) -m "not soak and not serial" --junitxml build/junit.xml
 	$(BIN)/pytest -m serial --junitxml build/junit-serial.xml || test $$? -eq 5
 
-check: .venv/.installed-dev
+check: .venv/.installed-dev ## format, lint, types, imports, tidy rules
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_tidy.py
 
-soak: .venv/.installed-dev
+soak: .venv/.installed-dev ## the long proofs
 	$(BIN)/pytest -m soak -s
 
-mutants: .venv/.installed-dev
+mutants: .venv/.installed-dev ## the table of planted bugs and who caught them
 	$(BIN)/python tests/mutants.py
 
-bench: .venv/.installed-benchmark
+bench: .venv/.installed-benchmark ## speed, against peers
 	$(BIN)/python benchmarks/run.py
 
-approve-sim: .venv/.installed-all
+approve-sim: .venv/.installed-all ## sign the approvals of the simulated labs again
 	.venv/bin/python -m labharness.lab.approve_sim
 	.venv/bin/python -m labharness.lab.approve_sim tests/short_line.toml
 
@@ -38,13 +41,13 @@ LOCK := CUSTOM_COMPILE_COMMAND='make lock' build/lock/bin/pip-compile --quiet --
 	--all-build-deps --allow-unsafe --generate-hashes --strip-extras \
 	--no-emit-find-links --no-emit-index-url --no-emit-options --no-emit-trusted-host
 
-lock:
+lock: ## pin the newest libraries
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --disable-pip-version-check pip-tools
 	$(LOCK) --extra dev --output-file requirements/dev.txt pyproject.toml
 	$(LOCK) --extra all --constraint requirements/dev.txt --output-file requirements/all.txt pyproject.toml
 
-clean:
+clean: ## remove what was installed and cached
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
 	  .labharness-failures
 
