@@ -176,7 +176,7 @@ def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
     said = say(word, *LAB)
     assert said.code == 1
     assert said.err.count("\n") == 1
-    assert "nothing runs on lab short-line (at --speed fast" in said.err
+    assert "nothing runs on lab short-line (a run at --speed fast" in said.err
 
 
 def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:

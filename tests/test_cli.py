@@ -10,6 +10,7 @@ import pytest
 
 from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn
 from labharness.journal.artifacts import Artifacts
+from labharness.journal.reading import read
 from rig import EXAMPLE, SHORT_LINE
 
 
@@ -185,6 +186,22 @@ def test_the_spectra_of_a_run_can_be_judged_again(done: tuple[Path, Said]) -> No
     assert found["format"] == "labharness raw spectra"
     assert found["laser_nm"] == 532
     assert found["layer_count"] == said.answer["payload"]["outputs"]["layer_count"]
+
+
+def test_progress_counts_the_predicted_time_and_each_step_says_what_it_does(
+    done: tuple[Path, Said],
+) -> None:
+    records = list(read(done[0] / "journal.sqlite"))
+    predicted = next(each.body for each in records if each.kind == "prediction")
+    events = [each.body for each in records if each.body.get("event_type") == "progress"]
+    told = {each["data"]["message"]: each["data"]["percent"] for each in events}
+    began = {each["instruction"]: each["started_s"] for each in predicted["steps"]}
+    assert told["Flush while cooling"] == pytest.approx(
+        100 * began["cool_flow"] / predicted["duration_s"], abs=0.06
+    )
+    assert told["Furnace: open the contactor"] > 0, "the second time it is said"
+    assert "looking for an approval" in told
+    assert "waiting for an approval" not in told, "a standing one covers it, so nobody is asked"
 
 
 def test_an_address_that_two_runs_have_is_not_guessed(tmp_path: Path) -> None:

@@ -179,7 +179,10 @@ def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
     by = chosen.name or getpass.getuser()
     owner = _owner(plan)
     if owner is None:
-        complain(f"labharness {chosen.command}: {_idle(plan)} (at --speed fast none is reached)")
+        complain(
+            f"labharness {chosen.command}: {_idle(plan)} (a run at --speed fast, or on Windows, is "
+            "stopped at its own terminal)"
+        )
         return EXIT_FAILED
     with owner:
         answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
