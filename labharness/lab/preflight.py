@@ -326,13 +326,17 @@ def _tick_s(lab: LabPlan, instructions: InstructionSet) -> float:
 
 
 def _patient(lab: LabPlan, tick_s: float) -> Envelope:
-    """Scale staleness with the poll, so that one lost reply would still be none."""
+    """Scale staleness with the poll, so that one lost reply would still be none.
+
+    What is not plausible in a sound instrument is not asked: the nominal plant has no noise, and
+    between two coarse polls every reading jumps.
+    """
     envelope = lab.envelope
     watches = {
         channel: replace(watch, stale_s=watch.stale_s * tick_s)
         for channel, watch in envelope.watches.items()
     }
-    return replace(envelope, watches=watches)
+    return replace(envelope, watches=watches, plausible=())
 
 
 def _physical(instruction: Instruction) -> Instruction:

@@ -13,15 +13,7 @@ from labharness.clock import Clock
 from labharness.driver import Identity
 from labharness.guard import LoopGuard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import (
-    Envelope,
-    Memory,
-    Mode,
-    PurgedOf,
-    change,
-    observe,
-    tick,
-)
+from labharness.kernel import Bound, Envelope, Memory, Mode, change, observe, tick
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import (
@@ -397,7 +389,7 @@ class Line:
             for row in self.envelope.interlocks
             for condition in row.require
             if row.on_loss
-            and not isinstance(condition, PurgedOf)
+            and isinstance(condition, Bound)
             and condition.channel == channel
             and not self.memory.holds(condition, now)
         )
