@@ -46,7 +46,7 @@ BACKFILL = Backfill(
 LEAK_CHECK = LeakCheck(
     channel="gauge.pressure",
     isolated=(Bound("box.pump_isolation", high=0.0),),
-    start_max=1.0,
+    below=1.0,
     over_s=60.0,
     leak_max=0.75,
     voided_by="air",

@@ -213,9 +213,9 @@ def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now:
 
 def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, now: float) -> None:
     window, isolated = memory.leak, all(memory.holds(each, now) for each in check.isolated)
-    if not isolated or now - track.at_s > track.stale_s:
+    if not isolated or value > check.below or now - track.at_s > track.stale_s:
         window.since_s = math.inf
-    elif window.since_s == math.inf and value <= check.start_max:
+    elif window.since_s == math.inf:
         window.restart(value, now)
     elif now - window.since_s >= check.over_s:
         leak = (value - window.first) * memory.envelope.purge.volume_cm3 / (now - window.since_s)

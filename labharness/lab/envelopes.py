@@ -188,7 +188,7 @@ class _BackfillRow(_Strict):
 class _LeakCheckRow(_Strict):
     channel: str
     isolated: tuple[_BoundRow, ...]
-    start_max: float
+    below: float
     over_s: float
     leak_max: float
     voided_by: str
@@ -387,7 +387,7 @@ def _purge(row: _PurgeRow, volume_cm3: float) -> Purge:
         else LeakCheck(
             channel=check.channel,
             isolated=tuple(each.read() for each in check.isolated),
-            start_max=check.start_max,
+            below=check.below,
             over_s=check.over_s,
             leak_max=check.leak_max,
             voided_by=check.voided_by,
