@@ -16,7 +16,7 @@ from typing import NamedTuple
 from labharness.kernel import Envelope, Memory, Mode, judge, observe, tick
 from labharness.vocabulary import Allowed, Command, Trip
 
-__all__ = ["FLAGS", "HAZARDS", "Found", "Model", "State", "search"]
+__all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
 
 FURNACE_C = (25.0, 700.0, 940.0)
 FURNACE_SET_C = (20.0, 700.0, 940.0)
@@ -49,9 +49,10 @@ class State(NamedTuple):
     pressure: int = ATMOSPHERE
     lid_shut: int = 1
     air_inside: int = 1
-    hydrogen_inside: int = 0
+    leaky: int = 1
     purged: int = 0
     tight: int = 0
+    laser: int = 0
     tripped: int = 0
 
     @property
@@ -80,7 +81,7 @@ class State(NamedTuple):
         return bool(self.sulfur_mains and self.sulfur_set)
 
 
-CONTROLS: Mapping[str, tuple[str, tuple[float, ...]]] = {  # channel: field, its values
+TUBE: Mapping[str, tuple[str, tuple[float, ...]]] = {  # channel: field, its values
     "furnace.setpoint": ("furnace_set", FURNACE_SET_C),
     "box.furnace_contactor": ("furnace_mains", (0.0, 1.0)),
     "sulfur.setpoint": ("sulfur_set", SULFUR_SET_C),
@@ -93,12 +94,13 @@ CONTROLS: Mapping[str, tuple[str, tuple[float, ...]]] = {  # channel: field, its
     "box.vent": ("vent", (0.0, 1.0)),
     "box.pump_isolation": ("pump_isolation", (0.0, 1.0)),
 }
+OPTICS: Mapping[str, tuple[str, tuple[float, ...]]] = {"laser.emission": ("laser", (0.0, 1.0))}
+"""Nothing in the tube knows of the laser: it is searched by itself."""
 
 HAZARDS: Mapping[str, Callable[[State], bool]] = {
     "hydrogen flows into air": lambda s: s.hydrogen_flows and bool(s.air_inside),
-    "hydrogen is not swept out": lambda s: (
-        s.hydrogen_flows and not (s.argon_flows and s.vent)
-    ),
+    "hydrogen is not swept out": lambda s: s.hydrogen_flows and not (s.argon_flows and s.vent),
+    "hydrogen flows into a tube that may leak": lambda s: s.hydrogen_flows and bool(s.leaky),
     "hydrogen goes to the pump": lambda s: s.hydrogen_flows and bool(s.pump_isolation),
     "hot sulfur in air": lambda s: bool(s.sulfur and s.air_inside),
     "hot furnace in air": lambda s: bool(s.furnace and s.air_inside),
@@ -110,9 +112,7 @@ HAZARDS: Mapping[str, Callable[[State], bool]] = {
     ),
     "the tube bursts": lambda s: s.pressure == BURST,
     "quartz too hot for a vacuum": lambda s: s.furnace == 2 and s.pressure == VACUUM,
-    "sources sublime into the pump": lambda s: bool(
-        (s.furnace or s.sulfur) and s.pump_isolation
-    ),
+    "sources sublime into the pump": lambda s: bool((s.furnace or s.sulfur) and s.pump_isolation),
     "the bubbler's oil is sucked back": lambda s: bool(
         s.vent and (s.pressure == VACUUM or s.pump_isolation)
     ),
@@ -126,7 +126,11 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
     ),
     "lid open": (
         {"box.lid_shut": 0.0},
-        lambda s: bool(s.furnace_mains or s.sulfur_mains) or s.hydrogen_flows,
+        lambda s: (
+            bool(s.furnace_mains or s.sulfur_mains)
+            or s.hydrogen_flows
+            or bool((s.furnace or s.sulfur) and not s.tripped)
+        ),
     ),
     "hydrogen detector faulty": ({"h2_detector.fault": 1.0}, lambda s: s.hydrogen_flows),
     "hydrogen detector not monitoring": ({"h2_detector.state": 0.0}, lambda s: s.hydrogen_flows),
@@ -140,6 +144,7 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
         {"argon.flow": 0.0},
         lambda s: s.hydrogen_flows or s.sulfur_heats or bool(s.sulfur and not s.tripped),
     ),
+    "laser enclosure open": ({"box.enclosure_shut": 0.0}, lambda s: bool(s.laser)),
     "emergency stop": (
         {"box.estop_closed": 0.0},
         lambda s: bool(s.furnace_mains or s.sulfur_mains) or s.hydrogen_flows,
@@ -163,16 +168,22 @@ class Model:
 
     Args:
         envelope: Of the shipped line, or one with a bug planted in it.
+        controls: What is commanded.
     """
 
-    def __init__(self, envelope: Envelope) -> None:
+    def __init__(
+        self,
+        envelope: Envelope,
+        controls: Mapping[str, tuple[str, tuple[float, ...]]] = TUBE,
+    ) -> None:
         # here things happen without time between them, which no instrument's reading does
         self.envelope = envelope = replace(envelope, plausible=())
+        self._controls = controls
         self._memory = Memory(envelope)
         self._tracks = [self._memory.track(name) for name in envelope.watches]
         self._commands = [
             (Command(channel, value, envelope.limits[channel].unit), field, number)
-            for channel, (field, values) in CONTROLS.items()
+            for channel, (field, values) in controls.items()
             for number, value in enumerate(values)
             if value <= envelope.limits[channel].high
         ]
@@ -200,11 +211,7 @@ class Model:
                 if getattr(state, field) != number and isinstance(
                     judge(command, memory, NOW_S), Allowed
                 ):
-                    # every field is a number
-                    after = state._replace(**{field: number})
-                    if after.hydrogen_flows:
-                        after = after._replace(hydrogen_inside=1)
-                    yield f"{command.channel} = {command.value:g}", after
+                    yield f"{command.channel} = {command.value:g}", _set(state, field, number)
         else:
             memory = self.load(state)
             if not self._trips(memory):
@@ -217,9 +224,7 @@ class Model:
         """Let the kernel see a state: proofs end, and what trips runs its procedure."""
         memory = self.load(state, changed)
         trips = self._trips(memory)
-        state = state._replace(
-            purged=int(memory.purged_cm3["air"] > 0.0), tight=int(memory.tight)
-        )
+        state = state._replace(purged=int(memory.purged_cm3["air"] > 0.0), tight=int(memory.tight))
         if trips:
             worst = min(trips, key=lambda trip: trip.cause.rank)
             if not state.tripped or worst.cause.rank < 3:  # a worse one than what is in force
@@ -251,7 +256,7 @@ class Model:
         for command, field, number in self._commands:
             allowed = isinstance(judge(command, memory, NOW_S), Allowed)
             if allowed and getattr(state, field) < number:
-                yield command.channel, state._replace(**{field: number})
+                yield command.channel, _set(state, field, number)
 
     def _trips(self, memory: Memory) -> list[Trip]:
         values = [track.value for track in self._tracks]
@@ -260,10 +265,10 @@ class Model:
 
     def _apply(self, state: State, procedure: str) -> State:
         for step in self.envelope.procedures[procedure].steps:
-            if step.channel in CONTROLS:
-                field, values = CONTROLS[step.channel]
+            if step.channel in self._controls:
+                field, values = self._controls[step.channel]
                 number = min(range(len(values)), key=lambda n: abs(values[n] - step.value))
-                state = state._replace(**{field: number})
+                state = _set(state, field, number)
         return state
 
     def _drift(self, s: State) -> Iterator[tuple[str, State]]:
@@ -286,13 +291,12 @@ class Model:
         if s.vent and s.pressure > ATMOSPHERE:
             yield "vented", s._replace(pressure=ATMOSPHERE)
         if s.argon_flows and s.lid_shut and (s.vent or s.pump_isolation):
-            inside = int(s.hydrogen_flows)
-            yield "purged", s._replace(air_inside=0, hydrogen_inside=inside, purged=1)
+            yield "purged", s._replace(air_inside=0, purged=1)
         if closed and not s.fills and s.pressure == VACUUM:
-            yield "leak-checked", s._replace(tight=1)
+            yield "leak-checked", s._replace(leaky=0, tight=1)
         if s.lid_shut and s.pressure == ATMOSPHERE and not (s.furnace or s.sulfur):
             if not (s.hydrogen_flows or s.furnace_mains or s.sulfur_mains):
-                yield "a person opens the lid", s._replace(lid_shut=0, air_inside=1)
+                yield "a person opens the lid", s._replace(lid_shut=0, air_inside=1, leaky=1)
         elif not s.lid_shut:
             yield "a person shuts the lid", s._replace(lid_shut=1)
 
@@ -331,7 +335,7 @@ class Model:
             "box.enclosure_shut": 1.0,
             "box.estop_closed": 1.0,
             "laser.output_power": 0.0,
-            "laser.emission": 0.0,
+            "laser.emission": float(s.laser),
         }
 
 
@@ -342,14 +346,14 @@ def search(model: Model, start: State = State()) -> tuple[int, Found | None]:  #
         How many states were seen, and the hazard with the shortest way to it.
     """
     came: dict[State, tuple[State, str] | None] = {start: None}
-    edge, tried = [start], set()
+    edge, tried = [start], set[State]()
     while edge:
         fresh = []
         for state in edge:
             for name, holds in HAZARDS.items():
                 if holds(state):
                     return len(came), Found(name, _way(came, state))
-            look = (state.furnace, state.sulfur, *state[1:3], *state[4:8], *state[9:12], state.purged)
+            look = state._replace(bypass_shut=0, pressure=ATMOSPHERE, leaky=0, air_inside=0)
             if not state.tripped and look not in tried:
                 tried.add(look)
                 for found in model.unsound(state):
@@ -362,6 +366,10 @@ def search(model: Model, start: State = State()) -> tuple[int, Found | None]:  #
             raise RuntimeError(f"more than {STATES_MAX} states")
         edge = fresh
     return len(came), None
+
+
+def _set(state: State, field: str, number: int) -> State:
+    return state._replace(**{field: number})
 
 
 def _way(came: Mapping[State, tuple[State, str] | None], state: State) -> tuple[str, ...]:
