@@ -76,7 +76,7 @@ class Memory:
     Attributes:
         purged_cm3: For each contaminant, inert gas measured since it was last in the tube.
         backfills: For each contaminant, pump and backfill cycles since then.
-        lowest: Lowest pressure of the cycle under way; ``inf`` when none is.
+        filled_from: Pressure from which the tube is being filled; ``inf`` when it was not pumped.
         filled_cm3: Inert gas measured since that pressure.
         tight: The last leak check was passed, and the tube was not open since.
         changes: Counts changes of an interlock's truth; permits made before one are void.
@@ -88,7 +88,7 @@ class Memory:
     mode: Mode = Mode.DISARMED
     purged_cm3: dict[str, float] = field(default_factory=dict)
     backfills: dict[str, int] = field(default_factory=dict)
-    lowest: float = math.inf
+    filled_from: float = math.inf
     filled_cm3: float = 0.0
     tight: bool = False
     leak: Window = field(default_factory=Window)
@@ -169,7 +169,7 @@ class Memory:
         """Take back every proof about a contaminant, because it may be in the tube."""
         self.purged_cm3[contaminant] = 0.0
         self.backfills[contaminant] = 0
-        self.lowest = math.inf
+        self.filled_from = math.inf
         check = self.envelope.purge.leak_check
         if check is not None and check.voided_by == contaminant:
             self.tight = False

@@ -45,7 +45,7 @@ class LeakCheck:
     Attributes:
         channel: The pressure gauge.
         isolated: All of these, during the whole check.
-        below: Highest pressure during the check, in the gauge's unit; a tube that is filled is above.
+        below: Highest pressure during the check, in the gauge's unit; a filling is above.
         over_s: Length of the check.
         leak_max: Largest leak, in the gauge's unit times cm3/s.
         voided_by: Contaminant whose presence makes the check void (air: the tube was open).

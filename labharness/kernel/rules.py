@@ -200,15 +200,15 @@ def _count_inert(memory: Memory, track: Track, value: float, now: float) -> None
 
 def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now: float) -> None:
     if now - track.at_s > track.stale_s:
-        memory.lowest = math.inf  # what happened meanwhile nobody knows
+        memory.filled_from = math.inf  # what happened meanwhile nobody knows
     if value <= fill.low:
-        memory.lowest, memory.filled_cm3 = min(memory.lowest, value), 0.0
-    elif value >= fill.high and memory.lowest < math.inf:
-        rise = (value - memory.lowest) / fill.atmosphere
+        memory.filled_from, memory.filled_cm3 = value, 0.0
+    elif value >= fill.high and memory.filled_from < math.inf:
+        rise = (value - memory.filled_from) / fill.atmosphere
         if memory.filled_cm3 >= fill.inert_min * rise * memory.envelope.purge.volume_cm3:
             for contaminant in memory.backfills:
                 memory.backfills[contaminant] += 1
-        memory.lowest = math.inf
+        memory.filled_from = math.inf
 
 
 def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, now: float) -> None:
