@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, STALE_S, ask, healthy, limit, rule_of, running, see
-from labharness.kernel import Memory, Mode, judge, judge_program, tick
+from labharness.kernel import Bound, Memory, Mode, begin, judge, judge_program, tick
 from labharness.vocabulary import Allowed, Cause, Command, Refused
 
 RAMP = "no ramp through the band over hydrogen"
@@ -273,3 +273,46 @@ def held_to_its_limit(
         assert verdict.rule in ("finite value", "limit", "unit")
     else:
         assert verdict.rule not in ("finite value", "limit", "unit", "unknown channel")
+
+
+# ---- lines with less, and procedures that give way
+
+
+def test_a_line_without_pump_or_leak_check_has_its_volumes_alone() -> None:
+    plain = replace(ENVELOPE.purge, backfill=None, leak_check=None)
+    memory = Memory(replace(ENVELOPE, interlocks=ENVELOPE.interlocks[:3], purge=plain))
+    memory.mode = Mode.RUNNING
+    healthy(memory, 0.0)
+    for pressure in (0.1, 760.0) * 4:
+        see(memory, 0.0, gauge__pressure=pressure)
+    verdict = judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)
+    assert isinstance(verdict, Refused)
+    assert verdict.reason.endswith("by measured flow: 0.00")
+    memory.backfills["air"] = 99
+    assert rule_of(judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)) != ""
+    memory.purged_cm3["air"] = 500.0
+    assert rule_of(judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)) == ""
+
+
+def test_a_procedure_gives_way_only_while_its_state_is_proven() -> None:
+    shutdown = ENVELOPE.procedures["shutdown"]
+    vacuum = Bound("gauge.pressure", high=700.0)
+    procedures = {
+        "shutdown": replace(shutdown, when=vacuum, instead="hold_vacuum"),
+        "hold_vacuum": replace(shutdown, name="hold_vacuum"),
+    }
+    memory = Memory(replace(ENVELOPE, procedures=procedures))
+    assert memory.procedure("shutdown", 0.0) == "shutdown", "it was never read"
+    see(memory, 0.0, gauge__pressure=700.0)
+    assert memory.procedure("shutdown", STALE_S) == "hold_vacuum"
+    assert memory.procedure("hold_vacuum", STALE_S) == "hold_vacuum"
+    assert memory.procedure("shutdown", STALE_S + 0.1) == "shutdown", "it is stale"
+    see(memory, 0.0, gauge__pressure=701.0)
+    assert memory.procedure("shutdown", 0.0) == "shutdown"
+
+
+def test_a_command_sent_twice_is_doubted_once() -> None:
+    memory = running()
+    for _ in range(3):
+        begin(memory, Command("argon.setpoint", 5.0, "sccm"))
+    assert memory.track("argon.setpoint").doubt == (5.0,)
