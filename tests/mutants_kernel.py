@@ -241,7 +241,17 @@ def _run(mutant: Mutant) -> str:
     code = compile(ast.fix_missing_locations(mutant.tree), mutant.file, "exec")
     sys.meta_path.insert(0, _Finder(module, code))
     quiet = io.StringIO()
-    options = ["-q", "-x", "--noconftest", "--tb=no", "--assert=plain", "-p", "no:cacheprovider", "-m", "not soak"]
+    options = [
+        "-q",
+        "-x",
+        "--noconftest",
+        "--tb=no",
+        "--assert=plain",
+        "-p",
+        "no:cacheprovider",
+        "-m",
+        "not soak",
+    ]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     with redirect_stdout(quiet), redirect_stderr(quiet):
         ended = pytest.main([*options, *(str(ROOT / each) for each in TARGETS[mutant.file])])

@@ -40,7 +40,7 @@ PLANTED = (
     PlantedBug(
         "trip removed",
         "labharness/kernel/rules.py",
-        "if not track.low <= value <= track.high:",
+        "if not row.low <= value <= row.high:",
         "if False:",
         "tests/test_trips.py::"
         "test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched[over_temperature]",
@@ -71,8 +71,8 @@ PLANTED = (
     PlantedBug(
         "stale reading accepted",
         "labharness/kernel/memory.py",
-        "return now - track.at_s <= track.stale_s",
-        "return True",
+        "return now - track.at_s <= track.stale_s\n\n    def holds",
+        "return True\n\n    def holds",
         "tests/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
     ),
     PlantedBug(
@@ -92,8 +92,8 @@ PLANTED = (
     PlantedBug(
         "interlock not asked",
         "labharness/kernel/rules.py",
-        'if not memory.holds(condition, now):\n                    why = f"{channel} to',
-        'if False:\n                    why = f"{channel} to',
+        "if condition is not None:\n                goes",
+        "if False:\n                goes",
         "tests/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
     ),
     PlantedBug(
@@ -114,7 +114,7 @@ PLANTED = (
     PlantedBug(
         "dead bus not noticed",
         "labharness/kernel/rules.py",
-        "if now - track.at_s > track.stale_s and",
+        "if age_s > watch.stale_s and",
         "if False and",
         "tests/test_trips.py::test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor",
     ),

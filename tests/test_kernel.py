@@ -44,7 +44,7 @@ def test_no_number_is_clipped_and_none_outside_passes(value: float) -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_finite_number_is_refused(value: float) -> None:
-    assert rule_of(ask(running(), "argon.setpoint", value)) == "finite value"
+    assert rule_of(ask(running(), "argon.setpoint", value)) == "limit"
 
 
 @pytest.mark.parametrize("unit", ["", "SCCM", "slm", "degC", "sccm "])

@@ -267,12 +267,12 @@ def held_to_its_limit(
     if isinstance(verdict, Allowed):
         assert sound
         assert age_s <= STALE_S or not any(
-            value > each.above or value < each.below for each in memory.guarding[channel]
+            value > each.above or value < each.below for each, *_ in memory.guarding[channel]
         )
     elif not sound:
-        assert verdict.rule in ("finite value", "limit", "unit")
+        assert verdict.rule in ("limit", "unit")
     else:
-        assert verdict.rule not in ("finite value", "limit", "unit", "unknown channel")
+        assert verdict.rule not in ("limit", "unit", "unknown channel")
 
 
 # ---- lines with less, and procedures that give way

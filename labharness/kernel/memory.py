@@ -5,10 +5,9 @@ accesses and no search. The memory has one owner, the line, and changes only thr
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from labharness.kernel.conditions import Bound, Condition, LeakTight
+from labharness.kernel.conditions import Bound, Condition, LeakTight, PurgedOf
 from labharness.kernel.envelope import Envelope
 from labharness.kernel.modes import Mode
 from labharness.kernel.purge import Backfill, LeakCheck
@@ -26,8 +25,7 @@ class Track:
         value: What was read; NaN until something was.
         at_s: When; ``-inf`` until something was.
         doubt: Values that were sent and are not confirmed; the channel counts as all of them.
-        low: Readings below it trip.
-        high: Readings above it trip.
+        rows: What readings trip.
         conditions: Conditions whose truth this reading may change.
         inert: Its flow counts for the purge proof.
         backfill: What its pressure proves by backfills.
@@ -40,8 +38,6 @@ class Track:
     at_s: float = -math.inf
     doubt: tuple[float, ...] = ()
     stale_s: float = math.inf
-    low: float = -math.inf
-    high: float = math.inf
     rows: tuple[TripRow, ...] = ()
     conditions: tuple[Bound, ...] = ()
     inert: bool = False
@@ -52,6 +48,10 @@ class Track:
     def possible(self) -> tuple[float, ...]:
         """Every value the channel may have."""
         return (self.value, *self.doubt)
+
+
+Rule = tuple[Interlock, tuple[tuple[Bound, Track], ...], tuple[PurgedOf | LeakTight, ...]]
+# a row with what it requires at hand: bounds beside the track that shows each, and proofs
 
 
 @dataclass(slots=True, eq=False)
@@ -95,19 +95,25 @@ class Memory:
     windows: tuple[tuple[Plausible, Window], ...] = ()
     changes: int = 0
     trip: Trip | None = None
-    guarding: dict[str, tuple[Interlock, ...]] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    guarding: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         envelope, purge = self.envelope, self.envelope.purge
         for channel, watch in envelope.watches.items():
             self.track(channel).stale_s = watch.stale_s
         for row in envelope.trips:
-            track = self.track(row.channel)
-            track.rows += (row,)
-            track.low, track.high = max(track.low, row.low), min(track.high, row.high)
-        for condition in self._conditions():
-            track = self.track(condition.channel)
-            track.conditions = tuple(dict.fromkeys((*track.conditions, condition)))
+            self.track(row.channel).rows += (row,)
+        heeded = [*purge.present.values()]
+        for rule in envelope.interlocks:
+            bounds = [each for each in rule.require if isinstance(each, Bound)]
+            proofs = [each for each in rule.require if not isinstance(each, Bound)]
+            shown_by = tuple([(each, self.track(each.channel)) for each in bounds])
+            self.rules += ((rule, shown_by, tuple(proofs)),)
+            heeded += [*bounds, *rule.forbid, *([rule.during] if rule.during else [])]
+        for bound in heeded:
+            track = self.track(bound.channel)
+            track.conditions = tuple(dict.fromkeys((*track.conditions, bound)))
         for channel in purge.inert:
             self.track(channel).inert = True
         if purge.backfill is not None:
@@ -119,8 +125,7 @@ class Memory:
             self.taint(contaminant)
         self.windows = tuple((each, Window()) for each in envelope.plausible)
         for channel in envelope.limits:
-            rows = [row for row in envelope.interlocks if channel in row.guards]
-            self.guarding[channel] = tuple(rows)
+            self.guarding[channel] = tuple(each for each in self.rules if channel in each[0].guards)
 
     def track(self, channel: str) -> Track:
         """Give the track of a channel, making it the first time."""
@@ -136,12 +141,7 @@ class Memory:
         """Say whether a condition is proven; a stale or doubtful reading proves nothing."""
         if isinstance(condition, Bound):
             track = self.tracks[condition.channel]
-            if (
-                now - track.at_s > track.stale_s
-                or not condition.low <= track.value <= condition.high
-            ):
-                return False
-            return not track.doubt or all(map(condition.holds, track.doubt))
+            return self.fresh(track, now) and all(map(condition.holds, track.possible()))
         contaminant, purge = condition.contaminant, self.envelope.purge
         if isinstance(condition, LeakTight):
             proven = self.tight
@@ -153,13 +153,20 @@ class Memory:
     def excludes(self, state: Bound, now: float) -> bool:
         """Say whether a fresh reading, and every doubt about it, excludes a state."""
         track = self.tracks[state.channel]
-        return self.fresh(track, now) and not any(map(state.holds, track.possible()))
+        if track.doubt:
+            return self.fresh(track, now) and not any(map(state.holds, track.possible()))
+        return now - track.at_s <= track.stale_s and not state.low <= track.value <= state.high
 
-    def missing(self, row: Interlock, now: float) -> Condition | None:
+    def missing(self, rule: Rule, now: float) -> Condition | None:
         """Give the first condition of a row that is not met."""
-        for condition in row.require:
-            if not self.holds(condition, now):
-                return condition
+        row, bounds, proofs = rule
+        for bound, track in bounds:  # most often nothing is in doubt, and this is all there is
+            shown = bound.low <= track.value <= bound.high and now - track.at_s <= track.stale_s
+            if (track.doubt or not shown) and not self.holds(bound, now):
+                return bound
+        for proof in proofs:
+            if not self.holds(proof, now):
+                return proof
         for state in row.forbid:
             if not self.excludes(state, now):
                 return state
@@ -202,9 +209,3 @@ class Memory:
             for channel in row.guards
             for value in self.track(limits[channel].readback or channel).possible()
         )
-
-    def _conditions(self) -> Iterable[Bound]:
-        for row in self.envelope.interlocks:
-            conditions = (*row.require, *row.forbid, row.during)
-            yield from (each for each in conditions if isinstance(each, Bound))
-        yield from self.envelope.purge.present.values()

@@ -33,12 +33,10 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
     limit = memory.envelope.limits.get(channel)
     if limit is None:
         return Refused(command, "unknown channel", f"{channel} has no limit, so it is not set")
-    if not math.isfinite(value):
-        return Refused(command, "finite value", f"{channel}: {value} is no finite number")
     unit = limit.unit
     if command.unit != unit:
         return Refused(command, "unit", f"{channel}: asked in {command.unit!r}, it is in {unit!r}")
-    if not limit.low <= value <= limit.high:
+    if not limit.low <= value <= limit.high:  # also refuses NaN
         why = f"{channel}: asked {value:g} {unit}, allowed {limit.low:g} to {limit.high:g} {unit}"
         return Refused(command, "limit", why)
     if value in limit.always_safe and memory.mode in ALWAYS:
@@ -49,20 +47,21 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
         step = max(abs(value - each) for each in before or _present(memory, command, now))
         if not step <= limit.step_max:
             why = f"{channel}: a step of {step:g} {unit}, allowed {limit.step_max:g}"
-            if step == math.inf:
+            if not math.isfinite(step):
                 why = f"{channel}: its present value is not known, so its step is not either"
             return Refused(command, "step", why)
-    for row in memory.guarding[channel]:
+    for rule in memory.guarding[channel]:
+        row = rule[0]
         if value > row.above or value < row.below:
             if row.during is not None and memory.excludes(row.during, now):
                 continue
             if value > row.upto and min(before or _present(memory, command, now)) > row.upto:
                 continue  # it is above the band, and stays there
-            condition = memory.missing(row, now)
+            condition = memory.missing(rule, now)
             if condition is not None:
                 goes = f" passes {row.above:g} to {row.upto:g}, which" if value > row.upto else ""
-                why = f"{channel} to {value:g} {unit}{goes} {_says(row, condition)}; "
-                return Refused(command, row.name, why + _found(condition, memory, now))
+                why = f"{channel} to {value:g} {unit}{goes} "
+                return Refused(command, row.name, why + _lacks(row, condition, memory, now))
     return Allowed(command)
 
 
@@ -89,8 +88,7 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
 def begin(memory: Memory, command: Command) -> None:
     """Remember that a command was sent: until it is confirmed both values count (law 7)."""
     track = memory.track(memory.envelope.limits[command.channel].readback or command.channel)
-    if command.value not in track.doubt:
-        track.doubt += (command.value,)
+    track.doubt = tuple(dict.fromkeys((*track.doubt, command.value)))
     for contaminant, present in track.shows:
         if present.holds(command.value):
             memory.taint(contaminant)
@@ -125,13 +123,13 @@ def observe(
             if present.holds(value) or now - track.at_s > track.stale_s:
                 memory.taint(contaminant)
         track.value, track.at_s = value, now
-        if not track.low <= value <= track.high:
-            for row in track.rows:
-                if not row.low <= value <= row.high:
-                    bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
-                    found = f"{track.channel} is {value:g} {row.unit}".strip()
-                    why = f"{row.name}: {found}, at {bound}"
-                    trips += (Trip(row.cause, row.procedure, track.channel, value, now, why),)
+        for row in track.rows:
+            if not row.low <= value <= row.high:
+                bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
+                why = (
+                    f"{row.name}: {track.channel} is {f'{value:g} {row.unit}'.strip()}, at {bound}"
+                )
+                trips += (Trip(row.cause, row.procedure, track.channel, value, now, why),)
     return trips
 
 
@@ -140,7 +138,7 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     for contaminant, present in memory.envelope.purge.present.items():
         if not memory.excludes(present, now):  # present, or not known to be absent
             memory.taint(contaminant)
-    trips = sum([_doubt(memory, row, window, now) for row, window in memory.windows], _NOTHING)
+    trips = sum([_doubt(memory, *each, now) for each in memory.windows], _NOTHING)
     if memory.mode not in LIVE:
         return _NOTHING
     for channel, watch in memory.envelope.watches.items():
@@ -148,26 +146,26 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
         if age_s > watch.stale_s and watch.procedure:
             why = f"{channel} was last heard {age_s:.1f} s ago, allowed {watch.stale_s:g} s"
             trips += (Trip(Cause.COMMUNICATION, watch.procedure, channel, None, now, why),)
-    for rule in memory.envelope.interlocks:
-        if rule.on_loss and memory.energised(rule, now):
+    for rule in memory.rules:
+        row = rule[0]
+        if row.on_loss and memory.energised(row, now):
             condition = memory.missing(rule, now)
             if condition is not None and not memory.silent(condition, now):
-                found = _found(condition, memory, now)
-                why = f"{rule.name}: lost what {_says(rule, condition)}; {found}"
+                why = f"{row.name}: lost what {_lacks(row, condition, memory, now)}"
                 at = condition.channel if isinstance(condition, Bound) else "purge"
-                trips += (Trip(Cause.INTERLOCK_LOST, rule.on_loss, at, None, now, why),)
+                trips += (Trip(Cause.INTERLOCK_LOST, row.on_loss, at, None, now, why),)
     return trips
 
 
 def _present(memory: Memory, command: Command, now: float) -> tuple[float, ...]:
     """Give every value a channel may have at present; without end below where that is not known."""
     track = memory.track(memory.envelope.limits[command.channel].readback or command.channel)
-    known = memory.fresh(track, now) and not math.isnan(track.value)
-    return track.possible() if known else (-math.inf,)
+    return track.possible() if memory.fresh(track, now) else (-math.inf,)
 
 
-def _says(row: Interlock, condition: Condition) -> str:
-    return f"takes {condition}" if condition in row.require else f"is forbidden at {condition}"
+def _lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> str:
+    says = "takes" if condition in row.require else "is forbidden at"
+    return f"{says} {condition}; {_found(condition, memory, now)}"
 
 
 def _found(condition: Condition, memory: Memory, now: float) -> str:
