@@ -156,6 +156,11 @@ def test_a_bound_that_bounds_nothing_is_refused(low: float, high: float) -> None
         Bound("a.b", low, high)
 
 
+def test_a_limit_may_be_one_value_and_a_step_is_needed_unless_it_says_otherwise() -> None:
+    assert limit("a.b", "", 1.0, 1.0).high == 1.0
+    assert not STRAY.optional
+
+
 def test_a_bound_may_be_a_point_and_may_be_about_zero() -> None:
     assert Bound("a.b", 1.0, 1.0).holds(1.0)
     assert Bound("a.b", -5.0, 5.0).holds(5.0)

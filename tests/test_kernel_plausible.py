@@ -233,3 +233,16 @@ def test_the_rows_are_part_of_the_envelope() -> None:
         ).plausible
         == ()
     )
+
+
+def test_a_row_that_asks_nothing_finds_nothing() -> None:
+    row = Plausible(
+        name="nothing",
+        channel="furnace.temperature",
+        found_s=10.0,
+        cause=Cause.SENSOR_BREAK,
+        procedure="shutdown",
+        source="test",
+    )
+    for value in (constant(500.0), lambda s: 1000.0 * (s % 2)):
+        assert live(line(row), 60, furnace__temperature=value) == []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, STALE_S, ask, healthy, limit, rule_of, running, see
-from labharness.kernel import Bound, Memory, Mode, begin, judge, judge_program, tick
+from labharness.kernel import Bound, Memory, Mode, PurgedOf, begin, judge, judge_program, tick
 from labharness.vocabulary import Allowed, Cause, Command, Refused
 
 RAMP = "no ramp through the band over hydrogen"
@@ -316,3 +316,47 @@ def test_a_command_sent_twice_is_doubted_once() -> None:
     for _ in range(3):
         begin(memory, Command("argon.setpoint", 5.0, "sccm"))
     assert memory.track("argon.setpoint").doubt == (5.0,)
+
+
+# ---- doubt about what is forbidden, and what is only listened to
+
+
+@pytest.mark.parametrize(
+    ("flow", "sent", "allowed"),
+    [(0.0, 0.0, True), (0.0, 0.4, True), (0.0, 10.0, False), (10.0, 0.0, False)],
+)
+def test_what_is_forbidden_is_excluded_by_both_values_of_a_command_in_doubt(
+    flow: float, sent: float, allowed: bool
+) -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, oven__setpoint=20.0, hydrogen__flow=flow)
+    begin(memory, Command("hydrogen.setpoint", sent, "sccm"))
+    assert (rule_of(ask(memory, "oven.setpoint", 300.0)) == "") is allowed
+    late = rule_of(ask(memory, "oven.setpoint", 300.0, now=STALE_S + 0.1))
+    assert late == RAMP, "a stale reading excludes nothing, in doubt or not"
+
+
+def test_a_proof_takes_the_contaminant_excluded_by_every_doubt() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    memory.purged_cm3["hydrogen"] = 1e6
+    hydrogen = PurgedOf("hydrogen", 5.0)
+    assert memory.holds(hydrogen, 0.0)
+    memory.track("hydrogen.flow").doubt = (0.4,)
+    assert memory.holds(hydrogen, 0.0)
+    memory.track("hydrogen.flow").doubt = (0.4, 0.5)
+    assert not memory.holds(hydrogen, 0.0)
+
+
+def test_a_condition_that_only_goes_unheard_is_lost_where_its_silence_does_not_trip() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=0.0, hydrogen__setpoint=0.0, furnace__temperature=400.0)
+    assert not ENVELOPE.watches["box.lid_shut"].procedure
+    assert tick(memory, STALE_S) == ()
+    see(memory, STALE_S, furnace__temperature=400.0, box__exhaust=1.0)
+    see(memory, STALE_S, hydrogen__flow=0.0, argon__flow=0.0)
+    (trip,) = tick(memory, STALE_S + 0.1)
+    assert (trip.cause, trip.channel) == (Cause.INTERLOCK_LOST, "box.lid_shut")
+    assert trip.detail.endswith("its last reading is 5.1 s old, allowed 5 s")

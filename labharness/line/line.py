@@ -15,6 +15,7 @@ from labharness.guard import LoopGuard
 from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Bound, Envelope, Memory, Mode, change, observe, tick
 from labharness.line.command import Writer
+from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import (
     BoundScan,
@@ -199,11 +200,12 @@ class Line:
     async def close(self) -> None:
         """Stop polling and close the roads, after a procedure that is still being verified.
 
-        A line that was not disarmed did not come to a clean end: it is made safe first.
+        A line that was not disarmed did not come to a clean end: it is brought down first, and
+        latches if nothing verifies that it is down.
         """
         try:
             if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
-                await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
+                await self.bring_down(Stage.STOP)
                 self.disarm()
             await self.safing.verified()
         finally:
@@ -352,6 +354,24 @@ class Line:
             raise Tripped(self.memory.trip)
 
     # ---- making safe
+
+    async def bring_down(self, begin: Stage = Stage.HOLD) -> Reached:
+        """Bring the line down: hold, stop, abort, trip, each if the one before was not reached."""
+        reached = await bring_down(
+            begin=begin,
+            envelope=self.envelope,
+            safing=self.safing,
+            held=self._held,
+            now_s=self._loop.time,
+        )
+        body = {"stage": reached.stage.value, "passed": list(reached.passed)}
+        self._note("brought_down", body)
+        return reached
+
+    async def _held(self) -> None:
+        if self.memory.mode is Mode.RUNNING:
+            self._mode(Mode.HELD)
+        await self._writer.idle()
 
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
