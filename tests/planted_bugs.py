@@ -118,4 +118,25 @@ PLANTED = (
         "if False and",
         "tests/test_trips.py::test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor",
     ),
+    PlantedBug(
+        "backfill counted without its fill",
+        "labharness/kernel/rules.py",
+        "if memory.filled_cm3 >= fill.inert_min",
+        "if True or memory.filled_cm3 >= fill.inert_min",
+        "tests/test_kernel_proofs.py::test_a_fill_that_no_meter_saw_is_no_backfill",
+    ),
+    PlantedBug(
+        "forbidden state overlooked",
+        "labharness/kernel/memory.py",
+        "for state in row.forbid:",
+        "for state in row.forbid[:0]:",
+        "tests/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
+    ),
+    PlantedBug(
+        "vent opened on a vacuum",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        'shut off"\nguards = ["box.vent"]',
+        'shut off"\nguards = ["box.pump"]',
+        "tests/test_model.py::test_no_hazard_of_the_tube_is_reachable",
+    ),
 )
