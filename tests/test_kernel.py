@@ -211,12 +211,16 @@ def test_a_step_is_measured_from_both_values_while_there_is_doubt() -> None:
     begin(memory, Command("furnace.setpoint", 900.0, "degC"))
     assert rule_of(ask(memory, "furnace.setpoint", 399.0)) == "step"
     assert rule_of(ask(memory, "furnace.setpoint", 400.0)) == ""
-    assert rule_of(ask(memory, "furnace.setpoint", 526.0)) == "step"
+    known = ask(memory, "furnace.setpoint", 526.0)
+    assert rule_of(known) == "step"
+    assert "a step of 501 degC, allowed 500" in str(known)
 
 
 def test_a_step_from_an_unknown_value_is_refused() -> None:
     memory = running()
-    assert rule_of(ask(memory, "furnace.setpoint", 30.0)) == "step"
+    unknown = ask(memory, "furnace.setpoint", 30.0)
+    assert rule_of(unknown) == "step"
+    assert "its present value is not known" in str(unknown)
     memory.track("furnace.setpoint").stale_s = STALE_S
     healthy(memory, 0.0)
     assert rule_of(ask(memory, "furnace.setpoint", 30.0, now=STALE_S)) == ""

@@ -167,6 +167,19 @@ def test_a_valve_that_answers_in_time_is_sound() -> None:
     assert live(memory, 60, start=24, hydrogen__flow=constant(1.0), box__exhaust=shut) == []
 
 
+def test_a_valve_that_answers_at_the_last_moment_is_sound() -> None:
+    memory = line(ANSWER)
+    shut = constant(0.0)
+    late = 20
+    found = live(
+        memory,
+        60,
+        hydrogen__flow=lambda s: 10.0 if s < late else 1.0,
+        box__exhaust=shut,
+    )
+    assert found == []
+
+
 @pytest.mark.parametrize(("other", "sound"), [(505.0, True), (494.9, False), (505.1, False)])
 def test_two_sensors_of_one_thing_agree(other: float, sound: bool) -> None:
     found = live(

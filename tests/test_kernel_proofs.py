@@ -97,6 +97,17 @@ def test_a_gap_in_the_gauge_ends_the_cycle_under_way() -> None:
     assert memory.backfills["air"] == 0
 
 
+@pytest.mark.parametrize(("gap_s", "counts"), [(STALE_S, 1), (math.nextafter(STALE_S, 9.0), 0)])
+def test_a_gap_of_the_gauge_and_of_the_meter_counts_up_to_its_bound_exactly(
+    gap_s: float, counts: int
+) -> None:
+    memory = running()
+    see(memory, 0.0, gauge__pressure=10.0, argon__flow=6000.0)
+    see(memory, gap_s, argon__flow=6000.0, gauge__pressure=700.0)
+    assert memory.backfills["air"] == counts
+    assert (memory.purged_cm3["air"] > 0.0) is bool(counts)
+
+
 def test_one_fill_counts_once() -> None:
     memory, now = after_cycles(1)
     for second in range(10):
