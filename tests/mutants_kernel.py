@@ -5,7 +5,7 @@ statement of one file. The mutated module is compiled in memory in a forked chil
 the tests afresh and runs them until the first that fails, or until its time is up. Survivors are
 listed with their reasons in docs/reference/mutants.md; one that is not listed there is an error.
 
-    python tests/mutants_kernel.py [--only FILE] [--every N] [--list]
+    python tests/mutants_kernel.py [--only FILE] [--every N] [--lines N,N] [--list]
 """
 
 import argparse
@@ -294,6 +294,7 @@ def main() -> int:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--only", default="", help="part of a file's name")
     ask.add_argument("--every", type=int, default=1, help="each n-th mutant")
+    ask.add_argument("--lines", default="", help="of these lines, with commas between")
     ask.add_argument("--list", action="store_true", help="name them, run nothing")
     chosen = ask.parse_args()
     import hypothesis  # noqa: F401 - imported once, and not again in each child
@@ -302,6 +303,7 @@ def main() -> int:
     reasons = REASONS.read_text("utf-8") if REASONS.exists() else ""
     total = dead = 0
     unlisted = []
+    lines = {int(each) for each in chosen.lines.split(",") if each}
     started_s = time.monotonic()
     for file in TARGETS:
         if chosen.only not in file:
@@ -311,7 +313,7 @@ def main() -> int:
         if not chosen.list and (red := killed(healthy)):
             raise RuntimeError(f"{file}: its tests are red without a mutant: {red}")
         for number, mutant in enumerate(mutants_of(file)):
-            if number % chosen.every:
+            if number % chosen.every or (lines and mutant.line not in lines):
                 continue
             count += 1
             if chosen.list:

@@ -228,3 +228,11 @@ def test_there_is_one_way_from_tripped_to_running_and_it_has_four_steps() -> Non
 
     walk([Mode.TRIPPED])
     assert ways == [[Mode.TRIPPED, Mode.DISARMED, Mode.ARMING, Mode.HELD, Mode.RUNNING]]
+
+
+def test_a_guard_that_was_never_armed_gives_no_permit_and_a_permit_lives_two_seconds() -> None:
+    core = GuardCore({"p": {READ.frame}}, {"shutdown": (SAFE,)})
+    with pytest.raises(NotPermitted, match="not armed"):
+        core.permit("p", b"x", 0.0)
+    core.arm()
+    assert core.permit("p", b"x", 10.0).expires_s == 12.0

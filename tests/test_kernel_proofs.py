@@ -175,6 +175,26 @@ def test_the_rate_of_rise_says_whether_the_tube_is_tight(rise: float, tight: boo
     assert memory.holds(TIGHT, 60.0) is tight
 
 
+@pytest.mark.parametrize(("end", "tight"), [(0.45, True), (math.nextafter(0.45, 1.0), False)])
+def test_the_largest_leak_is_exact(end: float, tight: bool) -> None:
+    memory = running()
+    see(memory, -1.0, gauge__pressure=0.0)
+    for second in range(61):
+        see(memory, float(second), box__pump_isolation=0.0)
+        see(memory, float(second), gauge__pressure=end if second == 60 else 0.0)
+    assert memory.tight is tight
+
+
+def test_a_leak_that_begins_later_is_not_averaged_away() -> None:
+    memory = running()
+    leak(memory, 0.0)
+    assert memory.tight
+    for second in range(61, 123):
+        see(memory, float(second), box__pump_isolation=0.0)
+        see(memory, float(second), gauge__pressure=0.1 + (second - 61) * 0.01)
+    assert not memory.tight
+
+
 def test_a_check_cut_short_by_a_second_proves_nothing() -> None:
     memory = running()
     leak(memory, 0.0, seconds=59)

@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, STALE_S, ask, healthy, limit, rule_of, running, see
-from labharness.kernel import Bound, Memory, Mode, PurgedOf, begin, judge, judge_program, tick
+from labharness.kernel import (
+    Bound,
+    Memory,
+    Mode,
+    PurgedOf,
+    begin,
+    conclude,
+    judge,
+    judge_program,
+    tick,
+)
 from labharness.vocabulary import Allowed, Cause, Command, Refused
 
 RAMP = "no ramp through the band over hydrogen"
@@ -360,3 +370,26 @@ def test_a_condition_that_only_goes_unheard_is_lost_where_its_silence_does_not_t
     (trip,) = tick(memory, STALE_S + 0.1)
     assert (trip.cause, trip.channel) == (Cause.INTERLOCK_LOST, "box.lid_shut")
     assert trip.detail.endswith("its last reading is 5.1 s old, allowed 5 s")
+
+
+def test_a_required_sensor_that_falls_silent_trips_by_its_silence_alone() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=1.0, hydrogen__setpoint=0.0)
+    see(memory, STALE_S, furnace__temperature=25.0, hydrogen__flow=0.0, argon__flow=0.0)
+    trips = tick(memory, STALE_S + 0.1)
+    assert [(each.cause, each.channel) for each in trips] == [(Cause.COMMUNICATION, "box.exhaust")]
+
+
+def test_a_step_is_measured_at_the_channel_that_shows_what_was_set() -> None:
+    row = limit("hydrogen.setpoint", "sccm", 0.0, 100.0, readback="hydrogen.flow", step_max=5.0)
+    envelope = replace(ENVELOPE, limits={**ENVELOPE.limits, "hydrogen.setpoint": row})
+    memory = Memory(replace(envelope, interlocks=()))
+    memory.mode = Mode.RUNNING
+    see(memory, 0.0, hydrogen__flow=50.0)
+    assert isinstance(judge(Command("hydrogen.setpoint", 54.0, "sccm"), memory, 0.0), Allowed)
+    assert rule_of(judge(Command("hydrogen.setpoint", 56.0, "sccm"), memory, 0.0)) == "step"
+    begin(memory, Command("hydrogen.setpoint", 54.0, "sccm"))
+    assert memory.track("hydrogen.flow").doubt == (54.0,)
+    conclude(memory, Command("hydrogen.setpoint", 54.0, "sccm"))
+    assert memory.track("hydrogen.flow").doubt == ()
