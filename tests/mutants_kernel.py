@@ -94,6 +94,7 @@ def mutants_of(file: str) -> Iterator[Mutant]:
     """Give every mutant of a file, in the order of its text."""
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     quiet = _docstrings(tree) | _annotations(tree)
+    at = _places(tree)
     for number, node in enumerate(ast.walk(tree)):
         if id(node) in quiet:
             continue
@@ -101,10 +102,16 @@ def mutants_of(file: str) -> Iterator[Mutant]:
             mutated = copy.deepcopy(tree)
             twin = next(each for n, each in enumerate(ast.walk(mutated)) if n == number)
             before = ast.unparse(twin)
-            list(_changes(twin))[change]()
+            wrong = list(_changes(twin))[change]
+            dropped = wrong.dropped()
+            wrong()
             after = ast.unparse(twin)
             line = getattr(node, "lineno", 0)
-            yield Mutant(file, line, f"`{_short(before)}` -> `{_short(after)}`", mutated)
+            what = f"{at[number]}: `{_short(before)}` -> `{_short(after)}`"
+            if dropped:
+                inside = getattr(node, "name", at[number])
+                what = f"{inside}: `{_short(dropped)}` dropped"
+            yield Mutant(file, line, what, mutated)
 
 
 def _changes(node: ast.AST) -> Iterator["Change"]:
@@ -158,6 +165,12 @@ class Change:
     def __init__(self, owner: object, where: str | int, value: object) -> None:
         self._owner, self._where, self._value = owner, where, value
 
+    def dropped(self) -> str:
+        """Say which statement it leaves out, if it does."""
+        if isinstance(self._value, ast.Pass) and isinstance(self._where, int):
+            return ast.unparse(self._owner[self._where])  # type: ignore[index]  # a body
+        return ""
+
     def __call__(self) -> None:
         """Carry it out."""
         if isinstance(self._where, int) and isinstance(self._owner, list):
@@ -172,6 +185,21 @@ class Change:
 
 class _Truth:
     """Stands for ``not not x``: the negation taken away."""
+
+
+def _places(tree: ast.Module) -> list[str]:
+    """For each node as it is walked, the function or class it is in and its statement's words."""
+    place: dict[int, str] = {id(tree): "module"}
+    for node in ast.walk(tree):
+        here = place.get(id(node), "module")
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            here = node.name
+        elif isinstance(node, ast.AnnAssign | ast.Assign | ast.AugAssign) and "=" not in here:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            here = f"{here}, {_short(ast.unparse(target))} ="
+        for child in ast.iter_child_nodes(node):
+            place[id(child)] = here
+    return [place.get(id(node), "module") for node in ast.walk(tree)]
 
 
 def _docstrings(tree: ast.AST) -> set[int]:
@@ -323,7 +351,7 @@ def main() -> int:
                 continue
             alive += 1
             listed = mutant.name in reasons
-            say(f"survived{' (listed)' if listed else ''} {file}:{mutant.line} {mutant.what}")
+            say(f"survived{' (listed)' if listed else ''} at line {mutant.line} {mutant.name}")
             if not listed:
                 unlisted.append(mutant)
         total, dead = total + count, dead + count - alive

@@ -122,6 +122,18 @@ def test_the_envelope_these_are_made_from_is_sound() -> None:
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "cycles", "dilution"), [(70.0, 700.0, 3, 1000.0), (10.0, 15.0, 1, 0.5)]
+)
+def test_backfills_that_dilute_just_enough_are_a_proof(
+    low: float, high: float, cycles: int, dilution: float
+) -> None:
+    fields = {"low": low, "high": high, "cycles": cycles, "dilution_min": dilution}
+    fill = Envelope(**{**parts(), **filling(**fields)}).purge.backfill
+    assert fill is not None
+    assert fill.cycles == cycles
+
+
+@pytest.mark.parametrize(
     ("fields", "says"),
     [
         ({"low": 2.0, "high": 1.0}, "empty or unbounded"),

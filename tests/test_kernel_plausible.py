@@ -259,3 +259,36 @@ def test_a_row_that_asks_nothing_finds_nothing() -> None:
     )
     for value in (constant(500.0), lambda s: 1000.0 * (s % 2)):
         assert live(line(row), 60, furnace__temperature=value) == []
+
+
+def test_heat_that_is_switched_off_as_the_window_ends_is_not_held_against_it() -> None:
+    found = live(
+        line(HEAT),
+        15,
+        furnace__temperature=constant(400.0),
+        argon__flow=lambda s: 100.0 if s < 10 else 0.0,
+    )
+    assert found == []
+
+
+def test_a_jump_over_a_silence_is_no_garbage() -> None:
+    memory = line(GARBAGE)
+    assert live(memory, 3, furnace__temperature=constant(25.0)) == []
+    assert live(memory, 20, start=3) == []
+    assert live(memory, 20, start=23, furnace__temperature=constant(700.0)) == []
+
+
+def test_a_line_that_ticks_faster_finds_the_same() -> None:
+    memory, found = line(STUCK), []
+    for half in range(60):
+        see(memory, half / 2, furnace__temperature=500.0)
+        found += [half / 2 for each in tick(memory, half / 2) if each.cause is STUCK.cause]
+    assert found[0] == 10.0
+
+
+def test_garbage_within_a_second_of_a_new_window_is_garbage() -> None:
+    memory = line(GARBAGE)
+    for half, value in ((0, 25.0), (1, 700.0)):
+        see(memory, half / 2, furnace__temperature=value)
+        found = [each for each in tick(memory, half / 2) if each.cause is GARBAGE.cause]
+    assert len(found) == 1

@@ -108,6 +108,13 @@ def test_a_gap_of_the_gauge_and_of_the_meter_counts_up_to_its_bound_exactly(
     assert (memory.purged_cm3["air"] > 0.0) is bool(counts)
 
 
+def test_the_smallest_flow_counts_for_what_it_is() -> None:
+    memory = running()
+    for second in (0.0, 1.0):
+        see(memory, second, argon__flow=0.6)
+    assert memory.purged_cm3["air"] == pytest.approx(0.01)
+
+
 def test_one_fill_counts_once() -> None:
     memory, now = after_cycles(1)
     for second in range(10):

@@ -326,6 +326,8 @@ def test_a_command_sent_twice_is_doubted_once() -> None:
     for _ in range(3):
         begin(memory, Command("argon.setpoint", 5.0, "sccm"))
     assert memory.track("argon.setpoint").doubt == (5.0,)
+    conclude(memory, Command("argon.setpoint", 5.0, "sccm"))
+    assert memory.track("argon.setpoint").doubt == ()
 
 
 # ---- doubt about what is forbidden, and what is only listened to
