@@ -226,4 +226,40 @@ PLANTED = (
         "tests/test_unattended.py::"
         "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
     ),
+    PlantedBug(
+        "values set after a stop",
+        "labharness/line/line.py",
+        "        if self.memory.mode is Mode.RUNNING:  # or a value",
+        "        if False:  # or a value",
+        "tests/test_hands_in_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
+    ),
+    PlantedBug(
+        "stop refused for its words",
+        "labharness/desk/by_hand.py",
+        "        self._owner.abort(text)  # first",
+        '        self._by_hand(asked, "stop")\n        self._owner.abort(text)  # first',
+        "tests/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
+    ),
+    PlantedBug(
+        "hold with the laser on",
+        "labharness/capability/cvd/looking.py",
+        "steps.holdable = False  # the laser",
+        "steps.holdable = True  # the laser",
+        "tests/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
+    ),
+    PlantedBug(
+        "hold while a shut tube fills",
+        "labharness/capability/cvd/planner.py",
+        "steps.holdable = False  # argon",
+        "steps.holdable = True  # argon",
+        "tests/test_hands_in_a_run.py::"
+        "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
+    ),
+    PlantedBug(
+        "refusal swallowed by half a line",
+        "labharness/lab/approvals.py",
+        '(b"\\n" if cut_short else b"")',
+        'b""',
+        "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
+    ),
 )

@@ -33,6 +33,7 @@ from labharness.line.parts import (
     query_of,
 )
 from labharness.line.poll import Poller
+from labharness.line.procedures import Verification
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
 from labharness.line.standing import lost_conditions, standing_trips
@@ -249,6 +250,19 @@ class Line:
             await self.next_tick()
             self.holding.check()
 
+    async def settle(self, procedure: str) -> Verification:
+        """Let nothing more be set, by whomever, and bring the line to a procedure's safe state.
+
+        A line that has tripped runs its own procedure: that one is waited for.
+        """
+        self.holding.end()
+        if self.memory.mode is Mode.RUNNING:  # or a value that waits for its turn would follow
+            self._mode(Mode.HELD)
+        if self.memory.trip is None:
+            return await self.safing.make_safe(procedure)
+        await self.safing.verified()
+        return self.safing.verifications[-1]
+
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
@@ -263,7 +277,7 @@ class Line:
         """
         try:
             if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
-                await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
+                await self.settle(self.envelope.procedure_of[Cause.STOP_REQUEST])
                 self.disarm()
             await self.safing.verified()
         finally:
