@@ -28,21 +28,18 @@ from labharness.line.parts import (
     BoundScan,
     Instrument,
     bind,
-    channel_of,
     prepare_commands,
-    query_of,
 )
 from labharness.line.poll import Poller
 from labharness.line.procedures import Verification
+from labharness.line.reader import Reader
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
 from labharness.line.standing import lost_conditions, standing_trips
 from labharness.link import Link
 from labharness.vocabulary import (
-    BadReply,
     Cause,
     Command,
-    DeviceFault,
     Ending,
     Outcome,
     Trip,
@@ -53,7 +50,6 @@ __all__ = ["Line", "NotArmed", "Tripped"]
 T = TypeVar("T")
 
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
-READ_TRIES = 2
 
 
 class NotArmed(RuntimeError):
@@ -119,13 +115,21 @@ class Line:
             for scan in each.driver.scans()
         }
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
-        self._scan_of = {channel: scan for scan in scans for channel in scan.channels}
         self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick, self._beat)
-        self._exchanges = Exchanges(guard, self._loop)
+        exchanges = Exchanges(guard, self._loop)
+        self._reader = Reader(
+            memory=self.memory,
+            instruments=self.instruments,
+            scans={channel: scan for scan in scans for channel in scan.channels},
+            exchanges=exchanges,
+            loop=self._loop,
+            take=self._take,
+            note=self._note,
+        )
         self._writer = Writer(
             memory=self.memory,
             instruments=self.instruments,
-            exchanges=self._exchanges,
+            exchanges=exchanges,
             journal=journal,
             now_s=self._loop.time,
             read=self.read,
@@ -292,73 +296,16 @@ class Line:
         return await self._writer.perform(command)
 
     async def read(self, channel: str) -> float:
-        """Measure one channel now.
-
-        Raises:
-            NoReply: The instrument does not answer in form.
-            LookupError: There is no such channel.
-        """
-        scan = self._scan_of.get(channel)
-        if scan is None:
-            channel_of(self.instruments, channel)
-            raise LookupError(f"{channel} is in no scan, so it cannot be read")
-        why = ""
-        for _ in range(READ_TRIES):
-            try:
-                reply = await self._exchanges.ask(scan.port, scan.scan.request)
-                self._take(scan, scan.scan.decode(reply))
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-                continue
-            return self.memory.tracks[channel].value
-        raise NoReply(f"{channel}: {why}")
+        """Measure one channel now; raises as ``Reader.read`` does."""
+        return await self._reader.read(channel)
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
-        """Measure channels now, ports side by side and each scan once; give those that answered.
-
-        Args:
-            channels: What to measure.
-            within_s: Longest wait; who has not answered by then is left out.
-        """
-        asked: dict[BoundScan, str] = {}
-        for channel in channels:
-            asked.setdefault(self._scan_of[channel], channel)
-        looks = {scan: self._loop.create_task(self.read(name)) for scan, name in asked.items()}
-        if looks:
-            await asyncio.wait(looks.values(), timeout=within_s)
-        answered = set()
-        for scan, look in looks.items():
-            if not look.done():
-                look.cancel()
-            elif look.exception() is None:
-                answered.add(scan)
-            elif not isinstance(look.exception(), NoReply):
-                self._note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
-        return {
-            channel: self.memory.tracks[channel].value
-            for channel in channels
-            if self._scan_of[channel] in answered
-        }
+        """Measure channels now, each for so long at most; give those that answered."""
+        return await self._reader.read_all(channels, within_s)
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask an instrument for something that is no number (its identity, a spectrum).
-
-        Raises:
-            NoReply: The instrument does not answer in form.
-            LookupError: There is no such query.
-        """
-        owner = self.instruments[instrument]
-        query = query_of(owner, name)
-        why = ""
-        for tried in range(READ_TRIES):
-            try:
-                # a late answer to the first try would pass for that to the second: ask once more
-                for _ in range(1 + tried):
-                    reply = await self._exchanges.ask(owner.port, query.request)
-                return query.decode(reply)
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-        raise NoReply(f"{instrument} ({owner.kind}): {why}")
+        """Ask for what is no number; raises as ``Reader.query`` does."""
+        return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
         """Give the last reading of a channel; NaN if it is stale or was never read."""
