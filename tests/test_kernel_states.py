@@ -231,6 +231,7 @@ def test_a_mark_goes_past_interlocks_and_steps_and_not_past_the_limit_or_the_uni
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(900)
 def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
     @given(
         channel=st.sampled_from(sorted(ENVELOPE.limits)),

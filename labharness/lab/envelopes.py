@@ -4,9 +4,8 @@ This is a face: units are converted here, so that the kernel only compares.
 """
 
 import math
-import tomllib
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,6 +28,7 @@ from labharness.kernel import (
     TripRow,
     Watch,
 )
+from labharness.lab.tables import BadTable, first_error, read_table
 from labharness.vocabulary import Cause
 
 __all__ = [
@@ -36,10 +36,11 @@ __all__ = [
     "LineFile",
     "SafetyEnvelope",
     "build_envelope",
-    "first_error",
     "parse_kind",
     "parse_line",
 ]
+
+T = TypeVar("T", bound=BaseModel)
 
 PROHIBITED_ACTIONS = ("simultaneous_gas_mixing_without_purge",)
 PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure")
@@ -233,28 +234,18 @@ class KindLimits(_Strict):
     limits: dict[str, _KindLimit] = Field(default_factory=dict)
 
 
-def first_error(why: ValidationError) -> str:
-    """Say the first thing that is wrong with a table, and where it stands."""
-    error = why.errors()[0]
-    where = ".".join(str(part) for part in error["loc"])
-    says = error["msg"].removeprefix("Value error, ")
-    return f"{where}: {says}" if where else says
-
-
 def parse_line(text: str, where: str) -> LineFile:
     """Read a line's envelope file.
 
     Raises:
         EnvelopeInvalid: Not TOML, an unknown key or name, a missing row; says where.
     """
-    file: LineFile = _parse(LineFile, text, where)
-    return file
+    return _parse(LineFile, text, where)
 
 
 def parse_kind(text: str, where: str) -> KindLimits:
     """Read a kind's envelope file; raises as ``parse_line`` does."""
-    limits: KindLimits = _parse(KindLimits, text, where)
-    return limits
+    return _parse(KindLimits, text, where)
 
 
 def build_envelope(
@@ -349,7 +340,9 @@ def _condition(row: Mapping[str, Any], name: str) -> Condition:
             try:
                 read: Condition = model.model_validate(row).read()
             except ValidationError as why:
-                raise EnvelopeInvalid(f"interlock {name!r}: {first_error(why)}") from None
+                raise EnvelopeInvalid(
+                    f"interlock {name!r}: {first_error(why, row, model)}"
+                ) from None
             return read
     raise EnvelopeInvalid(
         f"interlock {name!r}: a condition is {{channel, at_least, at_most}}, "
@@ -487,10 +480,8 @@ def _in_house_units(quantity: str, parameter: Parameter) -> tuple[float, str]:
     return parameter.max * factor, unit
 
 
-def _parse(model: type[Any], text: str, where: str) -> Any:  # noqa: ANN401 - one of two models
+def _parse(model: type[T], text: str, where: str) -> T:
     try:
-        return model.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as why:
-        raise EnvelopeInvalid(f"{where} is no TOML: {why}") from None
-    except ValidationError as why:
-        raise EnvelopeInvalid(f"{where}: {first_error(why)}") from None
+        return read_table(model, text, where)
+    except BadTable as why:
+        raise EnvelopeInvalid(str(why)) from None

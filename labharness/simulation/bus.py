@@ -40,9 +40,19 @@ class BusFaults:
 
 @dataclass(slots=True)
 class WireRecord:
-    """What was heard at the instruments' end of one bus, in order."""
+    """What passed at the instruments' end of one bus.
 
-    frames: list[bytes] = field(default_factory=list)
+    Attributes:
+        passed: Lab time in seconds, whether it went to an instrument, and the bytes. A reply stands
+            with the moment of its last byte and as the wire left it; a lost one is not there.
+    """
+
+    passed: list[tuple[float, bool, bytes]] = field(default_factory=list)
+
+    @property
+    def frames(self) -> list[bytes]:
+        """What the instruments heard, in order."""
+        return [data for _, heard, data in self.passed if heard]
 
 
 class SimulatedBus:
@@ -88,7 +98,7 @@ class SimulatedBus:
                 break
             frame, buffer = buffer[:length], buffer[length:]
             if self.record is not None:
-                self.record.frames.append(frame)
+                self.record.passed.append((self._loop.time(), True, frame))
             self._ask(frame, deliver)
         if len(buffer) > FRAME_BYTES_MAX:
             buffer = b""
@@ -116,4 +126,7 @@ class SimulatedBus:
         if faults.reply_late_s:
             faults.injected = True
             delay_s += faults.reply_late_s
-        self._loop.call_at(self._loop.time() + delay_s, deliver, reply)
+        at_s = self._loop.time() + delay_s
+        if self.record is not None:
+            self.record.passed.append((at_s, False, reply))
+        self._loop.call_at(at_s, deliver, reply)
