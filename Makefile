@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo help test check soak mutants bench approve-sim lock clean
+.PHONY: demo help test check soak mutants mutants-kernel bench approve-sim lock clean
 
 demo: .venv/.installed-all ## run the example, a growth of six hours, in ten seconds
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -28,6 +28,9 @@ soak: .venv/.installed-dev ## the long proofs
 
 mutants: .venv/.installed-dev ## the table of planted bugs and who caught them
 	$(BIN)/python tests/mutants.py
+
+mutants-kernel: .venv/.installed-dev ## mutation testing of the kernel
+	$(BIN)/python tests/mutants_kernel.py
 
 bench: .venv/.installed-benchmark ## speed, against peers
 	$(BIN)/python benchmarks/run.py

@@ -139,12 +139,17 @@ class Desk:
         return step is not None and step.holdable
 
     async def resume(self, reason: str) -> None:
-        """Go on after a hold.
+        """Go on after a hold, or withdraw one that still waits for its step.
 
         Raises:
             NotArmed: Nothing is held.
+            Tripped: The line has tripped.
         """
-        if self.session.state != "PAUSED":
+        if self._holding is not None:
+            self._holding.cancel()
+            return
+        self._line.check()
+        if self.session.state != "PAUSED" or not self._executing:
             raise NotArmed(f"the session is {self.session.state}, and only a held one resumes")
         self.session.become("RUNNING", reason)
         self._line.start()
@@ -355,11 +360,8 @@ class Desk:
     async def _leave_safe(self, ended: BaseException | None) -> None:
         """Bring the line to its safe state, whatever ended the run, and say how that went."""
         line = self._line
-        if line.memory.trip is None:
-            verification = await line.safing.make_safe(self._facts.safe_procedure)
-        else:
-            await line.safing.verified()
-            verification = line.safing.verifications[-1]
+        verification = await line.settle(self._facts.safe_procedure)
+        if line.memory.trip is not None:
             self.session.event(
                 "error",
                 {

@@ -57,7 +57,7 @@ class Latch:
     def open(self) -> None:
         """Take the latch away; who asked, and why, is in the journal of resets."""
         self._path.unlink(missing_ok=True)
-        _sync_folder(self._path.parent)
+        sync_folder(self._path.parent)
         self.trip = None
 
 
@@ -84,10 +84,11 @@ def write_durably(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed or removed in a folder outlive a power cut."""
     if os.name != "posix":
         return  # Windows makes a rename durable by itself and cannot open a folder
     handle = os.open(folder, os.O_RDONLY)

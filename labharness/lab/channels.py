@@ -1,8 +1,9 @@
 """What may be read or set by hand: a wrong name or unit is told before anything is opened."""
 
+import math
 from collections.abc import Sequence
 
-from labharness.kernel.envelope import AtLeast, AtMost
+from labharness.kernel import Bound
 from labharness.lab.lab import LabPlan
 from labharness.line import Instrument
 from labharness.vocabulary.spelling import meant
@@ -58,32 +59,30 @@ def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None
     raise BadChannel(f"{channel} {in_unit}, not in {unit!r}")
 
 
-def needed_first(plan: LabPlan, channel: str, value: float, refusal: str) -> str:
+def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
     """Give the command that an interlock asks for first, where another setting is what it lacks.
 
     Args:
         plan: The lab's files, read.
         channel: What was to be set.
-        value: To what.
         refusal: Why it was refused; it repeats the condition that does not hold.
 
     Returns:
         What to do first, with the command, or ``""`` where what is lacking is no setting.
     """
     for row in plan.envelope.interlocks:
-        if channel not in row.guards or row.below <= value <= row.above:
-            continue
-        bounds = [each for each in row.require if isinstance(each, AtLeast | AtMost)]
-        for lacking in bounds:
+        bounds = [each for each in row.require if isinstance(each, Bound)]
+        for lacking in bounds if channel in row.guards else ():
             limit = plan.envelope.limits.get(lacking.channel)
             if limit is None or f" takes {lacking};" not in refusal:
                 continue
             same = [each for each in bounds if each.channel == lacking.channel]
-            low = max([limit.low, *(each.value for each in same if isinstance(each, AtLeast))])
-            high = min([limit.high, *(each.value for each in same if isinstance(each, AtMost))])
-            setting = f"{low if isinstance(lacking, AtLeast) else high:g} {limit.unit}".rstrip()
+            low = max(limit.low, *(each.low for each in same), lacking.low)
+            high = min(limit.high, *(each.high for each in same), lacking.high)
+            value = high if lacking.low == -math.inf else low
             within = "" if low == high else f" ({low:g} to {high:g} {limit.unit})"
-            return f"first{within}: labharness set {lacking.channel} {setting}{plan.option}"
+            setting = f"{lacking.channel} {value:g} {limit.unit}".rstrip()
+            return f"first{within}: labharness set {setting}{plan.option}"
     return ""
 
 

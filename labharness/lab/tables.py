@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["BadTable", "read_table"]
+__all__ = ["BadTable", "first_error", "read_table"]
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -38,10 +38,11 @@ def read_table(model: type[T], text: str, where: str) -> T:
     try:
         return model.model_validate(table)
     except ValidationError as why:
-        raise BadTable(f"{where}: {_first_error(why, table, model)}") from None
+        raise BadTable(f"{where}: {first_error(why, table, model)}") from None
 
 
-def _first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+def first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+    """Say the first thing that is wrong with a table, in words of the file."""
     errors = why.errors()
     error = errors[0]
     if error["type"] == "missing":  # often a key that is there, in another spelling
