@@ -6,6 +6,7 @@ Reads the one message that ``labharness run --json`` prints. Needs Python alone.
 import argparse
 import json
 import sys
+from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,11 @@ def finding(message: dict[str, Any], layers: int, confidence: float) -> str:
         why = [payload.get(key) for key in ("reason_message", "error_message", "suggestion")]
         return f"{kind}: " + "; ".join(each for each in why if each)
     outputs = payload["outputs"]
-    said = f"layer_count {outputs['layer_count']}, confidence {outputs['confidence']:.3f}"
+    # rounded down, so that doubt never reads as certainty
+    shown = min(Decimal(str(outputs["confidence"])), Decimal("0.999")).quantize(
+        Decimal("0.001"), ROUND_FLOOR
+    )
+    said = f"layer_count {outputs['layer_count']}, confidence {shown}"
     if outputs["layer_count"] != layers:
         return f"{said}: expected {layers}"
     if outputs["confidence"] < confidence:

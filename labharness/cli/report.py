@@ -12,6 +12,7 @@ from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
 from labharness.lab.tasks import JOURNAL_NAME
+from labharness.vocabulary import share_text
 
 __all__ = ["REPORT_NAME", "report", "write_report"]
 
@@ -113,12 +114,16 @@ def _answer(answer: Mapping[str, Any]) -> str:
     outputs = answer.get("outputs")
     if isinstance(outputs, Mapping):
         shown = [
-            f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+            f"{name} {_number(name, value)}" if isinstance(value, float) else f"{name} {value}"
             for name, value in outputs.items()
             if isinstance(value, int | float | str)
         ]
         return ", ".join(shown)
     return str(answer.get("error_code") or answer.get("reason_code") or "")
+
+
+def _number(name: str, value: float) -> str:
+    return share_text(value, 6) if name == "confidence" else f"{value:.6g}"
 
 
 def _compare(one: RunFacts, other: RunFacts) -> int:

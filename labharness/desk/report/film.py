@@ -8,6 +8,7 @@ from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.html import Html, el, joined, table
 from labharness.desk.report.svg import Frame, Scale, curve, number, rounded_ticks
 from labharness.desk.report.words import say
+from labharness.vocabulary import share_text
 
 __all__ = ["evidence", "film", "layers_text", "percent"]
 
@@ -96,8 +97,8 @@ def layers_text(count: int | None) -> Html:
 
 
 def percent(share: float) -> str:
-    """Write a probability in percent, rounded down: 99.998 % is not 100 %."""
-    return f"{math.floor(share * 10000) / 100:g} %"
+    """Write a probability in percent, rounded down: not even 1 is 100 %."""
+    return f"{float(share_text(share, 4)) * 100:.4g} %"
 
 
 def _share(value: float) -> str:

@@ -143,7 +143,7 @@ def _sureness(confidence: float, facts: RunFacts) -> Html:
     if isinstance(threshold, float | int):
         at = 100.0 * min(max(threshold, 0.0), 1.0)
         parts.append(el("rect", x=at - 0.4, y=0.0, width=0.8, height=10.0, fill="#1c2127"))
-        said += ["; ", say("asked_confidence", value=percent(float(threshold)))]
+        said += ["; ", say("asked_confidence", value=f"{float(threshold) * 100:g} %")]
     bar = el("svg", *parts, viewBox="0 0 100 10", preserveAspectRatio="none", role="img")
     return joined(el("div", bar, class_="sure"), el("div", *said))
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from labharness.desk.report.html import Html, el, text
 
-__all__ = ["LANGUAGES", "PHRASES", "known", "plain", "say"]
+__all__ = ["LANGUAGES", "PHRASES", "known", "phase_text", "plain", "say"]
 
 LANGUAGES: Final = {"en": "English", "zh": "中文"}
 
@@ -100,6 +100,51 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
         "What would follow if all that talks to the line died at a phase's end (from pre-flight)",
         "若控制端在某阶段结束时全部失效，将出现的情况（来自预演）",
     ),
+    "killed_at": (
+        "if everything that talks to the line died at its hottest, at the end of {phase} ({step}):",
+        "若控制端在最热时（{phase}结束时，步骤 {step}）全部失效：",
+    ),
+    "killed.heats.hold": (
+        "{name} STAYS ON, heating to {value}, until a hardware limiter acts",
+        "{name} 将持续加热，目标 {value}，直至硬件限温器动作",
+    ),
+    "killed.heats.hold.bare": (
+        "{name} STAYS ON, heating to {value}, and no hardware limiter is recorded",
+        "{name} 将持续加热，目标 {value}，且未登记任何硬件限温器",
+    ),
+    "killed.heats.unknown": (
+        "{name} MAY STAY ON, heating to {value}, until a hardware limiter acts",
+        "{name} 可能持续加热，目标 {value}，直至硬件限温器动作",
+    ),
+    "killed.heats.unknown.bare": (
+        "{name} MAY STAY ON, heating to {value}, and no hardware limiter is recorded",
+        "{name} 可能持续加热，目标 {value}，且未登记任何硬件限温器",
+    ),
+    "killed.heats.safe": (
+        "{name} stops heating by itself within {within} s",
+        "{name} 将在 {within} s 内自行停止加热",
+    ),
+    "killed.on.hold": ("{name} STAYS ON", "{name} 将保持接通"),
+    "killed.on.unknown": ("{name} MAY STAY ON", "{name} 可能保持接通"),
+    "killed.on.safe": (
+        "{name} goes off by itself within {within} s",
+        "{name} 将在 {within} s 内自行断开",
+    ),
+    "killed.flows.hold": ("{name} keeps flowing at {value}", "{name} 将以 {value} 持续流动"),
+    "killed.flows.unknown": (
+        "{name} may keep flowing at {value}, or stop",
+        "{name} 可能以 {value} 持续流动，也可能停止",
+    ),
+    "killed.flows.safe": (
+        "{name} stops flowing by itself within {within} s",
+        "{name} 将在 {within} s 内自行停止流动",
+    ),
+    "killed.nothing": (
+        "no heater stays on, and no gas flows",
+        "没有加热器保持接通，也没有气体流动",
+    ),
+    "killed_hardware": ("hardware that stands before heat: {rows}", "防止过热的硬件：{rows}"),
+    "killed_channels": ("by channel: {rows}", "各通道：{rows}"),
     "no_forecast": (
         "No prediction was recorded with this run.",
         "本次运行未记录预测轨迹。",
@@ -207,7 +252,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "phase.material_growth": ("growth", "生长"),
     "phase.cooling": ("cooling", "冷却"),
     "phase.transfer": ("transfer", "转移"),
-    "phase.characterisation": ("Raman", "表征"),
+    "phase.characterisation": ("characterisation", "表征"),
     "phase.analysis": ("analysis", "分析"),
     "phase.arming": ("arming", "上电准备"),
     "status.PENDING": ("not begun", "未开始"),
@@ -253,9 +298,15 @@ def known(group: str, word: str, *, tag: str = "span") -> Html:
     return say(key, tag=tag) if key in PHRASES else text(word)
 
 
-def plain(key: str, language: str) -> str:
-    """Give a phrase without fields in one language, for a page's title."""
-    return PHRASES[key][list(LANGUAGES).index(language)]
+def plain(key: str, language: str = "en", **fields: object) -> str:
+    """Give a phrase in one language as plain text: a page's title, a line of a terminal."""
+    return PHRASES[key][list(LANGUAGES).index(language)].format(**fields)
+
+
+def phase_text(name: str) -> str:
+    """Give a recorded phase as the report calls it in English, and anybody else's as it is."""
+    key = f"phase.{name}"
+    return plain(key) if key in PHRASES else name
 
 
 def _filled(phrase: str, fields: dict[str, object]) -> Html:
