@@ -6,7 +6,9 @@ import re
 import string
 from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,26 @@ from hypothesis import strategies as st
 from labharness.cli import main
 from labharness.desk.report.compare import differences
 from labharness.desk.report.facts import Points, RunFacts
+from labharness.desk.report.film import percent
 from labharness.desk.report.html import Html, el, text
+from labharness.desk.report.limits import apart
 from labharness.desk.report.page import page
 from labharness.desk.report.reading import read_run
-from labharness.desk.report.svg import clock_ticks, rounded_ticks, thinned
+from labharness.desk.report.sentences import SENTENCES, both, chinese
+from labharness.desk.report.svg import (
+    Frame,
+    Scale,
+    clock_ticks,
+    rounded_ticks,
+    significant,
+    thinned,
+)
+from labharness.desk.report.traces import phase_labels
 from labharness.desk.report.words import LANGUAGES, PHRASES
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, read_lab
 from labharness.lab.tasks import JOURNAL_NAME, TaskRun
+from labharness.vocabulary import share_text
 from rig import EXAMPLE, SHORT_LINE, message_of
 
 HOSTILE = (
@@ -239,7 +253,7 @@ def test_what_pre_flight_expected_lies_beside_what_was_measured(
     assert run.prediction is not None
     html = page(run)
     assert html.count('class="band"') >= 4  # two temperatures, each in a wide and a narrow drawing
-    assert "what pre-flight expected" in html
+    assert "Pre-flight expected on the nominal plant" in html
     expected = run.prediction.channels["furnace.temperature"]
     measured = dict(run.traces["furnace.temperature"])
     growth = next(each for each in run.phases if each.name == "material_growth")
@@ -426,3 +440,202 @@ def test_an_answer_that_no_hash_protects_is_marked(runs: Path, tmp_path: Path) -
     html = page(read_run(tmp_path / JOURNAL_NAME))
     assert "which no hash protects" in html
     assert "What would do" in html
+
+
+def test_each_limit_line_names_its_instrument_in_the_colour_of_its_curve(
+    facts: dict[str, RunFacts],
+) -> None:
+    html = page(facts["completed"])
+    label = re.search(r'class="halo c(\d)"><tspan class="en" lang="en">sulfur trips at 300<', html)
+    curve = re.search(r'class="c(\d)">●</i> sulfur\.temperature', html)
+    assert label is not None
+    assert curve is not None
+    assert label[1] == curve[1]
+    assert "sulfur trips at 1000" not in html, "the one at 300 acts first"
+    row = html[html.index(">sulfur.temperature</td>") + 1 :]
+    cells = re.sub("<[^>]+>", " ", row[: row.index("</tr>")]).split()
+    assert " ".join(cells).startswith("sulfur.temperature 24")
+    assert "250 °C 300 °C acts first 最先动作 1000 °C after it 其后" in " ".join(cells)
+
+
+@settings(deadline=None, max_examples=60)
+@given(places=st.lists(st.floats(20, 210), max_size=8).map(sorted))
+def test_labels_beside_a_chart_lie_apart_and_not_below_it(places: list[float]) -> None:
+    found = apart(places, 20.0, 210.0)
+    assert all(later - one >= 13.0 - 1e-6 for one, later in pairwise(found))
+    assert all(each <= 210.0 for each in found)
+    if all(later - one >= 13.0 for one, later in pairwise(places)):
+        assert found == places, "nothing moves without need"
+
+
+def test_every_phase_of_a_chart_is_named_or_numbered_without_overlap(
+    facts: dict[str, RunFacts],
+) -> None:
+    run = facts["completed"]
+    for width, named in ((1040.0, 8), (360.0, 3)):
+        frame = Frame(Scale(0.0, run.duration_s, 48.0, width - 150), Scale(0, 1, 200.0, 30.0))
+        found = list(phase_labels(frame, run.phases, width))
+        assert sum(each[1] for each in found) >= named
+        rows: dict[float, list[float]] = {}
+        for _, _, middle, y in found:
+            rows.setdefault(y, []).append(middle)
+        assert len(rows) <= 2
+        assert 5 in [index for index, *_ in found], "the growth itself"
+
+
+def test_a_command_that_nothing_can_show_is_named_and_any_other_doubt_stands_out(
+    facts: dict[str, RunFacts],
+) -> None:
+    run = facts["completed"]
+    html = page(run)
+    count = run.unshown["spectrometer.acquire"]
+    assert f"{count} sent to channels that have no read-back: spectrometer.acquire" in html
+    assert "NOT CONFIRMED" not in html
+    doubt = {"confirmed": 3, "unconfirmed": count + 1, "mismatch": 2}
+    html = page(replace(run, commands=doubt))
+    assert '<span class="alarm"><span class="en" lang="en">1 NOT CONFIRMED<' in html
+    assert ">2 READ BACK OTHERWISE<" in html
+    assert "Commands refused or in doubt" in html
+
+
+def test_what_stays_on_is_said_before_the_channels_and_the_same_as_to_the_approver(
+    facts: dict[str, RunFacts],
+) -> None:
+    html = page(facts["completed"])
+    said = html.index("furnace STAYS ON, heating to 725 °C, until a hardware limiter acts")
+    assert said < html.index("box.furnace_contactor = 1: ")
+    assert "furnace 将持续加热，目标 725 °C" in html
+    assert "independent over-temperature limiter" in html
+
+
+OWN_WORDS = re.compile(
+    r"\b(hold|held|arming|armed|running|disarmed|verified|confirmed|unconfirmed|refused|trips?|"
+    r"loading|growth|cooling|Heat|Open|Shut|Wait|See|Turn|Take|Set|Stop|Start|Grow|Flush|Purge|"
+    r"separation|height ratio|outliers|completed|skipped|limiter acts|keeps flowing)\b"
+)
+
+
+def test_nothing_of_our_own_vocabulary_is_english_in_the_chinese_page(
+    facts: dict[str, RunFacts],
+) -> None:
+    for name in ("completed", "failed"):
+        run = facts[name]
+        assert run.prediction is not None
+        for step in run.steps:
+            assert chinese(step.description) != step.description
+        of_files = [bar.source for bar in run.rules.bars] + list(run.prediction.hardware)
+        of_files += [run.asked["intent"], *run.approval["by"], run.approval["reason"]]
+        left = []
+        for shown in chinese_texts(page(run, "zh")):
+            for each in of_files:
+                shown = shown.replace(str(each), "")
+            # of an evidence term the lab file's own source is quoted at the end
+            if OWN_WORDS.search(shown) and "on this microscope" not in shown:
+                left.append(shown)
+        assert left == []
+
+
+def chinese_texts(html: str) -> list[str]:
+    """Give what a reader of the Chinese page sees: all but what is marked as English."""
+    body = html[html.index("<main>") : html.index("</main>")]
+    body = re.sub(r'<t?span class="en" lang="en">.*?</t?span>', "", body)
+    body = re.sub(r"<pre>.*?</pre>", "", body, flags=re.DOTALL)
+    return [unescape(each) for each in re.findall(r">([^<]+)<", body) if each.strip()]
+
+
+def test_a_sentence_of_ours_has_its_chinese_with_the_same_blanks() -> None:
+    for english, ours in SENTENCES.items():
+        wanted = english.count("{}")
+        used = {
+            at if not name else int(name)
+            for at, (_, name, _, _) in enumerate(
+                each for each in string.Formatter().parse(ours) if each[1] is not None
+            )
+        }
+        assert used == set(range(wanted)), english
+    assert (
+        chinese("Heat the furnace to 522 degC at 15 degC/min") == "以 15 °C/min 将炉子加热至 522 °C"
+    )
+    assert (
+        chinese("RUNNING → PAUSED: hold by hand (Ada): tea")
+        == "运行中 → 已暂停：手动暂停（Ada）：tea"
+    )
+    assert chinese("somebody else's words") == "somebody else's words"
+
+
+@settings(deadline=None, max_examples=60)
+@given(raw=st.text())
+def test_a_text_that_is_not_ours_stays_as_it_was_recorded(raw: str) -> None:
+    assert "".join(parsed(both(f"\t{raw}")).texts) == unescape(text(f"\t{raw}"))
+
+
+def test_a_stopped_run_says_who_stopped_it_and_a_rejected_one_that_it_is(
+    facts: dict[str, RunFacts],
+) -> None:
+    reason = "stop request by hand (Ada): smell"
+    html = page(replace(facts["failed"], ending="aborted", answer={"data": {"reason": reason}}))
+    assert f'>Stopped: <span class="en" lang="en">{reason}<' in html
+    assert "手动停止请求（Ada）：smell" in html
+    headline = page(facts["rejected"]).partition('class="big long">')[2][:60]
+    assert headline.startswith('<span class="en" lang="en">Rejected: ')
+
+
+def test_a_certain_confidence_is_not_claimed(facts: dict[str, RunFacts]) -> None:
+    assert [percent(each) for each in (1.0, 0.99999, 0.95, 0.5, 0.57)] == [
+        "99.99 %",
+        "99.99 %",
+        "95 %",
+        "50 %",
+        "57 %",
+    ]
+    assert [share_text(each) for each in (1.0, 0.9999, 0.57, 0.0)] == [
+        "0.999",
+        "0.999",
+        "0.570",
+        "0.000",
+    ]
+
+
+def test_a_column_keeps_its_digits() -> None:
+    shown = [significant(each, 3) for each in (0.081, 0.08, 0.0785, 24.0, 1234.0, 0.0)]
+    assert shown == ["0.0810", "0.0800", "0.0785", "24.0", "1234", "0"]
+
+
+def test_a_line_driven_by_hand_has_a_page_and_a_row_that_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand = ["--attend", "--speed", "fast", "--for", "5", "--name", "Ada", "--lab", str(SHORT_LINE)]
+    asked = ["set", "argon.setpoint"]
+    assert main([*asked, "80", "sccm", *hand, "--out", str(tmp_path / "done")]) == 0
+    assert main([*asked, "600", "sccm", *hand, "--out", str(tmp_path / "refused")]) == 2
+    capsys.readouterr()
+    assert main(["history", "--runs", str(tmp_path)]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert all("by hand" in each and "none" not in each for each in rows)
+    assert "1 refused; set argon.setpoint = 600 sccm by hand (Ada)" in rows[1]
+    done, refused = (read_run(tmp_path / each / JOURNAL_NAME) for each in ("done", "refused"))
+    assert [each.text for each in done.happenings if each.kind in ("by_hand", "command")] == [
+        "set argon.setpoint = 80 sccm by hand (Ada)",
+        "argon.setpoint = 80 sccm: confirmed, reads 80",
+    ]
+    html = page(refused)
+    assert "Driven by hand by Ada" in html
+    said = "argon.setpoint = 600 sccm: REFUSED: argon.setpoint: asked 600 sccm, allowed 0 to 500"
+    assert said in html.partition('class="big long">')[2][:400]
+    assert '<tr class="bad">' in html
+    assert "What was asked" not in html
+    assert "No answer" not in page(done)
+
+
+def test_a_run_that_is_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one").mkdir()
+    journal = SqliteJournal(tmp_path / "one" / JOURNAL_NAME, run={"session_id": "x"}, about={})
+    for at_s, (before, to) in enumerate([("PENDING", "RUNNING"), ("RUNNING", "PAUSED")]):
+        data = {"from_state": before, "to_state": to, "reason": "hold by hand (Ada)"}
+        journal.append("event", {"event_type": "state_changed", "data": data}, float(at_s))
+    journal.close()
+    assert main(["history", "--runs", str(tmp_path)]) == 0
+    assert " held " in capsys.readouterr().out
+    html = page(read_run(tmp_path / "one" / JOURNAL_NAME))
+    assert "No answer" in html
+    assert 'it was last <span class="en" lang="en">held<' in html

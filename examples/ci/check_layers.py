@@ -6,7 +6,6 @@ Reads the one message that ``labharness run --json`` prints. Needs Python alone.
 import argparse
 import json
 import sys
-from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,7 @@ def finding(message: dict[str, Any], layers: int, confidence: float) -> str:
         return f"{kind}: " + "; ".join(each for each in why if each)
     outputs = payload["outputs"]
     # rounded down, so that doubt never reads as certainty
-    shown = min(Decimal(str(outputs["confidence"])), Decimal("0.999")).quantize(
-        Decimal("0.001"), ROUND_FLOOR
-    )
+    shown = f"{min(outputs['confidence'], 0.9999):.9f}"[:5]
     said = f"layer_count {outputs['layer_count']}, confidence {shown}"
     if outputs["layer_count"] != layers:
         return f"{said}: expected {layers}"

@@ -104,10 +104,24 @@ def _row(folder: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
         str(header.get("epoch", ""))[:16],
         str(header.get("session_id", ""))[:8],
         str(summary["asked"].get("capability", "")),
-        str(summary["ending"]).removeprefix("task_"),
-        _answer(summary["answer"]),
+        _ended(summary),
+        _by_hand(summary) if header.get("by_hand") else _answer(summary["answer"]),
         clock_text(summary["duration_s"]),
     )
+
+
+def _ended(summary: Mapping[str, Any]) -> str:
+    """Say how a run ended, or in which state its journal leaves it."""
+    if summary["header"].get("by_hand"):
+        return "by hand"
+    if summary["ending"] == "none" and summary["state"]:
+        return {"PAUSED": "held"}.get(summary["state"], f"left {summary['state'].lower()}")
+    return str(summary["ending"]).removeprefix("task_")
+
+
+def _by_hand(summary: Mapping[str, Any]) -> str:
+    refused = f"{summary['refused']} refused; " if summary["refused"] else ""
+    return refused + "; ".join(summary["by_hand"])
 
 
 def _answer(answer: Mapping[str, Any]) -> str:

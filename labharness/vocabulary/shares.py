@@ -1,13 +1,12 @@
 """How a probability is written where people read it: rounded down, and never as certainty."""
 
-from decimal import ROUND_FLOOR, Decimal
-
 __all__ = ["share_text"]
+
+KEPT = 12  # decimals in which 0.57 is 0.57, though its binary value is a little less
 
 
 def share_text(share: float, decimals: int = 3) -> str:
     """Write a probability with fixed decimals: 0.99998 is 0.999, and so is 1."""
-    step = Decimal(1).scaleb(-decimals)
-    # repr, not the binary value: 0.57 is no 0.56999
-    floored = Decimal(repr(float(share))).quantize(step, ROUND_FLOOR)
-    return str(min(floored, 1 - step))
+    if share >= 1.0 - 10.0**-KEPT:
+        return "0." + "9" * decimals
+    return f"{max(share, 0.0):.{KEPT}f}"[: 2 + decimals]

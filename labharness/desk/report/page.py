@@ -7,15 +7,20 @@ from typing import Any, Final
 from labharness.desk.report.facts import RunFacts, StepRow
 from labharness.desk.report.film import evidence, film, layers_text, percent
 from labharness.desk.report.html import Html, el, joined, table, text
+from labharness.desk.report.sentences import both
 from labharness.desk.report.style import STYLE
-from labharness.desk.report.svg import number
-from labharness.desk.report.traces import charts, clock, extremes, phase_table
-from labharness.desk.report.words import LANGUAGES, known, plain, say
+from labharness.desk.report.svg import clock, number
+from labharness.desk.report.tables import extremes, phase_table
+from labharness.desk.report.traces import charts
+from labharness.desk.report.words import LANGUAGES, PHRASES, cell, known, plain, say
 
 __all__ = ["page"]
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """Should a string ever get through as markup, a browser still runs and loads nothing."""
+
+QUIET: Final = {"confirmed", "unconfirmed"}
+"""Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
 
 LINES_MAX: Final = 100
 LIST_SHOWN_MAX: Final = 20
@@ -62,7 +67,8 @@ def page(facts: RunFacts, language: str = "en") -> str:
 
 def _sections(facts: RunFacts) -> Iterable[Html]:
     yield _verdict(facts)
-    yield _section("asked", _asked(facts))
+    if not facts.by_hand:
+        yield _section("asked", _asked(facts))
     if facts.plan:
         yield _section("traces", charts(facts), extremes(facts), phase_table(facts))
     drawn = _drawn(film, facts)
@@ -117,14 +123,28 @@ def _verdict(facts: RunFacts) -> Html:
 
 def _ending(facts: RunFacts) -> Html:
     code = facts.answer.get("error_code") or facts.answer.get("reason_code")
+    if facts.ending == "none" and facts.by_hand:
+        return say("driven_by", who=facts.by_hand)
     ending = say("no_answer" if facts.ending == "none" else facts.ending)
+    if facts.ending == "none" and facts.state:
+        ending = joined(ending, " · ", say("last_state", state=known("state", facts.state)))
     return joined(ending, f" ({code})") if code else ending
 
 
 def _headline(facts: RunFacts) -> Html:
-    message = facts.answer.get("error_message") or facts.answer.get("reason_message")
-    if message and not _has_count(facts):
-        return el("div", message, class_="big long")
+    answer = facts.answer
+    if facts.by_hand:
+        # what was refused is what a reader must see first
+        told = facts.happened("doubt") or facts.happened("by_hand")
+        return el("div", both(told[-1].text) if told else "", class_="big long")
+    if facts.ending == "aborted":
+        reason = both(_mapping(answer.get("data")).get("reason", ""))
+        return el("div", say("stopped", reason=reason), class_="big long")
+    if answer.get("reason_message"):
+        rejected = say("rejected", reason=both(answer["reason_message"]))
+        return el("div", rejected, class_="big long")
+    if answer.get("error_message") and not _has_count(facts):
+        return el("div", both(answer["error_message"]), class_="big long")
     if _has_count(facts):
         return el("div", layers_text(_analysis(facts)["layer_count"]), class_="big")
     return el("div", _intent(facts), class_="big long")
@@ -156,10 +176,10 @@ def _whys(facts: RunFacts) -> Iterable[Html]:
         where = say(
             "failed_in", phase=known("phase", str(details.get("phase"))), step=details.get("step")
         )
-        said = [message, " "] if _has_count(facts) else []
-        yield el("p", el("b", say("reason")), ": ", *said, where)
-    if facts.ending == "aborted":
-        yield el("p", el("b", say("reason")), ": ", _mapping(answer.get("data")).get("reason", ""))
+        if _has_count(facts):
+            yield el("p", el("b", say("reason")), ": ", both(message), " ", where)
+        else:
+            yield el("p", el("b", say("where")), ": ", where)
     if answer.get("suggestion"):
         yield el("p", el("b", say("suggestion")), ": ", answer["suggestion"])
     if facts.ending not in ("task_completed", "task_rejected"):
@@ -185,7 +205,7 @@ def _glance(facts: RunFacts) -> Html:
     spots, carried = analysis.get("spots"), analysis.get("spots_of_class")
     if isinstance(spots, list) and isinstance(carried, int):
         rows.append((say("spots_agree"), say("of", count=carried, total=len(spots))))
-    if facts.accepted:
+    if facts.accepted or facts.by_hand:
         rows.append((say("duration"), clock(facts.duration_s)))
     risk = facts.accepted.get("risk_level") or facts.answer.get("assessed_risk_level")
     if risk:
@@ -193,8 +213,14 @@ def _glance(facts: RunFacts) -> Html:
     if facts.steps:
         done = sum(each.status == "COMPLETED" for each in facts.steps)
         rows.append((say("steps_done"), say("of", count=done, total=len(facts.steps))))
+    if facts.steps or facts.by_hand:
         rows.append((say("trips"), len(facts.happened("trip"))))
         rows.append((say("warnings"), len(facts.happened("warning"))))
+    doubted = sum(count for name, count in facts.commands.items() if name not in QUIET)
+    if doubted:
+        rows.append((say("doubted"), el("span", doubted, class_="alarm")))
+    if facts.happened("by_hand"):
+        rows.append((say("hand_acts"), len(facts.happened("by_hand"))))
     cells = [el("div", el("dt", name), el("dd", value)) for name, value in rows]
     return el("dl", *cells, class_="glance") if cells else Html("")
 
@@ -227,16 +253,17 @@ def _steps(steps: Sequence[StepRow]) -> Html:
         el(
             "tr",
             el("td", index, class_="number"),
-            el("td", known("phase", each.phase)),
-            el("td", each.description, class_="said"),
-            el("td", clock(each.start_s), class_="time"),
-            el("td", clock(_took(each)), class_="time"),
-            el("td", known("status", each.status)),
+            cell("phase", known("phase", each.phase)),
+            cell("description", both(each.description), class_="said"),
+            cell("start", clock(each.start_s), class_="time"),
+            cell("took", clock(_took(each)), class_="time"),
+            cell("status", known("status", each.status)),
             class_="bad" if each.status in ("FAILED", "TIMEOUT", "RUNNING") else None,
         )
         for index, each in enumerate(steps, 1)
     ]
-    return table(["", *map(say, ("phase", "description", "start", "took", "status"))], rows)
+    heads = ["", *map(say, ("phase", "description", "start", "took", "status"))]
+    return table(heads, rows, class_="cards")
 
 
 def _took(step: StepRow) -> float | None:
@@ -251,17 +278,32 @@ def _events(facts: RunFacts) -> Html:
             "tr",
             el("td", clock(each.at_s), class_="time"),
             el("td", known("event", each.kind)),
-            el("td", each.text, class_="said"),
-            class_="bad" if each.kind in ("trip", "error") else None,
+            el("td", both(each.text), class_="said"),
+            class_="bad" if each.kind in ("trip", "error", "doubt") else None,
         )
         for each in facts.happenings[:EVENTS_MAX]
     ]
     more = len(facts.happenings) - EVENTS_MAX
     said = [el("p", say("and_more", count=more))] if more > 0 else []
-    counts = ", ".join(f"{count} {ending}" for ending, count in facts.commands.items())
-    if counts:
-        said.append(el("p", say("commands"), ": ", counts, class_="note"))
+    if facts.commands:
+        said.append(el("p", say("commands"), ": ", *_commands(facts), class_="note"))
     return joined(table([say("time"), say("kind"), say("recorded")], rows), *said)
+
+
+def _commands(facts: RunFacts) -> Iterator[object]:
+    """Say how the physical commands ended; whatever left doubt stands out."""
+    unshown = sum(facts.unshown.values())
+    confirmed = facts.commands.get("confirmed", 0)
+    yield say("ending.confirmed", count=confirmed)
+    if unshown:
+        rows = ", ".join(f"{channel} ({count})" for channel, count in facts.unshown.items())
+        yield joined("; ", say("unshown", count=unshown, rows=rows))
+    for ending, count in facts.commands.items():
+        left = count - unshown if ending == "unconfirmed" else count
+        key = f"ending.{ending}"
+        if left and ending != "confirmed":
+            said = say(key, count=left) if key in PHRASES else f"{left} {ending}"
+            yield joined("; ", el("span", said, class_="alarm"))
 
 
 def _instruments(facts: RunFacts) -> Html:
@@ -285,7 +327,9 @@ def _provenance(facts: RunFacts) -> Html:
     count = chain.head.seq if chain.ok else chain.first_bad_seq
     seed = header.get("seed")
     rows: list[tuple[str, object]] = [
-        ("session", _digest(header.get("session_id", ""))),
+        ("by_hand", facts.by_hand)
+        if facts.by_hand
+        else ("session", _digest(header.get("session_id", ""))),
         ("began", header.get("epoch", "")),
         (
             "chain",
@@ -371,4 +415,5 @@ def _analysis(facts: RunFacts) -> Mapping[str, Any]:
 
 
 def _intent(facts: RunFacts) -> str:
-    return str(facts.asked.get("intent", facts.header.get("session_id", "")))
+    found = facts.asked.get("intent") or facts.by_hand or facts.header.get("session_id", "")
+    return str(found)
