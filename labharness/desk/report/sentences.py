@@ -83,6 +83,8 @@ SENTENCES: Final[dict[str, str]] = {
     "stop request by hand ({}): {}": "手动停止请求（{}）：{}",
     "stop request by hand ({})": "手动停止请求（{}）",
     "stop request ({})": "停止请求（{}）",
+    "air": "空气",
+    "hydrogen": "氢气",
     # ---- steps of a growth
     "furnace off": "关闭炉子",
     "sulfur off": "关闭硫加热器",

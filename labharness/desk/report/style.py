@@ -123,7 +123,7 @@ figure{margin:8px 0 10px}
 thead{display:table-header-group;break-inside:avoid}
 tbody tr:nth-child(-n+2){break-after:avoid}tbody tr:nth-last-child(-n+2){break-before:avoid}
 h2{margin-top:16px;padding-top:6px}td.said,td.source{min-width:0}th,td{padding:3px 8px 3px 0}
-th.wordy{width:34%}
+th.wordy{min-width:210px}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 }
 """
