@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,10 +20,14 @@ class Latch:
 
     Args:
         path: The latch file; its folder must exist.
+
+    Attributes:
+        write: How a file is written; a disk that is full is put in its place to see what then.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.write: Callable[[Path, str], None] = _write_durably
         self.trip: Trip | None = None
         self.write_error = ""
         if path.exists():
@@ -38,7 +43,7 @@ class Latch:
         self.trip = trip
         text = json.dumps(asdict(trip), sort_keys=True)
         try:
-            _write_durably(self._path, text)
+            self.write(self._path, text)
         except OSError as why:
             self.write_error = f"{self._path}: {why.strerror or why}"
 
@@ -53,7 +58,7 @@ class Latch:
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
         probe = self._path.with_suffix(".probe")
-        _write_durably(probe, "")
+        self.write(probe, "")
         probe.unlink()
 
     def open(self) -> None:

@@ -17,7 +17,7 @@ from labharness.line import NoReply
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["NotReset", "identify", "reset"]
+__all__ = ["NotReset", "identify", "reset", "still_standing"]
 
 T = TypeVar("T")
 
@@ -68,10 +68,10 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         latch = Latch(plan.state_dir / "latch.json")
         if latch.trip is None:
             return None
-        standing = _with_lab(plan, _standing(latch.trip))
+        trip = latch.trip
+        standing = _with_lab(plan, lambda lab: still_standing(lab, trip))
         if standing:
             raise NotReset(f"the cause still stands: {'; '.join(standing)}")
-        trip = latch.trip
         line = {
             "at": utc_text(wall_clock_utc()),
             "name": name,
@@ -85,19 +85,17 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         return trip
 
 
-def _standing(trip: Trip) -> Callable[[Lab], Coroutine[Any, Any, list[str]]]:
-    async def look(lab: Lab) -> list[str]:
-        try:
-            await lab.line.open()
-        except (LinkLost, NoReply) as why:
-            return [str(why)]
-        await lab.line.next_tick()
-        standing = list(lab.line.standing_trips())
-        if trip.cause is Cause.INTERLOCK_LOST:
-            standing += lab.line.lost_conditions(trip.channel)
-        return standing
-
-    return look
+async def still_standing(lab: Lab, trip: Trip) -> list[str]:
+    """Open a lab's line, look, and say what stands in the way of resetting a trip."""
+    try:
+        await lab.line.open()
+    except (LinkLost, NoReply) as why:
+        return [str(why)]
+    await lab.line.next_tick()
+    standing = list(lab.line.standing_trips())
+    if trip.cause is Cause.INTERLOCK_LOST:
+        standing += lab.line.lost_conditions(trip.channel)
+    return standing
 
 
 def _with_lab(plan: LabPlan, work: Callable[[Lab], Coroutine[Any, Any, T]]) -> T:
