@@ -33,6 +33,8 @@ def wires(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Lab]]:
 
     def recorded(lab: Lab, *args: Any, **options: Any) -> None:
         build(lab, *args, **options)
+        if options.get("room") is not None:
+            return  # the room's wires outlive this harness: its frames are not all there were
         lab.guard.core.log = []
         for bus in lab.simulated.buses.values() if lab.simulated else ():
             bus.record = WireRecord()

@@ -22,13 +22,14 @@ STAGES = (
     "characterisation",
 )
 STAGE_WEIGHTS = (1, 2, 2, 5, 4, 2, 1, 2)  # where something is hot, energised or under vacuum
-PROMPT_S_MAX = 60.0  # a third of all faults come within the first minute of their stage
+PROMPT_S_MAX = 60.0  # half of all faults come within the first minute of their stage
 LATER_MEAN_S = 900.0
 FOR_GOOD_S = 0.0
 LASTS_S = (1.0, 3.0, 10.0, 60.0, 600.0, FOR_GOOD_S, FOR_GOOD_S)
 
 FAULTS_MAX = 6
-RATE_LOW, RATE_HIGH = 0.3, 4.0  # expected faults of a growth, itself drawn: swarm
+RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
+LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
 HYDROGEN_SHARE = 0.4
 SECOND_GROWTH_SHARE = 0.25
 LOOKS_SHARE = 0.2
@@ -203,7 +204,7 @@ def write_scenario(scenario: Scenario) -> str:
 
 def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     stage = chance.choices(STAGES, STAGE_WEIGHTS)[0]
-    prompt = chance.random() < 1 / 3
+    prompt = chance.random() < 1 / 2
     after_s = chance.uniform(0, PROMPT_S_MAX) if prompt else chance.expovariate(1 / LATER_MEAN_S)
     lasts_s = chance.choice(LASTS_S)
     target, amount = "", 0.0
@@ -213,6 +214,8 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     elif kind in ("bus_cut", *Kind.NOISES, "reply_reordered"):
         target = chance.choice(PORTS)
         amount = 0.0 if kind == "bus_cut" else chance.choice((0.01, 0.1, 0.5, 0.95))
+        if kind == "reply_lost":
+            amount = min(amount, LOST_MAX)
     elif kind == "contact_stuck":
         target = chance.choice(CONTACTS)
     elif kind == "flow_drift":
@@ -226,6 +229,8 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
         lasts_s = chance.choice((0.2, 1.0, 3.0, 30.0))
     elif kind == "pause":
         lasts_s = chance.choice((0.3, 0.8, 4.0, 15.0, 60.0))
+    elif kind in ("kill", "stop_request"):
+        lasts_s = FOR_GOOD_S
     elif kind == "clock_jump":
         amount = chance.choice((-86_400.0, -3600.0, 3600.0, 200_000.0))
         lasts_s = FOR_GOOD_S

@@ -24,7 +24,7 @@ from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import HEARTBEAT_S_MAX, Bounds, Referee, Violation
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
-from labharness.guard import GuardCore, Latch, LoopGuard, PortState
+from labharness.guard import GuardCore, Latch, LoopGuard, PortState, SafeFrame
 from labharness.hcp.codec import Message, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed, SqliteJournal
@@ -44,6 +44,8 @@ WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
 DEAD_S = 60.0  # nobody is there for so long after a run or a kill
 SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended meanwhile
 LOOK_S = 0.1
+WATCHED_COOLING = "cooling_under_watch"
+CALM_S = 900.0  # of a line that has been made safe; then its harness is killed as well
 LOOKS_S = 30.0  # the laser is on by then; what its spectra say makes nothing safer
 
 
@@ -203,6 +205,8 @@ class _World:
         stage = data["stage"]
         self._stages.add(stage)
         self._note(f"stage {stage}")
+        if stage == WATCHED_COOLING:
+            self._room.env.process(self._lose_patience())
         if stage == "characterisation" and not self._scenario.looks:
             self._loop.call_later(LOOKS_S, self._stop_run)
         for number, fault in enumerate(self._scenario.faults):
@@ -246,6 +250,14 @@ class _World:
 
     # ---- a harness that dies
 
+    def _lose_patience(self) -> Generator[simpy.Event, object, None]:
+        """Kill a harness that only watches a safe line cool, so that hours go where risk is."""
+        lab = self._lab
+        yield self._room.env.seconds(CALM_S)
+        if self._lab is lab and self._referee.scene.harness == "alive":
+            self._note("the rest is cooling: the harness is killed")
+            self._kill()
+
     def _kill(self) -> None:
         if self._lab is None or self._referee.scene.harness != "alive":
             return
@@ -267,7 +279,8 @@ class _World:
         core, memory = lab.guard.core, lab.line.memory
         core.log = None
         core = copy.deepcopy(core)
-        procedure = memory.procedure(SAFE_TABLE, self._loop.time())
+        named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
+        procedure = memory.procedure(named, self._loop.time())
         self._leave()
         if core.armed:
             self._referee.scene.latched = True
@@ -282,11 +295,21 @@ class _World:
         for link in links.values():
             await link.open()
         guard = LoopGuard(core, links, Latch(self._plan.state_dir / "latch.json"))
+        unanswered: list[SafeFrame] = []
+
+        def answered(frame: SafeFrame, error: str) -> None:
+            if error:
+                unanswered.append(frame)
+
+        guard.on_safe_frame = answered
         trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, self._loop.time(), why)
         guard.trip(trip)
-        until_s = self._loop.time() + Bounds.of(self._plan.envelope).kill_s
-        while self._loop.time() < until_s and _busy(core):
+        until_s = self._loop.time() + Bounds.of(self._plan.envelope).repeats_s
+        while self._loop.time() < until_s and (_busy(core) or unanswered):
             await _sleep(self._loop, LOOK_S)
+            if unanswered and not _busy(core):
+                again, unanswered[:] = unanswered[:], []
+                guard.repeat(again)
         guard.close()
         return trip
 
@@ -302,7 +325,9 @@ class _World:
         self._live(_sleep(self._loop, min(pause_s, HEARTBEAT_S_MAX)))
         if pause_s > HEARTBEAT_S_MAX and lab.guard.core.armed:
             scene.latched = True
-            procedure = lab.line.memory.procedure(SAFE_TABLE, stopped.time())
+            memory = lab.line.memory
+            named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
+            procedure = memory.procedure(named, stopped.time())
             why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
             trip = self._live(self._guard_alone(lab.guard.core, procedure, why))
             self._live(_sleep(self._loop, pause_s - HEARTBEAT_S_MAX))

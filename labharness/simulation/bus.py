@@ -22,7 +22,8 @@ class BusFaults:
         reply_lost: The next this many replies are lost on their way back.
         reply_late_s: Added to each reply's delay.
         reply_garbled: The next this many replies arrive as noise.
-        lost_share, garbled_share: So many of the replies (0 to 1) are lost, or arrive as noise.
+        lost_share: So many of the frames (0 to 1) are lost, on their way out and on their way back.
+        garbled_share: So many of the replies arrive as noise.
         late_share: So many come later by up to ``late_s_max``, long after they were given up.
         foreign_share: So many are preceded by the reply to an earlier question, of whichever
             instrument on these wires.
@@ -107,8 +108,6 @@ class SimulatedBus:
             if not length:
                 break
             frame, buffer = buffer[:length], buffer[length:]
-            if self.record is not None:
-                self.record.frames.append(frame)
             self._ask(frame, deliver)
         if len(buffer) > FRAME_BYTES_MAX:
             buffer = b""
@@ -116,6 +115,11 @@ class SimulatedBus:
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
         self._env.sync()
+        if self.faults.lost_share and self._chance.random() < self.faults.lost_share:
+            self.faults.injected = True
+            return
+        if self.record is not None:
+            self.record.frames.append(frame)
         for face in self._faces:
             reply = face.receive(frame)
             if reply is not None:
