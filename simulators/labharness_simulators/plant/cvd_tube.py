@@ -423,7 +423,7 @@ class CvdTube:
             "lid_open": self._relays.lid_open,
             "lid_held_open": self._relays.lid_held_open,
             "enclosure_open": not self._relays.enclosure_shut,
-            "vent_open": bool(self._relays.contacts[VENT]),
+            "sucked_back_pa": gas.sucked_back_pa,
             "laser_on": self._laser.on,
             "laser_output_w": self._laser.output_w,
             "moo3_mass_mg": self._moo3_mass_mg,

@@ -153,9 +153,19 @@ class TubeGas:
     Attributes:
         air, argon, nitrogen, hydrogen: partial pressures in Pa.
         out_sccm: what left the tube in the last step, through vent and pump.
+        sucked_back_pa: what has come in through the vent since the start, and the oil with it.
     """
 
-    __slots__ = ("_volume_m3", "air", "argon", "hydrogen", "nitrogen", "out_sccm", "pressure_pa")
+    __slots__ = (
+        "_volume_m3",
+        "air",
+        "argon",
+        "hydrogen",
+        "nitrogen",
+        "out_sccm",
+        "pressure_pa",
+        "sucked_back_pa",
+    )
 
     PUMP_M3_PER_S = 1.0e-3  # a 5 m³/h rotary through trap and bellows
     PUMP_BASE_PA = 2.0
@@ -165,6 +175,7 @@ class TubeGas:
 
     def __init__(self, volume_l: float) -> None:
         self._volume_m3 = volume_l * 1e-3
+        self.sucked_back_pa = 0.0
         self.open_to_room()
 
     def open_to_room(self) -> None:
@@ -227,6 +238,7 @@ class TubeGas:
                 sucked = sucked * head if head > 0.0 else 0.0
                 air += sucked
                 inflow += sucked
+                self.sucked_back_pa += sucked * dt_s
         else:
             after = pressure + inflow * dt_s
         out = pressure + inflow * dt_s - after  # Pa that left
