@@ -94,7 +94,12 @@ HARMS = (
     Harm("silence is stale a hundred times later", (("stale_s = 3.5", "stale_s = 350"),)),
     Harm(
         "over-temperature does not trip",
-        (("[safety_envelope.parameters.temperature]\nmax = 1000", "[safety_envelope.parameters.temperature]\nmax = 9000"),),
+        (
+            (
+                "[safety_envelope.parameters.temperature]\nmax = 1000",
+                "[safety_envelope.parameters.temperature]\nmax = 9000",
+            ),
+        ),
     ),
     Harm("over-pressure does not trip", (("max = 1.15", "max = 115"),)),
     Harm("a vacuum is vented", ((VACUUM, ""),)),
@@ -108,7 +113,9 @@ HARMS = (
             ),
         ),
     ),
-    Harm("a hot tube may be opened", (("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),)),
+    Harm(
+        "a hot tube may be opened", (("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),)
+    ),
     Harm(
         "the purge is counted double",
         patch=lambda: mock.patch.object(rules, "_count_inert", _counts_double),

@@ -25,7 +25,7 @@ from labharness.chaos import (
     shrink,
     write_scenario,
 )
-from labharness.chaos.referee import Bounds, Scene, rules_of
+from labharness.chaos.rules import Bounds, Scene, rules_of
 from labharness.chaos.scenario import Kind
 from labharness.chaos.search import told_of
 from labharness.lab import LabPlan, read_lab
@@ -160,9 +160,7 @@ def test_five_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)
-def test_every_planted_harm_is_found_within_two_hundred_hours(
-    tmp_path: Path, harm: Harm
-) -> None:
+def test_every_planted_harm_is_found_within_two_hundred_hours(tmp_path: Path, harm: Harm) -> None:
     lab_s, number = 0.0, 0
     with planted(harm, tmp_path / "lab") as plan:
         while lab_s < HOURS_MAX * 3600:
@@ -197,7 +195,7 @@ WELL: dict[str, Any] = {
     "sucked_back_pa": 0.0,
     "laser_on": False,
 }
-HARMFUL = {
+HARMFUL: dict[str, dict[str, Any]] = {
     "ignitable mixture in the tube": {"h2_fraction": 0.05, "o2_fraction": 0.06},
     "hydrogen into a tube that holds air": {"hydrogen_sccm": 10.0, "o2_fraction": 0.02},
     "hydrogen with the lid open": {"hydrogen_sccm": 10.0, "lid_open": True},
@@ -281,9 +279,7 @@ def test_without_a_rate_nothing_goes_wrong() -> None:
 def test_shrinking_leaves_exactly_the_faults_that_it_takes(count: int, data: st.DataObject) -> None:
     faults = tuple(fault("kill", after_s=float(number)) for number in range(count))
     needed = data.draw(st.sets(st.sampled_from(faults), min_size=1))
-    found = shrink(
-        scenario(*faults, second_growth=True), lambda each: needed <= set(each.faults)
-    )
+    found = shrink(scenario(*faults, second_growth=True), lambda each: needed <= set(each.faults))
     assert set(found.faults) == needed
     assert not found.second_growth
 

@@ -1,4 +1,4 @@
-"""Sensors that lie, contacts that stick, and wires that disturb: each fault is what it is called."""
+"""Sensors that lie, contacts that stick, wires that disturb: each fault is what it is called."""
 
 import asyncio
 import math

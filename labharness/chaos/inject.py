@@ -1,4 +1,4 @@
-"""Faults put into a room and taken out again: the plant, its wires, and the harness's own ground."""
+"""Faults put into a room and taken out again: the plant, its wires, the harness's own ground."""
 
 import errno
 import random

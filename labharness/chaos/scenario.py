@@ -27,6 +27,21 @@ LATER_MEAN_S = 900.0
 FOR_GOOD_S = 0.0
 LASTS_S = (1.0, 3.0, 10.0, 60.0, 600.0, FOR_GOOD_S, FOR_GOOD_S)
 
+# Some kinds harm only somewhere; more than half of their draws fall there.
+BITES: Mapping[str, tuple[str, ...]] = {
+    "enclosure_open": ("characterisation",),
+    "outlet_blocked": ("purge", "ramp", "material_growth"),
+    "heater_runaway": ("ramp", "material_growth"),
+    "lid_open": ("ramp", "material_growth"),
+    "exhaust_lost": ("ramp", "material_growth"),
+    "bus_cut": ("ramp", "material_growth"),
+    "air_leak": ("loading", "leak_check"),
+    "pump_stopped": ("leak_check",),
+}
+BITES_SHARE = 0.6
+WEIGHTS: Mapping[str, float] = {"bus_cut": 4, "kill": 3, "pause": 3, "heater_runaway": 2}
+PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most harms
+
 FAULTS_MAX = 6
 RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
 LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
@@ -165,7 +180,8 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
     count = min(FAULTS_MAX, _poisson(chance, expected))
     faults: list[Fault] = []
     for _ in range(count):
-        fault = _fault(chance, chance.choice(kinds), growth=int(second and chance.random() < 0.4))
+        kind = chance.choices(kinds, [WEIGHTS.get(each, 1.0) for each in kinds])[0]
+        fault = _fault(chance, kind, growth=int(second and chance.random() < 0.4))
         if all(_together(fault, other) for other in faults):
             faults.append(fault)
     return Scenario(
@@ -204,6 +220,8 @@ def write_scenario(scenario: Scenario) -> str:
 
 def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     stage = chance.choices(STAGES, STAGE_WEIGHTS)[0]
+    if kind in BITES and chance.random() < BITES_SHARE:
+        stage = chance.choice(BITES[kind])
     prompt = chance.random() < 1 / 2
     after_s = chance.uniform(0, PROMPT_S_MAX) if prompt else chance.expovariate(1 / LATER_MEAN_S)
     lasts_s = chance.choice(LASTS_S)
@@ -212,7 +230,7 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
         target = chance.choice(SENSORS)
         amount = _sensor_amount(chance, kind, target)
     elif kind in ("bus_cut", *Kind.NOISES, "reply_reordered"):
-        target = chance.choice(PORTS)
+        target = chance.choices(PORTS, PORT_WEIGHTS)[0]
         amount = 0.0 if kind == "bus_cut" else chance.choice((0.01, 0.1, 0.5, 0.95))
         if kind == "reply_lost":
             amount = min(amount, LOST_MAX)

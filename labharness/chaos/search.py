@@ -116,9 +116,7 @@ def _played(asked: Search, tally: Tally, workers: int) -> Iterator[tuple[int, di
     fresh = (number for number in _numbers() if number not in tally.done)
 
     def enough() -> bool:
-        return (
-            tally.lab_s >= asked.hours * 3600.0 or len(tally.violations) >= VIOLATIONS_MAX
-        )
+        return tally.lab_s >= asked.hours * 3600.0 or len(tally.violations) >= VIOLATIONS_MAX
 
     if workers == 1:
         while not enough():

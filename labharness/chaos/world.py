@@ -9,7 +9,6 @@ as it stood at that instant, runs the safe procedure on the same buses.
 
 import asyncio
 import copy
-import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -18,35 +17,30 @@ from typing import Any
 
 import simpy
 
-from labharness.admission.approval import StandingApproval, sign
-from labharness.admission.callers import read_callers
 from labharness.chaos.inject import Undo, inject
-from labharness.chaos.referee import HEARTBEAT_S_MAX, Bounds, Referee, Violation
+from labharness.chaos.referee import Referee, Violation
+from labharness.chaos.request import approval, submission
+from labharness.chaos.rules import HEARTBEAT_S_MAX, RELIEVED, Bounds
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.guard import GuardCore, Latch, LoopGuard, PortState, SafeFrame
-from labharness.hcp.codec import Message, decode
-from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.care import still_standing
-from labharness.lab.files import read_text
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
 from labharness.lab.simulated import SimulatedLab
-from labharness.lab.tasks import BadOutput, RunResult, TaskRun, repository_key
+from labharness.lab.tasks import BadOutput, RunResult, TaskRun
 from labharness.link import LoopbackLink
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["Verdict", "play"]
 
-CAPABILITY = "cvd-material-synthesis"
-DURATION_MAX = "PT36H"
 WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
 DEAD_S = 60.0  # nobody is there for so long after a run or a kill
 SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended meanwhile
 LOOK_S = 0.1
 WATCHED_COOLING = "cooling_under_watch"
 CALM_S = 900.0  # of a line that has been made safe; then its harness is killed as well
-LOOKS_S = 30.0  # the laser is on by then; what its spectra say makes nothing safer
+LOOKS_S = 90.0  # the laser is on by then; what its spectra say makes nothing safer
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +144,7 @@ class _World:
         self._killed, self._pause_s, self._lab = False, 0.0, None
         self._referee.begin_growth()
         self._note(f"growth {number + 1} is asked for")
-        message, payload = self._submission()
+        message, payload = submission(self._plan, self._scenario)
         task = TaskRun(
             self._plan,
             message,
@@ -161,7 +155,7 @@ class _World:
             tell=self._hear,
             prepare=self._take,
             room=self._room,
-            approvals=(self._approval(),),
+            approvals=(approval(self._plan),),
         )
         self._task = task
         ended = begin(task.work(self._loop), self._loop)
@@ -404,7 +398,7 @@ class _World:
                 return False
             latch.open()
         self._referee.scene.latched = False
-        self._referee.scene.blind.clear()
+        self._referee.scene.blind &= {RELIEVED}  # a reset lets no inert gas in
         self._note("reset by a person")
         return True
 
@@ -424,57 +418,7 @@ class _World:
             finally:
                 await lab.line.close()
 
-    # ---- what is asked
-
-    def _submission(self) -> tuple[Message, TaskSubmit]:
-        callers = read_callers(read_text(self._plan.beside(self._plan.file.lab.callers)))
-        body = {
-            "hcp_version": "1.0",
-            "message_id": self._scenario.name.replace("/", "-"),
-            "timestamp": "2026-01-01T08:00:00.000Z",
-            "session_id": None,
-            "type": "task_submit",
-            "payload": {
-                "capability": CAPABILITY,
-                "capability_version": "1.x",
-                "caller_id": next(iter(callers)),
-                "intent": "Grow while things go wrong",
-                "inputs": {
-                    "target_material": "MoS2",
-                    "substrate": "SiO2/Si",
-                    "recipe": dict(self._scenario.recipe),
-                },
-                "constraints": {
-                    "max_duration": DURATION_MAX,
-                    "confidence_threshold": 0.95,
-                    "data_classification": "T2",
-                },
-                "expected_output": {"format": "raman_spectrum_analysis"},
-            },
-        }
-        message = decode(json.dumps(body).encode())
-        if not isinstance(message.payload, TaskSubmit):
-            raise TypeError("a submission is no submission")
-        return message, message.payload
-
-    def _approval(self) -> StandingApproval:
-        """Approve whatever the search asks for: the envelope is what is tried, not a person."""
-        return sign(
-            StandingApproval(
-                id="fault-search",
-                capability=CAPABILITY,
-                risk_max="R4",
-                input_limits={"temperature_c_max": 2000.0},
-                gases_allowed=("argon", "nitrogen", "hydrogen"),
-                envelope_digest=self._plan.envelope_digest,
-                lab_digest=self._plan.lab_digest,
-                given_by="labharness chaos",
-                reason="simulated instruments only: nothing can be harmed",
-                until="2036-01-01T00:00:00Z",
-                links="loopback",
-            ),
-            repository_key(),
-        )
+    # ---- telling
 
     def _note(self, text: str) -> None:
         self._timeline.append((self._loop.time(), text))

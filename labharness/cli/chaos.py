@@ -6,8 +6,18 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from labharness.chaos import Scenario, Search, Tally, Verdict, draw, play, search, shrink
-from labharness.chaos import read_scenario, write_scenario
+from labharness.chaos import (
+    Scenario,
+    Search,
+    Tally,
+    Verdict,
+    draw,
+    play,
+    read_scenario,
+    search,
+    shrink,
+    write_scenario,
+)
 from labharness.chaos.search import WORKERS
 from labharness.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import chosen_lab, complain, say

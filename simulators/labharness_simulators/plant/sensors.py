@@ -1,4 +1,4 @@
-"""Sensors that lie, in the seven ways that PX4 injects: what is heard of a true value, over time."""
+"""Sensors that lie, in the seven ways that PX4 injects: what is heard of a true value."""
 
 import math
 import random
