@@ -66,20 +66,19 @@ def told(verdict: Verdict) -> str:
     return "\n".join(f"{at_s:.3f} {text}" for at_s, text in verdict.timeline)
 
 
-def test_the_same_scenario_gives_the_same_digest_over_hash_seeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: Callable[..., Verdict]
 ) -> None:
-    each = scenario(fault("reply_lost", target="inert", amount=0.1), fault("kill", after_s=200.0))
+    lossy = fault("reply_lost", "loading", 5.0, target="inert", amount=0.1)
+    each = scenario(lossy, fault("kill", "leak_check", 40.0))
+    here = played(each)
     file = tmp_path / "scenario.json"
     file.write_text(write_scenario(each), "utf-8")
-    said = set()
-    for hash_seed in ("0", "7"):
-        monkeypatch.setenv("PYTHONHASHSEED", hash_seed)
-        done = spawn("chaos", "--replay", file, "--line", SHORT_LINE)
-        assert done.code == 0, done
-        assert "sha256:" in done.out
-        said.add(done.out)
-    assert len(said) == 1
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    there = spawn("chaos", "--replay", file, "--line", SHORT_LINE)
+    assert there.code == 0, there
+    assert here.digest in there.out
+    assert played(replace(each, seed=each.seed + 1)).digest != here.digest
 
 
 @pytest.mark.parametrize("kind", ["kill", "pause"])
@@ -92,6 +91,7 @@ def test_a_harness_that_dies_or_stands_still_over_heat_leaves_the_line_safe_and_
     assert "task_rejected  The line is latched" in told(verdict)
 
 
+@pytest.mark.soak
 def test_a_pause_shorter_than_the_heartbeat_disturbs_no_growth(
     played: Callable[..., Verdict],
 ) -> None:
@@ -116,6 +116,7 @@ def test_nothing_of_a_dead_harness_is_heard_again(
     assert verdict.violation.rule == "energised though the harness is dead"
 
 
+@pytest.mark.soak
 def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     played: Callable[..., Verdict],
 ) -> None:
@@ -135,10 +136,9 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     ("bug", "each"),
     [
         ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
-        ("a trip does not latch", scenario(fault("kill"))),
         ("a vacuum is vented", scenario(fault("kill", "leak_check", 30.0))),
     ],
-    ids=["procedure", "latch", "vacuum"],
+    ids=["procedure", "vacuum"],
 )
 def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     played: Callable[..., Verdict], tmp_path: Path, bug: str, each: Scenario
@@ -321,10 +321,10 @@ def test_the_command_finds_says_shrinks_and_replays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (harm,) = [harm for harm in HARMS if harm.name == "the procedures forget hydrogen"]
+    (harm,) = [harm for harm in HARMS if harm.name == "a vacuum is vented"]
     file = tmp_path / "scenario.json"
     noise = fault("reply_late", "loading", 5.0, target="stage", amount=0.1)
-    each = scenario(noise, fault("kill"), hydrogen_sccm=20.0)
+    each = scenario(noise, fault("kill", "leak_check", 30.0))
     file.write_text(write_scenario(replace(each, name="9/9")), "utf-8")
     with planted(harm, tmp_path / "lab"):
         line = tmp_path / "lab" / "lab.toml"
