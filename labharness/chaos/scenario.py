@@ -32,14 +32,20 @@ BITES: Mapping[str, tuple[str, ...]] = {
     "enclosure_open": ("characterisation",),
     "outlet_blocked": ("purge", "ramp", "material_growth"),
     "heater_runaway": ("ramp", "material_growth"),
-    "lid_open": ("ramp", "material_growth"),
+    "lid_open": ("purge", "ramp", "material_growth"),
     "exhaust_lost": ("ramp", "material_growth"),
     "bus_cut": ("ramp", "material_growth"),
     "air_leak": ("loading", "leak_check"),
     "pump_stopped": ("leak_check",),
 }
 BITES_SHARE = 0.6
-WEIGHTS: Mapping[str, float] = {"bus_cut": 4, "kill": 3, "pause": 3, "heater_runaway": 2}
+WEIGHTS: Mapping[str, float] = {
+    "bus_cut": 4,
+    "kill": 3,
+    "pause": 3,
+    "heater_runaway": 2,
+    "lid_open": 2,
+}
 PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most harms
 
 FAULTS_MAX = 6

@@ -24,7 +24,7 @@ from labharness.hcp import answers
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal.artifacts import Artifacts
-from labharness.journal.store import SqliteJournal
+from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.link import LinkLost
 from labharness.plan import (
@@ -241,6 +241,9 @@ class Desk:
             return why
         except asyncio.CancelledError:
             raise
+        except JournalFailed as why:  # of a step that was told, not of the line's own records
+            self._line.lose_journal(str(why))
+            return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
             return why
         return None
