@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from labharness.guard import GuardCore, LoopGuard
+from labharness.chaos.world import _World
+from labharness.guard import LoopGuard
 from labharness.kernel import rules
 from labharness.lab import LabPlan
 from labharness.line.procedures import Verification
@@ -47,11 +48,10 @@ def _counts_double(memory: Any, track: Any, value: float, now: float) -> None:
 
 
 _count_inert = rules._count_inert
-_queue = GuardCore.queue
 
 
-def _queue_but_relays(core: GuardCore, frames: Any) -> tuple[str, ...]:
-    return _queue(core, [frame for frame in frames if frame.port != "relays"])
+async def _nobody(world: object, *args: object) -> None:
+    """A guard that is not there."""
 
 
 def _trip_but_not_latched(guard: LoopGuard, trip: Any) -> None:
@@ -121,16 +121,12 @@ HARMS = (
         patch=lambda: mock.patch.object(rules, "_count_inert", _counts_double),
     ),
     Harm(
-        "safe frames are not sent to the relays",
-        patch=lambda: mock.patch.object(GuardCore, "queue", _queue_but_relays),
+        "the guard overlooks the harness's end",
+        patch=lambda: mock.patch.object(_World, "_guard_alone", _nobody),
     ),
     Harm(
         "a trip does not latch",
         patch=lambda: mock.patch.object(LoopGuard, "trip", _trip_but_not_latched),
-    ),
-    Harm(
-        "a step that is not verified is not repeated",
-        patch=lambda: mock.patch("labharness.line.safing.TRIES_MAX", 1),
     ),
     Harm(
         "a run that ends is not made safe",

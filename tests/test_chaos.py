@@ -25,10 +25,10 @@ from labharness.chaos import (
     shrink,
     write_scenario,
 )
-from labharness.chaos.rules import Bounds, Scene, rules_of
+from labharness.chaos.rules import KILL_S, PAUSE_S, STALE_S, TRIP_S, Scene, rules_of
 from labharness.chaos.scenario import Kind
 from labharness.chaos.search import told_of
-from labharness.lab import LabPlan, read_lab
+from labharness.lab import LabPlan, default_lab_path, read_lab
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
 from rig import SHORT_LINE
 
@@ -214,7 +214,7 @@ HARMFUL: dict[str, dict[str, Any]] = {
 
 
 def broken(truth: dict[str, Any], scene: Scene) -> set[str]:
-    rules = rules_of(read_lab(SHORT_LINE), frozenset({"heat"}))
+    rules = rules_of(frozenset({"heat"}))
     return {rule.name for rule in rules if rule.broken({**WELL, **truth}, scene)}
 
 
@@ -235,6 +235,7 @@ def test_a_harmful_state_breaks_its_rule(rule: str) -> None:
         ("energised while a watched port is silent", Scene(harness="alive", cut={"heat"})),
         ("energised though the harness is dead", Scene(harness="killed")),
         ("energised though the harness stands still", Scene(harness="paused")),
+        ("energised after a stop request", Scene(harness="alive", stopped=True)),
         ("energised after the run has ended", Scene(harness="gone")),
         ("energised while it must be latched", Scene(harness="alive", latched=True)),
     ],
@@ -243,9 +244,10 @@ def test_heat_in_the_wrong_scene_breaks_its_rule(rule: str, scene: Scene) -> Non
     assert rule in broken({}, scene)
 
 
-def test_the_bounds_are_those_of_the_envelope(short_plan: LabPlan) -> None:
-    bounds = Bounds.of(short_plan.envelope)
-    assert (bounds.trip_s, bounds.kill_s, bounds.pause_s) == (7.5, 3.0, 4.0)
+def test_the_shipped_envelope_keeps_the_referees_own_bounds() -> None:
+    envelope = read_lab(default_lab_path()).envelope
+    assert max(each.stale_s for each in envelope.watches.values() if each.procedure) <= STALE_S
+    assert (TRIP_S, KILL_S, PAUSE_S) == (7.5, 3.0, 4.0)
 
 
 # ---- drawing, shrinking, keeping

@@ -13,19 +13,18 @@ from labharness.chaos.rules import (
     ATMOSPHERE_PA,
     BESIDE,
     GRAIN_S,
-    PA_PER_TORR,
+    PRESSURE_PA_MAX,
     RELIEVED,
-    Bounds,
+    REPEATS_S,
+    TRIP_S,
     Scene,
     Truth,
     energised,
     rules_of,
-    trip_limit,
 )
 from labharness.chaos.scenario import Fault
 from labharness.lab.lab import LabPlan
 from labharness.lab.simulated import SimulatedLab
-from labharness.vocabulary import Cause
 
 __all__ = ["Referee", "Violation"]
 
@@ -75,9 +74,6 @@ class Referee:
         self.energised = False
         self._room = room
         self._stop = stop
-        bounds = Bounds.of(plan.envelope)
-        self._trip_s, self._repeats_s = bounds.trip_s, bounds.repeats_s
-        self._relief_pa = trip_limit(plan, "gauge.pressure", Cause.OVER_PRESSURE) * PA_PER_TORR
         self._watched_ports = frozenset(watched)
         port_of = {each.name: each.port for each in plan.instruments}
         self._safing_ports = sorted(
@@ -87,7 +83,7 @@ class Referee:
                 for step in procedure.steps
             }
         )
-        self._rules = rules_of(plan, self._watched_ports)
+        self._rules = rules_of(self._watched_ports)
         self._since: dict[str, float] = {}
         self._must_trip_since_s = math.inf
         self._digest = sha256()
@@ -132,6 +128,7 @@ class Referee:
     def begin_growth(self) -> None:
         """A harness begins."""
         self.scene.harness = "alive"
+        self.scene.stopped = False
         self.energised = False
         self._must_trip_since_s = math.inf
 
@@ -148,7 +145,7 @@ class Referee:
             scene.silent = {
                 heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
             }
-        if truth["pressure_pa"] > self._relief_pa / BESIDE:
+        if truth["pressure_pa"] > PRESSURE_PA_MAX / BESIDE:
             scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
         on = energised(truth) or bool(truth["laser_on"])
         self.energised = self.energised or on
@@ -172,7 +169,7 @@ class Referee:
                 self._since.pop(rule.name, None)
                 continue
             for_s = now_s - self._since.setdefault(rule.name, now_s)
-            allowed_s = rule.allowed_s + (self._repeats_s if rule.allowed_s and lossy else 0.0)
+            allowed_s = rule.allowed_s + (REPEATS_S if rule.allowed_s and lossy else 0.0)
             if for_s < allowed_s:
                 continue
             if rule.blinded_by & scene.blind:
@@ -191,7 +188,7 @@ class Referee:
         )
         if not must:
             self._must_trip_since_s = math.inf
-        elif now_s - min(self._must_trip_since_s, now_s) >= self._trip_s:
+        elif now_s - min(self._must_trip_since_s, now_s) >= TRIP_S:
             scene.latched = True
         else:
             self._must_trip_since_s = min(self._must_trip_since_s, now_s)

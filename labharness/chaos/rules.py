@@ -4,38 +4,42 @@ What happens behind such a lie is no violation but a *demand*: it is counted, be
 safeguard has to answer it. Decision 0013 has the reasons.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from labharness.kernel import Envelope
-from labharness.lab.lab import LabPlan
-from labharness.line.line import TICK_S
-from labharness.vocabulary import Cause
 
 __all__ = [
     "ATMOSPHERE_PA",
     "BESIDE",
     "GRAIN_S",
     "HEARTBEAT_S_MAX",
-    "PA_PER_TORR",
+    "KILL_S",
+    "PAUSE_S",
+    "PRESSURE_PA_MAX",
     "RELIEVED",
-    "Bounds",
+    "REPEATS_S",
+    "TRIP_S",
     "Rule",
     "Scene",
     "Truth",
     "energised",
     "rules_of",
-    "trip_limit",
 ]
 
+# The bounds and limits are the referee's own: an envelope that is wrong must not move them.
 GRAIN_S = 1.0  # the referee looks once a second, after the plant's step
 HEARTBEAT_S_MAX = 1.0  # the guard gives up a silent harness after so long
 PLAUSIBLE_S = 30.0  # a thermocouple's lag beside a limit that is passed by a runaway heater
 
+STALE_S = 3.5  # silence until it must be noticed: two polls, and a time-out to each of three tries
+POLL_S = 1.0
+WIRE_S = 2.0  # a procedure's first wave, after the longest exchange in flight
+REPEATS_S = 10.0  # longer by so much where wires lose frames: what is not answered is sent again
+TRIP_S = STALE_S + POLL_S + WIRE_S + GRAIN_S
+KILL_S = WIRE_S + GRAIN_S  # the guard sees the harness's end at once
+PAUSE_S = HEARTBEAT_S_MAX + WIRE_S + GRAIN_S
+
 ATMOSPHERE_PA = 101_325.0
-PA_PER_TORR = ATMOSPHERE_PA / 760.0
 LEL_H2, LIMITING_O2 = 0.04, 0.05  # NFPA 69: hydrogen burns from 4 %, in nitrogen from 5 % oxygen
 PURGED_O2 = 0.01  # a fifth of that, the practice of NFPA 69 before hydrogen is let in
 ROOM_H2_PPM = 4000.0  # a tenth of the lower limit
@@ -46,40 +50,14 @@ INERT_SCCM = 10.0
 LEAST_SCCM = 0.5  # flows below are a controller's zero
 SUCKED_PA = 0.1 * ATMOSPHERE_PA  # the vent may open from 740 Torr on, which draws a fifth of it
 LOW_PA = 0.9 * ATMOSPHERE_PA
+FURNACE_C_MAX = 1000.0  # fused quartz: 1050 °C at atmosphere, a margin of 50 °C
+SULFUR_C_MAX = 300.0  # its heater's jacket; 250 °C and the overshoot
+PRESSURE_PA_MAX = 1.15 * ATMOSPHERE_PA  # a quartz tube with O-ring flanges
 BESIDE = 1.01  # beside a limit, for what the instruments themselves may be wrong by
 
 RELIEVED = "relieved"
 
 Truth = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How long the line may take to answer, computed from its envelope.
-
-    Attributes:
-        trip_s: Silence until it is stale, one poll, the procedure on the wire, the referee's grain.
-        kill_s: The guard sees the harness's end at once; the procedure on the wire, and the grain.
-        pause_s: The same, after the guard's heartbeat has run out.
-        repeats_s: Longer by so much where wires lose frames: what is not answered is sent again.
-    """
-
-    trip_s: float
-    kill_s: float
-    pause_s: float
-    repeats_s: float
-
-    @classmethod
-    def of(cls, envelope: Envelope) -> "Bounds":
-        """Compute them."""
-        stale_s = max(watch.stale_s for watch in envelope.watches.values() if watch.procedure)
-        wire_s = max(procedure.wire_s_max for procedure in envelope.procedures.values())
-        return cls(
-            trip_s=stale_s + TICK_S + wire_s + GRAIN_S,
-            kill_s=wire_s + GRAIN_S,
-            pause_s=HEARTBEAT_S_MAX + wire_s + GRAIN_S,
-            repeats_s=max(procedure.verify_s_max for procedure in envelope.procedures.values()),
-        )
 
 
 @dataclass(slots=True)
@@ -91,6 +69,7 @@ class Scene:
         latched: Something happened after which nothing may be energised before a reset.
         blind: What the line cannot see, or not act on, since something was broken.
         cut: Ports that are cut at this moment.
+        stopped: Somebody has asked for a stop.
         silent: Heaters whose thermocouple gives no signal at this moment.
     """
 
@@ -99,6 +78,7 @@ class Scene:
     blind: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +113,8 @@ def hydrogen(truth: Truth) -> bool:
     return bool(truth["hydrogen_sccm"] > LEAST_SCCM)
 
 
-def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
-    """Write the rules for one line: its limits are the envelope's, the rest is chemistry."""
-    bounds = Bounds.of(plan.envelope)
-    trip_s = bounds.trip_s
-    too_hot_c = trip_limit(plan, "furnace.temperature", Cause.OVER_TEMPERATURE)
-    sulfur_too_hot_c = trip_limit(plan, "sulfur.temperature", Cause.OVER_TEMPERATURE)
-    # a pressure limit is kept in the gauge's Torr
-    too_high_pa = trip_limit(plan, "gauge.pressure", Cause.OVER_PRESSURE) * PA_PER_TORR
+def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
+    """Write the rules; ``watched_ports`` are those whose silence must be noticed."""
 
     def hot_source(truth: Truth) -> bool:
         return bool(truth["sulfur_c"] > SULFUR_MELTS_C or truth["h2_fraction"] > LEL_H2)
@@ -159,7 +133,7 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "hydrogen into a tube that holds air",
             lambda t, s: hydrogen(t) and t["o2_fraction"] > PURGED_O2,
-            trip_s,
+            TRIP_S,
             "leak",
             "argon",
             "nitrogen",
@@ -167,38 +141,40 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "hydrogen without extraction",
             lambda t, s: hydrogen(t) and bool(s.blind & {"exhaust_lost"}),
-            trip_s,
+            TRIP_S,
         ),
         rule(
-            "hydrogen with the lid open", lambda t, s: hydrogen(t) and bool(t["lid_open"]), trip_s
+            "hydrogen with the lid open", lambda t, s: hydrogen(t) and bool(t["lid_open"]), TRIP_S
         ),
         rule(
             "hydrogen in the room",
             lambda t, s: hydrogen(t) and t["room_h2_ppm"] > BESIDE * ROOM_H2_PPM,
-            trip_s,
+            TRIP_S,
             "h2_detector",
         ),
         rule(
             "heat without extraction",
             lambda t, s: heating(t) and bool(s.blind & {"exhaust_lost"}),
-            trip_s,
+            TRIP_S,
         ),
-        rule("heat with the lid open", lambda t, s: heating(t) and bool(t["lid_open"]), trip_s),
+        rule("heat with the lid open", lambda t, s: heating(t) and bool(t["lid_open"]), TRIP_S),
         rule(
             "heat by a thermocouple that gives no signal",
             lambda t, s: any(t[f"{heater}_heating"] for heater in s.silent),
-            trip_s,
+            TRIP_S,
         ),
         rule(
             "furnace too hot and heated",
-            lambda t, s: t["furnace_heater_c"] > BESIDE * too_hot_c and bool(t["furnace_heating"]),
-            trip_s + PLAUSIBLE_S,
+            lambda t, s: (
+                t["furnace_heater_c"] > BESIDE * FURNACE_C_MAX and bool(t["furnace_heating"])
+            ),
+            TRIP_S + PLAUSIBLE_S,
             "furnace",
         ),
         rule(
             "sulfur too hot and heated",
-            lambda t, s: t["sulfur_c"] > BESIDE * sulfur_too_hot_c and bool(t["sulfur_heating"]),
-            trip_s + PLAUSIBLE_S,
+            lambda t, s: t["sulfur_c"] > BESIDE * SULFUR_C_MAX and bool(t["sulfur_heating"]),
+            TRIP_S + PLAUSIBLE_S,
             "sulfur",
         ),
         rule(
@@ -208,7 +184,7 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
                 and t["o2_fraction"] > PURGED_O2
                 and bool(t["sulfur_heating"])
             ),
-            trip_s,
+            TRIP_S,
             "leak",
             "argon",
             "nitrogen",
@@ -227,11 +203,11 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "pressure too high and gas flowing",
             lambda t, s: (
-                t["pressure_pa"] > BESIDE * too_high_pa
+                t["pressure_pa"] > BESIDE * PRESSURE_PA_MAX
                 and s.harness == "alive"
                 and t["inert_sccm"] + t["hydrogen_sccm"] > LEAST_SCCM
             ),
-            trip_s,
+            TRIP_S,
             "gauge",
             "no power",
         ),
@@ -241,7 +217,7 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
                 t["pressure_pa"] < LOW_PA
                 and (t["sulfur_c"] > SULFUR_MELTS_C or t["substrate_c"] > HOT_TUBE_C)
             ),
-            trip_s,
+            TRIP_S,
             "gauge",
             "furnace",
             "sulfur",
@@ -257,7 +233,7 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "no inert gas over a hot source",
             lambda t, s: hot_source(t) and t["inert_sccm"] < INERT_SCCM and not t["lid_open"],
-            trip_s,
+            TRIP_S,
             "gauge",
             RELIEVED,
             "argon",
@@ -265,43 +241,38 @@ def rules_of(plan: LabPlan, watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "laser on with its enclosure open",
             lambda t, s: bool(t["laser_on"] and t["enclosure_open"]),
-            trip_s,
+            TRIP_S,
         ),
         rule(
             "laser on, and nobody who could turn it off",
-            lambda t, s: bool(t["laser_on"]) and (s.latched or s.harness != "alive"),
-            max(trip_s, bounds.pause_s),
+            lambda t, s: bool(t["laser_on"]) and (s.latched or s.stopped or s.harness != "alive"),
+            TRIP_S,
             "laser cut",
         ),
+        rule("energised after a stop request", lambda t, s: energised(t) and s.stopped, TRIP_S),
         rule(
             "energised while a watched port is silent",
             lambda t, s: energised(t) and bool(s.cut & watched_ports),
-            trip_s,
+            TRIP_S,
         ),
         rule(
             "energised though the harness is dead",
             lambda t, s: energised(t) and s.harness == "killed",
-            bounds.kill_s,
+            KILL_S,
         ),
         rule(
             "energised though the harness stands still",
             lambda t, s: energised(t) and s.harness == "paused",
-            bounds.pause_s,
+            PAUSE_S,
         ),
         rule(
             "energised after the run has ended",
             lambda t, s: energised(t) and s.harness == "gone",
-            bounds.kill_s,
+            KILL_S,
         ),
         rule(
             "energised while it must be latched",
             lambda t, s: energised(t) and s.latched,
-            trip_s,
+            TRIP_S,
         ),
     )
-
-
-def trip_limit(plan: LabPlan, channel: str, cause: Cause) -> float:
-    """Give the lowest reading at which this line trips; none is no limit."""
-    rows = [row for row in plan.envelope.trips if row.channel == channel and row.cause is cause]
-    return min((row.high for row in rows), default=math.inf)

@@ -20,7 +20,7 @@ import simpy
 from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import Referee, Violation
 from labharness.chaos.request import approval, submission
-from labharness.chaos.rules import HEARTBEAT_S_MAX, RELIEVED, Bounds
+from labharness.chaos.rules import HEARTBEAT_S_MAX, RELIEVED, REPEATS_S
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.guard import GuardCore, Latch, LoopGuard, PortState, SafeFrame
@@ -234,6 +234,7 @@ class _World:
 
     def _stop_run(self) -> None:
         if self._task is not None and self._referee.scene.harness == "alive":
+            self._referee.scene.stopped = True
             self._task.abort("stop request (fault search)")
 
     def _undo(self, active: tuple[Fault, Undo]) -> None:
@@ -298,7 +299,7 @@ class _World:
         guard.on_safe_frame = answered
         trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, self._loop.time(), why)
         guard.trip(trip)
-        until_s = self._loop.time() + Bounds.of(self._plan.envelope).repeats_s
+        until_s = self._loop.time() + REPEATS_S
         while self._loop.time() < until_s and (_busy(core) or unanswered):
             await _sleep(self._loop, LOOK_S)
             if unanswered and not _busy(core):
