@@ -3,15 +3,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test check soak mutants bench approve-sim clean
+.PHONY: demo test check soak mutants mutants-kernel bench approve-sim lock clean
 
 demo: .venv/.installed-all
 	$(BIN)/labharness run examples/mos2-monolayer.json
 
 # Exit code 5 says that no test carries the mark, which is no failure.
 test: .venv/.installed-dev
-	$(BIN)/pytest -n $(WORKERS) -m "not soak and not serial"
-	$(BIN)/pytest -m serial || test $$? -eq 5
+	$(BIN)/pytest -n $(WORKERS) -m "not soak and not serial" --junitxml build/junit.xml
+	$(BIN)/pytest -m serial --junitxml build/junit-serial.xml || test $$? -eq 5
 
 check: .venv/.installed-dev
 	$(BIN)/ruff format --check
@@ -26,6 +26,9 @@ soak: .venv/.installed-dev
 mutants: .venv/.installed-dev
 	$(BIN)/python tests/mutants.py
 
+mutants-kernel: .venv/.installed-dev
+	$(BIN)/python tests/mutants_kernel.py
+
 bench: .venv/.installed-benchmark
 	$(BIN)/python benchmarks/run.py
 
@@ -33,11 +36,32 @@ approve-sim: .venv/.installed-all
 	.venv/bin/python -m labharness.lab.approve_sim
 	.venv/bin/python -m labharness.lab.approve_sim tests/short_line.toml
 
-clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+# The newest of everything that pyproject.toml allows, each file by its hash.
+LOCK := CUSTOM_COMPILE_COMMAND='make lock' build/lock/bin/pip-compile --quiet --no-config --upgrade \
+	--all-build-deps --allow-unsafe --generate-hashes --strip-extras \
+	--no-emit-find-links --no-emit-index-url --no-emit-options --no-emit-trusted-host
 
-# One stamp for each set of extras: a repeated call only compares two dates.
-.venv/.installed-%: pyproject.toml
+lock:
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check pip-tools
+	$(LOCK) --extra dev --output-file requirements/dev.txt pyproject.toml
+	$(LOCK) --extra all --constraint requirements/dev.txt --output-file requirements/all.txt pyproject.toml
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+	  .labharness-failures
+
+# One stamp for each set of extras: a repeated call only compares two dates. Where there is a pinned
+# set it is taken, so that a checkout works next year as it works today. A Python that the set was
+# not made for takes what pyproject.toml allows, and so does `make PINNED=no ...`.
+PINNED ?= yes
+MADE_FOR := (3, 11), (3, 12), (3, 13), (3, 14)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.venv/.installed-%: pyproject.toml $(wildcard requirements/*.txt)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$*]'
+	if test $(PINNED) = yes && test -f requirements/$*.txt \
+	  && $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] not in ($(MADE_FOR)))'; \
+	then $(PIP) --require-hashes -r requirements/$*.txt && $(PIP) --no-deps --no-build-isolation -e .; \
+	else $(PIP) -e '.[$*]'; fi
 	touch $@

@@ -25,7 +25,7 @@ from test_confidence_calibration import (  # noqa: E402 - found only after the l
 FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
 SIDE, LEFT, TOP, GAP = 330, 60, 50, 90
 LOW = 0.6
-COLOURS = ("#0b6e99", "#b3261e", "#d98324", "#2f7d32", "#6a4c93", "#8a6d3b", "#555")
+COLOURS = ("#0b6e99", "#b3261e", "#d98324", "#2f7d32", "#6a4c93", "#8a6d3b", "#555", "#c2185b")
 LEVEL = 0.95
 HEADINGS = ("0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1")
 CLAIMS_MIN = 10  # fewer say nothing, and their bars hide the others

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from labharness.chaos.world import _World
-from labharness.guard import LoopGuard
+from labharness.guard.shell import LoopGuard
 from labharness.kernel import rules
 from labharness.lab import LabPlan
 from labharness.line.procedures import Verification

@@ -77,6 +77,7 @@ ARGON = RiskContext(
     attended=True,
     shared_instrument=False,
     safeguards_missing=(),
+    stays_energised=(),
 )
 
 

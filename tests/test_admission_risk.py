@@ -30,6 +30,7 @@ def facts(**changes: object) -> RiskContext:
         "attended": True,
         "shared_instrument": False,
         "safeguards_missing": (),
+        "stays_energised": (),
     }
     return RiskContext(**{**harmless, **changes})
 

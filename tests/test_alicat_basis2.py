@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.driver import Identity
+from labharness.testing.pairs import exchange, framed, read, write
 from labharness.vocabulary import DeviceFault, crc16_modbus
 from labharness_drivers.alicat_basis2 import AlicatBasis2
 from labharness_simulators.alicat_basis2 import Simulator
-from pairs import exchange, framed, read, write
 
 MS = 1000  # the world's clock counts microseconds
 

@@ -153,6 +153,9 @@ class Bench:
         }[name]
         return float(getattr(self.part[instrument], attribute))
 
+    def held_s(self) -> float:
+        return 0.0
+
     def volumes_purged(self, contaminant: str) -> float:
         return self.purged_cm3 / 200
 

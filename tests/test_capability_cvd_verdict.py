@@ -1,6 +1,7 @@
 """Spectra of known films become the right answer, or none; never a wrong one with confidence."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,26 +12,34 @@ from labharness.capability.cvd.verdict import judge, peak_over_background, raman
 from labharness.plan import Instruction, Status, StepRecord
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.sample import draw_sample
-from labharness_simulators.plant.spectrum import Light, light_of
+from labharness_simulators.plant.spectrum import Light, Line, light_of
 
 LASER_MW, DARK, RAMAN_S, PL_S = 0.3, 300.0, 10.0, 1.0
 NOMINAL = Sample("nominal", "SiO2/Si")
 
 
-def looking_at(layers: int, sample: Sample, x_um: float, chance: random.Random) -> Spectrometer:
+def looking_at(
+    layers: int, sample: Sample, x_um: float, chance: random.Random, la_over_e: float = 0.0
+) -> Spectrometer:
     def look(exposure_s: float) -> Light:
-        return light_of(sample, layers, x_um, 0.0, LASER_MW, exposure_s)
+        light = light_of(sample, layers, x_um, 0.0, LASER_MW, exposure_s)
+        if not la_over_e:
+            return light
+        la = Line(227.0, 15.0, la_over_e * light.lines[3].height)  # 3 is E2g
+        return replace(light, lines=(*light.lines, la))
 
     return Spectrometer(look, chance)
 
 
-def measured(layers: int, sample: Sample = NOMINAL, spots: int = 3) -> dict[str, Any]:
+def measured(
+    layers: int, sample: Sample = NOMINAL, spots: int = 3, la_over_e: float = 0.0
+) -> dict[str, Any]:
     """Take spectra of some spots as the verbs do, and give what the analysis step would."""
     chance = random.Random(7)
     found, heights = [], []
     for spot in range(spots):
         place = (60.0 * spot, 0.0)
-        camera = looking_at(layers, sample, place[0], chance)
+        camera = looking_at(layers, sample, place[0], chance, la_over_e)
         shift = raman_shift(532.0, camera.wavelengths_nm())
         counts = camera.exposure(RAMAN_S)
         row = {"x_um": place[0], "y_um": 0.0, "exposure_s": RAMAN_S}
@@ -68,6 +77,21 @@ def test_a_thick_film_is_six_or_more_and_says_so() -> None:
     assert isinstance(found, Answer)
     assert found.outputs["layer_count"] == 6
     assert "layer_count 6: 6 or more" in found.warnings
+
+
+def test_disorder_that_only_la_m_shows_is_measured_and_said() -> None:
+    crystal, disordered = measured(1), measured(1, la_over_e=0.6)
+    for row in disordered["verdict"]["spots"]:
+        # E is narrower than LA(M), so the instrument lowers it more
+        assert row["la_over_e"] == pytest.approx(0.6, abs=0.06 + 3 * row["la_over_e_sigma"])
+        assert 0 < row["la_over_e_sigma"] < 0.1
+        assert row["e2g_fwhm_cm1"] < 4.5
+    said = [
+        any("disordered" in note for note in one["verdict"]["notes"])
+        for one in (crystal, disordered)
+    ]
+    assert said == [False, True]
+    assert disordered["verdict"]["confidence"] < crystal["verdict"]["confidence"]
 
 
 @pytest.mark.parametrize("layers", [2, 3, 4, 5])

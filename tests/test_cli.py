@@ -5,12 +5,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from commands import COMMAND, GONE, ROOT, TIMEOUT_S, Said, payload, say, spawn, submit, with_
-from labharness.lab import Lab
+from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn
 from rig import EXAMPLE, SHORT_LINE
 
 
@@ -70,69 +68,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
     assert answer["type"] == "task_completed"
 
 
-# ---- 64, nothing was asked
-
-
-NOT_HCP = {
-    "empty": b"",
-    "prose": b"please grow something",
-    "truncated": EXAMPLE.read_bytes()[:-40],
-    "deeply nested": b"[" * 100_000,
-    "nested objects": b'{"a":' * 2000 + b"1" + b"}" * 2000,
-    "a list": b"[1]",
-    "a key twice": b'{"type":"task_submit","type":"abort"}',
-    "not UTF-8": b"\xff",
-}
-
-
-def not_a_message(path: Path, what: str) -> Path:
-    if what == "missing":
-        return path
-    if what == "a directory":
-        path.mkdir()
-    elif what == "50 MB":
-        with path.open("wb") as file:
-            file.seek(50_000_000)
-            file.write(b"}")
-    else:
-        path.write_bytes(NOT_HCP[what])
-    return path
-
-
-@pytest.mark.parametrize("what", ["missing", "a directory", "50 MB", *NOT_HCP])
-def test_a_file_that_is_no_message_exits_64_with_one_line_that_names_it(
-    tmp_path: Path, wires: list[Lab], what: str
-) -> None:
-    path = not_a_message(tmp_path / "task.json", what)
-    say("run", path, "--json").is_one_plain_error("task.json")
-    assert wires == []
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (with_("2.0", "hcp_version"), "hcp_version is '2.0'"),
-        (with_(1.0, "hcp_version"), "hcp_version"),
-        (with_(GONE, "message_id"), "message_id"),
-        (with_("yesterday", "timestamp"), "timestamp is 'yesterday'"),
-        (with_("s-1", "session_id"), "must be null on task_submit"),
-        (with_("task_dream", "type"), "type is 'task_dream'; it must be one of task_submit"),
-        (with_([], "payload"), "payload"),
-        (payload(GONE, "caller_id"), "payload.caller_id"),
-        (
-            {**with_("abort", "type"), "session_id": "s", "payload": {"reason": "no"}},
-            "holds a message of type 'abort'",
-        ),
-        (
-            {**with_("task_failed", "type"), "session_id": "s", "payload": {}},
-            "holds a message of type 'task_failed'",
-        ),
-    ],
-)
-def test_a_bad_envelope_exits_64_and_says_what_it_must_be(
-    tmp_path: Path, body: dict[str, Any], words: str
-) -> None:
-    submit(tmp_path, body).is_one_plain_error("task.json", words)
+# ---- 64, wrong usage; what is no message, no lab and no folder is in the corpus
 
 
 @pytest.mark.parametrize(
@@ -159,22 +95,6 @@ def test_a_bad_envelope_exits_64_and_says_what_it_must_be(
 )
 def test_wrong_usage_exits_64_with_one_line(arguments: list[str], words: str) -> None:
     say(*arguments).is_one_plain_error("labharness", words)
-
-
-@pytest.mark.parametrize("what", ["holds a run already", "a file", "below a file"])
-def test_an_output_folder_that_cannot_take_a_run_exits_64_with_one_line(
-    tmp_path: Path, what: str
-) -> None:
-    out = tmp_path / "out"
-    if what == "holds a run already":
-        out.mkdir()
-        (out / "journal.sqlite").write_bytes(b"")
-    else:
-        out.write_text("a file", "utf-8")
-        out = out / "run" if what == "below a file" else out
-    said = spawn("run", EXAMPLE, "--lab", SHORT_LINE, "--out", out)
-    said.is_one_plain_error(str(out))
-    assert not (out / "answer.json").exists()
 
 
 # ---- the other commands

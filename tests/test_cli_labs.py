@@ -1,4 +1,4 @@
-"""The command line and a lab's own files: bad ones, its wires, its latch."""
+"""The command line and a lab's own files: its state directory, its wires, its latch."""
 
 import json
 import re
@@ -13,44 +13,6 @@ from labharness.vocabulary import Cause, Trip
 from rig import EXAMPLE, SHORT_LINE
 
 WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'
-UNREAD = 'channel = "furnace.smell"\nstale_s = 9\n\n[[watch]]\n' + WATCHED
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('title = "Short', 'colour = "red"\ntitle = "Short', "lab.colour"),
-        ('title = "Short', "title = Short", "no TOML"),
-        ("settings = { unit = 2 }", "settings = { unit = 1 }", "have one address on port 'heat'"),
-        ('port = "vacuum"\nsettings', 'port = "cellar"\nsettings', "no port 'cellar'"),
-        ('kind = "mks_910"', 'kind = "mks_911"', "mks_911"),
-        ("settings = { address = 253 }", "settings = { address = 0 }", "address 0"),
-        ('part = "gauge"', 'part = "gauge"\npolls = { smell = 1 }', "no scan 'smell'"),
-        ("hazards = ", 'hazards = "gone.toml" # ', "gone.toml"),
-        ('line = "short_line_envelope.toml"', 'line = "gone.toml"', "gone.toml"),
-        ("high = 950", "high = 5000", "furnace.setpoint"),
-        ("high = 950", "high = nan", "finite"),
-        (WATCHED, UNREAD, "furnace.smell"),
-        ('["box.vent", 1],', '["box.chimney", 1],', "box.chimney"),
-        ("simultaneous_gas_mixing_without_purge", "whistling", "prohibited_actions"),
-        ('over_flow = "close_all_valves_and_alert"', 'over_flow = "run"', "over_flow"),
-        ('over_flow = "close_all_valves_and_alert"\n', "", "over_flow"),
-        ("[procedures.immediate_shutdown]", "[procedures.shutdown]", "immediate_shutdown"),
-    ],
-)
-def test_a_bad_lab_file_exits_64_and_names_what_is_wrong_in_it(
-    tmp_path: Path, wires: list[Lab], old: str, new: str, words: str
-) -> None:
-    lab = edited_lab(tmp_path, old, new)
-    say("run", EXAMPLE, "--lab", lab, "--out", tmp_path / "o", "--json").is_one_plain_error(words)
-    say("lab", "check", "--lab", lab).is_one_plain_error(words)
-    assert wires == []
-
-
-def test_a_lab_file_that_is_missing_or_a_folder_exits_64(tmp_path: Path) -> None:
-    for path in (tmp_path / "gone.toml", tmp_path):
-        say("run", EXAMPLE, "--lab", path).is_one_plain_error(str(path))
-        say("envelope", "show", "--lab", path).is_one_plain_error(str(path))
 
 
 def test_a_state_directory_that_cannot_be_made_exits_64(

@@ -29,8 +29,10 @@ RUN = (
     "docs/reference/command-line.md",
     "docs/reference/journal.md",
     "docs/how-to/add-a-driver.md",
-    "docs/how-to/approve-a-simulated-lab.md",
+    "docs/how-to/approve-a-task.md",
+    "docs/how-to/drive-a-line-by-hand.md",
     "docs/how-to/read-a-report.md",
+    "docs/how-to/record-a-proof-test.md",
     "docs/how-to/analyse-your-own-spectra.md",
 )
 RUNS = {
@@ -43,7 +45,8 @@ BLOCK = re.compile(r"^```(\w+) ?(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[)#]")
 
 VARIES = re.compile(
-    r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d+\.\d+|\d+ bytes|PT[0-9HMS]+|of \d+ records|\d+:\d\d:\d\d"
+    r"\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d+\.\d+|\d+ bytes|PT[0-9HMS]+"
+    r"|of \d+ records|\d+:\d\d:\d\d"
 )
 """What another version of a library or of a lab's files may change without making a page wrong."""
 
@@ -136,7 +139,7 @@ def write_film(path: Path) -> None:
 def run(command: str) -> list[str]:
     _, *arguments = shlex.split(command)
     said = say(*arguments)
-    if arguments[0] == "run":  # a person sees both, and progress comes before the result
+    if arguments[0] in ("run", "set"):  # a person sees both, and progress comes before the result
         return [*said.err.splitlines(), *said.out.splitlines()]
     return [*said.out.splitlines(), *said.err.splitlines()]
 

@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Driver, Scan
+from labharness.driver import Driver
 from labharness.lab.kinds import driver_kinds, load_driver, load_simulator
+from labharness.testing.bench import Bench, VirtualTime
+from labharness.testing.conformance import (
+    check_driver,
+    check_envelope,
+    check_simulator,
+    check_write,
+)
+from labharness.testing.faults import room_of
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = sorted(driver_kinds())
@@ -30,17 +38,6 @@ def driver_of(kind: str) -> Driver:
 def envelope_of(kind: str) -> dict[str, Any]:
     path = ROOT / "envelopes" / "labharness_envelopes" / f"{kind}.toml"
     return tomllib.loads(path.read_text("utf-8"))
-
-
-def settable_of(kind: str) -> dict[str, str]:
-    channels = driver_of(kind).channels
-    return {name: each.unit for name, each in channels.items() if each.settable}
-
-
-def reads_of(driver: Driver) -> frozenset[bytes]:
-    scans, queries = driver.scans(), (*driver.queries(), driver.identify())
-    requests = [*(each.request for each in scans), *(each.request for each in queries)]
-    return frozenset(each.frame for each in requests)
 
 
 def keywords_of(made: type) -> set[str]:
@@ -67,12 +64,8 @@ def test_the_readme_names_every_kind_or_none() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_envelope_limits_exactly_what_can_be_set_in_the_same_unit(kind: str) -> None:
-    limits = envelope_of(kind).get("limits", {})
     assert envelope_of(kind)["kind"] == kind
-    assert {name: row["unit"] for name, row in limits.items()} == settable_of(kind)
-    for name, row in limits.items():
-        assert row["low"] <= row["high"], name
-        assert row["source"].strip(), name
+    assert check_envelope(driver_of(kind), envelope_of(kind)) == ()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,16 +78,22 @@ def test_a_simulator_takes_every_setting_of_its_driver(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_channel_says_what_it_does_and_where_that_is_written(kind: str) -> None:
-    channels = driver_of(kind).channels
-    assert channels
-    for name, channel in channels.items():
-        verb = "Control" if channel.settable else "Measure"
-        assert channel.doc.startswith(verb + " "), name
-        assert channel.doc.endswith("."), name
-        assert channel.source.strip(), name
-        assert channel.readback is None or channel.readback in channels, name
-        assert re.fullmatch(r"hold|unknown|safe\(\d+(\.\d+)?\)", channel.on_comm_loss), name
+def test_a_driver_declares_all_it_does_once_and_writes_nothing_else(kind: str) -> None:
+    assert check_driver(driver_of(kind)) == ()
+
+
+def test_every_simulator_answers_its_driver_wholly_and_rightly(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def found() -> dict[str, tuple[str, ...]]:
+        async with simulated_lab.running() as lab:  # connected and prepared
+            faces = room_of(lab).faces
+            instruments = simulated_lab.plan.instruments
+            return {
+                each.kind: check_simulator(each.driver, faces[each.name]) for each in instruments
+            }
+
+    assert virtual_time.run(found()) == dict.fromkeys(KINDS, ())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,20 +106,7 @@ def test_no_kind_hides_that_it_was_never_on_hardware(kind: str) -> None:
     assert driver_of(kind).unverified.strip()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_scanned_is_declared_once(kind: str) -> None:
-    driver = driver_of(kind)
-    scanned = [name for scan in driver.scans() for name in scan.channels]
-    assert len(scanned) == len(set(scanned))
-    assert set(scanned) <= set(driver.channels)
-    for name, channel in driver.channels.items():
-        assert name in scanned or channel.settable, f"{name} can be neither read nor set"
-        assert channel.readback is None or channel.readback in scanned, name
-    assert driver.scans() is driver.scans()
-    assert all(isinstance(scan, Scan) for scan in driver.scans())
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if settable_of(kind)])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if envelope_of(kind).get("limits")])
 @given(data=st.data())
 @settings(deadline=None, max_examples=30)
 def test_no_frame_that_writes_is_among_those_that_read(kind: str, data: st.DataObject) -> None:
@@ -130,18 +116,4 @@ def test_no_frame_that_writes_is_among_those_that_read(kind: str, data: st.DataO
     value = data.draw(
         st.sampled_from([low, high]) | st.floats(low, high) | st.floats(low, high).map(round)
     )
-    try:
-        requests = driver.write(channel, value)
-    except ValueError:
-        return  # refused: it does not fit the wire
-    assert requests
-    assert not reads_of(driver) & {each.frame for each in requests}
-    assert driver.write(channel, value) == requests, "a driver is pure"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_else_can_be_written(kind: str) -> None:
-    driver = driver_of(kind)
-    for channel in [*driver.channels.keys() - settable_of(kind).keys(), "no_such_channel", ""]:
-        with pytest.raises(ValueError, match="cannot be set"):
-            driver.write(channel, 0.0)
+    assert check_write(driver, channel, value) == ()

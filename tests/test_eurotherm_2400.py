@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labharness.testing.pairs import exchange, framed, read, write
 from labharness.vocabulary import BadReply, DeviceFault, crc16_modbus
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 from labharness_simulators.eurotherm_2400 import Simulator
-from pairs import exchange, framed, read, write
 
 FULL_POWER_C_PER_S = 0.9  # 2-inch furnace, 1200 W: about 45 degC/min at the thermocouple
 LOSS_PER_S = 2.2e-4

@@ -10,7 +10,8 @@ import pytest
 
 from labharness.clock import VirtualLoop
 from labharness.clock import run as run_on
-from labharness.guard import GuardCore, Latch, LoopGuard, SafeFrame
+from labharness.guard import GuardCore, Latch, SafeFrame
+from labharness.guard.shell import LoopGuard
 from labharness.kernel import Memory, Mode, begin, conclude, judge, observe
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.care import NotReset, reset
@@ -233,6 +234,7 @@ class Recording:
 
     def __init__(self, core: GuardCore) -> None:
         self.core = core
+        self.procedures = core.procedures
         self.again: list[tuple[str, ...]] = []
         self.latch = Latch(Path("no-such-folder/latch.json"))
         self.on_safe_frame: Callable[[SafeFrame, str], None] = lambda frame, error: None

@@ -16,7 +16,7 @@ import pytest
 from labharness.journal.artifacts import resolve
 from labharness.journal.reading import read, verify_file
 from labharness.lab import LabPlan, default_lab_path, read_lab
-from rig import EXAMPLE, SHORT_LINE, Ran, message_of, submission
+from rig import EXAMPLE, SHORT_LINE, Ran
 
 Run = Callable[..., Ran]
 
@@ -132,29 +132,3 @@ def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path:
 def test_other_seeds_give_other_chains(short_plan: LabPlan, run_task: Run) -> None:
     heads = {run_task(short_plan, seed=seed).result.journal_head for seed in (1, 2, 3)}
     assert len(heads) == 3
-
-
-def test_a_temperature_above_the_envelope_is_rejected_and_not_a_byte_is_sent(
-    short_plan: LabPlan, run_task: Run
-) -> None:
-    ran = run_task(
-        short_plan,
-        submission(temperature_range={"min": 1200, "max": 1250, "unit": "celsius"}),
-    )
-    assert ran.type == "task_rejected"
-    assert ran.body["reason_code"] == "safety_violation"
-    assert "950" in ran.body["suggestion"]
-    assert ran.result.message.session_id is None
-    assert ran.lab.guard.core.log == []
-
-
-def test_a_run_longer_than_max_duration_is_refused_with_the_time_it_takes(
-    short_plan: LabPlan, run_task: Run
-) -> None:
-    body = json.loads(EXAMPLE.read_text("utf-8"))
-    body["payload"]["constraints"]["max_duration"] = "PT30M"
-    ran = run_task(short_plan, message_of(body))
-    assert ran.body["reason_code"] == "invalid_input"
-    longer = ran.body["suggestion"].rsplit("to ", 1)[1].split(" ")[0]
-    body["payload"]["constraints"]["max_duration"] = longer
-    assert run_task(short_plan, message_of(body)).type == "task_completed"

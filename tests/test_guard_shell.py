@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.clock import VirtualLoop, run
-from labharness.guard import GuardCore, Latch, LoopGuard, NotPermitted, PortBusy, SafeFrame
-from labharness.guard.shell import WAITING_MAX
+from labharness.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
+from labharness.guard.shell import LoopGuard
+from labharness.guard.turns import WAITING_MAX
 from labharness.link import LinkLost
 from labharness.link.roads import nobody
 from labharness.vocabulary import Cause, Nothing, Quiet, Request, Trip, Until

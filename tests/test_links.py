@@ -20,7 +20,8 @@ from websockets.http11 import Request, Response
 
 import labharness.link.websocket as websocket_module
 from labharness.clock import PacedLoop, run
-from labharness.guard import GuardCore, Latch, LoopGuard
+from labharness.guard import GuardCore, Latch
+from labharness.guard.shell import LoopGuard
 from labharness.lab.kinds import load_driver, load_simulator
 from labharness.link import Link, LinkLost
 from labharness.link.serial_port import SerialLink

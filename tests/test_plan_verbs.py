@@ -54,6 +54,9 @@ class FakeLine:
     def latest(self, channel: str) -> float:
         return self.channels[channel](self.now_s())
 
+    def held_s(self) -> float:
+        return 0.0
+
     def volumes_purged(self, contaminant: str) -> float:
         return self.volumes(self.now_s())
 

@@ -70,6 +70,17 @@ def test_a_hot_furnace_takes_longer_to_be_loaded(short_plan: LabPlan) -> None:
     assert hot.duration_s > cold.duration_s + 60
 
 
+def test_a_flight_begins_with_the_pressure_and_the_valves_that_were_read(
+    short_plan: LabPlan,
+) -> None:
+    instructions = planned(short_plan)
+    evacuated = {"gauge.pressure": 20.0, "box.vent": 0.0, "box.nitrogen_bypass_shut": 1.0}
+    found = predict(short_plan, instructions, evacuated).trajectory["gauge.pressure"]
+    vented = predict(short_plan, instructions, {"gauge.pressure": 758.0, "box.vent": 1.0})
+    assert found[0][1] < 100
+    assert vented.trajectory["gauge.pressure"][0][1] > 700
+
+
 def test_a_plan_that_would_trip_is_refused_before_anything_is_written(
     tight_plan: LabPlan, run_task: Run
 ) -> None:

@@ -95,7 +95,10 @@ class AlicatBasis2(ModbusDriver):
         return Query("identity", self.read_registers(25, 7), self._identity)
 
     def expects(self, identity: Identity) -> str:
-        """Want a serial number: a meter or controller that was never set up has none."""
+        """Want a serial number: a meter or controller that was never set up has none.
+
+        Its firmware is not judged: no source says which is too old.
+        """
         return "" if identity.serial else f"{MODEL} at unit {self.unit} tells no serial number"
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:

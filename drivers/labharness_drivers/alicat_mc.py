@@ -18,6 +18,8 @@ __all__ = ["AlicatMc"]
 TIMEOUT_S = 0.3
 NO_FAULT = frozenset({b"HLD", b"LCK"})  # valve held, display locked: wanted states, not errors
 MANUAL = "MC-series manual p. 36"
+OLDEST_FIRMWARE = (5, 12)  # the oldest of which a data frame is known: a capture of 5v12
+_FIRMWARE = re.compile(r"([0-9]{1,3})v([0-9]{1,3})")
 _NUMBER = rb"[ \t]+([+-]?[0-9]{1,8}(?:\.[0-9]{1,8})?)"
 _MODEL = re.compile(r"-([0-9.]+)(SCCM|SLPM)")
 
@@ -75,9 +77,19 @@ class AlicatMc(Driver):
         return self._identity
 
     def expects(self, identity: Identity) -> str:
-        """Refuse another instrument, and another full scale than the lab file's."""
+        """Refuse another instrument, older firmware, and another full scale than the lab file's.
+
+        Firmware that does not say its number is not judged.
+        """
         if not identity.model.startswith("MC"):
             return f"model {identity.model!r} is no MC or MCS mass flow controller"
+        numbers = _FIRMWARE.match(identity.firmware)
+        known = numbers is not None and (int(numbers[1]), int(numbers[2])) >= OLDEST_FIRMWARE
+        if identity.firmware and not known:
+            return (
+                f"firmware {identity.firmware!r} is not 5v12 or newer, and of older ones no frame "
+                "is known"
+            )
         found = _MODEL.search(identity.model)
         if found is None:
             return ""

@@ -84,7 +84,10 @@ class CoboltLaser(Driver):
         return self._identity
 
     def expects(self, identity: Identity) -> str:
-        """A serial number ends in digits."""
+        """A serial number ends in digits.
+
+        Its firmware is not judged: it does not say it.
+        """
         return (
             "" if identity.serial[-1:].isdecimal() else f"{identity.serial!r} is no serial number"
         )

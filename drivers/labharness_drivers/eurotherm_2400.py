@@ -88,7 +88,10 @@ class Eurotherm2400(ModbusDriver):
         return Query("identity", self.read_registers(107, 16), self._identity)
 
     def expects(self, identity: Identity) -> str:
-        """Want a controller of the 2400 series."""
+        """Want a controller of the 2400 series.
+
+        Its firmware is not judged: no source says which is too old.
+        """
         if identity.model.startswith("Eurotherm 24"):
             return ""
         return f"{identity.model} at unit {self.unit}; wanted a Eurotherm of the 2400 series"

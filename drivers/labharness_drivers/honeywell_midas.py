@@ -106,7 +106,10 @@ class HoneywellMidas(ModbusDriver):
         return Query("identity", self.read_registers(1, 1), self._identity)
 
     def expects(self, identity: Identity) -> str:
-        """Want a sensor cartridge."""
+        """Want a sensor cartridge.
+
+        Its firmware is not judged: the map does not hold it.
+        """
         if identity.details.get("cartridge_id", "0") != "0":
             return ""
         return f"{MODEL} at unit {self.unit} tells no sensor cartridge"

@@ -103,7 +103,10 @@ class HoribaIcl(Driver):
         return self._identity
 
     def expects(self, identity: Identity) -> str:
-        """Refuse what is not an ICL."""
+        """Refuse what is not an ICL.
+
+        Its firmware is not judged: no source says which is too old.
+        """
         return "" if identity.model == MODEL else f"{identity.model!r} is not the {MODEL}"
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:

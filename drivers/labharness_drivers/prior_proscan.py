@@ -88,7 +88,10 @@ class PriorProscan(Driver):
         return self._identity
 
     def expects(self, identity: Identity) -> str:
-        """Refuse a controller without a stage."""
+        """Refuse a controller without a stage.
+
+        Its firmware is not judged: no source says which is too old.
+        """
         stage = identity.details.get("STAGE", "NONE")
         return "the controller has no stage fitted" if stage == "NONE" else ""
 

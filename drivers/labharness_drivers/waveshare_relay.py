@@ -76,7 +76,10 @@ class WaveshareRelay(ModbusDriver):
         return Query("identity", self.read_registers(VERSION, 1), self._identity)
 
     def expects(self, identity: Identity) -> str:
-        """Want a board that tells a version."""
+        """Want a board that tells a version.
+
+        Its firmware is not judged: no source says which is too old.
+        """
         return "" if identity.firmware != "0.00" else f"{MODEL} at unit {self.unit}: no version"
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:

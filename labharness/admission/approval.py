@@ -25,6 +25,7 @@ __all__ = [
     "plan_digest",
     "public_key_of",
     "read_approval",
+    "same_person",
     "sign",
     "verify",
     "verify_personal",
@@ -281,6 +282,11 @@ def _until(approval: StandingApproval) -> datetime:
     if until.utcoffset() is None:
         raise BadApproval(f"approval {approval.id}: until {approval.until!r} has no time zone")
     return until.astimezone(UTC)
+
+
+def same_person(one: str, other: str) -> bool:
+    """Say whether two names are one person's, however they are spaced or capitalised."""
+    return _person(one) == _person(other)
 
 
 def _person(name: str) -> str:

@@ -15,6 +15,7 @@ from labharness.admission.risk import (
     points_of,
     way_down,
 )
+from labharness.admission.satisfiable import contradiction
 from labharness.admission.schemas import caller_schema_fault, input_fault
 from labharness.vocabulary.durations import NotADuration, format_duration, parse_duration
 
@@ -268,13 +269,7 @@ def _inputs(submission: Submission, declaration: Declaration) -> None:
         raise _Reject("invalid_input", "intent is empty", "Say in words what is wanted")
     fault = input_fault(declaration.input_schema, submission.inputs)
     if fault is not None:
-        where, reason = fault
-        raise _Reject(
-            "invalid_input",
-            f"{where}: {reason}",
-            f"Correct {where} as the input_schema of "
-            f"{declaration.name} {declaration.version} describes it",
-        )
+        raise _Reject("invalid_input", f"{fault.where}: {fault.reason}", fault.remedy)
 
 
 def _expected_output(
@@ -295,7 +290,7 @@ def _expected_output(
             raise _Reject(
                 "invalid_input",
                 f"expected_output.schema is not used: {reason}",
-                "Write a plain, self-contained schema of the outputs",
+                "Leave expected_output.schema out, or write a plain, self-contained schema",
             )
     required = {*submission.required_fields, *(schema or {}).get("required", ())}
     missing = sorted(required - declaration.produces())
@@ -305,6 +300,14 @@ def _expected_output(
             "invalid_input",
             f"{declaration.name} produces no {', '.join(missing)}; it produces: {produced}",
             f"Require only what is produced: {produced}",
+        )
+    never = None if schema is None else contradiction(schema, declaration.output_schema)
+    if never is not None:
+        raise _Reject(
+            "invalid_input",
+            f"expected_output.schema fits no answer of {declaration.name}: {never}",
+            "Leave expected_output.schema out, or ask for what the output_schema of "
+            f"{declaration.name} {declaration.version} describes",
         )
 
 

@@ -11,6 +11,7 @@ __all__ = [
     "GAS_HAZARDS",
     "HOT",
     "RULES",
+    "UNKNOWN",
     "Finding",
     "Refusal",
     "RiskAssessment",
@@ -18,6 +19,7 @@ __all__ = [
     "RiskRule",
     "assess",
     "points_of",
+    "safe_in_time",
     "way_down",
 ]
 
@@ -50,6 +52,20 @@ GAS_HAZARDS: Final[Mapping[str, str]] = {
 }
 
 
+COMM_LOSS_S_MAX: Final = 5.0
+"""Time (s) in which an instrument must be safe by itself for nobody to be there: Klipper's bound
+for a heater (klippy, MAX_HEAT_TIME)."""
+
+UNKNOWN: Final = "unknown"
+
+
+def safe_in_time(on_comm_loss: str) -> bool:
+    """Say whether ``safe(<s>)``, ``hold`` or ``unknown`` is good enough for nobody to be there."""
+    if not on_comm_loss.startswith("safe("):
+        return False
+    return float(on_comm_loss.removeprefix("safe(").removesuffix(")")) <= COMM_LOSS_S_MAX
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskContext:
     """What the plan and the laboratory add to the inputs.
@@ -63,6 +79,8 @@ class RiskContext:
         attended: A person is there for the whole of the run.
         shared_instrument: Another task may use an instrument of this one meanwhile.
         safeguards_missing: Hazards whose hardware safeguard is absent or past its proof test.
+        stays_energised: Channels the plan energises whose instrument would leave them so, or is
+            not known to do otherwise, if everything that talks to it died.
     """
 
     process_gases: tuple[str, ...]
@@ -70,6 +88,7 @@ class RiskContext:
     attended: bool
     shared_instrument: bool
     safeguards_missing: tuple[str, ...]
+    stays_energised: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +204,16 @@ def _refusal(
         return Refusal(
             "safety_violation",
             f"an unattended run needs a hardware safeguard, tested in time, against: {hazards}",
-            "Run it in attended hours, or install and proof-test the safeguard",
+            "Run it in attended hours, or install the safeguard, test it, and record that: "
+            "labharness hazards proof HAZARD --name WHO --reason HOW",
+        )
+    if context.stays_energised and not context.attended:
+        channels = "; ".join(context.stays_energised)
+        return Refusal(
+            "safety_violation",
+            "an unattended run needs instruments that go to their safe state within "
+            f"{COMM_LOSS_S_MAX:g} s when nobody talks to them; these do not: {channels}",
+            "Run it in attended hours, or set and declare the instrument's own watchdog",
         )
     ceiling = declaration.safety.risk_ceiling
     if assessment.points > points_of(ceiling):

@@ -3,13 +3,15 @@
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 __all__ = [
     "INTEGER_MAX",
     "PATTERN_CHARACTERS_MAX",
     "SCHEMA_DEPTH_MAX",
     "SCHEMA_NODES_MAX",
+    "TYPES_IN_WORDS",
+    "Fault",
     "caller_schema_fault",
     "input_fault",
     "output_fault",
@@ -41,6 +43,24 @@ _CLASS: Final = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]")
 _COUNT_MAX: Final = 1_000
 # A place is written for each value, so that long keys would cost their length many times over.
 _PLACE_CHARACTERS: Final = 200
+_DIALECTS: Final = ("https://json-schema.org/draft/2020-12/schema",)
+TYPES_IN_WORDS: Final[Mapping[str, str]] = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a text",
+}
+
+
+class Fault(NamedTuple):
+    """Where a value is wrong, why, and what would do."""
+
+    where: str
+    reason: str
+    remedy: str
 
 
 def value_fault(value: object, where: str) -> tuple[str, str] | None:
@@ -64,13 +84,16 @@ def value_fault(value: object, where: str) -> tuple[str, str] | None:
     return None
 
 
-def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Give the place and the reason of the first input that the capability's schema refuses."""
-    return value_fault(inputs, "inputs") or _validation_fault(schema, inputs, "inputs")
+def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> Fault | None:
+    """Give the first input that the capability's schema refuses, or None."""
+    unfit = value_fault(inputs, "inputs")
+    if unfit is not None:
+        return Fault(*unfit, f"Write {unfit[0]} as a finite number")
+    return _validation_fault(schema, inputs, "inputs")
 
 
-def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Give the place and the reason of the first output that a caller's schema refuses.
+def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> Fault | None:
+    """Give the first output that a caller's schema refuses, or None.
 
     The schema must have passed `caller_schema_fault`.
     """
@@ -91,6 +114,8 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
     for key, value in _members(schema):
         if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
             return f"{key} {str(value)[:80]!r} is not fetched; refer to '#/$defs/<name>' only"
+        if key == "$schema" and value not in _DIALECTS:
+            return f"$schema {str(value)[:80]!r} is not read; leave it out or write {_DIALECTS[0]}"
         if key in ("$id", "id") and isinstance(value, str):
             return f"{key} {value[:80]!r} would change what references mean; leave it out"
         patterns = [value] if key == "pattern" and isinstance(value, str) else []
@@ -101,13 +126,14 @@ def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
             if reason is not None:
                 return f"pattern {str(pattern)[:80]!r}: {reason}"
     try:
-        Draft202012Validator.check_schema(dict(schema))
-        size = _written_out(schema, schema, ())
+        if _written_out(schema, schema, ()) > SCHEMA_NODES_MAX:
+            return _TOO_LARGE
+        Draft202012Validator.check_schema(dict(schema))  # takes seconds where the size has no bound
     except SchemaError as error:
         return f"it is no JSON Schema (draft 2020-12): {error.message[:200]}"
     except _Unusable as error:
         return str(error)
-    return None if size <= SCHEMA_NODES_MAX else _TOO_LARGE
+    return None
 
 
 _TOO_LARGE: Final = (
@@ -121,7 +147,7 @@ class _Unusable(Exception):
 
 def _validation_fault(
     schema: Mapping[str, Any], value: Mapping[str, Any], where: str
-) -> tuple[str, str] | None:
+) -> Fault | None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -129,8 +155,27 @@ def _validation_fault(
     error = best_match(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
     if error is None:
         return None
-    place = error.json_path.removeprefix("$")
-    return where + place[:_PLACE_CHARACTERS], error.message[:300]
+    place = where + error.json_path.removeprefix("$")[:_PLACE_CHARACTERS]
+    return Fault(place, error.message[:300], _remedy(error, place))
+
+
+def _remedy(error: Any, place: str) -> str:  # noqa: ANN401 - jsonschema is imported when needed
+    rule, allowed = error.validator, error.validator_value
+    if rule == "enum":
+        return f"Set {place} to one of: {', '.join(str(each) for each in allowed)}"
+    if rule == "type":
+        kinds = [allowed] if isinstance(allowed, str) else allowed
+        return f"Write {place} as {' or '.join(TYPES_IN_WORDS[kind] for kind in kinds)}"
+    if rule in ("minimum", "maximum"):
+        return f"Set {place} to at {'least' if rule == 'minimum' else 'most'} {allowed:g}"
+    if rule == "required":
+        missing = [name for name in allowed if name not in error.instance]
+        return f"Add to {place}: {', '.join(missing)}"
+    if rule == "additionalProperties":
+        known = error.schema.get("properties", {})
+        extra = ", ".join(str(name)[:80] for name in error.instance if name not in known)
+        return f"Leave out of {place}: {extra}; it takes: {', '.join(known)}"
+    return f"Make {place} fit {rule} {str(allowed)[:80]}"
 
 
 def _members(schema: object) -> Iterator[tuple[str, Any]]:

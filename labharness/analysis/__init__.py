@@ -4,6 +4,7 @@ from labharness.analysis.despike import despike
 from labharness.analysis.evidence import LAYER_CLASSES, EvidenceTerm, Reference
 from labharness.analysis.film import FilmSignal, film_signal, peak_height
 from labharness.analysis.layers import LayerVerdict, SpotEvidence, judge_layers
+from labharness.analysis.material import LaOverE, la_over_e
 from labharness.analysis.peaks import PeakFit, SiliconFit, fit_peaks, fit_silicon
 from labharness.analysis.spectrum import Spectrum, shift_from_wavelength
 
@@ -11,6 +12,7 @@ __all__ = [
     "LAYER_CLASSES",
     "EvidenceTerm",
     "FilmSignal",
+    "LaOverE",
     "LayerVerdict",
     "PeakFit",
     "Reference",
@@ -22,6 +24,7 @@ __all__ = [
     "fit_peaks",
     "fit_silicon",
     "judge_layers",
+    "la_over_e",
     "peak_height",
     "shift_from_wavelength",
 ]

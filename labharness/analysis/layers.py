@@ -18,6 +18,7 @@ from labharness.analysis.evidence import (
     pl_raman_term,
     separation_term,
 )
+from labharness.analysis.material import LaOverE
 from labharness.analysis.peaks import PeakFit, SiliconFit, intrinsic_fwhm_cm1
 
 __all__ = ["LayerVerdict", "SpotEvidence", "judge_layers"]
@@ -59,8 +60,8 @@ class SpotEvidence:
         silicon: The silicon line of the same spectrum, None when it was not seen.
         pl_counts_per_raman: Height of the A exciton over the height of A1g at equal exposure and
             laser power; None when it was not measured, 0 or less when there is none.
-        la_over_e: Height of the LA(M) line at 227 cm⁻¹, which only disorder makes visible, over
-            the height of E; None when the spectrum does not hold it.
+        la_over_e: The LA(M) line at 227 cm⁻¹, which only disorder makes visible, against E; None
+            when the spectrum does not hold it.
 
     Raises:
         ValueError: When a ratio is NaN or infinite.
@@ -69,11 +70,11 @@ class SpotEvidence:
     fit: PeakFit
     silicon: SiliconFit | None
     pl_counts_per_raman: float | None
-    la_over_e: float | None = None
+    la_over_e: LaOverE | None = None
 
     def __post_init__(self) -> None:
-        for name in ("pl_counts_per_raman", "la_over_e"):
-            value = getattr(self, name)
+        la = None if self.la_over_e is None else self.la_over_e.ratio
+        for name, value in (("pl_counts_per_raman", self.pl_counts_per_raman), ("la_over_e", la)):
             if value is not None and not math.isfinite(value):
                 raise ValueError(f"{name} must be finite or None, got {value}")
 
@@ -276,7 +277,7 @@ def _terms(
 
 
 def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
-    shares = [spot.la_over_e for spot in spots if spot.la_over_e is not None]
+    shares = [spot.la_over_e.ratio for spot in spots if spot.la_over_e is not None]
     return _median(_intrinsic_e_fwhm_cm1(spot) for spot in spots) > DISORDERED_E_FWHM_CM1 or (
         bool(shares) and _median(shares) > DISORDERED_LA_OVER_E
     )

@@ -1,5 +1,6 @@
 """What a spectrum shows, as far as its lines can tell: MoS2, WS2, carbon, silicon, or unknown."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from labharness.analysis.peaks import (
 )
 from labharness.analysis.spectrum import Spectrum
 
-__all__ = ["Material", "Seen", "identify", "la_over_e"]
+__all__ = ["LaOverE", "Material", "Seen", "identify", "la_over_e"]
 
 
 class Material(NamedTuple):
@@ -74,6 +75,13 @@ LA_LINES = (LineWindow(219.0, 235.0, 15.0),)
 LA_SIGMA_MIN = 3.0
 
 
+class LaOverE(NamedTuple):
+    """Height of LA(M) over the height of E, 0 where LA(M) does not stand out, and its error."""
+
+    ratio: float
+    sigma: float
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """One fitted line: where, how wide, how high, and the error of the height."""
@@ -127,15 +135,19 @@ def _carbon(spectrum: Spectrum) -> Material | None:
     return CARBON if _stands(d) else None
 
 
-def la_over_e(spectrum: Spectrum, fit: PeakFit) -> float | None:
-    """Give LA(M)/E, 0 where LA(M) does not stand out; None when the axis does not hold it."""
+def la_over_e(spectrum: Spectrum, fit: PeakFit) -> LaOverE | None:
+    """Give LA(M)/E; None when the axis does not hold it or there is nothing to fit."""
     found = _seen(spectrum, LA_RANGE_CM1, LA_LINES)
     if not found or fit.e_height_counts <= 0:
         return None
     (la,) = found
-    if la.height_counts < LA_SIGMA_MIN * la.height_sigma_counts:
-        return 0.0
-    return la.height_counts / fit.e_height_counts
+    if la.height_counts <= LA_SIGMA_MIN * la.height_sigma_counts:
+        return LaOverE(0.0, la.height_sigma_counts / fit.e_height_counts)
+    ratio = la.height_counts / fit.e_height_counts
+    relative = math.hypot(
+        la.height_sigma_counts / la.height_counts, fit.e_height_sigma_counts / fit.e_height_counts
+    )
+    return LaOverE(ratio, ratio * relative)
 
 
 def _stands(line: Seen) -> bool:

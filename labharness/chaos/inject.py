@@ -95,7 +95,7 @@ def _forget(table: dict[Any, Any], key: object) -> None:
 
 def _fill_disk(lab: Lab) -> Undo:
     journal: Any = lab.line.journal
-    latch = lab.guard.latch
+    latch: Any = lab.guard.latch
     commit, write = journal.commit, latch.write
 
     def full_journal() -> None:

@@ -263,7 +263,8 @@ class _World:
             link.close()
         journal: Any = lab.line.journal
         journal.commit = _dead
-        lab.guard.latch.write = _dead_latch
+        latch: Any = lab.guard.latch
+        latch.write = _dead_latch
         self._loop.stop()
 
     def _survive(self) -> None:

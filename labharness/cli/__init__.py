@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from datetime import date
 from typing import NoReturn
 
 __all__ = ["EXIT_ABORTED", "EXIT_COMPLETED", "EXIT_FAILED", "EXIT_REJECTED", "EXIT_USAGE", "main"]
@@ -12,6 +13,8 @@ EXIT_FAILED = 1  # also check commands with findings
 EXIT_REJECTED = 2
 EXIT_ABORTED = 3
 EXIT_USAGE = 64  # no HCP message, bad lab file, bad output folder, bad arguments
+
+BY_HAND = ("read", "set", "watch", "hold", "resume", "stop", "safe")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,6 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         drop_output()
         return EXIT_COMPLETED
+    except OSError as why:
+        from labharness.cli.show import OutputLost
+
+        if not isinstance(why, OutputLost):
+            raise
+        sys.stderr.write(f"labharness {chosen.command}: {why}\n")
+        return EXIT_FAILED
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:
@@ -53,6 +63,38 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.labs import labs
 
         return labs(chosen)
+    if chosen.command == "guard":
+        from labharness.cli.guard import guard
+
+        return guard(chosen.lab, once=chosen.once)
+    if chosen.command == "arm":
+        from labharness.cli.arm import arm
+
+        return arm(chosen.lab)
+    if chosen.command in BY_HAND:
+        from labharness.cli.hand import hand
+
+        return hand(chosen)
+    if chosen.command == "approvals":
+        from labharness.cli.approvals import approvals
+
+        return approvals(chosen)
+    if chosen.command == "doctor":
+        from labharness.cli.doctor import doctor
+
+        return doctor(chosen)
+    if chosen.command == "alarms":
+        from labharness.cli.alarms import alarms
+
+        return alarms(chosen)
+    if chosen.command == "hazards":
+        from labharness.cli.hazards import hazards
+
+        return hazards(chosen)
+    if chosen.command in ("simulate", "room"):
+        from labharness.cli.simulate import simulate
+
+        return simulate(chosen)
     if chosen.command == "analyse":
         from labharness.cli.analyse import analyse
 
@@ -87,6 +129,12 @@ def _parser() -> _Parser:
     )
     run.add_argument("--seed", type=_seed, help="of a simulated run (default 1)")
     run.add_argument("--json", action="store_true", help="print exactly one HCP message")
+    run.add_argument(
+        "--approval-timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="wait so long for a person to approve (default a day; not at all at --speed fast)",
+    )
 
     plan = commands.add_parser("plan", help="fly one task on the nominal plant, submitting nothing")
     plan.add_argument("task", metavar="TASK.json")
@@ -113,10 +161,52 @@ def _parser() -> _Parser:
     for name, text in (("check", "say what does not hold"), ("show", "print every rule")):
         _add_lab(verbs.add_parser(name, help=text))
 
+    doctor = commands.add_parser("doctor", help="say what stands in the way of a run, and the fix")
+    _add_lab(doctor)
+    doctor.add_argument("--json", action="store_true", help="print one JSON array")
+
     reset = commands.add_parser("reset", help="open the latch, when the cause is gone")
     reset.add_argument("--name", type=_words, required=True, help="who resets it")
     reset.add_argument("--reason", type=_words, required=True, help="why it may be reset")
     _add_lab(reset)
+
+    commands.add_parser("arm", help="write what the guard process may send").add_argument(
+        "lab", metavar="LAB.toml"
+    )
+    guard = commands.add_parser("guard", help="own a lab's ports and its latch, as a process")
+    guard.add_argument("lab", metavar="LAB.toml")
+    guard.add_argument("--once", action="store_true", help="end with the run that came")
+    approvals = commands.add_parser("approvals", help="approve or reject what waits for a person")
+    verbs = approvals.add_subparsers(dest="verb", required=True, metavar="list|show|approve|reject")
+    _add_lab(verbs.add_parser("list", help="one line each"))
+    for name, text in (
+        ("show", "all that there is to know of one"),
+        ("approve", "agree to exactly this plan"),
+        ("reject", "refuse it"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("id", metavar="ID")
+        _add_lab(verb)
+        if name != "show":
+            verb.add_argument("--name", type=_words, required=True, help="who decides")
+            verb.add_argument("--reason", type=_words, required=True, help="why")
+
+    _add_by_hand(commands)
+    _add_alarms(commands.add_parser("alarms", help="list alarms; acknowledge or shelve one"))
+    _add_hazards(commands.add_parser("hazards", help="list safeguards; record a proof test"))
+    simulate = commands.add_parser("simulate", help="serve a simulated lab on real ports")
+    simulate.add_argument("lab", metavar="LAB.toml")
+    simulate.add_argument("--speed", type=_times, default=1.0, metavar="N", help="(default 1)")
+    simulate.add_argument("--seed", type=_seed, default=1, help="of plant and noise (default 1)")
+    simulate.add_argument("--folder", metavar="DIR", help="for the ports' paths")
+    simulate.add_argument(
+        "--write-lab", metavar="OUT.toml", help="lab file for the other side (default DIR/lab.toml)"
+    )
+
+    room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
+    room.add_argument("folder", metavar="DIR", help="where it is served")
+    room.add_argument("asked", metavar="WHAT", help="status, truth, faults, fault, bus, ...")
+    room.add_argument("details", nargs="*", metavar="NAME=VALUE")
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
@@ -174,6 +264,86 @@ def _parser() -> _Parser:
     return parser
 
 
+def _add_by_hand(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """Add the commands that take a line by the hand."""
+    texts = {
+        "read": "measure channels now",
+        "set": "set one channel, judged and read back like any other",
+        "watch": "show what a line reads, live",
+        "hold": "let no further command of a run through",
+        "resume": "let a held run go on",
+        "stop": "end what runs, and make the line safe",
+        "safe": "run the safe procedure now",
+    }
+    verbs = {name: commands.add_parser(name, help=texts[name]) for name in BY_HAND}
+    for name, verb in verbs.items():
+        _add_lab(verb)
+        if name not in ("read", "watch"):
+            verb.add_argument("--name", type=_words, help="who asks (default: this account)")
+            verb.add_argument("--reason", default="", help="why; it is journaled")
+        if name in ("set", "watch"):
+            verb.add_argument("--for", type=_positive, dest="for_s", metavar="SECONDS")
+        if name in ("read", "watch"):
+            verb.add_argument("--json", action="store_true", help="print JSON")
+    verbs["read"].add_argument("channels", nargs="+", metavar="CHANNEL")
+    settable = verbs["set"]
+    settable.add_argument("channel", metavar="CHANNEL")
+    settable.add_argument("value", type=_number, metavar="VALUE")
+    settable.add_argument("unit", nargs="?", default="", metavar="UNIT")
+    settable.add_argument(
+        "--attend", action="store_true", help="drive a line that nobody drives, and leave it safe"
+    )
+    settable.add_argument("--out", metavar="DIR", help="folder of the journal, with --attend")
+    settable.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="fast|real|N", help="of a simulated lab"
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from None
+
+
+def _add_alarms(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|test|ack|shelve|...")
+    _add_lab(verbs.add_parser("list", help="print what is active, unacknowledged or silenced"))
+    _add_lab(verbs.add_parser("test", help="send a test message on every channel of alert"))
+    for name, text in (
+        ("ack", "say that you know of an alarm, or of all"),
+        ("shelve", "not to be told of an alarm for a while"),
+        ("unshelve", "be told again"),
+        ("suppress", "silence an alarm by design (maintainer)"),
+        ("unsuppress", "end that (maintainer)"),
+        ("remove", "take an alarm out of service (maintainer)"),
+        ("place", "put it back (maintainer)"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("alarm", metavar="ALARM|all" if name == "ack" else "ALARM")
+        verb.add_argument("--name", type=_words, required=True, help="who does it")
+        verb.add_argument("--reason", type=_words, required=True, help="why")
+        roles = ("operator", "maintainer")
+        verb.add_argument("--role", choices=roles, default="operator", help="of who does it")
+        if name == "shelve":
+            length = verb.add_mutually_exclusive_group()
+            length.add_argument("--minutes", type=_positive, metavar="MIN", help="(default 480)")
+            length.add_argument("--once", action="store_true", help="until its cause is gone")
+        _add_lab(verb)
+
+
+def _add_hazards(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|proof")
+    _add_lab(verbs.add_parser("list", help="print hazards and their hardware safeguards"))
+    proof = verbs.add_parser("proof", help="record a proof test of a safeguard")
+    proof.add_argument("hazard", metavar="HAZARD")
+    proof.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help="(default today)")
+    proof.add_argument("--name", type=_words, required=True, help="who tested it")
+    proof.add_argument("--reason", type=_words, required=True, help="how, and what was found")
+    proof.add_argument("--failed", action="store_true", help="it did not pass")
+    _add_lab(proof)
+
+
 def _add_lab(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lab", metavar="FILE", help="lab file (default: the simulated lab)")
 
@@ -189,6 +359,18 @@ def _speed(text: str) -> float | None:
         speed = 0.0
     if not 0 < speed < 1e6:
         raise argparse.ArgumentTypeError(f"{text!r} is not fast, real, or a number up to 1000000")
+    return speed
+
+
+def _times(text: str) -> float:
+    from labharness.lab.simulate import SPEED_MAX
+
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= SPEED_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, up to {SPEED_MAX:g}")
     return speed
 
 
@@ -210,6 +392,13 @@ def _positive(text: str) -> float:
 
 def _rate(text: str) -> float:
     return 0.0 if text == "0" else _positive(text)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
 
 
 def _words(text: str) -> str:

@@ -2,18 +2,20 @@
 
 import argparse
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from labharness.admission.audit import Rejected
-from labharness.cli import EXIT_COMPLETED, EXIT_REJECTED, EXIT_USAGE
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.run import read_submit
 from labharness.cli.show import chosen_lab, clock_text, complain, say
 from labharness.hcp.codec import BadPayload, NotHcp
+from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.tasks import forecast
-from labharness.plan import PredictedStep, Prediction
 
-__all__ = ["plan"]
+__all__ = ["plan", "prediction_lines"]
 
 
 def plan(chosen: argparse.Namespace) -> int:
@@ -22,56 +24,70 @@ def plan(chosen: argparse.Namespace) -> int:
         _, payload = read_submit(Path(chosen.task))
         found = forecast(chosen_lab(chosen.lab), payload)
     except BadPayload as why:
-        complain(f"labharness plan: {why}")
-        return EXIT_REJECTED
+        return _rejected(why.rejected())
     except (NotHcp, BadLabFile) as why:
         complain(f"labharness plan: {why}")
         return EXIT_USAGE
+    except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
+        complain(f"labharness plan: nothing can be flown: {why}")
+        return EXIT_FAILED
     if isinstance(found, Rejected):
-        say(f"would be rejected ({found.reason_code}): {found.reason_message}")
-        if found.suggestion:
-            say(f"suggestion: {found.suggestion}")
-        return EXIT_REJECTED
+        return _rejected(found)
+    prediction = found.prediction.to_json()
     if chosen.json:
-        say(json.dumps(found.to_json(), ensure_ascii=False))
-    else:
-        _show(found)
+        say(json.dumps({**prediction, "asks": found.asks}, ensure_ascii=False))
+        return EXIT_COMPLETED
+    for line in prediction_lines(prediction):
+        say(line)
+    if found.asks:
+        say(f"it would wait for a person's approval: {found.asks}")
     return EXIT_COMPLETED
 
 
-def _show(prediction: Prediction) -> None:
-    say(f"takes {clock_text(prediction.duration_s)}, and passes no limit on the nominal plant")
-    for channel, points in prediction.trajectory.items():
+def _rejected(why: Rejected) -> int:
+    say(f"would be rejected ({why.reason_code}): {why.reason_message}")
+    if why.suggestion:
+        say(f"suggestion: {why.suggestion}")
+    return EXIT_REJECTED
+
+
+def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """Say what a prediction (as JSON) comes to: for who plans a task, and for who approves it."""
+    yield f"takes {clock_text(found['duration_s'])}, and passes no limit on the nominal plant"
+    for channel, points in found["trajectory"].items():
         if points:
             values = [value for _, value in points]
-            unit = prediction.units[channel]
-            relative, absolute = prediction.bands.get(unit, (0.0, 0.0))
+            unit = found["units"][channel]
+            relative, absolute = found["bands"].get(unit, (0.0, 0.0))
             band = relative * max(values) + absolute
             span = f"{min(values):8.1f} to {max(values):8.1f} {unit}"
-            say(f"  {channel:26} {span} (within {band:.1f})")
-    for gas, volume_cm3 in prediction.gas_used_cm3.items():
-        say(f"  {gas:26} {volume_cm3 / 1000:8.1f} standard litres")
+            yield f"  {channel:26} {span} (within {band:.1f})"
+    for gas, volume_cm3 in found["gas_used_cm3"].items():
+        yield f"  {gas:26} {volume_cm3 / 1000:8.1f} standard litres"
     stage = ""
-    for step in prediction.steps:
-        if step.stage != stage:
-            stage = step.stage
-            say(f"{clock_text(step.started_s):>9}  {stage}")
-    hottest = _hottest(prediction)
+    for step in found["steps"]:
+        if step["stage"] != stage:
+            stage = step["stage"]
+            yield f"{clock_text(step['started_s']):>9}  {stage}"
+    hottest = _hottest(found)
     if hottest is not None:
-        where = hottest.instruction_id
-        say(f"if everything that talks to the line dies at its hottest, in {where}:")
-        for each in hottest.if_killed:
-            say(f"  {each}")
+        where = hottest["instruction"]
+        yield f"if everything that talks to the line dies at its hottest, in {where}:"
+        for each in hottest["if_killed"]:
+            yield f"  {each}"
 
 
-def _hottest(prediction: Prediction) -> PredictedStep | None:
+def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Give the step in which the highest temperature is predicted."""
     points = [
         (value, at_s)
-        for channel, pairs in prediction.trajectory.items()
-        if prediction.units[channel] == "degC"
+        for channel, pairs in found["trajectory"].items()
+        if found["units"][channel] == "degC"
         for at_s, value in pairs
     ]
     at_s = max(points, default=(0.0, 0.0))[1]
-    within = [s for s in prediction.steps if s.started_s <= at_s <= s.ended_s and s.if_killed]
-    return within[0] if within else None
+    for step in found["steps"]:
+        if step["started_s"] <= at_s <= step["ended_s"] and step["if_killed"]:
+            within: Mapping[str, Any] = step
+            return within
+    return None

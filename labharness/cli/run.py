@@ -13,7 +13,15 @@ from labharness.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
-from labharness.cli.show import chosen_lab, clock_text, complain, drop_output, say
+from labharness.cli.show import (
+    STOP_SIGNALS,
+    OutputLost,
+    chosen_lab,
+    clock_text,
+    complain,
+    drop_output,
+    say,
+)
 from labharness.clock import Chance, utc_text, wall_clock_utc
 from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
@@ -25,7 +33,6 @@ from labharness.lab.tasks import BadOutput, RunResult, TaskRun
 
 __all__ = ["read_submit", "run"]
 
-STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
 FAST_TICKS = 10  # minutes of lab time between two lines within a step, when time is virtual
 EXITS = {
     "task_completed": EXIT_COMPLETED,
@@ -37,6 +44,9 @@ EXITS = {
 
 def run(chosen: argparse.Namespace) -> int:
     """Run one task; give the exit code."""
+    if chosen.speed is None and chosen.approval_timeout:
+        complain("labharness run: --approval-timeout takes --speed real or N: nobody can keep up")
+        return EXIT_USAGE
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
@@ -52,6 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
             seed=chosen.seed,
             out=Path(chosen.out) if chosen.out else None,
             operator=operator,
+            approval_wait_s=chosen.approval_timeout,
             tell=told.tell,
         )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
@@ -72,6 +83,8 @@ def run(chosen: argparse.Namespace) -> int:
             _print(result)
     except BrokenPipeError:  # nobody reads; the answer is in its folder, the exit code stands
         drop_output()
+    except OutputLost as why:
+        complain(f"labharness run: {why}; the answer is in {result.folder}")
     return EXITS[result.message.type]
 
 
@@ -180,6 +193,10 @@ class _Progress:
                     for name, (setpoint, value) in data["values"].items()
                 )
                 complain(f"{'':28}{values} · {clock_text(data['left_s'])} left")
+        elif kind == "approval_asked":
+            name = data["id"]
+            complain(f"{'':8}look at it: labharness approvals show {name}")
+            complain(f"{'':8}then: labharness approvals approve {name} --name WHO --reason WHY")
         elif kind == "task_accepted":
             reasons = "; ".join(data["risk_reasons"])
             complain(f"accepted at {data['risk_level']} ({reasons})")

@@ -1,5 +1,6 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
+import getpass
 import os
 import sys
 from contextlib import suppress
@@ -7,13 +8,38 @@ from pathlib import Path
 
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
-__all__ = ["chosen_lab", "clock_text", "complain", "drop_output", "say"]
+__all__ = [
+    "STOP_SIGNALS",
+    "OutputLost",
+    "chosen_lab",
+    "clock_text",
+    "complain",
+    "drop_output",
+    "say",
+]
+
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
+
+
+class OutputLost(OSError):
+    """Standard output cannot be written: its disk is full, or worse."""
 
 
 def say(text: str) -> None:
-    """Print a result."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
+    """Print a result.
+
+    Raises:
+        BrokenPipeError: Whoever read has gone.
+        OutputLost: It cannot be written for another reason.
+    """
+    try:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as why:
+        drop_output()
+        raise OutputLost(f"standard output cannot be written: {why.strerror}") from None
 
 
 def complain(text: str) -> None:
@@ -24,6 +50,14 @@ def complain(text: str) -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+def account() -> str:
+    """Name the account of the operating system that this command runs under."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a number without a name, as in a container
+        return f"account {os.getuid()}" if hasattr(os, "getuid") else "unknown account"
 
 
 def drop_output() -> None:

@@ -167,15 +167,33 @@ class _PacedSelector(selectors.DefaultSelector):
         return super().select(timeout)
 
 
+class _FineSelector(selectors.SelectSelector):
+    """The same to the microsecond, where epoll rounds up to milliseconds; few descriptors only."""
+
+    speed = 1.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait ``timeout`` lab seconds at most."""
+        if timeout is not None and timeout > 0:
+            timeout /= self.speed
+        return super().select(timeout)
+
+
 class PacedLoop(_OrderedLoop):
-    """A loop whose time runs ``speed`` times as fast as the wall clock; 1 is real time."""
+    """A loop whose time runs ``speed`` times as fast as the wall clock; 1 is real time.
+
+    Args:
+        speed: Lab seconds a second.
+        fine: Keep timers to tens of microseconds: for a process that times bytes, and has few
+            descriptors.
+    """
 
     _closed = True  # until it is made: asyncio's destructor asks even a loop that was refused
 
-    def __init__(self, speed: float = 1.0) -> None:
+    def __init__(self, speed: float = 1.0, *, fine: bool = False) -> None:
         if not (math.isfinite(speed) and speed > 0):
             raise ValueError(f"speed {speed} is not a positive number")
-        selector = _PacedSelector()
+        selector = _FineSelector() if fine else _PacedSelector()
         selector.speed = speed
         self.speed = speed
         self._start_s = time.monotonic()

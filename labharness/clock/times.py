@@ -4,8 +4,9 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from labharness.clock.loops import PacedLoop, VirtualLoop
+from labharness.clock.process import wall_clock_utc
 
-__all__ = ["VIRTUAL_EPOCH", "Clock", "utc_text", "wall_clock_utc"]
+__all__ = ["VIRTUAL_EPOCH", "Clock"]
 
 VIRTUAL_EPOCH = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)  # stated: neither 1970 nor today
 
@@ -40,13 +41,3 @@ class Clock:
         if self.virtual:
             return self._epoch + timedelta(seconds=self.loop.time() + self.jumped_s)
         return wall_clock_utc()
-
-
-def wall_clock_utc() -> datetime:
-    """What the calendar says, for shells that run outside any loop."""
-    return datetime.now(UTC)
-
-
-def utc_text(moment: datetime) -> str:
-    """Write a moment as HCP does: ISO 8601, UTC, milliseconds, ``Z``."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

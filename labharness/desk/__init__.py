@@ -1,7 +1,16 @@
 """One request from its arrival to its answer."""
 
 from labharness.desk.admitting import Admitting
+from labharness.desk.by_hand import ByHand
 from labharness.desk.desk import Desk
-from labharness.desk.facts import HouseFacts, Operator
+from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
 
-__all__ = ["Admitting", "Desk", "HouseFacts", "Operator"]
+__all__ = [
+    "Admitting",
+    "ApprovalRequest",
+    "Approvers",
+    "ByHand",
+    "Desk",
+    "HouseFacts",
+    "Operator",
+]

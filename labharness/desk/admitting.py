@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from labharness.admission import approval as approvals
 from labharness.admission.audit import Admitted, Rejected, Screened, screen, weigh
-from labharness.admission.risk import RiskContext
+from labharness.admission.risk import UNKNOWN, RiskContext, safe_in_time
 from labharness.capability import CannotDo, Capability, Planned
 from labharness.clock import Clock
 from labharness.desk.facts import HouseFacts
@@ -122,11 +122,17 @@ class Admitting:
         if duration_s <= screened.max_duration_s:
             return None
         asked = format_duration(screened.max_duration_s)
-        needed = format_duration(-(-duration_s // 60) * 60)
+        needed_s = -(-duration_s // 60) * 60
+        needed = format_duration(needed_s)
+        longest_s = screened.declaration.max_duration_s
+        way_out = f"Set constraints.max_duration to {needed} or more"
+        if needed_s > longest_s:
+            longest = format_duration(longest_s)
+            way_out = f"{screened.declaration.name} runs for at most {longest}: shorten the growth"
         return Rejected(
             "invalid_input",
             f"The plan takes about {needed}, max_duration is {asked}",
-            suggestion=f"Set constraints.max_duration to {needed} or more",
+            suggestion=way_out,
         )
 
     def _beyond_limits(self, planned: Planned) -> Rejected | None:
@@ -166,10 +172,30 @@ class Admitting:
             attended=facts.attended,
             shared_instrument=facts.shared,
             safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
+            stays_energised=self._stays_energised(planned),
         )
 
-    def approve(self, weighed: Weighed, requester: str) -> approvals.Approved | Rejected | None:
-        """Find the approval that covers a plan; ``None`` where it needs none."""
+    def _stays_energised(self, planned: Planned) -> tuple[str, ...]:
+        """Name what the plan energises and what would stay so if all that talks to it died.
+
+        What energises is the envelope's to say: a value above an interlock whose loss under power
+        runs a procedure (heat, flammable gas, the laser).
+        """
+        found: dict[str, str] = {}
+        for each in planned.instructions.instructions:
+            for command in stated_commands(each.action, each.parameters):
+                does = self._facts.on_comm_loss.get(command.channel, UNKNOWN)
+                if not safe_in_time(does) and any(
+                    row.on_loss and command.channel in row.guards and command.value > row.above
+                    for row in self._line.envelope.interlocks
+                ):
+                    found[command.channel] = f"{command.channel}: {does}"
+        return tuple(found.values())
+
+    def approve(
+        self, weighed: Weighed, requester: str
+    ) -> approvals.Approved | approvals.NotApproved | None:
+        """Find the standing approval that covers a plan; ``None`` where it needs none."""
         admitted, planned = weighed.admitted, weighed.planned
         if not admitted.needs_approval:
             return None
@@ -192,12 +218,8 @@ class Admitting:
                 return verdict
             expired |= verdict.expired
             reasons.append(verdict.reason)
-        return Rejected(
-            "approval_expired" if expired and len(reasons) == 1 else "approval_denied",
-            "No approval covers this task: " + ("; ".join(reasons) or "there is none"),
-            admitted.risk.level,
-            "A person other than the requester approves it; for the simulated lab, after an edit "
-            "of its files: make approve-sim",
+        return approvals.NotApproved(
+            "; ".join(reasons) or "there is no standing one", expired and len(reasons) == 1
         )
 
     async def advise(self, payload: TaskSubmit, rejected: Rejected) -> Rejected:
@@ -230,7 +252,7 @@ class Admitting:
         weighed = self.weigh(payload)
         if isinstance(weighed, Rejected):
             return False
-        if isinstance(self.approve(weighed, payload.caller_id), Rejected):
+        if isinstance(self.approve(weighed, payload.caller_id), approvals.NotApproved):
             return False
         return not isinstance(await self.predict(weighed, {}), Rejected)
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labharness.admission.approval import Approved, NotApproved
 from labharness.admission.audit import Admitted, Rejected, Screened
 from labharness.admission.schemas import output_fault
 from labharness.admission.token import issue
@@ -16,7 +17,7 @@ from labharness.capability import Answer, NoAnswer, Planned
 from labharness.clock import Chance, Clock, failure_of
 from labharness.desk.admitting import Admitting, Weighed
 from labharness.desk.closing import Closing, summary
-from labharness.desk.facts import HouseFacts, Operator
+from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
 from labharness.desk.operations import LineOperations
 from labharness.desk.report.rules import rules_record
 from labharness.desk.session import Session
@@ -25,11 +26,13 @@ from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.store import JournalFailed, SqliteJournal
-from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, watch_until_cold
 from labharness.link import LinkLost
 from labharness.plan import (
     Executor,
     FailureKind,
+    Instruction,
+    Prediction,
     Progress,
     Status,
     StepFailed,
@@ -40,8 +43,6 @@ __all__ = ["ABORT_S_MAX", "Desk"]
 
 ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
 PROGRESS_S = 60.0  # lab time between two progress lines within a step
-COLD_C = 60.0  # a tube that may be touched
-COOL_WATCH_S_MAX = 12 * 3600.0
 
 
 class Desk:
@@ -51,6 +52,7 @@ class Desk:
         facts: The lab.
         line: Its line, not opened yet.
         operator: Who does manual steps.
+        approvers: Who is asked where no standing approval covers a plan.
         clock: Time.
         chance: Ids and entropy.
         journal: The run's journal.
@@ -64,6 +66,7 @@ class Desk:
         facts: HouseFacts,
         line: Line,
         operator: Operator,
+        approvers: Approvers,
         clock: Clock,
         chance: Chance,
         journal: SqliteJournal,
@@ -74,6 +77,7 @@ class Desk:
         self._facts = facts
         self._line = line
         self._operator = operator
+        self._approvers = approvers
         self._clock = clock
         self._chance = chance
         self._journal = journal
@@ -83,7 +87,12 @@ class Desk:
         self._running: asyncio.Task[Message] | None = None
         self._abort_reason = ""
         self._unverified: list[str] = []
+        self._executing = False
+        self._steps: Mapping[str, Instruction] = {}
+        self._step: Instruction | None = None
+        self._holding: asyncio.Task[None] | None = None
         self._told_s = 0.0
+        self._told = ""
         self._ends_s = 0.0
 
     def abort(self, reason: str) -> None:
@@ -91,6 +100,67 @@ class Desk:
         if self._running is not None and not self._abort_reason and not self.session.closed:
             self._abort_reason = reason
             self._running.cancel()
+
+    async def hold(self, reason: str) -> str:
+        """Let no further command through until ``resume``; ruling 11 calls it PAUSED.
+
+        A step that cannot stand still (gas running into a shut tube) comes to its end first.
+
+        Returns:
+            When the line is held: now, or after which step.
+
+        Raises:
+            NotArmed: Nothing runs that could be held.
+        """
+        if not self._executing or self.session.state != "RUNNING" or self._holding is not None:
+            raise NotArmed("no plan is being carried out that could be held, or it is held already")
+        waits = f"held as soon as it can stand still; now: {self._told}"
+        said = "held" if self._holdable() else waits
+        self._holding = self._clock.loop.create_task(self._hold(reason))
+        if said == "held":
+            await self._holding
+        return said
+
+    async def _hold(self, reason: str) -> None:
+        try:
+            while self._executing and not await self._line.hold(self._holdable):
+                await self._line.next_tick()
+            if self._executing:
+                self.session.become("PAUSED", reason)
+        except (Tripped, NotArmed) as why:
+            self._warned(f"not held: {why}")
+        finally:
+            self._holding = None
+
+    def _holdable(self) -> bool:
+        step = self._step
+        return step is not None and step.holdable
+
+    async def resume(self, reason: str) -> None:
+        """Go on after a hold, or withdraw one that still waits for its step.
+
+        Raises:
+            NotArmed: Nothing is held.
+            Tripped: The line has tripped.
+        """
+        if self._holding is not None:
+            self._holding.cancel()
+            return
+        self._line.check()
+        if self.session.state != "PAUSED" or not self._executing:
+            raise NotArmed(f"the session is {self.session.state}, and only a held one resumes")
+        self.session.become("RUNNING", reason)
+        self._line.start()
+
+    def about(self) -> Mapping[str, Any]:
+        """Say what runs, for who asks at the control socket."""
+        left_s = max(0.0, self._ends_s - self._clock.now_s())
+        return {
+            "session_id": self.session.session_id,
+            "state": self.session.state,
+            "step": self._told,
+            "left_s": left_s,
+        }
 
     async def run(self, submit: Message, payload: TaskSubmit) -> Message:
         """Take a ``task_submit`` through to its terminal message.
@@ -144,7 +214,7 @@ class Desk:
                 weighed.admitted.risk.level,
                 "labharness lab check --connect says which instrument, and what to do",
             )
-        readings = {channel: self._line.latest(channel) for channel in self._facts.watched}
+        readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
         prediction = await admitting.predict(weighed, readings)
         if isinstance(prediction, Rejected):
             return await admitting.advise(payload, prediction)
@@ -152,13 +222,42 @@ class Desk:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
             self._ends_s = prediction.duration_s
         self._progress("awaiting_approval", 0, "waiting for an approval")
+        approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
+        if isinstance(approved, NotApproved):
+            request = self._request(payload, weighed, prediction, approved)
+            approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
         if approved is not None:
             body = {"by": list(approved.by), "reason": approved.reason}
             self._journal.append("approved", body, self._clock.now_s())
         return weighed
+
+    def _request(
+        self,
+        payload: TaskSubmit,
+        weighed: Weighed,
+        prediction: Prediction | None,
+        standing: NotApproved,
+    ) -> ApprovalRequest:
+        risk, planned = weighed.admitted.risk, weighed.planned
+        return ApprovalRequest(
+            session_id=self.session.session_id,
+            requester=payload.caller_id,
+            capability=weighed.admitted.screened.declaration.name,
+            risk_level=risk.level,
+            risk_reasons=tuple(risk.reasons),
+            intent=payload.intent,
+            inputs=payload.inputs,
+            instructions=planned.instructions.to_json(),
+            duration_s=planned.duration_s if prediction is None else prediction.duration_s,
+            prediction=None if prediction is None else prediction.to_json(),
+            envelope_digest=self._facts.envelope_digest,
+            lab_digest=self._facts.lab_digest,
+            why=standing.reason,
+            expired=standing.expired,
+        )
 
     def _keep_plan(self, planned: Planned) -> None:
         body = {
@@ -198,11 +297,14 @@ class Desk:
             self._asked,
         )
         self._line.on_warning = self._warned
+        self._steps = {each.instruction_id: each for each in planned.instructions.instructions}
         executor = Executor(
             planned.instructions, operations, capability.verbs, observer=self._stepped
         )
         constraints = {"confidence_threshold": screened.confidence_threshold}
         ended = await self._execute(executor, screened.max_duration_s)
+        if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
+            self.session.become("RUNNING", f"the hold has ended: {ended}")
         await self._leave_safe(ended)
         await self._line.close()
         if self._line.memory.trip is not None:
@@ -236,8 +338,9 @@ class Desk:
                 self._progress("arming", 0, "safe table and instruments' settings")
                 await self._line.arm(self._facts.safe_procedure)
                 self._line.start()
+                self._executing = True
                 await executor.run()
-        except (StepFailed, Tripped, NotArmed, NoReply, TimeoutError) as why:
+        except (StepFailed, Tripped, NotArmed, NoReply, HoldTooLong, TimeoutError) as why:
             return why
         except asyncio.CancelledError:
             raise
@@ -246,16 +349,15 @@ class Desk:
             return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
             return why
+        finally:
+            self._executing = False
         return None
 
     async def _leave_safe(self, ended: BaseException | None) -> None:
         """Bring the line to its safe state, whatever ended the run, and say how that went."""
         line = self._line
-        if line.memory.trip is None:
-            verification = await line.safing.make_safe(self._facts.safe_procedure)
-        else:
-            await line.safing.verified()
-            verification = line.safing.verifications[-1]
+        verification = await line.settle(self._facts.safe_procedure)
+        if line.memory.trip is not None:
             self.session.event(
                 "error",
                 {
@@ -270,9 +372,8 @@ class Desk:
         if not line.guard.latch.saved():
             self._warned(f"the latch could not be saved: {line.guard.latch.write_error}")
         if ended is not None:
-            hot = [channel for channel in self._facts.watched if channel.endswith(".temperature")]
             self._progress("cooling_under_watch", 100, "polling and trips stay until it is cold")
-            await line.watch_until_cold(hot, COLD_C, COOL_WATCH_S_MAX)
+            await watch_until_cold(line)
         line.disarm()
 
     async def _aborted(self, submit: Message) -> Message:
@@ -291,6 +392,8 @@ class Desk:
             why = f"internal failure: {failure!r}"
             return self._rejected(submit, Rejected("resource_unavailable", why))
         await self._line.close()
+        if self.session.state == "PAUSED":
+            self.session.become("RUNNING", "the hold has ended with a failure")
         done = summary(self._line, (), 0.0)
         return self._closing.failed(failure, (), None, done)
 
@@ -341,6 +444,8 @@ class Desk:
         if progress.status is Status.RUNNING:
             percent = 100.0 * (progress.index - 1) / progress.total
             self._told_s = self._clock.now_s()
+            self._told = progress.description
+            self._step = self._steps[progress.instruction_id]
             self._progress(progress.stage, percent, progress.description)
 
     def _ticked(self) -> None:

@@ -1,16 +1,19 @@
 """What the desk is told of the lab it stands in: facts, gathered once by the composition root."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Protocol
 
-from labharness.admission.approval import StandingApproval
+from labharness.admission.approval import Approved, StandingApproval, plan_digest
+from labharness.admission.audit import Rejected
 from labharness.admission.callers import Caller
+from labharness.admission.declaration import RiskLevel
 from labharness.capability import Capability, LineFacts
 from labharness.plan import InstructionSet, Prediction
 
-__all__ = ["HouseFacts", "Operator"]
+__all__ = ["ApprovalRequest", "Approvers", "HouseFacts", "Operator"]
 
 
 class Operator(Protocol):
@@ -18,6 +21,51 @@ class Operator(Protocol):
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Do, or have done, a manual step; give the name of who confirms it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """A plan that waits for persons: what they are shown, and so what they agree to.
+
+    Attributes:
+        session_id: Of the run that asks.
+        requester: Who submitted it; may not approve it.
+        risk_reasons: Why the level is what it is.
+        intent: The caller's words: text, never obeyed.
+        instructions: The compiled plan, as JSON.
+        duration_s: As pre-flight has it, or as planned.
+        prediction: What pre-flight saw, as JSON; ``None`` where the lab has no simulated plant.
+        why: Why no standing approval covers it.
+        expired: One would, had it not expired.
+    """
+
+    session_id: str
+    requester: str
+    capability: str
+    risk_level: RiskLevel
+    risk_reasons: tuple[str, ...]
+    intent: str
+    inputs: Mapping[str, Any]
+    instructions: Mapping[str, Any]
+    duration_s: float
+    prediction: Mapping[str, Any] | None
+    envelope_digest: str
+    lab_digest: str
+    why: str
+    expired: bool
+
+    def digest(self) -> str:
+        """Give the digest over plan, envelope and lab file that an agreement is bound to."""
+        plan = json.dumps(self.instructions, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return plan_digest(plan.encode(), self.envelope_digest.encode(), self.lab_digest.encode())
+
+
+class Approvers(Protocol):
+    """The persons who may agree to a plan."""
+
+    async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
+        """Wait for what they say, within a bound."""
         ...
 
 
@@ -33,6 +81,7 @@ class HouseFacts:
         shared: Another task may use an instrument meanwhile.
         safeguards_missing: Says which hardware safeguards of some hazard categories are missing
             or past their proof test on a day.
+        on_comm_loss: What each channel does by itself when nobody talks to it.
         callers: Who may ask for what.
         capabilities: What is offered, by name.
         approvals: Standing approvals, and the public key that must have signed them.
@@ -52,6 +101,7 @@ class HouseFacts:
     attended: bool
     shared: bool
     safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
+    on_comm_loss: Mapping[str, str]
     callers: Mapping[str, Caller]
     capabilities: Mapping[str, Capability]
     approvals: tuple[StandingApproval, ...]

@@ -1,10 +1,11 @@
 """A line and its operator as a plan sees them."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from labharness.desk.facts import Operator
 from labharness.line import Line
-from labharness.vocabulary import Command, Outcome
+from labharness.vocabulary import Command, Ending, Outcome
 
 __all__ = ["LineOperations"]
 
@@ -37,16 +38,25 @@ class LineOperations:
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command under the session's token.
 
+        A line that is held makes it wait; but not who is being stopped, and only tidies up.
+
         Raises:
             Tripped: The line has tripped.
             TimeoutError: The token has expired with the task's ``max_duration``.
         """
         self._line.check()
-        if not self._authorised():
-            raise TimeoutError("the session's token is not in force")
-        outcome = await self._line.perform(command)
-        self._line.check()
-        return outcome
+        task = asyncio.current_task()
+        while True:
+            stopping = task is not None and task.cancelling() > 0
+            if not stopping:
+                await self._line.released()
+            if not self._authorised():
+                raise TimeoutError("the session's token is not in force")
+            outcome = await self._line.perform(command)
+            self._line.check()
+            # a hold may have come while it waited for its turn: nothing left, so it may go later
+            if stopping or outcome.ending is not Ending.REFUSED or not self._line.holding.on:
+                return outcome
 
     async def read(self, channel: str) -> float:
         """Measure one channel now."""
@@ -69,11 +79,16 @@ class LineOperations:
     async def next_tick(self) -> None:
         """Wait for the next poll."""
         await self._line.next_tick()
+        self._line.holding.check()
         self._ticked()
 
     def now_s(self) -> float:
         """Give lab time."""
         return self._line.clock.now_s()
+
+    def held_s(self) -> float:
+        """Give the lab time for which the line has been held."""
+        return self._line.holding.total_s()
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have a manual step done; a trip meanwhile ends it."""

@@ -61,8 +61,8 @@ class Session:
         return token is not None and not token.revoked and now_utc < token.expires_at
 
     def become(self, to: str, reason: str) -> None:
-        """Change state, as the table allows; a token ends with its session's running."""
-        if self.token is not None and to != "RUNNING":
+        """Change state, as the table allows; a token ends with its session's work."""
+        if self.token is not None and to not in ("RUNNING", "PAUSED"):
             self.token = revoke(self.token)
         before, self.state = self.state, next_state(self.state, to)
         self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})

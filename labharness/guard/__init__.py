@@ -1,5 +1,10 @@
-"""The only way to a port: the core that decides and the shell that moves bytes."""
+"""The only way to a port: the core that decides, and what every shell around it shares.
 
+The shells are imported where they are used: ``shell`` and ``remote`` take asyncio, ``process`` must
+not have it.
+"""
+
+from labharness.guard.contract import Done, Guard, LatchView, PortBusy
 from labharness.guard.core import (
     Finished,
     GuardCore,
@@ -12,14 +17,15 @@ from labharness.guard.core import (
     Source,
 )
 from labharness.guard.latch import Latch, LatchUnreadable
-from labharness.guard.shell import LoopGuard, PortBusy
 
 __all__ = [
+    "Done",
     "Finished",
+    "Guard",
     "GuardCore",
     "Latch",
     "LatchUnreadable",
-    "LoopGuard",
+    "LatchView",
     "NotPermitted",
     "Permit",
     "Port",

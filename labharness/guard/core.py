@@ -82,6 +82,7 @@ class SafeFrame:
         request: The frame and its reply.
         channel: What it sets.
         value: To what.
+        unit: In what unit.
     """
 
     step: int
@@ -89,6 +90,7 @@ class SafeFrame:
     request: Request
     channel: str
     value: float
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +243,7 @@ class GuardCore:
         self.latched = False
         self.log: list[Sent] | None = None
         self._permits: dict[int, Permit] = {}
-        self._permit_count = 0
+        self.permit_count = 0
 
     def new_epoch(self) -> int:
         """Void every permit: something changed that a verdict may have rested on."""
@@ -263,18 +265,28 @@ class GuardCore:
 
     def permit(self, port: str, frame: bytes, now: float) -> Permit:
         """Make a permit for a frame that the kernel has just allowed."""
-        if self.latched or not self.armed:
-            why = "latched" if self.latched else "not armed"
-            raise NotPermitted(f"no permit for port {port}: the line is {why}")
-        if len(self._permits) >= PERMITS_MAX:
-            live = {n: each for n, each in self._permits.items() if now <= each.expires_s}
-            self._permits = live
-        if len(self._permits) >= PERMITS_MAX:
-            raise NotPermitted(f"{PERMITS_MAX} permits are outstanding already")
-        self._permit_count += 1
-        permit = Permit(self._permit_count, port, frame, self.epoch, now + PERMIT_S_MAX)
+        self._make_room(port, now)
+        self.permit_count += 1
+        permit = Permit(self.permit_count, port, frame, self.epoch, now + PERMIT_S_MAX)
         self._permits[permit.number] = permit
         return permit
+
+    def admit(self, permit: Permit, now: float) -> None:
+        """Take a permit that was made elsewhere, after its seal was found to fit.
+
+        Numbers only rise, so that one that was seen is never taken again. What else may void it
+        (epoch, expiry, port, frame) is asked when it is used.
+
+        Raises:
+            NotPermitted: No permit could be made here now, or this one is old or too long-lived.
+        """
+        self._make_room(permit.port, now)
+        if permit.number <= self.permit_count:
+            raise NotPermitted(f"permit {permit.number} was seen before")
+        if not permit.expires_s <= now + PERMIT_S_MAX:
+            raise NotPermitted(f"permit {permit.number} is to live longer than {PERMIT_S_MAX:g} s")
+        self.permit_count = permit.number
+        self._permits[permit.number] = permit
 
     def send(self, port_name: str, request: Request, now: float, permit: Permit | None) -> bytes:
         """Give the bytes to hand over for this request.
@@ -338,6 +350,16 @@ class GuardCore:
         """Open the latch; that the cause is gone and who asks is the line's to establish."""
         self.latched = False
         self.new_epoch()
+
+    def _make_room(self, port: str, now: float) -> None:
+        if self.latched or not self.armed:
+            why = "latched" if self.latched else "not armed"
+            raise NotPermitted(f"no permit for port {port}: the line is {why}")
+        if len(self._permits) >= PERMITS_MAX:
+            live = {n: each for n, each in self._permits.items() if now <= each.expires_s}
+            self._permits = live
+        if len(self._permits) >= PERMITS_MAX:
+            raise NotPermitted(f"{PERMITS_MAX} permits are outstanding already")
 
     def _use(self, permit: Permit, port_name: str, frame: bytes, now: float) -> None:
         known = self._permits.pop(permit.number, None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["Latch", "LatchUnreadable"]
+__all__ = ["Latch", "LatchUnreadable", "probe", "write_durably"]
 
 
 class LatchUnreadable(RuntimeError):
@@ -27,7 +27,7 @@ class Latch:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.write: Callable[[Path, str], None] = _write_durably
+        self.write: Callable[[Path, str], None] = write_durably
         self.trip: Trip | None = None
         self.write_error = ""
         if path.exists():
@@ -57,14 +57,12 @@ class Latch:
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
-        probe = self._path.with_suffix(".probe")
-        self.write(probe, "")
-        probe.unlink()
+        probe(self._path, self.write)
 
     def open(self) -> None:
         """Take the latch away; who asked, and why, is in the journal of resets."""
         self._path.unlink(missing_ok=True)
-        _sync_folder(self._path.parent)
+        sync_folder(self._path.parent)
         self.trip = None
 
 
@@ -76,17 +74,26 @@ def _read(path: Path) -> Trip:
         raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
 
 
-def _write_durably(path: Path, text: str) -> None:
+def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
+    """Raise ``OSError`` if a latch could not be written beside this file now."""
+    beside = latch_file.with_suffix(".probe")
+    write(beside, "")
+    beside.unlink()
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Put a small file in its place whole, and on the disk before this returns."""
     fresh = path.with_suffix(".new")
     with fresh.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed or removed in a folder outlive a power cut."""
     if os.name != "posix":
         return  # Windows makes a rename durable by itself and cannot open a folder
     handle = os.open(folder, os.O_RDONLY)

@@ -1,9 +1,15 @@
 """The guard on the event loop: links, timers and the latch file around the core."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 
+from labharness.guard.contract import (
+    Done,
+    LatchView,
+    nobody_reads,
+    nobody_safe,
+    nobody_trips,
+)
 from labharness.guard.core import (
     Finished,
     GuardCore,
@@ -13,27 +19,19 @@ from labharness.guard.core import (
     PortState,
     SafeFrame,
 )
-from labharness.guard.latch import Latch
+from labharness.guard.turns import Turns
 from labharness.link import Link, LinkLost
 from labharness.vocabulary import Request, Trip
 
-__all__ = ["Done", "LoopGuard", "PortBusy"]
+__all__ = ["LoopGuard"]
 
-WAITING_MAX = 256  # users waiting for one port at once
 GRID_S = 1e-6  # the loop's timers stand on a grid, and may fire this much early
-
-Done = Callable[[bytes | None, str], None]
-
-
-class PortBusy(RuntimeError):
-    """More users wait for a port than ever should."""
 
 
 class LoopGuard:
     """Moves the core's bytes. It takes no decision.
 
-    A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
-    given to it, and the user gives it back with ``release(port)``. Procedures do not ask.
+    It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
 
     One timer watches all exchanges. It is armed at or before the first one's end and looks again
     when it was early, so that an exchange which is answered in time costs it nothing. A port that
@@ -45,15 +43,19 @@ class LoopGuard:
         latch: Where the latch is kept.
     """
 
-    def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: Latch) -> None:
+    beat_s = float("inf")
+
+    def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: LatchView) -> None:
         self.core = core
-        self.latch = latch
-        self.on_safe_frame: Callable[[SafeFrame, str], None] = lambda frame, error: None
+        self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
+        self.latch: LatchView = latch
+        self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
+        self.on_trip: Callable[[Trip], None] = nobody_trips
+        self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)
-        self._taken: dict[str, bool] = dict.fromkeys(links, False)
-        self._waiting: dict[str, deque[Callable[[], None]]] = {name: deque() for name in links}
+        self._turns = Turns(links, self.ready)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = float("inf")
         self._closed = False
@@ -67,16 +69,17 @@ class LoopGuard:
 
     def when_free(self, port: str, start: Callable[[], None]) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        waiting = self._waiting[port]
-        if len(waiting) >= WAITING_MAX:
-            raise PortBusy(f"{WAITING_MAX} users wait for port {port} already")
-        waiting.append(start)
+        self._turns.when_free(port, start)
         self._offer(port)
 
     def release(self, port: str) -> None:
         """Give the port back."""
-        self._taken[port] = False
+        self._turns.release(port)
         self._offer(port)
+
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed."""
+        return self.core.permit(port, request.frame, self._loop.time())
 
     def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
         """Send one frame now; ``done(reply, error)`` is called once, later.
@@ -117,6 +120,26 @@ class LoopGuard:
         """Send single steps of a procedure again (verification found them not done)."""
         for port in self.core.queue(frames):
             self._send_safe(port)
+
+    def new_epoch(self) -> None:
+        """Void every permit: something changed that a verdict may have rested on."""
+        self.core.new_epoch()
+
+    def arm(self) -> None:
+        """Let permits be made; raises ``NotPermitted`` while latched."""
+        self.core.arm()
+
+    def disarm(self) -> None:
+        """Make the line read-only again."""
+        self.core.disarm()
+
+    def beat(self, procedure: str) -> None:
+        """Do nothing: who could miss the beat is dead too."""
+
+    async def reset(self) -> None:
+        """Open the latch; raises ``OSError`` if the file does not go."""
+        self.latch.open()
+        self.core.reset()
 
     def close(self) -> None:
         """Close every road; nothing leaves afterwards."""
@@ -175,16 +198,11 @@ class LoopGuard:
         self._offer(port)  # also where nobody owned the exchange any more
 
     def _offer(self, port: str) -> None:
-        state = self.core.ports[port]
-        waiting = self._waiting[port]
-        while waiting and not self._taken[port]:
-            if not self.ready(port):
-                if state.state is PortState.DRAIN and port not in self._quiet:
-                    due_s = state.due_s
-                    self._quiet[port] = self._loop.call_at(due_s, self._end_quiet, port, due_s)
-                return
-            self._taken[port] = True
-            waiting.popleft()()
+        if self._turns.offer(port) and port not in self._quiet:
+            state = self.core.ports[port]
+            if state.state is PortState.DRAIN:
+                due_s = state.due_s
+                self._quiet[port] = self._loop.call_at(due_s, self._end_quiet, port, due_s)
 
     def _end_quiet(self, port: str, due_s: float) -> None:
         del self._quiet[port]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal, NoReturn
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from labharness.admission.audit import Rejected, Submission
 from labharness.admission.schemas import value_fault
@@ -51,6 +52,16 @@ _VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})")
 _TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z"
 )
+_WANTED: Final[Mapping[str, str]] = {  # pydantic's errors of payloads
+    "dict_type": "an object",
+    "float_type": "a number",
+    "list_type": "a list",
+    "model_type": "an object",
+    "string_too_long": "at most {max_length} characters long",
+    "string_too_short": "at least {min_length} characters long",
+    "string_type": "a text",
+}
+_SHOWN_MAX: Final = 80  # characters of a value that an error repeats
 _CALLER: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 # Strings, ended or not, are stepped over as one, each byte read once; brackets are what is left.
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
@@ -121,7 +132,7 @@ def decode(data: bytes) -> Message:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in ("payload", *first["loc"]))
-        raise BadPayload(where, first["msg"], envelope) from error
+        raise BadPayload(where, _in_words(first), envelope) from error
     return Message(
         message_id=envelope.message_id,
         timestamp=envelope.timestamp,
@@ -263,6 +274,18 @@ def _is_timestamp(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    """Say what stands there and what must."""
+    if fault["type"] == "missing":
+        return "it is missing, and it is required"
+    wanted = _WANTED.get(fault["type"])
+    if wanted is None:
+        return fault["msg"]
+    found = json.dumps(fault["input"], ensure_ascii=False)
+    shown = found if len(found) <= _SHOWN_MAX else f"{found[:_SHOWN_MAX]}..."
+    return f"it is {shown}; it must be {wanted.format(**fault.get('ctx', {}))}"
 
 
 def _refuse(name: str, value: object, allowed: str) -> NoReturn:

@@ -1,25 +1,38 @@
-"""Caring for a line without a run: who stands on it, and opening its latch."""
+"""Caring for a line without a run: who stands on it, what it reads, making it safe, its latch."""
 
+import asyncio
 import json
-from collections.abc import Callable, Coroutine
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.clock import run as run_on
+from labharness.desk import ByHand
 from labharness.guard import Latch
-from labharness.journal import SqliteJournal
+from labharness.journal.forgetful import Forgetful
+from labharness.lab.alarms import NotDone, reset_alarms
 from labharness.lab.lab import Lab, LabPlan
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
-from labharness.line import NoReply
+from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Trip
+from labharness.vocabulary import Trip
 
-__all__ = ["NotReset", "identify", "reset", "still_standing"]
+__all__ = [
+    "NotReset",
+    "identify",
+    "make_safe",
+    "read_now",
+    "reset",
+    "still_standing",
+    "watch",
+]
 
 T = TypeVar("T")
+
+OPEN_S_MAX = 2.0  # for the roads, all at once; who is not there by then is left out
+LOOK_S_MAX = 1.0  # for the reading that says which state is safe
 
 
 class NotReset(RuntimeError):
@@ -51,6 +64,123 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
     return _with_lab(plan, ask)
 
 
+def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
+    """Measure channels of a line that nobody owns; only their instruments are spoken to.
+
+    Returns:
+        For each what ``ByHand`` answers to ``read``.
+
+    Raises:
+        LineBusy: Somebody owns it.
+    """
+
+    async def look(lab: Lab) -> list[dict[str, Any]]:
+        hands = ByHand(lab.line, _Nobody())
+        found = []
+        for channel in channels:
+            name = channel.partition(".")[0]
+            try:
+                instrument = lab.line.instruments.get(name)
+                if instrument is not None:
+                    await lab.links[instrument.port].open()
+                    await lab.line.identify(name)
+            except (LinkLost, NoReply) as why:
+                found.append({"ok": False, "error": str(why)})
+                continue
+            found.append(await hands.answer({"do": "read", "channel": channel}))
+        return found
+
+    with _unowned(plan):
+        return _with_lab(plan, look)
+
+
+def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Poll a line that nobody owns, until ``show`` has seen enough. Nothing is written.
+
+    Args:
+        plan: The lab's files.
+        show: Given what ``ByHand`` answers to ``status`` after every poll; ``False`` ends it.
+
+    Raises:
+        LineBusy: Somebody owns it.
+        LinkLost: A road does not open.
+        NoReply: An instrument is silent, or answers as another.
+    """
+
+    async def look(lab: Lab) -> None:
+        hands = ByHand(lab.line, _Nobody())
+        await lab.line.open()
+        while show(await hands.answer({"do": "status"})):
+            await lab.line.next_tick()
+
+    with _unowned(plan):
+        _with_lab(plan, look, PacedLoop(1.0))
+
+
+def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
+    """Bring a line that nobody owns to its safe state; what does not answer is left out.
+
+    Returns:
+        What ``ByHand`` answers to ``safe``, with ``unopened``: the roads that did not open.
+
+    Raises:
+        LineBusy: Somebody owns it.
+    """
+
+    async def act(lab: Lab) -> dict[str, Any]:
+        unopened = await _open_roads(lab)
+        line = lab.line
+        depends = [each.when.channel for each in line.envelope.procedures.values() if each.when]
+        await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
+        done = await ByHand(line, _Nobody()).answer({"do": "safe", "by": by, "reason": reason})
+        return {**done, "unopened": unopened}
+
+    with _unowned(plan):
+        done = _with_lab(plan, act)
+        said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
+        with suppress(OSError), (plan.state_dir / "safes.jsonl").open("a") as file:
+            file.write(json.dumps(said) + "\n")  # after the bytes, and a full disk keeps none back
+        return done
+
+
+async def _open_roads(lab: Lab) -> list[str]:
+    """Open all roads at once, each for so long at most; name those that did not open."""
+
+    async def open_one(port: str) -> str:
+        try:
+            async with asyncio.timeout(OPEN_S_MAX):
+                await lab.links[port].open()
+        except (LinkLost, TimeoutError) as why:
+            return f"port {port}: {str(why) or f'not open within {OPEN_S_MAX:g} s'}"
+        return ""
+
+    return [each for each in await asyncio.gather(*map(open_one, lab.links)) if each]
+
+
+class _Nobody:
+    """The owner of a line that has none."""
+
+    def abort(self, reason: str) -> None:
+        """Nothing runs."""
+
+    async def hold(self, reason: str) -> str:
+        """Refuse: nothing runs."""
+        raise NotArmed("nobody drives this line")
+
+    async def resume(self, reason: str) -> None:
+        """Refuse: nothing runs."""
+        raise NotArmed("nobody drives this line")
+
+    def about(self) -> Mapping[str, Any]:
+        """Say that nothing runs."""
+        return {"session_id": None, "state": "UNOWNED", "step": ""}
+
+
+def _unowned(plan: LabPlan) -> LineLock:
+    plan.make_state_dir()
+    return LineLock(plan.state_dir)
+
+
 def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
     """Open the latch: the cause is gone, and a named person says why. A reset is no start.
 
@@ -63,15 +193,11 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
     """
     if not name.strip() or not reason.strip():
         raise NotReset("a reset takes a name and a reason")
-    plan.state_dir.mkdir(parents=True, exist_ok=True)
-    with LineLock(plan.state_dir):
-        latch = Latch(plan.state_dir / "latch.json")
-        if latch.trip is None:
+    with _unowned(plan):
+        trip = Latch(plan.state_dir / "latch.json").trip
+        if trip is None:  # the file may have been removed by hand; its alarms go with it
+            _reset_alarms(plan, name, reason)
             return None
-        trip = latch.trip
-        standing = _with_lab(plan, lambda lab: still_standing(lab, trip))
-        if standing:
-            raise NotReset(f"the cause still stands: {'; '.join(standing)}")
         line = {
             "at": utc_text(wall_clock_utc()),
             "name": name,
@@ -79,10 +205,28 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
             "cause": trip.cause.value,
             "detail": trip.detail,
         }
-        with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        latch.open()
+
+        async def open_latch(lab: Lab) -> None:
+            standing = await still_standing(lab, trip)
+            if standing:
+                raise NotReset(f"the cause still stands: {'; '.join(standing)}")
+            with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            _reset_alarms(plan, name, reason)
+            try:
+                await lab.line.guard.reset()
+            except OSError as why:
+                raise NotReset(f"the latch does not open: {why}") from None
+
+        _with_lab(plan, open_latch)
         return trip
+
+
+def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
+    try:
+        reset_alarms(plan, now=wall_clock_utc(), who=name, why=reason)
+    except NotDone as why:
+        raise NotReset(str(why)) from None
 
 
 async def still_standing(lab: Lab, trip: Trip) -> list[str]:
@@ -92,31 +236,29 @@ async def still_standing(lab: Lab, trip: Trip) -> list[str]:
     except (LinkLost, NoReply) as why:
         return [str(why)]
     await lab.line.next_tick()
-    standing = list(lab.line.standing_trips())
-    if trip.cause is Cause.INTERLOCK_LOST:
-        standing += lab.line.lost_conditions(trip.channel)
-    return standing
+    return list(lab.line.causes_of(trip))
 
 
-def _with_lab(plan: LabPlan, work: Callable[[Lab], Coroutine[Any, Any, T]]) -> T:
-    """Open the lab's line read-only, with a journal that is thrown away."""
+def _with_lab(
+    plan: LabPlan,
+    work: Callable[[Lab], Coroutine[Any, Any, T]],
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> T:
+    """Open the lab's line read-only; nothing is journaled."""
     simulated = plan.links == ("loopback",)
-    loop = VirtualLoop() if simulated else PacedLoop(1.0)
+    loop = loop or (VirtualLoop() if simulated else PacedLoop(1.0))
 
-    async def main(folder: Path) -> T:
-        clock = Clock(loop)
-        with SqliteJournal(folder / "care.sqlite") as journal:
-            lab = Lab(
-                plan,
-                clock=clock,
-                chance=Chance(1 if simulated else None),
-                journal=journal,
-                operator=TerminalOperator(lambda prompt: ""),
-            )
-            try:
-                return await work(lab)
-            finally:
-                await lab.line.close()
+    async def main() -> T:
+        lab = Lab(
+            plan,
+            clock=Clock(loop),
+            chance=Chance(1 if simulated else None),
+            journal=Forgetful(),
+            operator=TerminalOperator(lambda prompt: ""),
+        )
+        try:
+            return await work(lab)
+        finally:
+            await lab.line.close()
 
-    with TemporaryDirectory() as folder:
-        return run_on(main(Path(folder)), loop)
+    return run_on(main(), loop)

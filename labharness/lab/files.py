@@ -1,27 +1,31 @@
-"""The lab file and the hazard table: strict tables in, frozen values out, digests over both."""
+"""The lab file: strict tables in, frozen values out, and a digest over the text."""
 
 import hashlib
-import tomllib
-from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
-from labharness.lab.envelopes import first_error
+from labharness.alarm import LEVEL_MAX, Severity
+from labharness.lab.tables import BadTable, read_table
 
-__all__ = ["BadLabFile", "HazardTable", "LabFile", "digest", "read_hazards", "read_lab_file"]
+__all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
+
+
+T = TypeVar("T", bound=BaseModel)
 
 
 class BadLabFile(ValueError):
     """A file of the lab cannot be honoured as it stands; the message says where and why."""
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """A table in which an unknown key is an error."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class LabHead(_Strict):
+class LabHead(Strict):
     """What the lab is.
 
     Attributes:
@@ -46,21 +50,34 @@ class LabHead(_Strict):
     state_dir: str | None = None
 
 
-class OperatorRow(_Strict):
-    """Who does the manual steps: a person at the terminal, or one that is simulated."""
+class OperatorRow(Strict):
+    """Who does the manual steps: a person at the terminal, or one that is simulated.
 
-    kind: Literal["terminal", "simulated"]
+    Attributes:
+        kind: ``served`` is a simulated person in a room that another process serves.
+        delay_s: Time until the simulated one comes.
+        control: Address (``host:port``) of the served room's control port.
+    """
+
+    kind: Literal["terminal", "simulated", "served"]
     delay_s: float = Field(default=0.0, ge=0, le=86_400)
+    control: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.kind == "served") != (self.control is not None):
+            raise ValueError("operator 'served' takes control = \"host:port\", and no other does")
+        return self
 
 
-class PlantRow(_Strict):
+class PlantRow(Strict):
     """The simulated plant behind loopback ports."""
 
     kind: str
     settings: dict[str, bool | float] = Field(default_factory=dict)
 
 
-class PortRow(_Strict):
+class PortRow(Strict):
     """One road. Which keys it takes depends on the link."""
 
     name: str
@@ -90,7 +107,10 @@ class PortRow(_Strict):
         return self
 
 
-class InstrumentRow(_Strict):
+PollPeriod = Annotated[float, Field(gt=0, le=3600)]
+
+
+class InstrumentRow(Strict):
     """One instrument: its kind, its port, and the settings of its driver.
 
     Attributes:
@@ -105,18 +125,18 @@ class InstrumentRow(_Strict):
     port: str
     settings: dict[str, Any] = Field(default_factory=dict)
     prepare: tuple[tuple[str, float], ...] = ()
-    polls: dict[str, float] = Field(default_factory=dict)
+    polls: dict[str, PollPeriod] = Field(default_factory=dict)
     part: str | None = None
     simulator: dict[str, Any] = Field(default_factory=dict)
 
 
-class TubeRow(_Strict):
+class TubeRow(Strict):
     """The tube whose volumes the purge proof counts."""
 
     volume_cm3: float = Field(gt=0, le=1_000_000)
 
 
-class RamanRow(_Strict):
+class RamanRow(Strict):
     """The instrument's own reference for Raman evidence, from a known sample on it."""
 
     laser_nm: float = Field(gt=300, lt=1100)
@@ -124,7 +144,22 @@ class RamanRow(_Strict):
     source: str
 
 
-class LabFile(_Strict):
+class AlertRow(Strict):
+    """One way to reach somebody when there is an alarm.
+
+    Attributes:
+        url: An apprise address. It may hold a secret, so it is shown nowhere.
+        severities: Alarms that are told of on it.
+        level: 0 is told at once; each further level after five more unacknowledged minutes.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$")
+    url: SecretStr
+    severities: tuple[Severity, ...] = Field(default=tuple(Severity), min_length=1)
+    level: int = Field(default=0, ge=0, le=LEVEL_MAX)
+
+
+class LabFile(Strict):
     """A whole lab: what stands where, and who may use it."""
 
     lab: LabHead
@@ -135,27 +170,32 @@ class LabFile(_Strict):
     instrument: tuple[InstrumentRow, ...] = Field(min_length=1)
     plant: PlantRow | None = None
     growth: dict[str, float] = Field(default_factory=dict)
+    alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
         ports = [row.name for row in self.port]
         names = [row.name for row in self.instrument]
-        for what, rows in (("port", ports), ("instrument", names)):
+        alerts = [row.name for row in self.alert]
+        for what, rows in (("port", ports), ("instrument", names), ("alert", alerts)):
             double = sorted({row for row in rows if rows.count(row) > 1})
             if double:
                 raise ValueError(f"{what} {double[0]!r} is there twice")
-        addresses: dict[tuple[str, str], str] = {}
         for row in self.instrument:
             if row.port not in ports:
                 raise ValueError(
                     f"instrument {row.name!r}: no port {row.port!r}; there are {', '.join(ports)}"
                 )
-            where = (row.port, str(row.settings.get("unit", row.settings.get("address", ""))))
-            other = addresses.setdefault(where, row.name)
-            if other != row.name:
-                raise ValueError(
-                    f"instruments {other!r} and {row.name!r} have one address on port {row.port!r}"
-                )
+        roads: dict[tuple[object, ...], str] = {}
+        for each in self.port:
+            if not any(row.port == each.name for row in self.instrument):
+                raise ValueError(f"port {each.name!r} has no instrument")
+            if each.link == "loopback":
+                continue
+            road = (each.link, each.path, each.host, each.port, each.resource, each.url)
+            other = roads.setdefault(road, each.name)
+            if other != each.name:
+                raise ValueError(f"ports {other!r} and {each.name!r} are one road")
         loopback = {row.name for row in self.port if row.link == "loopback"}
         for row in self.instrument:
             if row.port in loopback and (self.plant is None or row.part is None):
@@ -164,40 +204,19 @@ class LabFile(_Strict):
                 )
         return self
 
+    @property
+    def has_a_plant(self) -> bool:
+        """Whether every instrument stands in a simulated plant too."""
+        return self.plant is not None and all(row.part is not None for row in self.instrument)
 
-class HazardRow(_Strict):
-    """One hazard, and the *hardware* that stands before it when all software is dead.
+    def on_loopbacks(self) -> "LabFile":
+        """Give the same lab with every port, and the operator, in the simulated room.
 
-    Attributes:
-        safeguard: The hardware; empty when there is none.
-        proof_tested: Day of its last proof test.
-        proof_days: How long a proof test counts.
-        categories: Hazard categories (HCP L3) it belongs to.
-    """
-
-    name: str
-    hazard: str
-    safeguard: str
-    proof_tested: date | None = None
-    proof_days: int = Field(ge=1, le=3660)
-    categories: tuple[str, ...]
-
-    def missing(self, today: date) -> str:
-        """Say what is missing or overdue; ``""`` when nothing is."""
-        if not self.safeguard.strip():
-            return f"{self.name}: no hardware safeguard"
-        if self.proof_tested is None:
-            return f"{self.name}: {self.safeguard} was never proof-tested"
-        age = (today - self.proof_tested).days
-        if age > self.proof_days:
-            return f"{self.name}: proof test of {self.safeguard} is {age - self.proof_days} d late"
-        return ""
-
-
-class HazardTable(_Strict):
-    """All hazards of a lab."""
-
-    hazard: tuple[HazardRow, ...]
+        A flight on the nominal plant never touches a real road or a person.
+        """
+        ports = tuple(row.model_copy(update={"link": "loopback"}) for row in self.port)
+        operator = self.operator.model_copy(update={"kind": "simulated", "control": None})
+        return self.model_copy(update={"port": ports, "operator": operator})
 
 
 def digest(*texts: str) -> str:
@@ -216,14 +235,7 @@ def read_lab_file(path: Path) -> tuple[LabFile, str]:
         BadLabFile: It is not there, no TOML, or says something that cannot be.
     """
     text = read_text(path)
-    file: LabFile = _parse(LabFile, text, str(path))
-    return file, text
-
-
-def read_hazards(path: Path) -> HazardTable:
-    """Read a hazard table; raises as ``read_lab_file`` does."""
-    table: HazardTable = _parse(HazardTable, read_text(path), str(path))
-    return table
+    return parse(LabFile, text, str(path)), text
 
 
 def read_text(path: Path) -> str:
@@ -240,10 +252,13 @@ def read_text(path: Path) -> str:
         raise BadLabFile(f"{path} is no UTF-8 text: {why.reason}") from None
 
 
-def _parse(model: type[Any], text: str, where: str) -> Any:  # noqa: ANN401 - one of two models
+def parse(model: type[T], text: str, where: str) -> T:
+    """Read TOML into a strict table.
+
+    Raises:
+        BadLabFile: It is no TOML, or says something that cannot be.
+    """
     try:
-        return model.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as why:
-        raise BadLabFile(f"{where} is no TOML: {why}") from None
-    except ValidationError as why:
-        raise BadLabFile(f"{where}: {first_error(why)}") from None
+        return read_table(model, text, where)
+    except BadTable as why:
+        raise BadLabFile(str(why)) from None

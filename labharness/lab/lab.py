@@ -1,42 +1,50 @@
 """The composition root: reads a lab file, wires its line, and owns start-up and shutdown order."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from labharness.clock import Chance, Clock
 from labharness.driver import Driver
-from labharness.guard import GuardCore, Latch, LoopGuard
+from labharness.guard import Guard, GuardCore, Latch, SafeFrame
+from labharness.guard.armed import Armed, state_home
+from labharness.guard.shell import LoopGuard
 from labharness.journal import Journal
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
-from labharness.lab.envelopes import KindLimits, build_envelope, parse_kind, parse_line
+from labharness.lab.arming import armed_of, guard_command
+from labharness.lab.envelopes import (
+    KindLimits,
+    LineFile,
+    build_envelope,
+    parse_kind,
+    parse_line,
+)
 from labharness.lab.files import (
     BadLabFile,
-    HazardTable,
     InstrumentRow,
     LabFile,
     PortRow,
     digest,
-    read_hazards,
     read_lab_file,
     read_text,
 )
+from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
-from labharness.lab.operators import Operator, SimulatedOperator
+from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
 from labharness.line.line import TICK_S
-from labharness.line.parts import read_frames
+from labharness.line.parts import channel_of, read_frames
 from labharness.link import Link, LoopbackLink
 
 __all__ = ["DEFAULT_LAB", "Lab", "LabPlan", "default_lab_path", "read_lab"]
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SAFE_TABLE = "immediate_shutdown"
+SETTING_TYPES = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +87,14 @@ class LabPlan:
         """Find a file that the lab file names."""
         return self.path.parent / path
 
+    def make_state_dir(self) -> None:
+        """Make the state directory, for nobody else's eyes.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+
     def warnings(self) -> tuple[str, ...]:
         """Name the drivers on real links whose facts are not all from a manual."""
         real = {row.name for row in self.file.port if row.link != "loopback"}
@@ -87,13 +103,6 @@ class LabPlan:
             for each in self.instruments
             if each.driver.unverified and each.port in real
         )
-
-    def missing_safeguards(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
-        """Say which hardware safeguards of these hazard categories are missing or overdue."""
-        rows = [r for r in self.hazards.hazard if set(r.categories) & set(categories)]
-        covered = {category for row in rows for category in row.categories}
-        gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)
-        return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
 
     def check(self) -> tuple[Finding, ...]:
         """Compute wire times and staleness, and give what does not hold."""
@@ -113,7 +122,8 @@ def read_lab(path: Path) -> LabPlan:
         BadLabFile: Something in it cannot be honoured; says what, where, and what is allowed.
     """
     file, lab_text = read_lab_file(path)
-    instruments = tuple(_instrument(row) for row in file.instrument)
+    instruments = tuple(_instrument(path, row) for row in file.instrument)
+    _one_address_each(path, instruments)
     kind_texts: dict[str, str] = {}
     limits: dict[str, KindLimits] = {}
     try:
@@ -125,6 +135,8 @@ def read_lab(path: Path) -> LabPlan:
             )
         line_text = _line_text(file.lab.line, path)
         line = parse_line(line_text, f"envelope of line {file.lab.line}")
+        _all_limited(line, instruments)
+        _all_there(line, instruments)
         envelope = build_envelope(
             line,
             limits,
@@ -144,12 +156,15 @@ def read_lab(path: Path) -> LabPlan:
         lab_digest=digest(lab_text),
         envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
         hazards=read_hazards(path.parent / file.lab.hazards),
-        state_dir=_state_dir(file),
+        state_dir=state_home(file.lab.id, file.lab.state_dir),
     )
 
 
 class Lab:
     """One opened lab: its line behind the gate, and where there is one its simulated room.
+
+    Attributes:
+        guard: The guard on this loop; ``line.guard`` has the ports of the guard process too.
 
     Args:
         plan: What its files say.
@@ -158,7 +173,8 @@ class Lab:
         journal: Where the run's facts go.
         operator: Who does manual steps, where the lab file names a person.
         tick_s: Poll period of the line.
-        nominal: A plant without scatter and noise, stepped as coarsely as it is polled.
+        nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
+            port is a loopback to it, whatever road the file names.
         room: The simulated room, where it was there before this harness and outlives it.
     """
 
@@ -174,33 +190,66 @@ class Lab:
         nominal: bool = False,
         room: SimulatedLab | None = None,
     ) -> None:
+        plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
+        file = plan.file
         self.plan = plan
         self.clock = clock
         self.nominal = nominal
         self.simulated = room
-        if room is None and any(row.link == "loopback" for row in plan.file.port):
+        if room is None and any(row.link == "loopback" for row in file.port):
             step_s = tick_s if nominal else STEP_S
-            self.simulated = SimulatedLab(plan.file, clock, chance, step_s=step_s, nominal=nominal)
-        self.links: dict[str, Link] = {row.name: self._link(row) for row in plan.file.port}
-        plan.state_dir.mkdir(parents=True, exist_ok=True)
+            self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
+        plan.make_state_dir()
         instruments = {each.name: each for each in plan.instruments}
-        core = GuardCore(
-            read_frames(plan.instruments), compile_procedures(plan.envelope, instruments)
-        )
-        self.guard = LoopGuard(core, self.links, Latch(plan.state_dir / "latch.json"))
+        procedures = compile_procedures(plan.envelope, instruments)
+        armed = None if nominal else armed_of(plan, procedures, SAFE_TABLE)
+        far = () if armed is None else tuple(port.name for port in armed.ports)
+        self.links: dict[str, Link] = {
+            row.name: self._link(row) for row in file.port if row.name not in far
+        }
+        self.guard = self._near_guard(procedures)
+        whole = self._whole_guard(armed, procedures)
         self.line = Line(
             envelope=plan.envelope,
             instruments=plan.instruments,
-            guard=self.guard,
+            guard=whole,
             links=self.links,
             journal=journal,
             clock=clock,
             tick_s=tick_s,
+            attended=plan.file.lab.attended == "always",
         )
-        self.operator = operator or self._simulated_operator()
+        self.operator = operator or self._own_operator()
 
-    def _simulated_operator(self) -> Operator:
+    def _near_guard(self, procedures: Mapping[str, tuple[SafeFrame, ...]]) -> LoopGuard:
+        """Give the guard of the ports that stay in this process."""
+        near = dict(self.links)
+        found = read_frames(self.plan.instruments)
+        reads = {port: frames for port, frames in found.items() if port in near}
+        ours = {
+            name: tuple(frame for frame in frames if frame.port in near)
+            for name, frames in procedures.items()
+        }
+        return LoopGuard(GuardCore(reads, ours), near, Latch(self.plan.state_dir / "latch.json"))
+
+    def _whole_guard(
+        self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]
+    ) -> Guard:
+        """Give the line its guard: the guard process for the ports that it can hold."""
+        if armed is None:
+            return self.guard
+        from labharness.guard.remote import RemoteGuard
+        from labharness.guard.split import SplitGuard
+
+        remote = RemoteGuard(armed, self.plan.state_dir, guard_command(self.plan.path))
+        near = tuple(self.links)
+        self.links |= {port.name: remote.road(port.name) for port in armed.ports}
+        return SplitGuard(remote, self.guard, procedures) if near else remote
+
+    def _own_operator(self) -> Operator:
         row = self.plan.file.operator
+        if row.control is not None:
+            return ServedOperator(row.control, row.delay_s)
         if row.kind != "simulated" or self.simulated is None:
             raise BadLabFile(f"{self.plan.path}: operator {row.kind!r} needs somebody to ask")
         return SimulatedOperator(self.simulated, row.delay_s)
@@ -227,17 +276,22 @@ class Lab:
         return WebSocketLink(str(row.url))
 
 
-def _instrument(row: InstrumentRow) -> Instrument:
+def _instrument(path: Path, row: InstrumentRow) -> Instrument:
+    where = f"{path}: instrument {row.name!r}"
     try:
-        driver = load_driver(row.kind)(**row.settings)
+        kind = load_driver(row.kind)
     except LookupError as why:
-        raise BadLabFile(f"instrument {row.name!r}: {why}") from None
+        raise BadLabFile(f"{where}: {why}") from None
+    try:
+        _fitting(kind, row.settings)
+        driver = kind(**row.settings)
     except (TypeError, ValueError) as why:
-        raise BadLabFile(f"instrument {row.name!r} ({row.kind}), settings: {why}") from None
+        raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
     scans = {scan.name for scan in driver.scans()}
     for scan in row.polls:
         if scan not in scans:
-            raise BadLabFile(f"instrument {row.name!r}: no scan {scan!r}; {', '.join(scans)}")
+            known = ", ".join(sorted(scans))
+            raise BadLabFile(f"{where}: no scan {scan!r}; there are {known}")
     return Instrument(
         name=row.name,
         kind=row.kind,
@@ -246,6 +300,36 @@ def _instrument(row: InstrumentRow) -> Instrument:
         prepare=row.prepare,
         polls=dict(row.polls),
     )
+
+
+def _fitting(kind: type[Driver], settings: Mapping[str, Any]) -> None:
+    """Refuse a setting that a driver does not have, or that is of another type."""
+    asked = signature(kind).parameters
+    for name, value in settings.items():
+        if name not in asked:
+            raise ValueError(f"no setting {name!r}; there are {', '.join(asked) or 'none'}")
+        wanted = asked[name].annotation
+        if wanted is float and type(value) is int:
+            continue
+        if wanted in (int, float, str) and type(value) is not wanted:
+            raise ValueError(f"{name} is {value!r}; it must be {SETTING_TYPES[wanted]}")
+    for name, each in asked.items():
+        if each.default is each.empty and name not in settings:
+            raise ValueError(f"{name} is missing")
+
+
+def _one_address_each(path: Path, instruments: Sequence[Instrument]) -> None:
+    """Refuse two instruments of one port that would both answer, settings left out included."""
+    seen: dict[str, dict[object, str]] = {}
+    for each in instruments:
+        address = getattr(each.driver, "unit", getattr(each.driver, "address", None))
+        others = seen.setdefault(each.port, {})
+        if address in others or (others and (address is None or None in others)):
+            other = others.get(address) or next(iter(others.values()))
+            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
+            why = "one of them has none" if address is None or None in others else f"{address!r}"
+            raise BadLabFile(f"{path}: {both}: {why}")
+        others[address] = each.name
 
 
 def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
@@ -262,6 +346,28 @@ def _readbacks(instruments: Sequence[Instrument]) -> dict[str, str]:
         for channel, spec in each.driver.channels.items()
         if spec.readback is not None
     }
+
+
+def _all_limited(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a line on which something can be set and nothing says how far."""
+    limited = {row.channel for row in line.limit}
+    for each in instruments:
+        for channel, spec in each.driver.channels.items():
+            if spec.settable and f"{each.name}.{channel}" not in limited:
+                raise EnvelopeInvalid(
+                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
+                )
+
+
+def _all_there(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a procedure that sets what no instrument has."""
+    by_name = {each.name: each for each in instruments}
+    for name, row in line.procedures.items():
+        for channel, *_ in row.steps:
+            try:
+                channel_of(by_name, channel)
+            except LookupError as why:
+                raise EnvelopeInvalid(f"procedure {name!r} sets {channel!r}: {why}") from None
 
 
 def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> None:
@@ -296,10 +402,3 @@ def _line_text(line: str, lab_path: Path) -> str:
     if line.endswith(".toml"):
         return read_text(lab_path.parent / line)
     return shipped_file(f"lines/{line}.toml").read_text("utf-8")
-
-
-def _state_dir(file: LabFile) -> Path:
-    if file.lab.state_dir is not None:
-        return Path(file.lab.state_dir).expanduser()
-    base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "labharness" / file.lab.id

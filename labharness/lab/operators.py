@@ -1,14 +1,18 @@
 """Who does the manual steps of a run: a simulated person, or one at the terminal."""
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
 from typing import Protocol
 
 from labharness.lab.simulated import SimulatedLab
+from labharness.link import LinkLost
 
-__all__ = ["Operator", "SimulatedOperator", "TerminalOperator"]
+__all__ = ["Operator", "ServedOperator", "SimulatedOperator", "TerminalOperator"]
+
+STEP_S_MAX = 3_600.0  # a manual step in a served room
 
 
 class Operator(Protocol):
@@ -36,6 +40,42 @@ class SimulatedOperator:
         await asyncio.sleep(self._delay_s)
         await asyncio.sleep(self._room.operate(action, details))
         self._room.finish(action)
+        return "simulated operator"
+
+
+class ServedOperator:
+    """Does the step in a room that another process serves, through its control port.
+
+    Args:
+        control: Address (``host:port``) of the control port.
+        delay_s: Time until somebody comes.
+    """
+
+    def __init__(self, control: str, delay_s: float) -> None:
+        self._control = control
+        self._delay_s = delay_s
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do the step and confirm it.
+
+        Raises:
+            LinkLost: The room does not answer, or refuses the step.
+        """
+        await asyncio.sleep(self._delay_s)
+        host, _, port = self._control.rpartition(":")
+        request = {"ask": "operate", "action": action, "details": dict(details)}
+        try:
+            async with asyncio.timeout(STEP_S_MAX):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                try:
+                    writer.write(json.dumps(request).encode() + b"\n")
+                    answer = json.loads(await reader.readline())
+                finally:
+                    writer.close()
+        except (OSError, ValueError) as why:
+            raise LinkLost(f"served room at {self._control}: {why or 'timeout'}") from None
+        if "error" in answer:
+            raise LinkLost(f"served room at {self._control}: {answer['error']}")
         return "simulated operator"
 
 

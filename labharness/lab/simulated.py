@@ -9,7 +9,7 @@ import simpy
 from labharness.clock import Chance, Clock
 from labharness.lab.files import BadLabFile, LabFile
 from labharness.lab.kinds import load_plant, load_simulator
-from labharness.simulation import LoopEnvironment, SimulatedBus
+from labharness.simulation import Face, LoopEnvironment, SimulatedBus
 
 __all__ = ["STEP_S", "SimulatedLab"]
 
@@ -19,10 +19,19 @@ STEP_S = 1.0  # the plant's step; its own substeps are finer where they must be
 class SimulatedLab:
     """A plant that lives in the loop's time, and the buses its instruments hang on.
 
+    Args:
+        file: What stands where.
+        clock: Whose time it lives in.
+        chance: The seed of its scatter and noise.
+        step_s: The plant's step.
+        nominal: No scatter, no noise.
+        wire_time: The buses count the time on the wire; not where a served port does.
+
     Attributes:
         plant: The physics.
         env: Its world.
         buses: By port.
+        framings: By port, a face that knows how long a frame is on it.
         faces: By instrument.
     """
 
@@ -34,6 +43,7 @@ class SimulatedLab:
         *,
         step_s: float = STEP_S,
         nominal: bool = False,
+        wire_time: bool = True,
     ) -> None:
         if file.plant is None:
             raise BadLabFile("a loopback port takes a [plant]")
@@ -48,6 +58,7 @@ class SimulatedLab:
             raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
         self.env.process(self._live())
         self.buses: dict[str, SimulatedBus] = {}
+        self.framings: dict[str, Face] = {}
         self.faces: dict[str, Any] = {}
         for port in file.port:
             if port.link != "loopback":
@@ -57,8 +68,11 @@ class SimulatedLab:
                 if row.port == port.name:
                     self.faces[row.name] = self._face(row, chance.stream(f"face/{row.name}"))
                     faces.append(self.faces[row.name])
+            if faces:
+                self.framings[port.name] = faces[0]
+            baud = port.baud if wire_time else 0
             self.buses[port.name] = SimulatedBus(
-                self.env, faces, baud=port.baud, chance=chance.stream(f"bus/{port.name}")
+                self.env, faces, baud=baud, chance=chance.stream(f"bus/{port.name}")
             )
 
     def _face(self, row: Any, chance: random.Random) -> Any:  # noqa: ANN401 - each kind its own

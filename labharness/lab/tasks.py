@@ -17,6 +17,7 @@ from typing import Any
 
 from labharness.admission.approval import (
     BadApproval,
+    NotApproved,
     StandingApproval,
     public_key_of,
     read_approval,
@@ -34,13 +35,16 @@ from labharness.clock import (
     wall_clock_utc,
 )
 from labharness.clock import run as run_on
-from labharness.desk import Admitting, Desk, HouseFacts
+from labharness.desk import Admitting, ByHand, Desk, HouseFacts
 from labharness.guard import LatchUnreadable
 from labharness.hcp import answers
 from labharness.hcp.codec import Message, encode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
+from labharness.lab.alarms import line_alarms
+from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
+from labharness.lab.control import served
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import shipped_file
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
@@ -51,10 +55,12 @@ from labharness.plan import InstructionSet, Prediction
 
 __all__ = [
     "BadOutput",
+    "Forecast",
     "RunResult",
     "TaskRun",
     "capabilities",
     "forecast",
+    "fresh_folder",
     "house_facts",
     "make_loop",
     "repository_key",
@@ -117,8 +123,8 @@ def house_facts(plan: LabPlan) -> HouseFacts:
                 approvals.append(read_approval(read_text(plan.beside(path))))
     except (BadCallers, BadApproval) as why:
         raise BadLabFile(f"{plan.path.parent}: {why}") from None
-    units = {
-        f"{each.name}.{channel}": spec.unit
+    specs = {
+        f"{each.name}.{channel}": spec
         for each in plan.instruments
         for channel, spec in each.driver.channels.items()
     }
@@ -128,7 +134,8 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         link_kinds=plan.links,
         attended=file.lab.attended == "always",
         shared=file.lab.shared,
-        safeguards_missing=plan.missing_safeguards,
+        safeguards_missing=plan.hazards.missing,
+        on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
         capabilities=capabilities(),
         approvals=tuple(approvals),
@@ -146,7 +153,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
             growth=file.growth,
         ),
         safe_procedure=SAFE_TABLE,
-        watched={channel: units[channel] for channel in plan.envelope.watches},
+        watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
     )
 
@@ -169,18 +176,30 @@ def _flights(
     return predict
 
 
-def forecast(plan: LabPlan, payload: TaskSubmit) -> Prediction | Rejected:
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a task would do.
+
+    Attributes:
+        asks: Why it would wait for a person's approval; ``""`` where it would not.
+    """
+
+    prediction: Prediction
+    asks: str
+
+
+def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
     """Say what a task would do, or why it would be rejected; nothing is opened or submitted.
 
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
     """
-    if plan.file.plant is None:
+    if not plan.file.has_a_plant:
         raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
     loop = VirtualLoop()
     facts = replace(house_facts(plan), predict=_flights(plan, loop))
 
-    async def main(folder: Path) -> Prediction | Rejected:
+    async def main(folder: Path) -> Forecast | Rejected:
         clock = Clock(loop)
         with SqliteJournal(folder / JOURNAL_NAME) as journal:
             lab = Lab(
@@ -199,7 +218,8 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Prediction | Rejected:
                 return await admitting.advise(payload, found)
             if found is None:
                 raise BadLabFile(f"{plan.path}: nothing can be predicted")
-            return found
+            approved = admitting.approve(weighed, payload.caller_id)
+            return Forecast(found, approved.reason if isinstance(approved, NotApproved) else "")
 
     with TemporaryDirectory() as folder:
         return run_on(main(Path(folder)), loop)
@@ -232,6 +252,8 @@ class TaskRun:
         seed: Of a simulated run; ``None`` takes the default. A lab with real links draws entropy.
         out: The folder to fill; ``None`` makes ``runs/<time>-<session>``.
         operator: Who does manual steps on a lab whose file names a person.
+        approval_wait_s: World time to wait for persons to approve; ``None`` takes the default: a
+            day, and in virtual time, which passes without them, not at all.
         tell: Shown every event.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
         room: The simulated room, where it was there before this task and outlives it.
@@ -248,6 +270,7 @@ class TaskRun:
         seed: int | None,
         out: Path | None,
         operator: Operator | None = None,
+        approval_wait_s: float | None = None,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
         prepare: Callable[[Lab], None] = lambda lab: None,
         room: SimulatedLab | None = None,
@@ -262,6 +285,7 @@ class TaskRun:
         self.session_id = self._chance.uuid4()
         self._speed = speed
         self._operator = operator
+        self._approval_wait_s = approval_wait_s
         self._tell = tell
         self._prepare = prepare
         self._room = room
@@ -269,7 +293,7 @@ class TaskRun:
         self._desk: Desk | None = None
         self._abort_reason = ""
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.folder = out if out is not None else _fresh_folder(self.session_id)
+        self.folder = out if out is not None else fresh_folder(self.session_id)
 
     def execute(self) -> RunResult:
         """Run to the terminal message and write it beside the journal.
@@ -311,9 +335,12 @@ class TaskRun:
         facts = replace(facts, approvals=facts.approvals + self._approvals)
         _make_folder(self.folder)
         self._loop = loop
-        if self._plan.file.plant is not None:
+        if self._plan.file.has_a_plant:
             facts = replace(facts, predict=_flights(self._plan, loop))
-        (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
+        try:
+            (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
+        except OSError as why:
+            raise BadOutput(f"output folder {self.folder}: submit.json: {why.strerror}") from None
         return self._main(facts, loop)
 
     def abort(self, reason: str) -> None:
@@ -358,7 +385,7 @@ class TaskRun:
 
     async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
         try:
-            self._plan.state_dir.mkdir(parents=True, exist_ok=True)
+            self._plan.make_state_dir()
             lock = LineLock(self._plan.state_dir)
         except OSError as why:
             raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
@@ -374,11 +401,13 @@ class TaskRun:
                     operator=self._operator,
                     room=self._room,
                 )
+                line_alarms(lab)
                 self._prepare(lab)
                 self._desk = Desk(
                     facts=facts,
                     line=lab.line,
                     operator=lab.operator,
+                    approvers=self._persons(clock),
                     clock=clock,
                     chance=self._chance,
                     journal=journal,
@@ -387,11 +416,27 @@ class TaskRun:
                     tell=self._tell,
                 )
                 clock.loop.call_soon(self._pass_on_abort)
-                return await self._desk.run(self._submit, self._payload)
+                hands = ByHand(lab.line, self._desk)
+                async with served(self._plan.state_dir, hands.answer, clock, self._warn):
+                    return await self._desk.run(self._submit, self._payload)
         except LatchUnreadable as why:
             return self._busy(clock, str(why))
         except JournalFailed as why:  # before the line was opened: nothing was sent
             raise BadOutput(f"the run's journal cannot be written: {why}") from None
+
+    def _warn(self, text: str) -> None:
+        self._tell("warning", {"message": text})
+
+    def _persons(self, clock: Clock) -> Persons:
+        wait_s = self._approval_wait_s
+        if wait_s is None:
+            wait_s = 0.0 if clock.virtual else VALID_S
+
+        def asked(name: str) -> None:
+            if wait_s:
+                self._tell("approval_asked", {"id": name, "wait_s": wait_s})
+
+        return Persons(ApprovalFolder(self._plan.state_dir), clock, wait_s, asked)
 
     def _busy(self, clock: Clock, why: str) -> Message:
         rejected = Rejected(
@@ -407,7 +452,8 @@ class TaskRun:
         )
 
 
-def _fresh_folder(session_id: str) -> Path:
+def fresh_folder(session_id: str) -> Path:
+    """Name a folder for a run after the hour and its session."""
     moment = wall_clock_utc().strftime("%Y%m%dT%H%M%S%f")[:-3]
     return Path("runs") / f"{moment}-{session_id[:8]}"
 

@@ -1,15 +1,21 @@
 """One line: instruments behind their gate, polled, commanded and made safe."""
 
+from labharness.line.alarms import LineAlarms, alarm_name
+from labharness.line.cooling import COLD_C, watch_until_cold
 from labharness.line.exchanges import NoReply
+from labharness.line.holding import HoldTooLong
 from labharness.line.line import Line, NotArmed, Tripped
 from labharness.line.parts import Instrument, PortTiming, read_frames
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.wire import Finding, PortCost, check_wires, port_costs
 
 __all__ = [
+    "COLD_C",
     "Finding",
+    "HoldTooLong",
     "Instrument",
     "Line",
+    "LineAlarms",
     "NoReply",
     "NotArmed",
     "PortCost",
@@ -17,8 +23,10 @@ __all__ = [
     "StepState",
     "Tripped",
     "Verification",
+    "alarm_name",
     "check_wires",
     "compile_procedures",
     "port_costs",
     "read_frames",
+    "watch_until_cold",
 ]

@@ -6,8 +6,10 @@ this one is folded into memory.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
 from labharness.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
@@ -18,6 +20,9 @@ from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused
 
 __all__ = ["Writer"]
 
+WAITING_MAX = 64  # commands that wait for their turn; a plan has one, a person a few
+
+T = TypeVar("T")
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
 
 
@@ -51,6 +56,17 @@ class Writer:
         self._read = read
         self._turn = asyncio.Lock()
         self._frames = 0
+        self._waiting = 0
+
+    async def idle(self) -> None:
+        """Return when no command is in flight."""
+        async with self._turn:
+            return
+
+    async def between(self, act: Callable[[], T]) -> T:
+        """Do something while no command is on its way."""
+        async with self._turn:
+            return act()
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command and say how it ended.
@@ -58,8 +74,19 @@ class Writer:
         Raises:
             JournalFailed: The intent could not be recorded; no byte was sent.
         """
+        if self._waiting >= WAITING_MAX:
+            why = f"{command.channel}: {WAITING_MAX} commands wait for this line already"
+            return Outcome(command, Ending.REFUSED, None, why)
+        self._waiting += 1
+        try:
+            return await self._in_turn(command)
+        finally:
+            self._waiting -= 1
+
+    async def _in_turn(self, command: Command) -> Outcome:
         async with self._turn:
-            asked = {"channel": command.channel, "value": command.value, "unit": command.unit}
+            value = command.value if math.isfinite(command.value) else str(command.value)
+            asked = {"channel": command.channel, "value": value, "unit": command.unit}
             intent = self._journal.append("intent", asked, self._now_s())
             await self._journal.durable(intent)
             outcome = Outcome(command, Ending.UNKNOWN, None, "given up before its end was known")

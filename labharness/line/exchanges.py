@@ -3,7 +3,7 @@
 import asyncio
 from types import TracebackType
 
-from labharness.guard import LoopGuard, NotPermitted
+from labharness.guard import Guard, NotPermitted
 from labharness.vocabulary import Request
 
 __all__ = ["Exchanges", "Lease", "NoReply"]
@@ -21,7 +21,7 @@ class Exchanges:
         loop: Whose time it keeps.
     """
 
-    def __init__(self, guard: LoopGuard, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, guard: Guard, loop: asyncio.AbstractEventLoop) -> None:
         self._guard = guard
         self._loop = loop
 
@@ -42,7 +42,7 @@ class Exchanges:
 class Lease:
     """A port that is ours until the end of the block, whatever ends it."""
 
-    def __init__(self, guard: LoopGuard, loop: asyncio.AbstractEventLoop, port: str) -> None:
+    def __init__(self, guard: Guard, loop: asyncio.AbstractEventLoop, port: str) -> None:
         self._guard = guard
         self._loop = loop
         self._port = port
@@ -85,7 +85,7 @@ class Lease:
         try:
             permit = None
             if command:
-                permit = self._guard.core.permit(self._port, request.frame, self._loop.time())
+                permit = self._guard.permit(self._port, request)
             self._guard.exchange(self._port, request, permit, done)
         except NotPermitted as why:
             raise NoReply(str(why)) from None

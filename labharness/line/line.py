@@ -6,40 +6,34 @@ pause between them, and the port held until the read-back is folded into memory.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.clock import Clock
 from labharness.driver import Identity
-from labharness.guard import LoopGuard
+from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import (
-    Envelope,
-    Memory,
-    Mode,
-    PurgedOf,
-    change,
-    observe,
-    tick,
-)
+from labharness.kernel import Envelope, Memory, Mode, change, observe, tick
 from labharness.line.command import Writer
+from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.holding import Hold
 from labharness.line.parts import (
     BoundScan,
     Instrument,
     bind,
-    channel_of,
     prepare_commands,
-    query_of,
 )
 from labharness.line.poll import Poller
+from labharness.line.procedures import Verification
+from labharness.line.reader import Reader
+from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
+from labharness.line.standing import lost_conditions, standing_trips
 from labharness.link import Link
 from labharness.vocabulary import (
-    BadReply,
     Cause,
     Command,
-    DeviceFault,
     Ending,
     Outcome,
     Trip,
@@ -50,7 +44,6 @@ __all__ = ["Line", "NotArmed", "Tripped"]
 T = TypeVar("T")
 
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
-READ_TRIES = 2
 
 
 class NotArmed(RuntimeError):
@@ -76,6 +69,7 @@ class Line:
         journal: Where facts go.
         clock: Lab time.
         tick_s: Poll period; another one than the usual is for predictions.
+        attended: Whether a person is there.
     """
 
     def __init__(
@@ -83,11 +77,12 @@ class Line:
         *,
         envelope: Envelope,
         instruments: Sequence[Instrument],
-        guard: LoopGuard,
+        guard: Guard,
         links: Mapping[str, Link],
         journal: Journal,
         clock: Clock,
         tick_s: float = TICK_S,
+        attended: bool = True,
     ) -> None:
         self.envelope = envelope
         self.instruments = {each.name: each for each in instruments}
@@ -99,23 +94,36 @@ class Line:
         self.journal_lost = ""
         self.warnings: list[str] = []
         self.on_warning: Callable[[str], None] = self.warnings.append
+        self.on_abnormal: Callable[[Trip], None] = lambda trip: None  # after its bytes have left
+        self.on_tick: Callable[[], None] = lambda: None
+        self.on_close: Callable[[], Awaitable[None]] = _nothing
         self._links = dict(links)
+        self._attended = attended
         self._loop = clock.loop
         self._warned: set[str] = set()
         self._changes = 0
+        self.holding = Hold(clock.now_s)
         streams = {
             (each.name, scan.name): journal.stream(f"{each.name}.{scan.name}", scan.channels)
             for each in instruments
             for scan in each.driver.scans()
         }
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
-        self._scan_of = {channel: scan for scan in scans for channel in scan.channels}
-        self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick)
-        self._exchanges = Exchanges(guard, self._loop)
+        self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick, self._beat)
+        exchanges = Exchanges(guard, self._loop)
+        self._reader = Reader(
+            memory=self.memory,
+            instruments=self.instruments,
+            scans={channel: scan for scan in scans for channel in scan.channels},
+            exchanges=exchanges,
+            loop=self._loop,
+            take=self._take,
+            note=self._note,
+        )
         self._writer = Writer(
             memory=self.memory,
             instruments=self.instruments,
-            exchanges=self._exchanges,
+            exchanges=exchanges,
             journal=journal,
             now_s=self._loop.time,
             read=self.read,
@@ -129,6 +137,7 @@ class Line:
             read=self.read_all,
             wake=self._poller.wake,
         )
+        guard.on_absence = lambda entry: self._note("guard_log", entry)
 
     # ---- opening and closing
 
@@ -143,6 +152,10 @@ class Line:
             await link.open()
         for instrument in self.instruments.values():
             await self.identify(instrument.name)
+        await self.listen()
+
+    async def listen(self) -> None:
+        """Begin to poll, whoever answers, and wait for the end of the first poll."""
         self._poller.start()
         await self.next_tick()
 
@@ -176,7 +189,7 @@ class Line:
         hindrances = self.hindrances()
         if hindrances:
             raise NotArmed("; ".join(hindrances))
-        self.guard.core.arm()
+        self.guard.arm()
         self._mode(Mode.ARMING)
         self._record("armed", {"safe_table": safe_table})
         verification = await self.safing.make_safe(safe_table)
@@ -195,28 +208,81 @@ class Line:
 
     def start(self) -> None:
         """Let commands through: HELD becomes RUNNING."""
+        self.holding.end()
         self._mode(Mode.RUNNING)
+
+    async def hold(self, may: Callable[[], bool] = lambda: True) -> bool:
+        """Let no further command through: RUNNING becomes HELD, after the one on its way.
+
+        What is set stays set; polls and trips go on.
+
+        Args:
+            may: Asked once no command is on its way; where it says no, nothing changes.
+
+        Returns:
+            Whether the line is held.
+
+        Raises:
+            NotArmed: The line is not running.
+        """
+
+        def held() -> bool:
+            if self.memory.mode is not Mode.RUNNING:
+                raise NotArmed(f"the line is {self.memory.mode}, and only a running line is held")
+            if not may():
+                return False
+            self.holding.begin()
+            self._mode(Mode.HELD)
+            return True
+
+        return await self._writer.between(held)
+
+    async def released(self) -> None:
+        """Wait while the line is held.
+
+        Raises:
+            Tripped: The line has tripped.
+            HoldTooLong: It was held for longer than is allowed.
+        """
+        while self.holding.on:
+            await self.next_tick()
+            self.holding.check()
+
+    async def settle(self, procedure: str) -> Verification:
+        """Let nothing more be set, by whomever, and bring the line to a procedure's safe state.
+
+        A line that has tripped runs its own procedure: that one is waited for.
+        """
+        self.holding.end()
+        if self.memory.mode is Mode.RUNNING:  # or a value that waits for its turn would follow
+            self._mode(Mode.HELD)
+        if self.memory.trip is None:
+            return await self.safing.make_safe(procedure)
+        await self.safing.verified()
+        return self.safing.verifications[-1]
 
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
             self._mode(Mode.DISARMED)
-        self.guard.core.disarm()
+        self.guard.disarm()
         self._note("disarmed", {})
 
     async def close(self) -> None:
         """Stop polling and close the roads, after a procedure that is still being verified.
 
-        A line that was not disarmed did not come to a clean end: it is made safe first.
+        A line that was not disarmed did not come to a clean end: it is brought down first, and
+        latches if nothing verifies that it is down.
         """
         try:
             if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
-                await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
+                await self.bring_down(Stage.STOP)
                 self.disarm()
             await self.safing.verified()
         finally:
             self._poller.stop()
             self.guard.close()
+            await self.on_close()
 
     # ---- what the plan uses
 
@@ -233,70 +299,16 @@ class Line:
             raise
 
     async def read(self, channel: str) -> float:
-        """Measure one channel now.
-
-        Raises:
-            NoReply: The instrument does not answer in form.
-            LookupError: There is no such channel.
-        """
-        scan = self._scan_of.get(channel)
-        if scan is None:
-            channel_of(self.instruments, channel)
-            raise LookupError(f"{channel} is in no scan, so it cannot be read")
-        why = ""
-        for _ in range(READ_TRIES):
-            try:
-                reply = await self._exchanges.ask(scan.port, scan.scan.request)
-                self._take(scan, scan.scan.decode(reply))
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-                continue
-            return self.memory.tracks[channel].value
-        raise NoReply(f"{channel}: {why}")
+        """Measure one channel now; raises as ``Reader.read`` does."""
+        return await self._reader.read(channel)
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
-        """Measure channels now, ports side by side and each scan once; give those that answered.
-
-        Args:
-            channels: What to measure.
-            within_s: Longest wait; who has not answered by then is left out.
-        """
-        asked: dict[BoundScan, str] = {}
-        for channel in channels:
-            asked.setdefault(self._scan_of[channel], channel)
-        looks = {scan: self._loop.create_task(self.read(name)) for scan, name in asked.items()}
-        if looks:
-            await asyncio.wait(looks.values(), timeout=within_s)
-        answered = set()
-        for scan, look in looks.items():
-            if not look.done():
-                look.cancel()
-            elif look.exception() is None:
-                answered.add(scan)
-            elif not isinstance(look.exception(), NoReply):
-                self._note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
-        return {
-            channel: self.memory.tracks[channel].value
-            for channel in channels
-            if self._scan_of[channel] in answered
-        }
+        """Measure channels now, each for so long at most; give those that answered."""
+        return await self._reader.read_all(channels, within_s)
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask an instrument for something that is no number (its identity, a spectrum).
-
-        Raises:
-            NoReply: The instrument does not answer in form.
-            LookupError: There is no such query.
-        """
-        owner = self.instruments[instrument]
-        query = query_of(owner, name)
-        why = ""
-        for _ in range(READ_TRIES):
-            try:
-                return query.decode(await self._exchanges.ask(owner.port, query.request))
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-        raise NoReply(f"{instrument} ({owner.kind}): {why}")
+        """Ask for what is no number; raises as ``Reader.query`` does."""
+        return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
         """Give the last reading of a channel; NaN if it is stale or was never read."""
@@ -315,8 +327,12 @@ class Line:
         Raises:
             Tripped: The line has tripped, or trips while waiting.
         """
-        await self._poller.next_tick()
+        await self.polled()
         self.check()
+
+    async def polled(self) -> None:
+        """Wait for the end of the next poll, tripped or not."""
+        await self._poller.next_tick()
 
     async def unless_tripped(self, work: Coroutine[Any, Any, T]) -> T:
         """Await ``work``, and give it up when the line trips meanwhile.
@@ -335,33 +351,6 @@ class Line:
         finally:
             task.cancel()
 
-    async def watch_until_cold(self, channels: Sequence[str], below: float, bound_s: float) -> bool:
-        """Go on polling, with trips in force, until all channels read below a value.
-
-        Returns:
-            Whether they do; ``False`` after ``bound_s``, or as soon as one is not heard or its
-            sensor is broken: a watch that sees nothing is none.
-        """
-        until_s = self._loop.time() + bound_s
-        while self._loop.time() < until_s:
-            values = [self.latest(channel) for channel in channels]
-            if all(value < below for value in values):
-                return True
-            if any(value != value for value in values) or self._blind(channels):
-                return False
-            await self._poller.next_tick()
-        return False
-
-    def _blind(self, channels: Sequence[str]) -> bool:
-        """Say whether one of these channels' instruments knows that its sensor is broken."""
-        owners = {channel.partition(".")[0] for channel in channels}
-        return any(
-            row.cause is Cause.SENSOR_BREAK
-            and row.channel.partition(".")[0] in owners
-            and not row.low <= self.latest(row.channel) <= row.high
-            for row in self.envelope.trips
-        )
-
     def check(self) -> None:
         """Raise ``Tripped`` if the line has tripped."""
         if self.memory.trip is not None:
@@ -369,9 +358,28 @@ class Line:
 
     # ---- making safe
 
+    async def bring_down(self, begin: Stage = Stage.HOLD) -> Reached:
+        """Bring the line down: hold, stop, abort, trip, each if the one before was not reached."""
+        reached = await bring_down(
+            begin=begin,
+            envelope=self.envelope,
+            safing=self.safing,
+            held=self._held,
+            now_s=self._loop.time,
+        )
+        body = {"stage": reached.stage.value, "passed": list(reached.passed)}
+        self._note("brought_down", body)
+        return reached
+
+    async def _held(self) -> None:
+        self.holding.end()
+        if self.memory.mode is Mode.RUNNING:
+            self._mode(Mode.HELD)
+        await self._writer.idle()
+
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
-        found = [*self.unguarded(), *self.standing_trips()]
+        found = [*self.unguarded(), *standing_trips(self.memory, self._loop.time())]
         latch = self.guard.latch
         if latch.trip is not None:
             found.append(f"latched since {latch.trip.detail}: reset it first")
@@ -382,48 +390,27 @@ class Line:
         return tuple(found)
 
     def unguarded(self) -> tuple[str, ...]:
-        """Say which roads may not energise: a real one takes the guard process (law 10)."""
-        return tuple(
-            f"port {port} is a real link ({link.kind}), and energising on it takes the guard "
-            "process, which this version does not have"
-            for port, link in self._links.items()
-            if link.kind != "loopback"
-        )
-
-    def lost_conditions(self, channel: str) -> tuple[str, ...]:
-        """Say which conditions on a contact, whose loss under power trips, do not hold now.
-
-        A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is
-        as the procedure left it, and its row stands before the next command.
-        """
-        now = self._loop.time()
-        spec = channel_of(self.instruments, channel)[2]
-        if spec.unit or spec.settable:
-            return ()
-        return tuple(
-            f"{row.name}: {condition} does not hold"
-            for row in self.envelope.interlocks
-            for condition in row.require
-            if row.on_loss
-            and not isinstance(condition, PurgedOf)
-            and condition.channel == channel
-            and not self.memory.holds(condition, now)
-        )
-
-    def standing_trips(self) -> tuple[str, ...]:
-        """Say which trip conditions hold by the latest readings."""
+        """Say which roads may not energise, and why not (law 10)."""
         found = []
-        for row in self.envelope.trips:
-            value = self.latest(row.channel)
-            if row.procedure and value == value and not row.low <= value <= row.high:
-                found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}".rstrip())
+        for port, link in self._links.items():
+            why = may_not_energise(link, attended=self._attended)
+            if why:
+                found.append(f"port {port} is a real link ({link.kind}), and {why}")
         return tuple(found)
+
+    def causes_of(self, trip: Trip) -> tuple[str, ...]:
+        """Say what still stands in the way of a reset after a trip."""
+        now = self._loop.time()
+        found = standing_trips(self.memory, now)
+        if trip.cause is Cause.INTERLOCK_LOST:
+            found += lost_conditions(self.memory, self.instruments, trip.channel, now)
+        return found
 
     # ---- inside
 
     def _mode(self, to: Mode) -> None:
         self.memory.mode = change(self.memory.mode, to)
-        self.guard.core.new_epoch()
+        self.guard.new_epoch()
         self._note("mode", {"mode": to.value})
 
     def _record(self, kind: str, body: Mapping[str, object]) -> int:
@@ -445,7 +432,7 @@ class Line:
             self.lose_journal(str(why))
         if self.memory.changes != self._changes:
             self._changes = self.memory.changes
-            self.guard.core.new_epoch()
+            self.guard.new_epoch()
         if trips:
             self._answer(trips)
 
@@ -454,12 +441,18 @@ class Line:
         now = self._loop.time()
         self.journal_lost = why
         procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
-        self.safing.trip(Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why))
+        self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
+
+    def _beat(self) -> None:
+        """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
+        lost = self.envelope.procedure_of[Cause.COMMUNICATION]
+        self.guard.beat(self.memory.procedure(lost, self._loop.time()))
 
     def _tick(self) -> None:
         trips = tick(self.memory, self._loop.time())
         if trips:
             self._answer(trips)
+        self.on_tick()
 
     def _answer(self, trips: Sequence[Trip]) -> None:
         for trip in trips:
@@ -467,6 +460,12 @@ class Line:
                 self._warned.add(trip.detail.split(":")[0])
                 self._note("warning", {"detail": trip.detail})
                 self.on_warning(trip.detail)
-        severe = [trip for trip in trips if trip.procedure]
+        severe = sorted((trip for trip in trips if trip.procedure), key=lambda t: t.cause.rank)
         if severe:
-            self.safing.trip(min(severe, key=lambda trip: trip.cause.rank))
+            self.safing.trip(severe[0])
+        for trip in (*severe, *(trip for trip in trips if not trip.procedure)):
+            self.on_abnormal(trip)
+
+
+async def _nothing() -> None:
+    """Wait for nothing."""

@@ -7,7 +7,7 @@ costs one frame out, one frame in, and no future.
 import asyncio
 from collections.abc import Callable, Sequence
 
-from labharness.guard import LoopGuard
+from labharness.guard import Guard
 from labharness.line.parts import BoundScan
 from labharness.vocabulary import BadReply, DeviceFault
 
@@ -24,18 +24,24 @@ class Poller:
         tick_s: Grid.
         take: Gets each scan's values.
         tick: Called on each grid point, before the scans are sent.
+        beat: Called ``guard.beat_s`` apart from one grid point to the next: the proof that this
+            loop lives. A grid point whose work breaks or never comes ends the beats with it.
     """
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        guard: LoopGuard,
+        guard: Guard,
         scans: Sequence[BoundScan],
         tick_s: float,
         take: Callable[[BoundScan, tuple[float, ...]], None],
         tick: Callable[[], None],
+        beat: Callable[[], None],
     ) -> None:
         self._loop = loop
+        self._beat = beat
+        self._beat_s = guard.beat_s
+        self._beat_timer: asyncio.TimerHandle | None = None
         self._tick_s = tick_s
         self._tick = tick
         self._number = 0
@@ -58,6 +64,9 @@ class Poller:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._beat_timer is not None:
+            self._beat_timer.cancel()
+            self._beat_timer = None
         self.wake()
 
     def wake(self) -> None:
@@ -80,7 +89,17 @@ class Poller:
         for chain in self._chains:
             chain.poll(number)
         self._number = number + 1
-        self._timer = self._loop.call_at(self._start_s + (number + 1) * self._tick_s, self._turn)
+        next_s = self._start_s + (number + 1) * self._tick_s
+        self._timer = self._loop.call_at(next_s, self._turn)
+        if self._beat_s < float("inf"):
+            self._feed(next_s)
+
+    def _feed(self, until_s: float) -> None:
+        self._beat()
+        next_s = self._loop.time() + self._beat_s
+        self._beat_timer = None
+        if next_s < until_s:
+            self._beat_timer = self._loop.call_at(next_s, self._feed, until_s)
 
 
 class _Chain:
@@ -91,7 +110,7 @@ class _Chain:
     def __init__(
         self,
         port: str,
-        guard: LoopGuard,
+        guard: Guard,
         scans: Sequence[BoundScan],
         take: Callable[[BoundScan, tuple[float, ...]], None],
     ) -> None:

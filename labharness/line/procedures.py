@@ -71,7 +71,7 @@ def _compile(procedure: Procedure, instruments: Mapping[str, Instrument]) -> tup
         except (LookupError, ValueError) as why:
             raise EnvelopeInvalid(f"procedure {procedure.name!r}: {why}") from None
         frames.extend(
-            SafeFrame(number, instrument.port, request, step.channel, step.value)
+            SafeFrame(number, instrument.port, request, step.channel, step.value, step.unit)
             for request in requests
         )
     return tuple(frames)

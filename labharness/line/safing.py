@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from labharness.guard import LoopGuard, SafeFrame
+from labharness.guard import Guard, SafeFrame
 from labharness.kernel import Memory, Mode
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
@@ -37,7 +37,7 @@ class Safing:
         self,
         *,
         memory: Memory,
-        guard: LoopGuard,
+        guard: Guard,
         instruments: Mapping[str, Instrument],
         loop: asyncio.AbstractEventLoop,
         note: Callable[[str, Mapping[str, object]], None],
@@ -46,6 +46,7 @@ class Safing:
     ) -> None:
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
+        self.on_verified: Callable[[Verification], None] = lambda verification: None
         self._memory = memory
         self._guard = guard
         self._instruments = instruments
@@ -55,6 +56,7 @@ class Safing:
         self._wake = wake
         self._verifying: asyncio.Task[None] | None = None
         guard.on_safe_frame = self._frame_sent
+        guard.on_trip = self.trip
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure now.
@@ -92,8 +94,8 @@ class Safing:
     async def make_safe(self, procedure: str) -> Verification:
         """Bring the line to a procedure's state without tripping."""
         procedure = self._memory.procedure(procedure, self._loop.time())
-        self._guard.core.new_epoch()
-        self._guard.repeat(list(self._guard.core.procedures[procedure]))
+        self._guard.new_epoch()
+        self._guard.repeat(list(self._guard.procedures[procedure]))
         self._note("make_safe", {"procedure": procedure})
         return await self._verify(procedure, self._loop.time())
 
@@ -118,7 +120,7 @@ class Safing:
 
     async def _verify(self, name: str, since_s: float) -> Verification:
         procedure = self._memory.envelope.procedures[name]
-        frames = self._guard.core.procedures[name]
+        frames = self._guard.procedures[name]
         until_s = since_s + procedure.verify_s_max
         found: dict[int, tuple[float | None, StepState]] = {}
         for attempt in range(TRIES_MAX):
@@ -155,6 +157,7 @@ class Safing:
         verification = Verification(name, steps, self._loop.time() - since_s)
         body = {"procedure": name, "complete": verification.complete}
         self._note("verified", {**body, "steps": [list(step) for step in steps]})
+        self.on_verified(verification)
         return verification
 
     async def _look(self, channels: Sequence[str], within_s: float) -> dict[str, float]:

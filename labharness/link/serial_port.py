@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import serial
 
+from labharness.link.descriptors import open_port
 from labharness.link.roads import LinkLost, nobody
 
 __all__ = ["SerialLink"]
@@ -37,18 +38,7 @@ class SerialLink:
 
     async def open(self) -> None:
         """Open the port for this process alone."""
-        try:
-            self._port = serial.Serial(
-                self._path,
-                baudrate=self._baud,
-                parity=self._parity,
-                stopbits=self._stop_bits,
-                timeout=0,
-                write_timeout=0,
-                exclusive=True,
-            )
-        except (serial.SerialException, ValueError) as why:
-            raise LinkLost(f"serial {self._path} does not open: {why}") from None
+        self._port = open_port(self._path, self._baud, self._parity, self._stop_bits)
         self._loop = asyncio.get_running_loop()
         try:
             self._loop.add_reader(self._port.fileno(), self._read)

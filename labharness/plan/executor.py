@@ -158,7 +158,7 @@ class Executor:
             parameters = resolve(instruction.parameters, results)
         except LookupError as why:
             raise StepFailed(name, stage, str(why), FailureKind.EXECUTION) from None
-        deadline_s = started_s + instruction.timeout_s
+        deadline_s = started_s - self._operations.held_s() + instruction.timeout_s
         step = Step(instruction, self._operations, parameters, deadline_s)
         try:
             return await self._verbs[instruction.action](step)

@@ -43,6 +43,7 @@ class Instruction:
         stage: The phase of the run it belongs to.
         description: One sentence for people.
         expected_s: How long it is expected to take, as far as the planner knows.
+        holdable: The line may stand still in it; not so where gas runs into a shut tube.
 
     Raises:
         ValueError: The id, the timeout or the parameters cannot be; the message says which.
@@ -57,6 +58,7 @@ class Instruction:
     stage: str = ""
     description: str = ""
     expected_s: float = 0.0
+    holdable: bool = True
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.instruction_id):
@@ -96,6 +98,7 @@ class Instruction:
                 "stage": self.stage,
                 "description": self.description,
                 "expectedDuration": self.expected_s,
+                "holdable": self.holdable,
             },
         }
 

@@ -39,6 +39,10 @@ class Operations(Protocol):
         """Give the lab time in seconds."""
         ...
 
+    def held_s(self) -> float:
+        """Give the lab time for which the line has been held: no deadline counts it."""
+        ...
+
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have an operator do a step by hand; give the name of who confirms it."""
         ...

@@ -49,7 +49,7 @@ class Step:
 
     Attributes:
         parameters: Those of the instruction, references replaced by results.
-        deadline_s: Lab time at which it has failed.
+        deadline_s: Lab time, less that for which the line was held, at which it has failed.
     """
 
     instruction: Instruction
@@ -83,7 +83,7 @@ class Step:
 
     def check_time(self, waiting_for: str) -> None:
         """Raise ``StepFailed`` when the time of the instruction is over."""
-        if self.operations.now_s() >= self.deadline_s:
+        if self.operations.now_s() - self.operations.held_s() >= self.deadline_s:
             allowed = f"{self.instruction.timeout_s:g} s were allowed"
             raise self.failed(f"{waiting_for}: {allowed}", FailureKind.TIMEOUT)
 

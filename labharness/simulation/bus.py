@@ -60,9 +60,19 @@ class BusFaults:
 
 @dataclass(slots=True)
 class WireRecord:
-    """What was heard at the instruments' end of one bus, in order."""
+    """What passed at the instruments' end of one bus.
 
-    frames: list[bytes] = field(default_factory=list)
+    Attributes:
+        passed: Lab time in seconds, whether it went to an instrument, and the bytes. A reply stands
+            with the moment of its last byte and as the wire left it; a lost one is not there.
+    """
+
+    passed: list[tuple[float, bool, bytes]] = field(default_factory=list)
+
+    @property
+    def frames(self) -> list[bytes]:
+        """What the instruments heard, in order."""
+        return [data for _, heard, data in self.passed if heard]
 
 
 class SimulatedBus:
@@ -119,7 +129,7 @@ class SimulatedBus:
             self.faults.injected = True
             return
         if self.record is not None:
-            self.record.frames.append(frame)
+            self.record.passed.append((self._env.loop.time(), True, frame))
         for face in self._faces:
             reply = face.receive(frame)
             if reply is not None:
@@ -148,7 +158,10 @@ class SimulatedBus:
 
     def _deliver(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
         loop = self._env.loop
-        loop.call_at(loop.time() + delay_s, deliver, reply)
+        at_s = loop.time() + delay_s
+        if self.record is not None:
+            self.record.passed.append((at_s, False, reply))
+        loop.call_at(at_s, deliver, reply)
 
     def _disturb(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
         """Let each disturbance happen by its share, several to one reply if it so falls."""

@@ -19,9 +19,12 @@ class Face(ABC):
 
     Attributes:
         latency_s: Time the instrument takes before its reply starts.
+        gap_characters: A silence of so many characters ends a frame, whole or not; 0 where none
+            does. Only a served port with a baud rate has silences.
     """
 
     latency_s = 0.005
+    gap_characters = 0.0
 
     @abstractmethod
     def frame_length(self, buffer: bytes) -> int:
@@ -70,6 +73,7 @@ class ModbusFace(Face):
     """
 
     functions: tuple[int, ...] = (3, 6, 16)
+    gap_characters = 3.5  # MODBUS over Serial Line V1.02, 2.5.1.1
 
     def __init__(self, unit: int = 1) -> None:
         self.unit = unit
@@ -151,12 +155,12 @@ class ModbusFace(Face):
         elif function == 6:
             self.write_registers(6, start, [count])
         elif function == 15:
-            if len(pdu) != 6 + pdu[5] or pdu[5] != (count + 7) // 8:
+            if len(pdu) < 6 or len(pdu) != 6 + pdu[5] or pdu[5] != (count + 7) // 8:
                 raise Refusal(3)
             packed = int.from_bytes(pdu[6:], "little")
             self.write_bits(15, start, [bool(packed >> i & 1) for i in range(count)])
         elif function == 16:
-            if len(pdu) != 6 + pdu[5] or pdu[5] != 2 * count:
+            if len(pdu) < 6 or len(pdu) != 6 + pdu[5] or pdu[5] != 2 * count:
                 raise Refusal(3)
             self.write_registers(16, start, struct.unpack_from(f">{count}H", pdu, 6))
         return struct.pack(">HH", start, count)
@@ -218,14 +222,16 @@ class JsonFace(Face):
         """Answer one message."""
         try:
             body = json.loads(frame)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(body, dict):
             return None
-        command = body.get("command")
+        command, parameters = body.get("command"), body.get("parameters") or {}
+        if not isinstance(parameters, dict):
+            return None
         reply: dict[str, object] = {"id": body.get("id"), "command": command}
         try:
-            reply["results"] = dict(self.answer(str(command), body.get("parameters") or {}))
+            reply["results"] = dict(self.answer(str(command), parameters))
             reply["errors"] = []
         except ValueError as why:
             reply["results"] = {}

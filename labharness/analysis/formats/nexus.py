@@ -1,8 +1,9 @@
 """Spectra as HDF5 in the shape of NeXus ``NXraman``: raw and calibrated axis side by side.
 
-Names as in the draft definition (FAIRmat-NFDI/nexus_definitions, contributed_definitions/
-NXraman.nxdl.xml, commit 24956f5e). What nobody stated is not invented: an optional field is left
-out and a required one says ``unknown``.
+Names as in the released definitions ``NXraman`` and ``NXoptical_spectroscopy``, which it extends
+(nexusformat/definitions, applications, v2026.01). What nobody stated is not invented: an optional
+field is left out and a required one says ``unknown``; without a laser the wavelength of the beam,
+which is a number, is not there, and the file then does not satisfy the definition.
 """
 
 import io
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NexusNotes", "nexus_bytes"]
 
+DEFINITION_VERSION = "v2026.01"
 DEFINITION_URL = (
-    "https://github.com/FAIRmat-NFDI/nexus_definitions/blob/"
-    "24956f5e28f4ae7147a1da222da96ad8acb0084b/contributed_definitions/NXraman.nxdl.xml"
+    "https://github.com/nexusformat/definitions/blob/"
+    f"{DEFINITION_VERSION}/applications/NXraman.nxdl.xml"
 )
 UNKNOWN = "unknown"
 
@@ -52,64 +54,70 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
     """
     import h5py
 
-    shift_cm1 = recording.shift_cm1()
-    many = len(recording.intensity) > 1
     memory = io.BytesIO()
     with h5py.File(memory, "w", track_order=True) as file:
         file.attrs["default"] = "entry"
         entry = _group(file, "entry", "NXentry")
         entry.attrs["default"] = "data"
         definition = entry.create_dataset("definition", data="NXraman")
-        definition.attrs["version"] = "2024-03 draft"
-        definition.attrs["url"] = DEFINITION_URL
+        definition.attrs["version"] = DEFINITION_VERSION
+        definition.attrs["URL"] = DEFINITION_URL
         entry["title"] = f"{recording.format}, {len(recording.intensity)} spectra"
-        entry["experiment_type"] = "Raman imaging" if many else "non-resonant Raman spectroscopy"
-
-        instrument = _group(entry, "instrument", "NXinstrument")
-        if recording.laser_nm is not None:
-            _number(instrument, "incident_source_wavelength", recording.laser_nm, "nm")
-        instrument["scattering_configuration"] = notes.scattering_configuration or UNKNOWN
-        software = _group(instrument, "software", "NXprocess")
-        software["program"] = notes.program
-        source = _group(instrument, "source", "NXsource")
-        source["source_type"] = "laser"
-        for name, device in (
-            ("opt_source", "source"),
-            ("opt_detector", "detector"),
-            ("incident_light_optics", "incident_light_lens"),
-            ("scattered_light_optics", "scattered_light_lens"),
-        ):
-            _group(instrument, name, "NXbeam_device")["device"] = device
-        for name in ("incident_light_lens", "scattered_light_lens"):
-            _group(instrument, name, "NXlens_opt")["type"] = "other"
-        _group(instrument, "detector", "NXdetector")
-        _group(instrument, "monochromator", "NXmonochromator")
-        sample_beam = _group(instrument, "Sample_as_beam_element", "NXbeam_device")
-        sample_beam["device"] = "sample"
-
-        _group(entry, "sample", "NXsample")["name"] = notes.sample
-        collection = _group(entry, "data_collection", "NXprocess")
-        collection["data_type"] = "Integrated single spectrum"
-        collection["source_format"] = recording.format
-        header = _group(collection, "source_header", "NXnote")
+        entry["experiment_type"] = "Raman spectroscopy"
+        if recording.places:
+            entry["raman_experiment_type"] = "Raman imaging"
+        else:  # an open list: resonant or not is nothing that a file of spectra says
+            entry["raman_experiment_type"] = UNKNOWN
+            entry["raman_experiment_type"].attrs["custom"] = True
+        header = _group(entry, "header", "NXnote")
+        header["type"] = "text/plain"
+        header["description"] = f"header of the {recording.format} file"
         header["data"] = "\n".join(f"{key}={value}" for key, value in recording.header.items())
-
+        _instrument(entry, recording, notes)
+        _group(entry, "sample", "NXsample")["name"] = notes.sample
+        shift_cm1 = recording.shift_cm1()
+        calibrated = shift_cm1 + (notes.offset_cm1 or 0.0)
+        if notes.offset_cm1 is not None:
+            process = _group(entry, "measurement_data_calibration_silicon", "NXprocess")
+            calibration = _group(process, "wavelength_calibration", "NXcalibration")
+            calibration["description"] = "silicon line put at 520.7 1/cm"
+            _number(calibration, "offset", notes.offset_cm1, "1/cm")
+            _number(calibration, "original_axis", shift_cm1, "1/cm")
+            _number(calibration, "calibrated_axis", calibrated, "1/cm")
         data = _group(entry, "data", "NXdata")
         data.attrs["signal"] = "intensity"
         data.attrs["axes"] = ["spectrum", "raman_shift"]
         _number(data, "intensity", recording.intensity, "counts")
         _number(data, "spectrum", np.arange(len(recording.intensity)), "")
-        calibrated = shift_cm1 + (notes.offset_cm1 or 0.0)
         _number(data, "raman_shift", calibrated, "1/cm")
-        _number(data, "axis_in_file", recording.axis, recording.axis_unit)
-        if notes.offset_cm1 is not None:
-            calibration = _group(entry, "calibration", "NXcalibration")
-            calibration["description"] = "silicon line put at 520.7 1/cm"
-            _number(calibration, "offset", notes.offset_cm1, "1/cm")
         for name, column in recording.places.items():
             quantity, _, unit = name.rpartition("_")
             _number(data, f"place_{quantity or name}", column, unit if quantity else "")
     return memory.getvalue()
+
+
+def _instrument(entry: "h5py.Group", recording: Recording, notes: NexusNotes) -> None:
+    instrument = _group(entry, "instrument", "NXinstrument")
+    instrument["scattering_configuration"] = notes.scattering_configuration or UNKNOWN
+    beam = _group(instrument, "beam_incident", "NXbeam")
+    beam["parameter_reliability"] = "nominal"
+    if recording.laser_nm is not None:
+        _number(beam, "wavelength", recording.laser_nm, "nm")
+        _number(beam, "incident_wavelength", recording.laser_nm, "nm")
+    source = _group(instrument, "source_laser", "NXsource")
+    source["type"] = "Laser"
+    source["associated_beam"] = beam.name
+    software = _group(instrument, "software_writer", "NXprogram")
+    software["program"] = notes.program
+    detector = _group(instrument, "detector_raman", "NXdetector")
+    # One of two words is required; every format read here comes from instruments with a camera.
+    detector["detector_channel_type"] = "multichannel"
+    raw = _group(detector, "raw_data", "NXdata")
+    raw.attrs["signal"] = "raw"
+    raw.attrs["axes"] = ["spectrum", "axis_in_file"]
+    _number(raw, "raw", recording.intensity, "counts")
+    _number(raw, "spectrum", np.arange(len(recording.intensity)), "")
+    _number(raw, "axis_in_file", recording.axis, recording.axis_unit)
 
 
 def _group(parent: "h5py.Group", name: str, kind: str) -> "h5py.Group":

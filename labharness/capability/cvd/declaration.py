@@ -47,6 +47,7 @@ DECLARATION = Declaration(
             "substrate": {"type": "string", "description": "Substrate material"},
             "temperature_range": {
                 "type": "object",
+                "additionalProperties": False,
                 "properties": {
                     "min": {"type": "number"},
                     "max": {"type": "number"},

@@ -144,6 +144,7 @@ def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, 
     volumes = growth["purge_volumes"]
     steps.stage = "purge"
     steps.set("argon_open", "box.argon_valve", 1, "", "Open the argon valve")
+    steps.holdable = False  # argon runs into a shut tube until the vent is open
     steps.set("fill", "argon.setpoint", fill_sccm, "sccm", "Fill the tube with argon")
     steps.wait(
         "filled",
@@ -153,6 +154,7 @@ def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, 
         at_least=ATMOSPHERE_TORR,
     )
     steps.set("vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
+    steps.holdable = True
     steps.set("purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
     expected_s = volumes * volume_cm3 / purge_sccm * 60.0
     steps.add(

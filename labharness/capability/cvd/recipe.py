@@ -41,6 +41,10 @@ ARGON_SCCM_MIN = 20.0
 
 ABSOLUTE_ZERO_C = -273.15
 
+NAME_MAX = 60  # characters of a name that is told back
+
+USUAL_RANGE = "ask for a temperature_range within 700 to 800 celsius"
+
 MATERIAL, SUBSTRATE = "mos2", "sio2/si"
 
 LACKS = {
@@ -83,7 +87,11 @@ class Recipe:
 
 
 class _Bad(ValueError):
-    """An input that makes no sense; the message names it."""
+    """An input that makes no sense: the message names it, and ``way_out`` says what would do."""
+
+    def __init__(self, what: str, way_out: str) -> None:
+        super().__init__(what)
+        self.way_out = way_out
 
 
 def growth_facts(facts: LineFacts) -> dict[str, float]:
@@ -127,7 +135,7 @@ def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotD
             )
         }
     except _Bad as why:
-        return CannotDo("invalid_input", str(why), "correct the value and submit again")
+        return CannotDo("invalid_input", str(why), why.way_out)
     hottest = temperature_c if highest_c is None else max(temperature_c, highest_c)
     asked = [("temperature_range.max", "furnace.setpoint", hottest)]
     asked += [(f"recipe.{name}", channel, chosen[name]) for name, channel in BOUNDS]
@@ -139,7 +147,7 @@ def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotD
         return CannotDo(
             "invalid_input",
             f"MoS2 does not grow at {temperature_c:g} degC; that takes {GROWTH_C_MIN:g} degC",
-            "ask for a temperature_range within 700 to 800 celsius",
+            USUAL_RANGE,
         )
     return Recipe(
         sample_id=str(given.get("sample_id", "sample")), temperature_c=temperature_c, **chosen
@@ -153,17 +161,23 @@ def _stranger(inputs: Mapping[str, Any]) -> CannotDo | None:
         lacks = LACKS.get(_plain(material), "a source and a layer table for it")
         return CannotDo(
             "invalid_input",
-            f"target_material {material!r}: {can}; for {material} it lacks {lacks}",
+            f"target_material {_clipped(material)}: {can}; for this one it lacks {lacks}",
             "ask for target_material 'MoS2'",
         )
     if _plain(substrate) != SUBSTRATE:
         return CannotDo(
             "invalid_input",
-            f"substrate {substrate!r}: {can}; for {substrate} it lacks a known film to compare "
-            "Raman intensities with",
+            f"substrate {_clipped(substrate)}: {can}; for this one it lacks a known film to "
+            "compare Raman intensities with",
             "ask for substrate 'SiO2/Si'",
         )
     return None
+
+
+def _clipped(given: object) -> str:
+    """Show what a caller wrote, harmless to a terminal and no longer than a line."""
+    text = repr(given)
+    return text if len(text) <= NAME_MAX else f"{text[:NAME_MAX]}…"
 
 
 def _plain(name: object) -> str:
@@ -202,7 +216,8 @@ def _temperature_c(
         if not low <= wanted <= high:
             raise _Bad(
                 f"recipe.temperature_c {wanted:g} is outside temperature_range, "
-                f"{low:g} to {high:g} degC"
+                f"{low:g} to {high:g} degC",
+                "Set inputs.recipe.temperature_c within temperature_range, or leave it out",
             )
         return wanted
     if lowest_c is not None and highest_c is not None:
@@ -215,7 +230,10 @@ def _temperature_c(
 def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
     unit = asked.get("unit", "celsius")
     if unit not in ("celsius", "kelvin"):
-        raise _Bad(f"temperature_range.unit is {unit!r}, allowed are 'celsius' and 'kelvin'")
+        raise _Bad(
+            f"temperature_range.unit is {unit!r}, allowed are 'celsius' and 'kelvin'",
+            "Set inputs.temperature_range.unit to one of: celsius, kelvin",
+        )
     bounds: list[float | None] = []
     for name in ("min", "max"):
         bound = None
@@ -223,11 +241,17 @@ def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
             bound = _number(asked, name, "temperature_range", 0.0, -math.inf)
             bound = celsius_from_kelvin(bound) if unit == "kelvin" else bound
             if bound < ABSOLUTE_ZERO_C:
-                raise _Bad(f"temperature_range.{name}: {asked[name]:g} {unit} is below 0 K")
+                raise _Bad(
+                    f"temperature_range.{name}: {asked[name]:g} {unit} is below 0 K",
+                    USUAL_RANGE,
+                )
         bounds.append(bound)
     lowest_c, highest_c = bounds
     if lowest_c is not None and highest_c is not None and lowest_c > highest_c:
-        raise _Bad(f"temperature_range: min {asked['min']:g} is above max {asked['max']:g} {unit}")
+        raise _Bad(
+            f"temperature_range: min {asked['min']:g} is above max {asked['max']:g} {unit}",
+            USUAL_RANGE,
+        )
     return lowest_c, highest_c
 
 
@@ -235,17 +259,19 @@ def _number(
     values: Mapping[str, Any], name: str, where: str, default: float, least: float
 ) -> float:
     value = values.get(name, default)
+    way_out = f"Set inputs.{where}.{name} to a finite number"
+    way_out += f" of at least {least:g}" if math.isfinite(least) else ""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Bad(f"{where}.{name} is {value!r}, not a number")
+        raise _Bad(f"{where}.{name} is {value!r}, not a number", way_out)
     if not math.isfinite(value):
-        raise _Bad(f"{where}.{name} is {value}, not a finite number")
+        raise _Bad(f"{where}.{name} is {value}, not a finite number", way_out)
     if value < least:
-        raise _Bad(f"{where}.{name} is {value:g}, allowed is at least {least:g}")
+        raise _Bad(f"{where}.{name} is {value:g}, allowed is at least {least:g}", way_out)
     return float(value)
 
 
 def _mapping(inputs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     value = inputs.get(name, {})
     if not isinstance(value, Mapping):
-        raise _Bad(f"{name} is {value!r}, not an object")
+        raise _Bad(f"{name} is {value!r}, not an object", f"Set inputs.{name} to a JSON object")
     return value

@@ -28,6 +28,7 @@ class Steps:
         self.instructions: list[Instruction] = []
         self.duration_s = 0.0
         self.stage = ""
+        self.holdable = True
 
     def add(
         self,
@@ -54,6 +55,7 @@ class Steps:
                 stage=self.stage,
                 description=description,
                 expected_s=expected_s,
+                holdable=self.holdable,
             )
         )
         self.duration_s += expected_s

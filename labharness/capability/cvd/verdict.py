@@ -63,7 +63,14 @@ def judge(
     Raises:
         ValueError: A spectrum is none, or does not hold the lines.
     """
-    from labharness.analysis import Reference, SpotEvidence, fit_peaks, fit_silicon, judge_layers
+    from labharness.analysis import (
+        Reference,
+        SpotEvidence,
+        fit_peaks,
+        fit_silicon,
+        judge_layers,
+        la_over_e,
+    )
 
     reference = Reference(a1g_si_monolayer=a1g_si_monolayer, source=source)
     evidence: list[SpotEvidence] = []
@@ -74,7 +81,7 @@ def judge(
         ratio = None
         if index < len(pl_heights_per_s) and fit.a_height_counts > 0:
             ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a_height_counts
-        evidence.append(SpotEvidence(fit, fit_silicon(light), ratio))
+        evidence.append(SpotEvidence(fit, fit_silicon(light), ratio, la_over_e(light, fit)))
     verdict = judge_layers(evidence, reference)
     best = _best(verdict, evidence)
     return {
@@ -119,7 +126,7 @@ def _best(verdict: "LayerVerdict", evidence: Sequence["SpotEvidence"]) -> int | 
 
 
 def _row(spot: dict[str, Any], seen: "SpotEvidence", layers: int | None) -> dict[str, Any]:
-    fit, silicon = seen.fit, seen.silicon
+    fit, silicon, la = seen.fit, seen.silicon, seen.la_over_e
     offset_cm1 = 0.0 if silicon is None else silicon.offset_cm1
     return {
         "x_um": spot["x_um"],
@@ -139,6 +146,8 @@ def _row(spot: dict[str, Any], seen: "SpotEvidence", layers: int | None) -> dict
         "a1g_over_silicon": None
         if silicon is None
         else fit.a_height_counts / silicon.height_counts,
+        "la_over_e": None if la is None else la.ratio,
+        "la_over_e_sigma": None if la is None else la.sigma,
         "pl_over_a1g": seen.pl_counts_per_raman,
         "snr": min(fit.snr_e, fit.snr_a),
         "reduced_chi2": fit.reduced_chi2,

@@ -14,7 +14,13 @@ from labharness_simulators.plant.furnace import (
     SulfurHeater,
     TubeFurnace,
 )
-from labharness_simulators.plant.gas import BYPASS_SCCM, MassFlow, TubeGas, supply_share
+from labharness_simulators.plant.gas import (
+    BYPASS_SCCM,
+    PA_PER_TORR,
+    MassFlow,
+    TubeGas,
+    supply_share,
+)
 from labharness_simulators.plant.gauges import Detector, Gauge
 from labharness_simulators.plant.growth import GROWTH_ONSET_K, LAYERS, Growth
 from labharness_simulators.plant.optics import Laser, Spectrometer
@@ -41,6 +47,16 @@ from labharness_simulators.plant.spectrum import Light, light_of
 from labharness_simulators.plant.stage import Stage
 
 __all__ = ["CvdTube"]
+
+COIL_OF = {
+    "box.argon_valve": ARGON_VALVE,
+    "box.nitrogen_bypass_shut": NITROGEN_BYPASS,
+    "box.hydrogen_valve": HYDROGEN_VALVE,
+    "box.pump_isolation": PUMP_ISOLATION,
+    "box.vent": VENT,
+    "box.pump": PUMP,
+}
+"""The relays whose state a line may be read back in, as the shipped line names them."""
 
 SUBSTEP_S_MAX = 2.0
 STEP_S_MAX = 3_600.0
@@ -164,11 +180,22 @@ class CvdTube:
         self._decays = (1.0, 1.0, 1.0)
 
     def begin_at(self, readings: Mapping[str, float]) -> None:
-        """Begin at the temperatures that a line was read back at, heater and tube alike.
+        """Begin in the state that a line was read back in.
+
+        The gas in the tube is taken for air, because no reading says what it is: a purge is owed.
 
         Args:
-            readings: Temperatures in degC by channel (`furnace.temperature`); others are not used.
+            readings: By channel: temperatures in degC (heater and tube alike), the pressure in
+                Torr, and which of the relays `box` are energised; others are not used.
         """
+        for channel, coil in COIL_OF.items():
+            state = readings.get(channel, math.nan)
+            if state == state:
+                self._relays.coils[coil] = state > 0.5
+        pressure_torr = readings.get("gauge.pressure", math.nan)
+        if pressure_torr > 0.0:
+            self._gas.evacuate_to(pressure_torr * PA_PER_TORR)
+            self._gauge.step(self._gas.pressure_pa, 0.0)
         furnace_c = readings.get("furnace.temperature", math.nan)
         if furnace_c == furnace_c:
             self._furnace.heater_k = self._furnace.tube_k = furnace_c + ZERO_C_K

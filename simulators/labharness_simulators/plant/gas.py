@@ -185,6 +185,11 @@ class TubeGas:
         self.pressure_pa = ATMOSPHERE_PA
         self.out_sccm = 0.0
 
+    def evacuate_to(self, pressure_pa: float) -> None:
+        """Leave so much of the room's air in the tube."""
+        self.open_to_room()
+        self.air = self.pressure_pa = pressure_pa
+
     @property
     def oxygen_fraction(self) -> float:
         """The mole fraction of oxygen."""

@@ -1,0 +1,214 @@
+"""One alarm: the states of OPC UA Part 9, and the table of what may change them.
+
+Names and meanings are those of OPC 10000-9 (1.05), clauses 5.7 and 5.8. ConfirmedState, which is
+optional there, is not offered: what confirms a trip is its reset.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+__all__ = ["TABLE", "Event", "Role", "Row", "Severity", "Shelving", "State", "change", "described"]
+
+
+class Severity(StrEnum):
+    """How much an alarm matters. The order of the members is their rank, the gravest first."""
+
+    CRITICAL = "critical"  # the line is not known to be safe, or would not stay so
+    TRIP = "trip"  # the line was made safe and is latched
+    FAULT = "fault"  # something that is to warn or record does not
+    WARNING = "warning"
+
+
+class Role(StrEnum):
+    """Who changes an alarm."""
+
+    SYSTEM = "system"
+    OPERATOR = "operator"
+    MAINTAINER = "maintainer"
+
+
+class Shelving(StrEnum):
+    """ShelvingState: an operator does not want to hear of an alarm for a while."""
+
+    UNSHELVED = "unshelved"
+    ONE_SHOT = "one_shot_shelved"  # until the alarm is no longer active
+    TIMED = "timed_shelved"
+
+
+class Event(StrEnum):
+    """What happens to an alarm; the methods of Part 9, and the change of its cause."""
+
+    ACTIVATE = "activate"
+    DEACTIVATE = "deactivate"
+    ACKNOWLEDGE = "acknowledge"
+    RESET = "reset"
+    TIMED_SHELVE = "timed_shelve"
+    ONE_SHOT_SHELVE = "one_shot_shelve"
+    UNSHELVE = "unshelve"
+    SUPPRESS = "suppress"
+    UNSUPPRESS = "unsuppress"
+    REMOVE_FROM_SERVICE = "remove_from_service"
+    PLACE_IN_SERVICE = "place_in_service"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """ActiveState, AckedState, LatchedState, ShelvingState, SuppressedState, OutOfServiceState."""
+
+    active: bool = False
+    acked: bool = True
+    latched: bool = False
+    shelving: Shelving = Shelving.UNSHELVED
+    suppressed: bool = False
+    out_of_service: bool = False
+
+    @property
+    def suppressed_or_shelved(self) -> bool:
+        """Whether nobody is told of it (SuppressedOrShelved of Part 9)."""
+        return self.suppressed or self.out_of_service or self.shelving is not Shelving.UNSHELVED
+
+    @property
+    def retained(self) -> bool:
+        """Whether it is still of interest (Retain of Part 9): a list shows it."""
+        return self.active or not self.acked or self.latched or self.suppressed_or_shelved
+
+    @property
+    def calls(self) -> bool:
+        """Whether it is there, nobody has said that they know, and nobody silenced it."""
+        return self.active and not self.acked and not self.suppressed_or_shelved
+
+
+ALL: Final = frozenset(Severity)
+HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})
+"""What may be shelved, suppressed or taken out of service: never a trip, never what is worse."""
+
+SYSTEM: Final = frozenset({Role.SYSTEM})
+PEOPLE: Final = frozenset({Role.OPERATOR, Role.MAINTAINER})
+MAINTAINER: Final = frozenset({Role.MAINTAINER})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One thing that may happen.
+
+    Attributes:
+        event: What.
+        roles: Who may do it.
+        when: Parts of the state that must be so.
+        then: Parts of the state that become so; all others stay.
+        severities: Alarms it may happen to.
+    """
+
+    event: Event
+    roles: frozenset[Role]
+    when: Mapping[str, object]
+    then: Mapping[str, object]
+    severities: frozenset[Severity] = field(default=ALL)
+
+    def fits(self, state: State) -> bool:
+        """Say whether the state is one this row begins from."""
+        return all(getattr(state, name) == value for name, value in self.when.items())
+
+
+_NEW: Final = {"active": True, "acked": False}
+
+TABLE: Final = (
+    Row(Event.ACTIVATE, SYSTEM, {"active": False}, _NEW, ALL - {Severity.TRIP}),
+    Row(
+        Event.ACTIVATE,
+        SYSTEM,
+        {"active": False},
+        {**_NEW, "latched": True},
+        frozenset({Severity.TRIP}),
+    ),
+    *(
+        Row(Event.DEACTIVATE, SYSTEM, {"active": True, "shelving": each}, {"active": False})
+        for each in (Shelving.UNSHELVED, Shelving.TIMED)
+    ),
+    Row(
+        Event.DEACTIVATE,
+        SYSTEM,
+        {"active": True, "shelving": Shelving.ONE_SHOT},
+        {"active": False, "shelving": Shelving.UNSHELVED},
+    ),
+    Row(Event.ACKNOWLEDGE, PEOPLE, {"acked": False}, {"acked": True}),
+    Row(
+        Event.RESET,
+        PEOPLE,
+        {"latched": True, "active": False, "acked": True},
+        {"latched": False},
+    ),
+    *(
+        Row(event, PEOPLE, {"shelving": each}, {"shelving": to}, HIDEABLE)
+        for event, to in (
+            (Event.TIMED_SHELVE, Shelving.TIMED),
+            (Event.ONE_SHOT_SHELVE, Shelving.ONE_SHOT),
+        )
+        for each in Shelving
+        if each is not to
+    ),
+    *(
+        Row(
+            Event.UNSHELVE,
+            frozenset(Role),
+            {"shelving": each},
+            {"shelving": Shelving.UNSHELVED},
+            HIDEABLE,
+        )
+        for each in (Shelving.TIMED, Shelving.ONE_SHOT)
+    ),
+    Row(Event.SUPPRESS, MAINTAINER, {"suppressed": False}, {"suppressed": True}, HIDEABLE),
+    Row(Event.UNSUPPRESS, MAINTAINER, {"suppressed": True}, {"suppressed": False}, HIDEABLE),
+    Row(
+        Event.REMOVE_FROM_SERVICE,
+        MAINTAINER,
+        {"out_of_service": False},
+        {"out_of_service": True},
+        HIDEABLE,
+    ),
+    Row(
+        Event.PLACE_IN_SERVICE,
+        MAINTAINER,
+        {"out_of_service": True},
+        {"out_of_service": False},
+        HIDEABLE,
+    ),
+)
+"""All that may happen; a missing row is a refusal."""
+
+
+def change(state: State, severity: Severity, event: Event, role: Role) -> State | str:
+    """Give the state after an event, or say why it is refused.
+
+    Args:
+        state: As it is.
+        severity: Of the alarm.
+        event: What is to happen.
+        role: Who wants it.
+    """
+    rows = [row for row in TABLE if row.event is event]
+    if not any(severity in row.severities for row in rows):
+        allowed = ", ".join(each for each in Severity if each in HIDEABLE)
+        return f"{event}: never for an alarm of severity {severity}, only for {allowed}"
+    if not any(role in row.roles for row in rows):
+        roles = ", ".join(each for each in Role if any(each in row.roles for row in rows))
+        return f"{event}: not by {role}, only by {roles}"
+    for row in rows:
+        if severity in row.severities and role in row.roles and row.fits(state):
+            return replace(state, **dict(row.then))  # type: ignore[arg-type]  # the table's names are State's
+    return f"{event}: the alarm is {described(state)}"
+
+
+def described(state: State) -> str:
+    """Put a state into words."""
+    words = [
+        "active" if state.active else "inactive",
+        "acknowledged" if state.acked else "unacknowledged",
+        "latched" if state.latched else "",
+        "" if state.shelving is Shelving.UNSHELVED else state.shelving.value,
+        "suppressed" if state.suppressed else "",
+        "out_of_service" if state.out_of_service else "",
+    ]
+    return ", ".join(word for word in words if word)

@@ -1,0 +1,108 @@
+"""``labharness alarms``: what calls for somebody, and what is done about it."""
+
+import argparse
+import threading
+from functools import partial
+
+from labharness.alarm import ALERT_S_MAX, Alarm, Board, Event, Role, Severity, described
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.show import chosen_lab, complain, say
+from labharness.clock import utc_text, wall_clock_utc
+from labharness.lab import BadLabFile, LabPlan
+from labharness.lab.alarms import NotDone, channels, do, listed, roads
+
+__all__ = ["alarms"]
+
+EVENTS = {
+    "ack": Event.ACKNOWLEDGE,
+    "shelve": Event.TIMED_SHELVE,
+    "unshelve": Event.UNSHELVE,
+    "suppress": Event.SUPPRESS,
+    "unsuppress": Event.UNSUPPRESS,
+    "remove": Event.REMOVE_FROM_SERVICE,
+    "place": Event.PLACE_IN_SERVICE,
+}
+
+
+def alarms(chosen: argparse.Namespace) -> int:
+    """List alarms, act on one, or try the channels of alert."""
+    try:
+        plan = chosen_lab(chosen.lab)
+        if chosen.verb == "list":
+            return _list(plan)
+        if chosen.verb == "test":
+            return _test(plan)
+        return _act(plan, chosen)
+    except BadLabFile as why:
+        complain(f"labharness alarms: {why}")
+        return EXIT_USAGE
+    except NotDone as why:
+        complain(f"labharness alarms: {why}")
+        return EXIT_FAILED
+
+
+def _list(plan: LabPlan) -> int:
+    board, found, damaged = listed(plan, wall_clock_utc())
+    for alarm in found:
+        say(_row(board, alarm))
+    if not found:
+        say("no alarms")
+    if damaged:
+        complain(f"labharness alarms: {damaged} damaged lines were passed over")
+    return EXIT_COMPLETED
+
+
+def _row(board: Board, alarm: Alarm) -> str:
+    group = board.group_of(alarm.name)
+    after = f"; after {group.first_out}" if group and group.first_out != alarm.name else ""
+    since = "" if alarm.since is None else f" since {utc_text(alarm.since)}"
+    until = "" if alarm.until is None else f" until {utc_text(alarm.until)}"
+    state = f"{described(alarm.state)}{until}{since}{after}"
+    return f"{alarm.severity:8} {alarm.name}: {state}: {alarm.detail}"
+
+
+def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    event = EVENTS[chosen.verb]
+    minutes = 0.0
+    if event is Event.TIMED_SHELVE:
+        minutes = chosen.minutes or 0.0
+        if chosen.once:
+            event = Event.ONE_SHOT_SHELVE
+    changed = do(
+        plan,
+        event,
+        chosen.alarm,
+        now=wall_clock_utc(),
+        role=Role(chosen.role),
+        who=chosen.name,
+        why=chosen.reason,
+        shelve_s=minutes * 60,
+    )
+    for name in changed:
+        say(f"{name}: {event.value} by {chosen.name}")
+    return EXIT_COMPLETED
+
+
+def _test(plan: LabPlan) -> int:
+    """Send one message on every channel; a channel is proof-tested like any other safeguard."""
+    found: dict[str, str] = {}
+    told = channels(plan)
+    if not told:
+        say("the lab file names no [[alert]]")
+        return EXIT_FAILED
+    road, ended = roads(plan), threading.Semaphore(0)
+
+    def ending(name: str, why: str) -> None:
+        found[name] = why
+        ended.release()
+
+    for each in told:
+        title = f"{plan.file.lab.title}: test of alert channel {each.name}"
+        road.send(each.name, title, "no alarm", partial(ending, each.name))
+    for _ in told:
+        ended.acquire(timeout=ALERT_S_MAX)
+    for each in told:
+        why = found.get(each.name, f"no answer within {ALERT_S_MAX:g} s")
+        told_of = ", ".join(one for one in Severity if one in each.severities)
+        say(f"{each.name:16} level {each.level}: {why or 'sent'} ({told_of})")
+    return EXIT_COMPLETED if not any(found.get(each.name, "?") for each in told) else EXIT_FAILED

@@ -1,0 +1,45 @@
+"""``labharness arm``: write what the guard process of a lab may send."""
+
+from pathlib import Path
+
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.show import complain, say
+from labharness.lab import BadLabFile, read_lab
+from labharness.lab.arming import GUARDED, armed_of, write_armed
+from labharness.lab.lab import SAFE_TABLE
+from labharness.line import compile_procedures
+
+__all__ = ["arm"]
+
+
+def arm(lab: str) -> int:
+    """Write armed.json, unless a check of the lab finds something."""
+    try:
+        plan = read_lab(Path(lab))
+        findings = plan.check()
+        for finding in findings:
+            complain(f"labharness arm: {finding.where}: {finding.what}")
+        if findings:
+            return EXIT_FAILED
+        procedures = compile_procedures(plan.envelope, {i.name: i for i in plan.instruments})
+        armed = armed_of(plan, procedures, SAFE_TABLE)
+        if armed is None:
+            complain(f"labharness arm: {lab} has no port that is {' or '.join(GUARDED)}")
+            return EXIT_USAGE
+        path = write_armed(plan.state_dir, armed)
+    except BadLabFile as why:
+        complain(f"labharness arm: {why}")
+        return EXIT_USAGE
+    except OSError as why:
+        complain(f"labharness arm: {why.filename}: {why.strerror}")
+        return EXIT_USAGE
+    say(str(path))
+    for port in armed.ports:
+        frames = sum(
+            frame.port == port.name for each in armed.procedures.values() for frame in each
+        )
+        say(
+            f"{port.name:14} {len(port.reads)} reads, {frames} frames in "
+            f"{len(armed.procedures)} procedures, exchanges up to {port.exchange_s_max:g} s"
+        )
+    return EXIT_COMPLETED

@@ -1,0 +1,20 @@
+"""``labharness guard``: the guard process of one lab. Nothing heavy may be imported here."""
+
+import sys
+from pathlib import Path
+
+from labharness.cli import EXIT_COMPLETED, EXIT_USAGE
+from labharness.guard.armed import BadArming, lab_home
+from labharness.guard.start import CannotGuard, serve
+
+__all__ = ["guard"]
+
+
+def guard(lab: str, *, once: bool) -> int:
+    """Serve until told to stop."""
+    try:
+        serve(lab_home(Path(lab)), once=once)
+    except (BadArming, CannotGuard) as why:
+        sys.stderr.write(f"labharness guard: {why}\n")
+        return EXIT_USAGE
+    return EXIT_COMPLETED

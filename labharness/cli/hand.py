@@ -1,0 +1,282 @@
+"""``labharness read|set|watch|hold|resume|stop|safe``: a line taken by the hand.
+
+Where a process owns the line, what is asked goes through its control socket; without an owner,
+only reading, watching and making safe work, and ``set`` takes ``--attend``: this process then owns
+the line, and leaves it safe.
+"""
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from labharness.cli import (
+    EXIT_COMPLETED,
+    EXIT_FAILED,
+    EXIT_REJECTED,
+    EXIT_USAGE,
+)
+from labharness.cli.show import (
+    STOP_SIGNALS,
+    OutputLost,
+    account,
+    chosen_lab,
+    clock_text,
+    complain,
+    say,
+)
+from labharness.clock import Chance, pause
+from labharness.guard import LatchUnreadable
+from labharness.journal import JournalFailed
+from labharness.lab import BadLabFile, LabPlan
+from labharness.lab.attend import Attendance, BrokeOff
+from labharness.lab.care import make_safe, read_now, watch
+from labharness.lab.control import Control, NoOwner
+from labharness.lab.lock import LineBusy
+from labharness.lab.tasks import fresh_folder
+from labharness.line import NoReply, NotArmed
+from labharness.link import LinkLost
+
+__all__ = ["hand"]
+
+WATCH_S = 1.0  # between two looks at what a line says
+
+
+def hand(chosen: argparse.Namespace) -> int:
+    """Carry out one command; give its exit code."""
+    try:
+        plan = chosen_lab(chosen.lab)
+        work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
+        return work.get(chosen.command, _ask_owner)(plan, chosen)
+    except BadLabFile as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+    except (
+        LineBusy,
+        LatchUnreadable,
+        LinkLost,
+        NoReply,
+        NotArmed,
+        NoOwner,
+        JournalFailed,
+        BrokeOff,
+    ) as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+    except (BrokenPipeError, OutputLost):
+        raise  # the command line's own matter
+    except OSError as why:
+        complain(f"labharness {chosen.command}: {why.filename or ''}: {why.strerror or why}")
+        return EXIT_USAGE
+
+
+def _owner(plan: LabPlan) -> Control | None:
+    try:
+        return Control(plan.state_dir)
+    except NoOwner:
+        return None
+
+
+def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    owner = _owner(plan)
+    if owner is None:
+        found = read_now(plan, chosen.channels)
+    else:
+        with owner:
+            found = [owner.ask(do="read", channel=each) for each in chosen.channels]
+    for channel, each in zip(chosen.channels, found, strict=True):
+        if not each["ok"]:
+            complain(f"labharness read {channel}: {each['error']}")
+        elif not chosen.json:
+            say(f"{channel} {_value(each['value'])} {each['unit']}".rstrip())
+    if chosen.json:
+        say(json.dumps(found, ensure_ascii=False))
+    return EXIT_COMPLETED if all(each["ok"] for each in found) else EXIT_FAILED
+
+
+def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    asked = {
+        "do": "set",
+        "channel": chosen.channel,
+        "value": chosen.value,
+        "unit": chosen.unit,
+        "by": chosen.name or account(),
+        "reason": chosen.reason,
+    }
+    owner = _owner(plan)
+    if owner is not None:
+        with owner:
+            return _outcome(owner.ask(**asked))
+    if not chosen.attend:
+        complain(
+            "labharness set: nobody drives this line; with --attend this terminal does, and leaves "
+            "it safe when it ends"
+        )
+        return EXIT_USAGE
+    return _attend(plan, chosen, asked)
+
+
+def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any]) -> int:
+    if chosen.speed is None and chosen.for_s is None:
+        complain("labharness set: --speed fast takes --for SECONDS, or it would never end")
+        return EXIT_USAGE
+    folder = Path(chosen.out) if chosen.out else fresh_folder(Chance(None).uuid4())
+    attendance = Attendance(
+        plan, folder, by=str(asked["by"]), speed=chosen.speed, for_s=chosen.for_s, tell=complain
+    )
+
+    def interrupted(number: int, frame: object) -> None:
+        complain("stop request: bringing the line to its safe state")
+        attendance.stop(f"stop request ({signal.Signals(number).name})")
+
+    stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
+    before = {each: signal.signal(each, interrupted) for each in stops}
+    try:
+        answer, left = attendance.run(asked, told=_outcome)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    state = "NOT verified safe" if left.unverified else "in its safe state, verified"
+    say(f"{left.ended}; the line is {state}")
+    for each in left.unverified:
+        say(f"  {each}")
+    say(f"journal: {folder}")
+    if left.unverified or left.tripped:
+        return EXIT_FAILED
+    return answer
+
+
+def _outcome(answer: Mapping[str, Any]) -> int:
+    """Say how a command ended; give its exit code."""
+    if not answer["ok"]:
+        complain(f"labharness set: {answer['error']}")
+        return EXIT_FAILED
+    ending, read_back = answer["ending"], answer["read_back"]
+    shown = "" if read_back is None else f", reads {read_back:g}"
+    detail = f": {answer['detail']}" if answer["detail"] else ""
+    say(f"{answer['channel']} {ending}{shown}{detail}")
+    if ending in ("confirmed", "unconfirmed"):
+        return EXIT_COMPLETED
+    return EXIT_REJECTED if ending == "refused" else EXIT_FAILED
+
+
+def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    """Ask the owner to hold, resume or stop."""
+    by = chosen.name or account()
+    with Control(plan.state_dir) as owner:
+        answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
+    if not answer["ok"]:
+        complain(f"labharness {chosen.command}: {answer['error']}")
+        return EXIT_FAILED
+    say(answer["said"])
+    return EXIT_COMPLETED
+
+
+def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    by = chosen.name or account()
+    owner = _owner(plan)
+    if owner is None:
+        answer = make_safe(plan, by, chosen.reason)
+    else:
+        with owner:
+            answer = owner.ask(do="safe", by=by, reason=chosen.reason)
+    if not answer["ok"]:
+        complain(f"labharness safe: {answer['error']}")
+        return EXIT_FAILED
+    unverified = [*answer.get("unopened", []), *answer["unverified"]]
+    say(f"{answer['procedure']}: " + ("NOT verified" if unverified else "every step verified"))
+    for each in unverified:
+        say(f"  {each}")
+    if answer["latched"]:
+        say("the line is latched; when the cause is gone: labharness reset --name --reason")
+    return EXIT_FAILED if unverified else EXIT_COMPLETED
+
+
+def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:
+    looks = None if chosen.for_s is None else max(1, round(chosen.for_s / WATCH_S))
+    owner = _owner(plan)
+    with _Screen(as_json=chosen.json, looks=looks) as screen:
+        try:
+            if owner is None:
+                watch(plan, screen.show)
+                return EXIT_COMPLETED
+            with owner:
+                while screen.show(owner.ask(do="status")):
+                    pause(WATCH_S)
+        except KeyboardInterrupt:  # how a person ends a watch
+            pass
+    return EXIT_COMPLETED
+
+
+class _Screen:
+    """Shows what a line says, again and again: a live table, plain lines, or JSON lines."""
+
+    def __init__(self, *, as_json: bool, looks: int | None) -> None:
+        self._as_json = as_json
+        self._left = looks
+        self._live: Any = None
+        if not as_json and sys.stdout.isatty():
+            from rich.live import Live
+
+            self._live = Live(auto_refresh=False)
+
+    def __enter__(self) -> "_Screen":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, status: Mapping[str, Any]) -> bool:
+        """Show one look; say whether there is to be another.
+
+        Raises:
+            NoOwner: The owner does not answer this terminal.
+        """
+        if not status["ok"]:
+            raise NoOwner(status["error"])
+        if self._as_json:
+            say(json.dumps(status, ensure_ascii=False))
+        elif self._live is not None:
+            self._live.update(_table(status), refresh=True)
+        else:
+            for line in _lines(status):
+                say(line)
+        if self._left is not None:
+            self._left -= 1
+        return self._left is None or self._left > 0
+
+
+def _head(status: Mapping[str, Any]) -> str:
+    left = f" · {clock_text(status['left_s'])} left" if status.get("left_s") else ""
+    trip = f" · TRIPPED: {status['trip']}" if status["trip"] else ""
+    step = f" · {status['step']}" if status["step"] else ""
+    return f"{status['state']} · line {status['mode']}{step}{left}{trip}"
+
+
+def _lines(status: Mapping[str, Any]) -> Iterator[str]:
+    yield _head(status)
+    for channel, (value, unit, age_s) in status["readings"].items():
+        yield f"  {channel:32} {_value(value):>12} {unit:8} {age_s:5.1f} s ago"
+
+
+def _table(status: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a rich table; rich is imported late
+    from rich.table import Table
+
+    table = Table(title=_head(status), title_justify="left", title_style="bold", box=None)
+    table.add_column("channel")
+    table.add_column("value", justify="right")
+    table.add_column("unit")
+    table.add_column("age", justify="right")
+    for channel, (value, unit, age_s) in status["readings"].items():
+        table.add_row(channel, _value(value), unit, f"{age_s:.1f} s")
+    return table
+
+
+def _value(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6g}"

@@ -1,0 +1,50 @@
+"""``labharness hazards``: what hardware stands before each hazard, and its proof tests."""
+
+import argparse
+from datetime import date
+
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.show import chosen_lab, complain, say
+from labharness.clock import wall_clock_utc
+from labharness.lab import BadLabFile, LabPlan
+from labharness.lab.hazards import record_proof
+
+__all__ = ["hazards"]
+
+
+def hazards(chosen: argparse.Namespace) -> int:
+    """List the hazards and their hardware safeguards, or record a proof test of one."""
+    try:
+        plan = chosen_lab(chosen.lab)
+        today = wall_clock_utc().date()
+        if chosen.verb == "proof":
+            proof = record_proof(
+                plan.hazards,
+                chosen.hazard,
+                day=chosen.date or today,
+                today=today,
+                by=chosen.name,
+                reason=chosen.reason,
+                passed=not chosen.failed,
+            )
+            result = "passed" if proof.passed else "FAILED"
+            say(f"{proof.hazard}: {result} on {proof.day}, {proof.by}")
+            return EXIT_COMPLETED
+        return _list(plan, today)
+    except BadLabFile as why:
+        complain(f"labharness hazards: {why}")
+        return EXIT_USAGE
+
+
+def _list(plan: LabPlan, today: date) -> int:
+    missing = 0
+    for row in plan.hazards.hazard:
+        why = row.missing(today)
+        missing += bool(why)
+        last = row.last_proof(today)
+        tested = "never" if last is None else f"{last.day} by {last.by or 'the table'}"
+        say(f"{row.name}: {row.hazard}")
+        say(f"  safeguard  {row.safeguard or 'NONE'}")
+        say(f"  tested     {tested}, counts {row.proof_days} d")
+        say(f"  {'MISSING    ' + why if why else 'in force'}")
+    return EXIT_FAILED if missing else EXIT_COMPLETED

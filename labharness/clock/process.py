@@ -1,0 +1,31 @@
+"""Time for a process without a loop: the machine's own steady clock, and the calendar."""
+
+import time
+from datetime import UTC, datetime
+
+__all__ = ["monotonic_ns", "pause", "steady_s", "utc_text", "wall_clock_utc"]
+
+
+def steady_s() -> float:
+    """Seconds of the machine's steady clock, which all its processes share."""
+    return time.monotonic()
+
+
+def monotonic_ns() -> int:
+    """The same clock in nanoseconds, for logs of several processes that are compared."""
+    return time.monotonic_ns()
+
+
+def pause(seconds: float) -> None:
+    """Wait, where there is no loop to wait on."""
+    time.sleep(seconds)
+
+
+def wall_clock_utc() -> datetime:
+    """What the calendar says, for shells that run outside any loop."""
+    return datetime.now(UTC)
+
+
+def utc_text(moment: datetime) -> str:
+    """Write a moment as HCP does: ISO 8601, UTC, milliseconds, ``Z``."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

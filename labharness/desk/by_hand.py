@@ -1,0 +1,188 @@
+"""What a person may ask of a line by hand, behind the same gate as any plan.
+
+One table of words; each takes and gives a JSON object, as the control socket carries them. A value
+that is set by hand is judged by the kernel, journaled and read back like any other; that it was a
+hand's is journaled beside it. Admission (L3) is for tasks: by hand it is a named person who answers
+for the command.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from labharness.journal import JournalFailed
+from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.vocabulary import Cause, Command, Trip
+
+__all__ = ["ByHand", "NotUnderstood", "Owner"]
+
+TEXT_MAX = 500  # characters of a name or a reason
+SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
+
+
+class NotUnderstood(ValueError):
+    """What was asked cannot be; the message says what can."""
+
+
+class Owner(Protocol):
+    """Who drives the line at present: a task's desk, or a person who attends it."""
+
+    def abort(self, reason: str) -> None:
+        """End what runs, in order; the line is made safe."""
+        ...
+
+    async def hold(self, reason: str) -> str:
+        """Let no further command through until ``resume``; say when that is."""
+        ...
+
+    async def resume(self, reason: str) -> None:
+        """Go on after a hold."""
+        ...
+
+    def about(self) -> Mapping[str, Any]:
+        """Say what runs."""
+        ...
+
+
+class ByHand:
+    """Answers what a person asks of a line that somebody owns.
+
+    Args:
+        line: The line.
+        owner: Who drives it.
+    """
+
+    def __init__(self, line: Line, owner: Owner) -> None:
+        self._line = line
+        self._owner = owner
+        self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
+            "status": self._status,
+            "read": self._read,
+            "set": self._set,
+            "hold": self._hold,
+            "resume": self._resume,
+            "stop": self._stop,
+            "safe": self._safe,
+        }
+
+    async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what is asked; give ``{"ok": true, ...}``, or ``ok`` false and one plain ``error``."""
+        word = asked.get("do")
+        work = self._words.get(word) if isinstance(word, str) else None
+        try:
+            if work is None:
+                raise NotUnderstood(f"no word {word!r}; there are {', '.join(self._words)}")
+            return {"ok": True, **await work(asked)}
+        except (NotUnderstood, NotArmed, NoReply, Tripped, LookupError) as why:
+            return {"ok": False, "error": str(why.args[0] if why.args else why)}
+
+    async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        trip = self._line.memory.trip
+        return {
+            **self._owner.about(),
+            "mode": self._line.memory.mode.value,
+            "trip": None if trip is None else trip.detail,
+            "readings": self._readings(),
+        }
+
+    def _readings(self) -> dict[str, list[Any]]:
+        """Give value, unit and age (s) of every channel that people watch; null when unknown."""
+        now_s = self._line.clock.now_s()
+        found: dict[str, list[Any]] = {}
+        for name, instrument in self._line.instruments.items():
+            for channel, spec in instrument.driver.channels.items():
+                track = self._line.memory.tracks.get(f"{name}.{channel}")
+                if track is None or not math.isfinite(track.at_s):
+                    continue
+                if spec.unit or channel in SHOWN or f"{name}.{channel}" in self._watched():
+                    value = self._line.latest(f"{name}.{channel}")
+                    shown = value if math.isfinite(value) else None
+                    found[f"{name}.{channel}"] = [shown, spec.unit, round(now_s - track.at_s, 1)]
+        return found
+
+    def _watched(self) -> Mapping[str, object]:
+        return self._line.envelope.watches
+
+    async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        channel = _text(asked, "channel")
+        value = await self._line.read(channel)
+        name, _, own = channel.partition(".")
+        unit = self._line.instruments[name].driver.channels[own].unit
+        return {"channel": channel, "value": value if math.isfinite(value) else None, "unit": unit}
+
+    async def _set(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        channel, unit = _text(asked, "channel"), asked.get("unit", "")
+        value = asked.get("value")
+        try:
+            value = float("x" if isinstance(value, bool | str) else value)  # type: ignore[arg-type]  # checked by trying
+        except (TypeError, ValueError, OverflowError):
+            raise NotUnderstood(f"value {str(value)[:40]!r} is no number") from None
+        if not isinstance(unit, str):
+            raise NotUnderstood(f"unit {unit!r} is no text")
+        self._line.check()
+        what = f"{channel} = {value:g} {unit}".rstrip()
+        self._by_hand(asked, f"set {what}")
+        outcome = await self._line.perform(Command(channel, value, unit))
+        return {
+            "channel": channel,
+            "ending": outcome.ending.value,
+            "read_back": outcome.read_back,
+            "detail": outcome.detail,
+        }
+
+    async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        said = await self._owner.hold(self._by_hand(asked, "hold"))
+        return {"said": said}
+
+    async def _resume(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        await self._owner.resume(self._by_hand(asked, "resume"))
+        return {"said": "going on"}
+
+    async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        by, reason = str(asked.get("by"))[:TEXT_MAX], str(asked.get("reason") or "")[:TEXT_MAX]
+        text = f"stop request by hand ({by})" + (f": {reason}" if reason else "")
+        self._owner.abort(text)  # first: nothing about the words may keep a stop back
+        self._note(text)
+        return {"said": "stop requested: the line is being made safe"}
+
+    async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the stop procedure now: bytes first, then whatever is said of it."""
+        line = self._line
+        procedure = line.envelope.procedure_of[Cause.STOP_REQUEST]
+        now_s = line.clock.now_s()
+        why = f"made safe by hand: {asked.get('by')}: {asked.get('reason')}"[:TEXT_MAX]
+        line.safing.trip(Trip(Cause.STOP_REQUEST, procedure, "by hand", None, now_s, why))
+        if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
+            verification = await line.safing.make_safe(procedure)
+        else:
+            await line.safing.verified()
+            verification = line.safing.verifications[-1]
+        return {
+            "procedure": verification.procedure,
+            "unverified": list(verification.unverified()),
+            "latched": line.guard.latch.trip is not None,
+        }
+
+    def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
+        """Record and tell who asked for what, and why; give it as one text."""
+        by, reason = _text(asked, "by"), asked.get("reason") or ""
+        if not isinstance(reason, str) or len(reason) > TEXT_MAX:
+            raise NotUnderstood(f"a reason is a text of at most {TEXT_MAX} characters")
+        text = f"{what} by hand ({by})" + (f": {reason}" if reason else "")
+        self._note(text)
+        return text
+
+    def _note(self, text: str) -> None:
+        with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
+            self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
+        self._line.on_warning(text)
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    value = asked.get(name)
+    if not isinstance(value, str) or not value.strip() or len(value) > TEXT_MAX:
+        raise NotUnderstood(f"{name}: a text of 1 to {TEXT_MAX} characters is needed")
+    if not value.isprintable():
+        raise NotUnderstood(f"{name}: {value!r} has characters that nobody can read")
+    return value

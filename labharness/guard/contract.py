@@ -1,0 +1,134 @@
+"""The guard as a line sees it, whichever shell stands behind."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from labharness.guard.core import Permit, SafeFrame
+from labharness.vocabulary import Request, Trip
+
+__all__ = ["Done", "Guard", "LatchView", "PortBusy"]
+
+Done = Callable[[bytes | None, str], None]
+
+
+class PortBusy(RuntimeError):
+    """More users wait for a port than ever should."""
+
+
+class LatchView(Protocol):
+    """The latch as a line sees it; the file is its owner's."""
+
+    trip: Trip | None
+    write_error: str
+
+    def close(self, trip: Trip) -> None:
+        """Latch."""
+        ...
+
+    def saved(self) -> bool:
+        """Say whether the latch is on disk as it is in memory."""
+        ...
+
+    def probe(self) -> None:
+        """Raise ``OSError`` if a latch could not be written now."""
+        ...
+
+    def open(self) -> None:
+        """Take the latch away."""
+        ...
+
+
+class Guard(Protocol):
+    """The only way to the ports of a line.
+
+    A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
+    given to it, and the user gives it back with ``release(port)``. Procedures do not ask.
+
+    Attributes:
+        latch: Where the latch is kept.
+        procedures: Their frames, in order of hazard.
+        beat_s: How often ``beat`` is to be called from the control loop; ``inf`` for never.
+        on_safe_frame: Called with each frame of a procedure whose exchange has ended, and why it
+            failed.
+        on_trip: Called when the guard itself has tripped, or is gone.
+        on_absence: Called with each entry of the log of what happened while no harness was there.
+    """
+
+    latch: LatchView
+    procedures: Mapping[str, tuple[SafeFrame, ...]]
+    beat_s: float
+    on_safe_frame: Callable[[SafeFrame, str], None]
+    on_trip: Callable[[Trip], None]
+    on_absence: Callable[[Mapping[str, object]], None]
+
+    def when_free(self, port: str, start: Callable[[], None]) -> None:
+        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
+        ...
+
+    def release(self, port: str) -> None:
+        """Give the port back."""
+        ...
+
+    def ready(self, port: str) -> bool:
+        """Say whether an exchange may begin on a port that the caller owns."""
+        ...
+
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed; raise ``NotPermitted``."""
+        ...
+
+    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
+        """Send one frame now; ``done(reply, error)`` is called once, later.
+
+        Raises:
+            NotPermitted: Nothing was sent, and ``done`` is never called.
+        """
+        ...
+
+    def trip(self, trip: Trip) -> None:
+        """Run a procedure: bytes first, then the latch; records come after, by the caller."""
+        ...
+
+    def repeat(self, frames: list[SafeFrame]) -> None:
+        """Send frames of a procedure again, or for the first time without a trip."""
+        ...
+
+    def new_epoch(self) -> None:
+        """Void every permit: something changed that a verdict may have rested on."""
+        ...
+
+    def arm(self) -> None:
+        """Let permits be made; raise ``NotPermitted`` while latched."""
+        ...
+
+    def disarm(self) -> None:
+        """Make the line read-only again."""
+        ...
+
+    def beat(self, procedure: str) -> None:
+        """Say that the control loop lives, and which procedure fits if it should not."""
+        ...
+
+    async def reset(self) -> None:
+        """Open the latch; that the cause is gone and who asks is the caller's to establish.
+
+        Raises:
+            OSError: It does not open.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close every road; nothing leaves afterwards."""
+        ...
+
+
+def nobody_safe(frame: SafeFrame, error: str) -> None:
+    """Take the end of a safe frame that nobody waits for."""
+
+
+def nobody_trips(trip: Trip) -> None:
+    """Take a trip that nobody waits for."""
+
+
+def nobody_reads(entry: Mapping[str, object]) -> None:
+    """Take an entry that nobody reads."""

@@ -1,0 +1,102 @@
+"""What stands for the guard process in the harness: its latch as told, its roads, its socket."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from labharness.guard.latch import Latch, probe, write_durably
+from labharness.guard.socket_lines import Lines
+from labharness.link import LinkLost
+from labharness.link.roads import nobody
+from labharness.vocabulary import Trip
+
+__all__ = ["GuardedRoad", "SeenLatch", "Stream"]
+
+
+class Near(Protocol):
+    """Who uses them."""
+
+    async def open(self) -> None:
+        """Reach the guard."""
+        ...
+
+    def connected(self, transport: asyncio.Transport) -> None:
+        """Take over a connection."""
+        ...
+
+    def heard(self, message: object) -> None:
+        """Take one message."""
+        ...
+
+    def parted(self) -> None:
+        """Take the end of the connection."""
+        ...
+
+
+class GuardedRoad:
+    """A port that the guard process holds: the line opens it and names its kind, no more."""
+
+    guarded = True
+
+    def __init__(self, guard: Near, kind: str) -> None:
+        self.kind = kind
+        self.receive: Callable[[bytes], None] = nobody
+        self._guard = guard
+
+    async def open(self) -> None:
+        """Reach the guard."""
+        await self._guard.open()
+
+    def write(self, data: bytes) -> None:
+        """Refuse: bytes go through the guard."""
+        raise LinkLost(f"this {self.kind} port is the guard's")
+
+    def close(self) -> None:
+        """Leave it to the guard."""
+
+
+class SeenLatch:
+    """The latch as the guard last told of it; the file is the guard's."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.trip = Latch(path).trip
+        self.write_error = ""
+
+    def close(self, trip: Trip) -> None:
+        """Count as latched; the guard writes it."""
+        self.trip = self.trip or trip
+
+    def saved(self) -> bool:
+        """Say whether the guard has it on disk; the guard tries again by itself."""
+        return not self.write_error
+
+    def probe(self) -> None:
+        """Raise ``OSError`` if a latch could not be written now."""
+        probe(self._path, write_durably)
+
+    def open(self) -> None:
+        """Count as not latched."""
+        self.trip = None
+
+
+class Stream(asyncio.Protocol):
+    """Passes messages up."""
+
+    def __init__(self, guard: Near) -> None:
+        self._guard = guard
+        self._lines = Lines()
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's own signature
+        """Hand the connection up."""
+        self._guard.connected(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand each whole message up."""
+        for message in self._lines.feed(data):
+            self._guard.heard(message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Say that the guard is gone."""
+        self._guard.parted()

@@ -1,0 +1,173 @@
+"""The ports of the guard process: the core's bytes between descriptors and who waits for them."""
+
+import selectors
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+
+from labharness.guard.core import Finished, GuardCore, Permit, Port, PortState, SafeFrame
+from labharness.link import LinkLost
+from labharness.link.descriptors import Road
+from labharness.vocabulary import Request
+
+__all__ = ["Ports"]
+
+REOPEN_S_MAX = 0.2  # a lost road is given this long when a procedure needs it
+
+
+class Ports:
+    """Moves the core's bytes. It takes no decision.
+
+    Args:
+        core: What decides.
+        roads: The road of each port, open or lost.
+        selector: What watches their descriptors.
+        steady_s: The machine's steady clock.
+
+    Attributes:
+        unanswered: Frames of procedures that were sent and not answered in form.
+        on_ended: Told of the end of a numbered exchange: port, number, reply, error.
+        on_safe: Told of the end of a safe frame's exchange, and why it failed.
+        on_free: Told that a port has become free.
+        on_lost: Told that a road was lost: port and reason.
+    """
+
+    def __init__(
+        self,
+        core: GuardCore,
+        roads: Mapping[str, Road],
+        selector: selectors.BaseSelector,
+        steady_s: Callable[[], float],
+    ) -> None:
+        self.core = core
+        self.unanswered: set[SafeFrame] = set()
+        self.on_ended: Callable[[str, int, bytes | None, str], None]
+        self.on_safe: Callable[[SafeFrame, str], None]
+        self.on_free: Callable[[], None]
+        self.on_lost: Callable[[str, str], None]
+        self._roads = dict(roads)
+        self._selector = selector
+        self._steady_s = steady_s
+        self._asked: dict[str, int | None] = dict.fromkeys(roads)
+
+    @property
+    def due_s(self) -> float:
+        """When ``expire`` must be called next."""
+        return min(port.due_s for port in self.core.ports.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is on a wire, or waits for one."""
+        return any(port.state is PortState.SENT or port.safe for port in self.core.ports.values())
+
+    def free(self) -> list[str]:
+        """Name the ports on which an exchange may begin."""
+        return [
+            name
+            for name, port in self.core.ports.items()
+            if port.state is PortState.IDLE and not port.safe
+        ]
+
+    def watch(self) -> None:
+        """Listen to every road that is open."""
+        for name, road in self._roads.items():
+            if road.fileno() >= 0:
+                self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+
+    def close(self) -> None:
+        """Close every road."""
+        for road in self._roads.values():
+            road.close()
+
+    def send(self, name: str, request: Request, permit: Permit | None, number: int) -> None:
+        """Begin an exchange; raises ``NotPermitted``, and then no byte was sent."""
+        now = self._steady_s()
+        frame = self.core.send(name, request, now, permit)
+        self._asked[name] = number
+        self._hand_over(name, frame, now)
+
+    def forget(self) -> None:
+        """Nobody waits any more for the exchanges that are under way."""
+        self._asked = dict.fromkeys(self._roads)
+
+    def trip(self, procedure: str) -> None:
+        """Run a procedure: its first wave on all ports before anything else."""
+        for name in self.core.trip(procedure):
+            self._send_safe(name)
+        self.unanswered = set(self.core.procedures[procedure])
+
+    def repeat(self, frames: Iterable[SafeFrame]) -> None:
+        """Send frames of a procedure; the lost roads among theirs are opened for the next time."""
+        again = tuple(frames)
+        self.unanswered.update(again)
+        for name in self.core.queue(again):
+            self._send_safe(name)
+        for name in {frame.port for frame in again}:
+            road = self._roads[name]
+            if road.fileno() < 0:
+                with suppress(LinkLost):
+                    road.open(REOPEN_S_MAX)
+                    self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+
+    def expire(self, now: float) -> None:
+        """Let time pass on every port."""
+        for name, port in self.core.ports.items():
+            if port.due_s <= now:
+                finished = port.expire(now)
+                if finished is not None:
+                    self._finish(name, finished)
+                else:
+                    self.on_free()
+
+    def _reader(self, name: str) -> Callable[[], None]:
+        port, road = self.core.ports[name], self._roads[name]
+
+        def read() -> None:
+            now = self._steady_s()
+            try:
+                data = road.read()
+            except LinkLost as why:
+                self._lose(name, road, port, str(why), now)
+                return
+            if port.state is PortState.DRAIN and now >= port.due_s:
+                port.expire(now)  # its quiet was over before these bytes came
+            finished = port.feed(data, now)
+            if finished is not None:
+                self._finish(name, finished)
+
+        return read
+
+    def _lose(self, name: str, road: Road, port: Port, why: str, now: float) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(road.fileno())
+        road.close()
+        self.on_lost(name, why)
+        finished = port.lose(why, now)
+        if finished is not None:
+            self._finish(name, finished)
+
+    def _hand_over(self, name: str, frame: bytes, now: float) -> None:
+        try:
+            self._roads[name].write(frame)
+        except LinkLost as why:
+            finished = self.core.ports[name].lose(str(why), now)
+            if finished is not None:
+                self._finish(name, finished)
+
+    def _send_safe(self, name: str) -> None:
+        now = self._steady_s()
+        frame = self.core.send_safe(name, now)
+        if frame is not None:
+            self._hand_over(name, frame, now)
+
+    def _finish(self, name: str, finished: Finished) -> None:
+        if self.core.ports[name].safe:
+            self._send_safe(name)
+        safe = finished.safe
+        if safe is None:
+            number, self._asked[name] = self._asked[name], None
+            if number is not None:
+                self.on_ended(name, number, finished.reply, finished.error)
+            return
+        if not finished.error:
+            self.unanswered.discard(safe)
+        self.on_safe(safe, finished.error)

@@ -1,0 +1,326 @@
+"""The guard as a process of its own: selectors around the core, a latch, and one harness.
+
+It takes no decision but one: when an armed harness falls silent or its socket closes, it runs the
+line's procedure by itself, latches, and sends again what was not answered.
+
+Order of business in each turn: what arrived on the ports and from the harness, what is due on the
+ports, whether the harness is overdue, and last what may wait for a disk.
+"""
+
+import selectors
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from labharness.guard.absence import AbsenceLog, ArmedMark
+from labharness.guard.armed import Armed
+from labharness.guard.core import SafeFrame
+from labharness.guard.latch import Latch, LatchUnreadable
+from labharness.guard.notify import Notifier
+from labharness.guard.ports import Ports
+from labharness.guard.seal import KEY_BYTES
+from labharness.guard.session import Session
+from labharness.guard.socket_lines import SocketLines
+from labharness.guard.watch import HarnessWatch
+from labharness.link.descriptors import Road
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["ProcessGuard"]
+
+NAP_S_MAX = 1.0  # longest wait for something to happen
+REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
+REPEATS_MAX = 3600
+COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
+LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
+NEVER = float("inf")
+
+
+class ProcessGuard:
+    """One lab's guard.
+
+    Args:
+        armed: What may leave, and what makes safe.
+        digest: Of the text it was read from; harness and guard compare it.
+        roads: A road for each port, open or lost.
+        state_dir: Where latch, mark and log lie.
+        listener: The socket on which the harness comes.
+        steady_s: The machine's steady clock.
+        entropy: Gives so many bytes for a key.
+        once: End when the harness that came has gone and nothing is left to do.
+    """
+
+    def __init__(
+        self,
+        *,
+        armed: Armed,
+        digest: str,
+        roads: Mapping[str, Road],
+        state_dir: Path,
+        listener: socket.socket,
+        steady_s: Callable[[], float],
+        entropy: Callable[[int], bytes],
+        once: bool,
+    ) -> None:
+        self.core = armed.core()
+        self.steady_s = steady_s
+        self.reads = {
+            port.name: {request.frame: request for request in port.reads} for port in armed.ports
+        }
+        self.longest_s = {port.name: port.exchange_s_max for port in armed.ports}
+        self.log = AbsenceLog(state_dir / "guard.jsonl")
+        self._safe_table = armed.safe_table
+        self._digest = digest
+        self._listener = listener
+        self._entropy = entropy
+        self._once = once
+        self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
+        self._mark = ArmedMark(state_dir / "guard.armed")
+        self._unreadable = ""
+        try:
+            self.latch = Latch(state_dir / "latch.json")
+        except LatchUnreadable as why:  # it stays as it is: a person finds out what happened to it
+            self._unreadable = str(why)
+            self.latch = Latch(state_dir / "latch.unreadable")
+            self.latch.trip = self._trip_of("latch", str(why), armed.safe_table)
+        self._selector = selectors.DefaultSelector()
+        self.ports = Ports(self.core, roads, self._selector, steady_s)
+        self.ports.on_ended = self._ended
+        self.ports.on_safe = self._safe
+        self.ports.on_free = self._freed
+        self.ports.on_lost = lambda port, why: self.log.add("road lost", port=port, why=why)
+        self._notifier = Notifier()
+        self._notify_s = 0.0
+        self._session: Session | None = None
+        self._procedure = ""  # the last one that ran
+        self._repeat_s = NEVER  # when to look after what was not answered; only while alone
+        self._repeats = 0
+        self._save_s = 0.0
+        self._served = False
+        self._unused_s = steady_s()
+        self._leaving_s = NEVER
+
+    # ---- the loop
+
+    def run(self) -> None:
+        """Serve until told to stop, or with ``once`` until there is nothing left to do."""
+        self.ports.watch()
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._greet)
+        near, far = self._heed_signals()
+        self._begin()
+        self._notifier.say("READY=1")
+        while not self._is_over():
+            for key, _ in self._selector.select(self._nap_s()):
+                key.data()
+            self._keep_time()
+        self._notifier.say("STOPPING=1")
+        self._drop()
+        self.log.flush()
+        signal.set_wakeup_fd(-1)
+        for each in (near, far, self._listener):
+            each.close()
+        self.ports.close()
+        self._selector.close()
+
+    def _begin(self) -> None:
+        """After a crash with the line armed, or with a latch set, the safe table comes first."""
+        mark, trip = self._mark.procedure, self.latch.trip
+        if mark is None and trip is None:
+            return
+        procedure = self._known(mark or (trip.procedure if trip else ""))
+        why = "the guard came back with the line armed" if trip is None else trip.detail
+        self._run_procedure(trip or self._trip_of("guard", why, procedure), procedure)
+        self.log.add("began with the safe table", procedure=procedure, why=why)
+        self._be_alone()
+        self._unmark()
+
+    def _nap_s(self) -> float:
+        due_s = min(self.ports.due_s, self._watch.due_s)
+        due_s = min(due_s, self._repeat_s, self._leaving_s, self._notify_s)
+        return min(max(due_s - self.steady_s(), 0.0), NAP_S_MAX)
+
+    def _keep_time(self) -> None:
+        now = self.steady_s()
+        self.ports.expire(now)
+        if self._watch.overdue(now):
+            self._lose(f"the harness was silent for {now - self._watch.heard_s:.3f} s")
+        if now >= self._repeat_s:
+            self._repeat(now)
+        if now >= self._notify_s:
+            self._notifier.say("WATCHDOG=1")
+            self._notify_s = now + self._notifier.every_s
+        if self.latch.write_error and now >= self._save_s:
+            self._save_s = now + REPEAT_S
+            self.latch.saved()
+        self.log.flush()
+
+    def _is_over(self) -> bool:
+        now = self.steady_s()
+        if self._leaving_s < NEVER:
+            return not self.ports.busy or now >= self._leaving_s
+        if not self._once or self._session is not None or self.ports.busy:
+            return False
+        if self._repeat_s < NEVER and self.ports.unanswered and self._repeats <= REPEATS_MAX:
+            return False
+        return self._served or now - self._unused_s > COME_S_MAX
+
+    def _heed_signals(self) -> tuple[socket.socket, socket.socket]:
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        far.setblocking(False)
+
+        def told_to_stop() -> None:
+            near.recv(64)
+            if self.core.armed:
+                self._lose("the guard was told to stop while the line was armed")
+            self._leaving_s = self.steady_s() + LEAVE_S_MAX
+
+        signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda *_: None)
+        self._selector.register(near, selectors.EVENT_READ, told_to_stop)
+        return near, far
+
+    # ---- making safe
+
+    def trip(self, trip: Trip) -> None:
+        """Run a procedure for the harness."""
+        self._run_procedure(trip, trip.procedure)
+        self.log.add("tripped", procedure=trip.procedure, why=trip.detail)
+
+    def _run_procedure(self, trip: Trip, procedure: str) -> None:
+        """Bytes first, then the latch; the log comes after, by the caller."""
+        self.ports.trip(procedure)
+        self._procedure = procedure
+        self.latch.close(trip)
+
+    def _lose(self, why: str) -> None:
+        """Do without the harness: make safe, latch, and take its arming away."""
+        procedure = self._known(self._procedure if self.core.latched else self._watch.procedure)
+        trip = self._trip_of("harness", why, procedure)
+        self._run_procedure(trip, procedure)
+        self.core.disarm()
+        self._watch.end()
+        self._be_alone()
+        self.log.add("tripped by itself", procedure=procedure, why=why)
+        if self._session is not None:
+            self._session.tripped(trip)
+        self._unmark()
+
+    def _be_alone(self) -> None:
+        self._repeats = 0
+        self._repeat_s = self.steady_s() + REPEAT_S
+
+    def _repeat(self, now: float) -> None:
+        self._repeat_s = now + REPEAT_S
+        self._repeats += 1
+        if self.ports.unanswered and self._repeats <= REPEATS_MAX and not self.ports.busy:
+            self.ports.repeat(self.ports.unanswered)
+
+    def _unmark(self) -> None:
+        if not self.latch.write_error:  # else the mark is all that a next guard would find
+            self._mark.clear()
+
+    def _known(self, procedure: str) -> str:
+        return procedure if procedure in self.core.procedures else self._safe_table
+
+    def _trip_of(self, channel: str, why: str, procedure: str) -> Trip:
+        return Trip(Cause.COMMUNICATION, procedure, channel, None, self.steady_s(), why)
+
+    # ---- what a harness asks
+
+    def arm(self, procedure: str) -> None:
+        """Let permits be taken, and watch the harness from now on.
+
+        Raises:
+            OSError: A latch or the mark could not be written.
+            NotPermitted: The line is latched.
+        """
+        self.latch.probe()
+        self._mark.set(procedure)
+        self.core.arm()
+        self._watch.procedure = procedure
+        self._watch.begin(self.steady_s())
+        self._repeat_s = NEVER
+
+    def disarm(self) -> None:
+        """Take no more permits, and watch nobody."""
+        self.core.disarm()
+        self._watch.end()
+        self._unmark()
+
+    def beat(self, made_s: float, procedure: str) -> None:
+        """Take a beat; while the harness lives, what was not answered is its to repeat."""
+        self._watch.beat(made_s, self.steady_s(), procedure)
+        self._repeat_s = NEVER
+        if self.core.armed:
+            with suppress(OSError):  # the name that stands there is one for this line too
+                self._mark.set(procedure)
+
+    def reset(self) -> str:
+        """Open the latch; give what stands in the way, ``""`` when nothing does."""
+        if self._unreadable:
+            return self._unreadable
+        try:
+            self.latch.open()
+        except OSError as why:
+            return f"the latch does not open: {why.strerror}"
+        self.core.reset()
+        self.ports.unanswered = set()
+        self._repeat_s = NEVER
+        return ""
+
+    def goodbye(self, *, retire: bool) -> None:
+        """End with a harness that takes its leave; what it has seen itself needs no log."""
+        armed = self.core.armed
+        self._part("the harness left while the line was armed")
+        if not armed:
+            self.log.clear()
+            if retire:
+                self._leaving_s = self.steady_s() + LEAVE_S_MAX
+
+    # ---- the harness
+
+    def _greet(self) -> None:
+        try:
+            made, _ = self._listener.accept()
+        except OSError:
+            return
+        if self._session is not None:
+            self._session.hear()  # it may have closed in this very turn
+        if self._session is not None:
+            with made, suppress(OSError):
+                SocketLines(made).say({"say": "busy"})
+            return
+        key = self._entropy(KEY_BYTES)
+        self._session = Session(self, made, self._selector, key, self._part)
+        self._session.welcome(self._digest)
+
+    def _part(self, why: str) -> None:
+        """End with a harness; one that left the line armed is lost."""
+        self._drop()
+        if self.core.armed:
+            self._lose(why)
+
+    def _drop(self) -> None:
+        if self._session is not None:
+            self._served = self._served or self._session.heard > 0
+            self._session.close()
+            self._session = None
+            self.ports.forget()
+            self._unused_s = self.steady_s()
+
+    def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
+        if self._session is not None:
+            self._session.ended(port, number, reply, error)
+
+    def _safe(self, frame: SafeFrame, error: str) -> None:
+        self.log.add("safe frame", channel=frame.channel, value=frame.value, error=error)
+        if self._session is not None:
+            self._session.safe(frame, error)
+
+    def _freed(self) -> None:
+        if self._session is not None:
+            self._session.say({"say": "free"})

@@ -1,0 +1,378 @@
+"""The harness's end of the guard process: the same guard to a line, over a socket.
+
+What the harness believes of the guard (epoch, free ports, latch) is what the guard last said, plus
+what the harness has asked since and the guard has not taken yet. Where that belief is wrong the
+guard refuses, and never the other way round.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from labharness.clock import steady_s
+from labharness.guard.armed import ARMED_FILE, Armed, arming_digest
+from labharness.guard.contract import Done, LatchView, nobody_reads, nobody_safe, nobody_trips
+from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
+from labharness.guard.far import GuardedRoad, SeenLatch, Stream
+from labharness.guard.fields import Fields
+from labharness.guard.latch import write_durably
+from labharness.guard.seal import seal
+from labharness.guard.socket_lines import Line, line_of
+from labharness.guard.spawn import Child
+from labharness.guard.start import SOCKET_FILE
+from labharness.guard.turns import Turns
+from labharness.guard.written import read_trip, write_request, write_trip
+from labharness.link import LinkLost
+from labharness.vocabulary import Cause, Request, Trip
+
+__all__ = ["BEAT_S", "RemoteGuard"]
+
+BEAT_S = 0.1  # a fifth of the silence that a guard bears
+OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
+KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
+STARTS_MAX = 3
+AGAIN_S = 0.2
+LOOK_S = 0.01  # between two tries at its door
+ANSWER_S_MAX = 5.0  # for what takes the guard's disk
+LEAVE_S_MAX = 2.0  # a guard that was asked to go is waited for this long
+
+
+class RemoteGuard:
+    """A guard in a process of its own.
+
+    Args:
+        armed: What the guard is armed with; written to its file when the line is opened.
+        state_dir: The lab's.
+        command: Starts a guard for this lab, where none runs.
+    """
+
+    beat_s = BEAT_S
+
+    def __init__(self, armed: Armed, state_dir: Path, command: Sequence[str]) -> None:
+        self.procedures = armed.procedures
+        self.latch: LatchView = SeenLatch(state_dir / "latch.json")
+        self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
+        self.on_trip: Callable[[Trip], None] = nobody_trips
+        self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
+        self._armed = armed
+        self._text = armed.text()
+        self._state_dir = state_dir
+        self._loop = asyncio.get_running_loop()
+        self._child = Child(command, state_dir / "guard.log")
+        self._places = {
+            frame: (name, number)
+            for name, frames in armed.procedures.items()
+            for number, frame in enumerate(frames)
+        }
+        ports = [port.name for port in armed.ports]
+        self._turns = Turns(ports, self.ready)
+        self._free = dict.fromkeys(ports, False)
+        self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
+        self._asked: dict[str, tuple[int, Done] | None] = dict.fromkeys(ports)
+        self._transport: asyncio.Transport | None = None
+        self._welcome: asyncio.Future[str] | None = None
+        self._resetting: asyncio.Future[str] | None = None
+        self._returning: asyncio.Task[None] | None = None
+        self._lost = "the guard process was not reached yet"
+        self._kept = False  # by systemd or a person: who lost it gets time to bring it back
+        self._closed = False
+        self._key = b""
+        self._told = 0  # messages sent to this guard
+        self._epoch = 0  # as last said
+        self._moves_ahead = 0  # of the epoch, asked and not yet taken
+        self._moves_told = 0
+        self._number = 0  # of permits
+        self._is_armed = False
+        self._is_latched = self.latch.trip is not None
+
+    # ---- opening and closing
+
+    def road(self, port: str) -> GuardedRoad:
+        """Give the road of one port, to open and to name."""
+        kinds = {each.name: each.link for each in self._armed.ports}
+        return GuardedRoad(self, kinds[port])
+
+    async def open(self) -> None:
+        """Write the arming, and reach a guard that holds it; start one where none runs.
+
+        Raises:
+            LinkLost: No guard could be reached; says why.
+        """
+        if self._transport is not None:
+            return
+        path = self._state_dir / ARMED_FILE
+        try:
+            if not path.exists() or path.read_text("utf-8") != self._text:
+                write_durably(path, self._text)
+            async with asyncio.timeout(OPEN_S_MAX):
+                await self._reach()
+        except TimeoutError:
+            why = self._child.complaint() or "it does not answer"
+            raise LinkLost(f"guard process of {self._state_dir}: {why}") from None
+        except OSError as why:
+            if isinstance(why, LinkLost):
+                raise
+            raise LinkLost(f"guard process of {self._state_dir}: {why}") from None
+
+    async def _reach(self) -> None:
+        path = str(self._state_dir / SOCKET_FILE)
+        starts = 0
+        not_before_s = self._loop.time() + (KEPT_S if self._kept else 0.0)
+        while True:  # open() bounds it in time
+            self._welcome = self._loop.create_future()
+            try:
+                await self._loop.create_unix_connection(lambda: Stream(self), path)
+            except (FileNotFoundError, ConnectionRefusedError):
+                if not self._child.running() and self._loop.time() >= not_before_s:
+                    if starts == STARTS_MAX:
+                        raise LinkLost(self._child.complaint() or "it does not stay") from None
+                    await asyncio.sleep(AGAIN_S * starts)  # another's may just be beginning
+                    starts += 1
+                    self._child.start()
+            else:
+                said = await self._welcome
+                if not said:
+                    self._kept = not self._child.running()
+                    return
+                if said == "busy":
+                    raise LinkLost("another harness is at the guard process of this lab")
+            await asyncio.sleep(LOOK_S)
+
+    def close(self) -> None:
+        """Take leave; a guard that was started for this run ends."""
+        self._closed = True
+        self._lost = self._lost or "the guard is closed"
+        if self._returning is not None:
+            self._returning.cancel()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.write(line_of({"do": "bye", "retire": False}))
+            transport.close()
+        self._child.leave(LEAVE_S_MAX)
+
+    # ---- ports
+
+    def when_free(self, port: str, start: Callable[[], None]) -> None:
+        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
+        self._turns.when_free(port, start)
+        self._turns.offer(port)
+
+    def release(self, port: str) -> None:
+        """Give the port back."""
+        self._turns.release(port)
+        self._turns.offer(port)
+
+    def ready(self, port: str) -> bool:
+        """Say whether an exchange may begin; without a guard it may, and fails at once."""
+        return (self._free[port] or bool(self._lost)) and not self._closed
+
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed."""
+        if self._lost or self._is_latched or not self._is_armed:
+            why = self._lost or ("latched" if self._is_latched else "not armed")
+            raise NotPermitted(f"no permit for port {port}: {why}")
+        self._number += 1
+        expires_us = math.floor((steady_s() + PERMIT_S_MAX) * 1e6)
+        epoch = self._epoch + self._moves_ahead
+        return Permit(self._number, port, request.frame, epoch, expires_us / 1e6)
+
+    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
+        """Send one frame now; ``done(reply, error)`` is called once, later."""
+        if self._closed:
+            raise NotPermitted(f"port {port} is closed")
+        if self._lost:
+            self._loop.call_soon(done, None, self._lost)
+            return
+        number = self._told + 1
+        message: dict[str, object] = {"do": "send", "port": port, "number": number}
+        if permit is None:
+            message |= {"permit": None, "frame": request.frame.hex()}
+        else:
+            message |= {
+                "permit": {
+                    "number": permit.number,
+                    "epoch": permit.epoch,
+                    "expires_us": round(permit.expires_s * 1e6),
+                    "seal": seal(self._key, permit, request).hex(),
+                },
+                "request": write_request(request),
+            }
+        self._take(port)
+        self._asked[port] = (number, done)
+        self._tell(message)
+
+    def _take(self, port: str) -> None:
+        self._free[port] = False
+        self._busy_since[port] = self._told + 1
+
+    # ---- making safe
+
+    def trip(self, trip: Trip) -> None:
+        """Have a procedure run: one write to the socket, before anything else."""
+        for frame in self.procedures[trip.procedure]:
+            self._take(frame.port)
+        self._moves({"do": "trip", "trip": write_trip(trip)})
+        self._is_latched = True
+        self.latch.close(trip)
+
+    def repeat(self, frames: Sequence[SafeFrame]) -> None:
+        """Have single frames of a procedure sent, again or without a trip."""
+        for frame in frames:
+            self._take(frame.port)
+        self._tell({"do": "repeat", "frames": [list(self._places[frame]) for frame in frames]})
+
+    def new_epoch(self) -> None:
+        """Void every permit."""
+        self._moves({"do": "epoch"})
+
+    def arm(self) -> None:
+        """Let permits be made; raises ``NotPermitted`` while latched or without a guard."""
+        if self._is_latched or self._lost:
+            why = self._lost or "the line is latched: it takes a reset by a named person"
+            raise NotPermitted(why)
+        self._moves({"do": "arm", "lost": self._armed.lost})
+        self._is_armed = True
+
+    def disarm(self) -> None:
+        """Make the line read-only again."""
+        self._moves({"do": "disarm"})
+        self._is_armed = False
+
+    def beat(self, procedure: str) -> None:
+        """Say that the control loop lives, and which procedure fits if it should not."""
+        self._tell({"do": "beat", "made_s": steady_s(), "lost": procedure})
+
+    async def reset(self) -> None:
+        """Open the latch.
+
+        Raises:
+            OSError: The guard cannot, or does not answer.
+        """
+        self._resetting = self._loop.create_future()
+        self._moves({"do": "reset"})
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                error = self._lost or await self._resetting
+        except TimeoutError:
+            error = f"the guard does not answer within {ANSWER_S_MAX:g} s"
+        finally:
+            self._resetting = None
+        if error:
+            raise OSError(error)
+        self.latch.trip = None
+
+    def _moves(self, message: Line) -> None:
+        """Ask for what moves the epoch, and count on it from now on."""
+        if not self._lost:
+            self._tell(message)
+            self._moves_told += 1
+            self._moves_ahead += 1
+
+    # ---- the socket
+
+    def _tell(self, message: Line) -> None:
+        if self._transport is not None:
+            self._told += 1
+            self._transport.write(line_of(message))
+
+    def connected(self, transport: asyncio.Transport) -> None:
+        """Take over a connection; nothing is said before the welcome."""
+        self._transport = transport
+        self._told = self._moves_told = self._moves_ahead = 0
+        self._busy_since = dict.fromkeys(self._busy_since, 0)
+
+    def heard(self, message: object) -> None:
+        """Take one message of the guard."""
+        fields = Fields(message, "message of the guard")
+        what = fields.text("say")
+        if what == "busy":
+            self._greeted("busy")
+            return
+        if what == "welcome" and not self._take_welcome(fields):
+            return
+        self._take_standing(fields)
+        if what == "ended":
+            self._take_end(fields)
+        elif what == "safe":
+            name, place = fields.items("frame")
+            frame = self.procedures[str(name)][int(str(place))]
+            self.on_safe_frame(frame, fields.text("error"))
+        elif what == "tripped":
+            trip = read_trip(fields.inside("trip"))
+            self.latch.close(trip)
+            self.on_trip(trip)
+        elif what == "reset" and self._resetting is not None and not self._resetting.done():
+            self._resetting.set_result(fields.text("error"))
+        for port in self._free:
+            self._turns.offer(port)
+
+    def _take_welcome(self, fields: Fields) -> bool:
+        if fields.text("digest") != arming_digest(self._text):
+            # it was armed with other files: it makes place for one that reads them anew
+            if self._transport is not None:
+                self._transport.write(line_of({"do": "bye", "retire": True}))
+            self._greeted("retired")
+            return False
+        self._key = fields.raw("key")
+        self._number = fields.whole("permits")
+        self._lost = ""
+        trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
+        standing, self.latch.trip = self.latch.trip, trip
+        for entry in fields.items("log"):
+            self.on_absence(entry if isinstance(entry, dict) else {"what": str(entry)})
+        self._tell({"do": "imported"})
+        if self._returning is not None and standing is not None:
+            self.trip(standing)  # this guard has not heard of it
+        self._greeted("")
+        return True
+
+    def _greeted(self, said: str) -> None:
+        if self._welcome is not None and not self._welcome.done():
+            self._welcome.set_result(said)
+
+    def _take_standing(self, fields: Fields) -> None:
+        heard = fields.whole("heard")
+        self._epoch = fields.whole("epoch")
+        self._moves_ahead = self._moves_told - fields.whole("moves")
+        ahead = self._is_latched and self._moves_ahead > 0
+        self._is_latched = fields.flag("latched") or ahead
+        if not self._moves_ahead:
+            self._is_armed = fields.flag("armed")
+        self.latch.write_error = fields.text("write_error")
+        free = fields.items("free")
+        for port in self._free:
+            self._free[port] = port in free and heard >= self._busy_since[port]
+
+    def _take_end(self, fields: Fields) -> None:
+        port = fields.text("port")
+        asked = self._asked[port]
+        if asked is None or asked[0] != fields.whole("number"):
+            return
+        self._asked[port] = None
+        reply = None if fields.null("reply") else fields.raw("reply")
+        asked[1](reply, fields.text("error"))
+
+    def parted(self) -> None:
+        """Take the end of the connection."""
+        transport, self._transport = self._transport, None
+        self._greeted("retired")
+        if self._closed or transport is None or self._lost:
+            return
+        self._lost = "the guard process is gone; nothing can be written until it is back"
+        self._is_armed = False
+        for port, asked in self._asked.items():
+            self._asked[port] = None
+            if asked is not None:
+                self._loop.call_soon(asked[1], None, self._lost)
+        self._returning = self._loop.create_task(self._return(), name="guard returns")
+        now_s = self._loop.time()
+        self.on_trip(Trip(Cause.COMMUNICATION, self._armed.lost, "guard", None, now_s, self._lost))
+        for port in self._free:
+            self._turns.offer(port)
+
+    async def _return(self) -> None:
+        """Reach the guard that comes back, or start one; it begins with the safe table."""
+        with suppress(LinkLost):
+            await self.open()

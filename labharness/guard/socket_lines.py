@@ -1,0 +1,96 @@
+"""Messages on a socket: one JSON object a line, never waiting, bounded both ways.
+
+A line that was cut short, because its sender was killed, is never taken.
+"""
+
+import json
+import socket
+from collections.abc import Iterator, Mapping
+
+__all__ = ["LINE_BYTES_MAX", "Line", "Lines", "SocketLines", "line_of"]
+
+LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names
+UNSENT_BYTES_MAX = 64 * 1024 * 1024  # a harness that reads nothing for so long is given up
+READ_BYTES_MAX = 1 << 18
+READS_MAX = 16  # at a time: a harness that talks without end holds up no port
+
+Line = Mapping[str, object]
+
+
+def line_of(message: Line) -> bytes:
+    """Write one message."""
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+class Lines:
+    """Cuts what arrives into messages."""
+
+    def __init__(self) -> None:
+        self._begun = b""
+
+    def feed(self, data: bytes) -> Iterator[object]:
+        """Give each message that is whole.
+
+        Raises:
+            ValueError: A line is no JSON, or does not end.
+        """
+        whole, end, rest = (self._begun + data).rpartition(b"\n")
+        self._begun = rest
+        if len(rest) > LINE_BYTES_MAX:
+            raise ValueError(f"a message longer than {LINE_BYTES_MAX} bytes")
+        if end:
+            for line in whole.split(b"\n"):
+                yield json.loads(line)
+
+
+class SocketLines:
+    """One connection.
+
+    Args:
+        made: The connected socket; it is made non-blocking.
+    """
+
+    def __init__(self, made: socket.socket) -> None:
+        made.setblocking(False)
+        self.socket = made
+        self._lines = Lines()
+        self._unsent = b""
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is left to send."""
+        return bool(self._unsent)
+
+    def say(self, message: Line) -> None:
+        """Send a message, or keep what the system does not take.
+
+        Raises:
+            OSError: The other side is gone, or has read nothing for too long.
+        """
+        self._unsent += line_of(message)
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what was kept; raises as ``say`` does."""
+        try:
+            while self._unsent:
+                self._unsent = self._unsent[self.socket.send(self._unsent) :]
+        except BlockingIOError:
+            if len(self._unsent) > UNSENT_BYTES_MAX:
+                raise BrokenPipeError(32, "the harness does not read") from None
+
+    def hear(self) -> Iterator[object]:
+        """Give the messages that have arrived.
+
+        Raises:
+            OSError: The other side is gone.
+            ValueError: It speaks no JSON.
+        """
+        for _ in range(READS_MAX):
+            try:
+                data = self.socket.recv(READ_BYTES_MAX)
+            except BlockingIOError:
+                return
+            if not data:
+                raise ConnectionResetError(104, "the harness is gone")
+            yield from self._lines.feed(data)

@@ -1,0 +1,117 @@
+"""One guard made of two: ports that the guard process holds, and ports that stay in this process.
+
+What voids permits voids them on both sides, and a trip goes to the guard process first: once its
+bytes are in the socket nothing of this process can hold them up any more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from labharness.guard.contract import Done, LatchView, nobody_reads, nobody_safe, nobody_trips
+from labharness.guard.core import Permit, SafeFrame
+from labharness.guard.remote import RemoteGuard
+from labharness.guard.shell import LoopGuard
+from labharness.vocabulary import Request, Trip
+
+__all__ = ["SplitGuard"]
+
+
+class SplitGuard:
+    """A guard for a line whose ports are of both kinds.
+
+    Args:
+        remote: The guard process; it owns the latch.
+        near: The guard on the loop, with the latch as ``remote`` sees it.
+        procedures: All frames, of both.
+    """
+
+    def __init__(
+        self,
+        remote: RemoteGuard,
+        near: LoopGuard,
+        procedures: Mapping[str, tuple[SafeFrame, ...]],
+    ) -> None:
+        self.remote = remote
+        self.near = near
+        self.procedures = procedures
+        self.latch: LatchView = remote.latch
+        near.latch = remote.latch
+        self.beat_s = remote.beat_s
+        self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
+        self.on_trip: Callable[[Trip], None] = nobody_trips
+        self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
+        for each in (remote, near):
+            each.on_safe_frame = lambda frame, error: self.on_safe_frame(frame, error)
+        remote.on_trip = self._tripped
+        remote.on_absence = lambda entry: self.on_absence(entry)
+
+    def when_free(self, port: str, start: Callable[[], None]) -> None:
+        """Call ``start`` as soon as the port is free."""
+        self._of(port).when_free(port, start)
+
+    def release(self, port: str) -> None:
+        """Give the port back."""
+        self._of(port).release(port)
+
+    def ready(self, port: str) -> bool:
+        """Say whether an exchange may begin."""
+        return self._of(port).ready(port)
+
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit where the port is."""
+        return self._of(port).permit(port, request)
+
+    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
+        """Send one frame where the port is."""
+        self._of(port).exchange(port, request, permit, done)
+
+    def trip(self, trip: Trip) -> None:
+        """Run a procedure on both sides, the guard process first."""
+        self.remote.trip(trip)
+        self.near.trip(trip)
+
+    def repeat(self, frames: Sequence[SafeFrame]) -> None:
+        """Send frames of a procedure where their ports are."""
+        far = [frame for frame in frames if self._of(frame.port) is self.remote]
+        near = [frame for frame in frames if self._of(frame.port) is self.near]
+        if far:
+            self.remote.repeat(far)
+        if near:
+            self.near.repeat(near)
+
+    def new_epoch(self) -> None:
+        """Void every permit on both sides."""
+        self.remote.new_epoch()
+        self.near.new_epoch()
+
+    def arm(self) -> None:
+        """Arm both sides."""
+        self.remote.arm()
+        self.near.arm()
+
+    def disarm(self) -> None:
+        """Disarm both sides."""
+        self.remote.disarm()
+        self.near.disarm()
+
+    def beat(self, procedure: str) -> None:
+        """Say that the control loop lives."""
+        self.remote.beat(procedure)
+
+    async def reset(self) -> None:
+        """Open the latch where it is, and then here."""
+        await self.remote.reset()
+        self.near.core.reset()
+
+    def close(self) -> None:
+        """Close the roads of this process, and take leave of the guard process."""
+        self.near.close()
+        self.remote.close()
+
+    def _of(self, port: str) -> "RemoteGuard | LoopGuard":
+        return self.near if port in self.near.core.ports else self.remote
+
+    def _tripped(self, trip: Trip) -> None:
+        """Void what this side has permitted, whatever the line makes of the trip."""
+        self.near.new_epoch()
+        self.near.core.latched = True
+        self.on_trip(trip)

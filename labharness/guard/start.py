@@ -1,0 +1,103 @@
+"""Starting the guard process: its lock, its arming, its ports, its socket."""
+
+import os
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from labharness.clock import Chance, steady_s
+from labharness.guard.armed import ARMED_FILE, ArmedPort, BadArming, arming_digest, read_armed
+from labharness.guard.process import ProcessGuard
+from labharness.link import LinkLost
+from labharness.link.descriptors import Road, SerialRoad, TcpRoad
+
+__all__ = ["SOCKET_FILE", "CannotGuard", "serve"]
+
+SOCKET_FILE = "guard.sock"
+SOCKET_PATH_BYTES_MAX = 100  # the system's bound is 104 to 108
+OPEN_S_MAX = 3.0
+HARNESSES_WAITING_MAX = 4  # at the door; one is let in, the others are told so
+
+
+class CannotGuard(RuntimeError):
+    """The guard process cannot begin; the message says why, and what would help."""
+
+
+def serve(state_dir: Path, *, once: bool) -> None:
+    """Guard the lab whose state directory this is, until told to stop.
+
+    Raises:
+        CannotGuard: No arming, another guard, or a port that does not open.
+    """
+    if os.name != "posix":
+        raise CannotGuard("the guard process takes a POSIX system (Unix sockets and signals)")
+    import fcntl
+
+    try:
+        lock = (state_dir / "guard.lock").open("ab")
+    except OSError as why:
+        raise CannotGuard(
+            f"state directory {state_dir}: {why.strerror}; arm the lab first"
+        ) from None
+    with lock:
+        try:
+            fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CannotGuard(f"another guard serves this lab already ({state_dir})") from None
+        try:
+            text = (state_dir / ARMED_FILE).read_text("utf-8")
+            armed = read_armed(text)
+        except OSError as why:
+            raise CannotGuard(
+                f"{state_dir / ARMED_FILE}: {why.strerror}; arm the lab first"
+            ) from None
+        except BadArming as why:
+            raise CannotGuard(f"{state_dir / ARMED_FILE}: {why}; arm the lab again") from None
+        owed = (state_dir / "latch.json").exists() or (state_dir / "guard.armed").exists()
+        with _listen(state_dir / SOCKET_FILE) as listener:
+            ProcessGuard(
+                armed=armed,
+                digest=arming_digest(text),
+                roads=_open_roads(armed.ports, owed=owed),
+                state_dir=state_dir,
+                listener=listener,
+                steady_s=steady_s,
+                entropy=Chance(None).entropy,
+                once=once,
+            ).run()
+        (state_dir / SOCKET_FILE).unlink(missing_ok=True)
+
+
+def _open_roads(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Road]:
+    """Open every road. Where a safe table is owed, one that fails holds up no other."""
+    roads: dict[str, Road] = {}
+    for port in ports:
+        road: Road = TcpRoad(port.host, port.tcp_port)
+        if port.link == "serial":
+            road = SerialRoad(port.path, port.baud, port.parity, port.stop_bits)
+        roads[port.name] = road
+        try:
+            road.open(OPEN_S_MAX)
+        except LinkLost as why:
+            if not owed:
+                for each in roads.values():
+                    each.close()
+                raise CannotGuard(f"port {port.name}: {why}") from None
+    return roads
+
+
+def _listen(path: Path) -> socket.socket:
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES_MAX:
+        raise CannotGuard(
+            f"{path} is longer than a socket's path may be ({SOCKET_PATH_BYTES_MAX} bytes): "
+            "name a shorter state_dir in the lab file"
+        )
+    path.unlink(missing_ok=True)  # of a guard that died; the lock says that none lives
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(mask)
+    listener.listen(HARNESSES_WAITING_MAX)
+    return listener

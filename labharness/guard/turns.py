@@ -1,0 +1,45 @@
+"""Whose turn it is on each port: one user at a time, in the order of asking."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from labharness.guard.contract import PortBusy
+
+__all__ = ["WAITING_MAX", "Turns"]
+
+WAITING_MAX = 256  # users waiting for one port at once
+
+
+class Turns:
+    """Keeps the queues of all ports.
+
+    Args:
+        ports: Their names.
+        ready: Says whether an exchange may begin on a port now.
+    """
+
+    def __init__(self, ports: Iterable[str], ready: Callable[[str], bool]) -> None:
+        self.waiting: dict[str, deque[Callable[[], None]]] = {name: deque() for name in ports}
+        self.taken: dict[str, bool] = dict.fromkeys(self.waiting, False)
+        self._ready = ready
+
+    def when_free(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port."""
+        waiting = self.waiting[port]
+        if len(waiting) >= WAITING_MAX:
+            raise PortBusy(f"{WAITING_MAX} users wait for port {port} already")
+        waiting.append(start)
+
+    def release(self, port: str) -> None:
+        """Give a port back."""
+        self.taken[port] = False
+
+    def offer(self, port: str) -> bool:
+        """Give a free port to who waits for it; say whether somebody waits on because of it."""
+        waiting = self.waiting[port]
+        while waiting and not self.taken[port]:
+            if not self._ready(port):
+                return True
+            self.taken[port] = True
+            waiting.popleft()()
+        return False

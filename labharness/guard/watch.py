@@ -1,0 +1,48 @@
+"""Whether the harness lives, as the guard sees it (sans I/O): beats, and when they are overdue.
+
+A beat says when it was made, not when it was read: beats that waited in a socket while the harness
+stood still prove nothing about now.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["HarnessWatch"]
+
+
+@dataclass(slots=True)
+class HarnessWatch:
+    """Counts the silence of an armed harness.
+
+    Attributes:
+        silence_s_max: Longest silence that is borne.
+        procedure: What to run when it is over; each beat may name another, because what is safe
+            depends on the state of the line.
+        heard_s: When the last beat was made; ``inf`` while nothing is armed, and nobody is watched.
+    """
+
+    silence_s_max: float
+    procedure: str
+    heard_s: float = float("inf")
+
+    @property
+    def due_s(self) -> float:
+        """When the harness counts as lost, unless a beat comes."""
+        return self.heard_s + self.silence_s_max
+
+    def begin(self, now: float) -> None:
+        """Watch from now on."""
+        self.heard_s = now
+
+    def end(self) -> None:
+        """Watch nobody: nothing is armed."""
+        self.heard_s = float("inf")
+
+    def beat(self, made_s: float, now: float, procedure: str) -> None:
+        """Take a beat; one from the future counts as made now."""
+        self.procedure = procedure
+        if self.heard_s != float("inf"):
+            self.heard_s = max(self.heard_s, min(made_s, now))
+
+    def overdue(self, now: float) -> bool:
+        """Say whether the silence has lasted too long."""
+        return now > self.due_s

@@ -1,0 +1,190 @@
+"""The alarms of a lab: wired to its line, looked at, and acted on from another terminal."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from labharness.alarm import (
+    Alarm,
+    AlarmFile,
+    AppriseChannels,
+    BadAddress,
+    Board,
+    Channel,
+    Channels,
+    Event,
+    Fact,
+    OnPaper,
+    Role,
+    expired,
+    take,
+)
+from labharness.lab.files import BadLabFile
+from labharness.lab.lab import Lab, LabPlan
+from labharness.line import LineAlarms
+
+__all__ = ["ALL", "NotDone", "channels", "do", "line_alarms", "listed", "reset_alarms", "roads"]
+
+FILE_NAME = "alarms.jsonl"
+ALL = "all"
+
+
+class NotDone(RuntimeError):
+    """Nothing was changed; the message says why."""
+
+
+def line_alarms(lab: Lab) -> LineAlarms:
+    """Wire the alarms of an opened lab.
+
+    Raises:
+        BadLabFile: An alert cannot be sent as the lab file has it.
+    """
+    plan, virtual = lab.plan, lab.clock.virtual
+    return LineAlarms(
+        line=lab.line,
+        clock=lab.clock,
+        file=AlarmFile(_path(plan)),
+        channels=channels(plan),
+        roads=OnPaper() if virtual else roads(plan),
+        title=plan.file.lab.title,
+    )
+
+
+def channels(plan: LabPlan) -> tuple[Channel, ...]:
+    """Give whom the lab file has told."""
+    return tuple(
+        Channel(name=row.name, severities=frozenset(row.severities), level=row.level)
+        for row in plan.file.alert
+    )
+
+
+def roads(plan: LabPlan) -> Channels:
+    """Give how they are told.
+
+    Raises:
+        BadLabFile: apprise is not installed, or does not know an address.
+    """
+    if not plan.file.alert:
+        return OnPaper()
+    try:
+        return AppriseChannels({row.name: row.url.get_secret_value() for row in plan.file.alert})
+    except BadAddress as why:
+        raise BadLabFile(f"{plan.path}: {why}") from None
+
+
+def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:
+    """Give the board, the alarms that are still of interest, and how many lines are damaged.
+
+    Raises:
+        NotDone: The file cannot be read.
+    """
+    file = AlarmFile(_path(plan))
+    board = _board(file, now)
+    kept = [alarm for alarm in board.alarms.values() if alarm.state.retained]
+    return board, tuple(sorted(kept, key=lambda alarm: alarm.gravity)), file.damaged
+
+
+def do(
+    plan: LabPlan,
+    event: Event,
+    name: str,
+    *,
+    now: datetime,
+    role: Role,
+    who: str,
+    why: str,
+    shelve_s: float = 0.0,
+) -> tuple[str, ...]:
+    """Do something about one alarm, or acknowledge all; give the alarms that were changed.
+
+    Acknowledging a first-out acknowledges what has joined it. A process that owns the line sees
+    it with its next poll.
+
+    Raises:
+        NotDone: There is no such alarm, or its state, its severity or the role forbids it.
+    """
+    file = AlarmFile(_path(plan))
+    board = _board(file, now)
+    names: Sequence[str] = (name,)
+    if event is Event.ACKNOWLEDGE:
+        names = [each for each in _meant(board, name) if not board.alarms[each].state.acked]
+        if not names:
+            if name != ALL and name not in board.alarms:
+                raise NotDone(_unknown(board, name))
+            raise NotDone(f"{name}: nothing is unacknowledged")
+    elif name not in board.alarms:
+        raise NotDone(_unknown(board, name))
+    facts = [
+        Fact(event=event, alarm=each, at=now, role=role, who=who, why=why, shelve_s=shelve_s)
+        for each in names
+    ]
+    for fact in facts:
+        taken = take(board, fact)
+        if taken.refusal:
+            raise NotDone(f"{fact.alarm}: {taken.refusal}")
+        board = taken.board
+    _append(file, facts)
+    return tuple(names)
+
+
+def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
+    """Reset every latched alarm: the line was found without a cause, and a person resets it.
+
+    Raises:
+        NotDone: The file cannot be read or written.
+    """
+    file = AlarmFile(_path(plan))
+    board = _board(file, now)
+    facts = []
+    for alarm in board.alarms.values():
+        if alarm.state.latched:
+            gone = Fact(event=Event.DEACTIVATE, alarm=alarm.name, at=now, why="its cause is gone")
+            people = (
+                Fact(event=event, alarm=alarm.name, at=now, role=Role.OPERATOR, who=who, why=why)
+                for event in (Event.ACKNOWLEDGE, Event.RESET)
+            )
+            for fact in (gone, *people):
+                taken = take(board, fact)
+                if not taken.refusal:
+                    board = taken.board
+                    facts.append(fact)
+    if facts:
+        _append(file, facts)
+
+
+def _path(plan: LabPlan) -> Path:
+    return plan.state_dir / FILE_NAME
+
+
+def _board(file: AlarmFile, now: datetime) -> Board:
+    board = Board()
+    try:
+        facts = file.look_at_all()
+    except OSError as why:
+        raise NotDone(f"{file.path} cannot be read: {why.strerror or why}") from None
+    for fact in facts:
+        board = take(board, fact).board
+    for fact in tuple(expired(board, now)):
+        board = take(board, fact).board
+    return board
+
+
+def _meant(board: Board, name: str) -> Sequence[str]:
+    if name == ALL:
+        return tuple(board.alarms)
+    group = board.group_of(name)
+    if group is not None and group.first_out == name:
+        return group.members
+    return (name,) if name in board.alarms else ()
+
+
+def _append(file: AlarmFile, facts: Sequence[Fact]) -> None:
+    try:
+        file.append(facts)
+    except OSError as why:
+        raise NotDone(f"{file.path} cannot be written: {why.strerror or why}") from None
+
+
+def _unknown(board: Board, name: str) -> str:
+    known = ", ".join(board.alarms) or "none"
+    return f"there is no alarm {name!r}; this lab has had {known}"

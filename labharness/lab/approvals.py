@@ -1,0 +1,313 @@
+"""Persons' agreement to one plan: asked for, given, and used once, as files of the lab's state.
+
+A request is one JSON file that holds all a person is shown: the compiled plan, what pre-flight
+saw, who asks, at what risk. What persons say of it is appended to a file beside it, and is bound to
+the digest of plan, envelope and lab file: one changed byte voids it. A run that begins with an
+agreement uses it up. What became of each request stays in ``approvals.jsonl``.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from labharness.admission.approval import Approved, PersonalApproval, same_person, verify_personal
+from labharness.admission.audit import ReasonCode, Rejected
+from labharness.clock import Clock, utc_text, wall_clock_utc
+from labharness.desk import ApprovalRequest
+from labharness.guard.latch import sync_folder
+
+__all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
+
+LOOK_S = 1.0  # world time between two looks at what persons have said
+VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts
+REQUESTS_MAX = 100
+DECISIONS_MAX = 20  # on one request; two persons are ever needed
+TEXT_MAX = 500  # characters of a name or a reason
+ID_LENGTH = 12
+
+
+class BadDecision(ValueError):
+    """What was said cannot count; the message says why and what would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one person said of one request.
+
+    Attributes:
+        account: The operating system's name for who typed it.
+        at: UTC.
+    """
+
+    name: str
+    reason: str
+    agrees: bool
+    digest: str
+    account: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request that waits, and what has been said of it."""
+
+    id: str
+    asked_at: str
+    request: ApprovalRequest
+    decisions: tuple[Decision, ...]
+
+
+class ApprovalFolder:
+    """The requests of one lab and what persons said of them.
+
+    Args:
+        state_dir: The lab's state directory.
+        now: World time.
+    """
+
+    def __init__(self, state_dir: Path, now: Callable[[], datetime] = wall_clock_utc) -> None:
+        self._folder = state_dir / "approvals"
+        self._history = state_dir / "approvals.jsonl"
+        self._now = now
+
+    def ask(self, request: ApprovalRequest) -> str:
+        """Lay a request down for persons to find; give its id.
+
+        The same plan at the same risk asked for by the same person has the same id, so that what
+        was said of it since still counts.
+
+        Raises:
+            OSError: The folder cannot be written.
+            BadDecision: Too many requests wait already.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        name = _id(request)
+        waiting = {each.id for each in self.pending()}
+        if name not in waiting and len(waiting) >= REQUESTS_MAX:
+            raise BadDecision(f"{REQUESTS_MAX} requests wait for approval already")
+        body = {"asked_at": utc_text(self._now()), **asdict(request)}
+        path = self._path(name)
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(body, ensure_ascii=False, indent=1), "utf-8")
+        fresh.replace(path)
+        return name
+
+    def pending(self) -> tuple[Pending, ...]:
+        """Give the requests that wait, the oldest first; what is older than a day is dropped."""
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            with suppress(BadDecision):
+                found.append(self.read(path.stem))
+        return tuple(sorted(found, key=lambda each: each.asked_at))
+
+    def read(self, name: str) -> Pending:
+        """Give one request.
+
+        Raises:
+            BadDecision: There is no such request, or its file is damaged.
+        """
+        path = self._path(name)
+        try:
+            body = json.loads(path.read_text("utf-8"))
+            asked_at = body.pop("asked_at")
+            request = ApprovalRequest(**{**body, "risk_reasons": tuple(body["risk_reasons"])})
+            old = _age_s(asked_at, self._now()) > VALID_S
+            if not old and _id(request) != name:
+                raise BadDecision(f"{path} does not hold the plan it was asked for")
+        except FileNotFoundError:
+            raise BadDecision(self._unknown(name)) from None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
+            if isinstance(why, BadDecision):
+                raise
+            raise BadDecision(f"{path} cannot be read: {why}") from None
+        if old:
+            self.settle(name, "expired: nobody used it within a day")
+            raise BadDecision(self._unknown(name))
+        return Pending(name, asked_at, request, self._decisions(name))
+
+    def decide(self, name: str, person: str, reason: str, *, agrees: bool, account: str) -> Pending:
+        """Write down what a person says of a request.
+
+        Raises:
+            BadDecision: No such request; no name or reason; the requester approves; too many said.
+            OSError: It cannot be written.
+        """
+        pending = self.read(name)
+        for what, text in (("name", person), ("reason", reason)):
+            if not text.strip() or len(text) > TEXT_MAX:
+                raise BadDecision(f"a decision takes a {what} of 1 to {TEXT_MAX} characters")
+        request = pending.request
+        if len(pending.decisions) >= DECISIONS_MAX:
+            raise BadDecision(f"{DECISIONS_MAX} decisions on {name} were given already")
+        if agrees and same_person(person, request.requester):
+            raise BadDecision(f"{person!r} asked for it and cannot approve it")
+        at = utc_text(self._now())
+        decision = Decision(person, reason, agrees, request.digest(), account, at)
+        with self._said(name).open("ab") as file:
+            cut_short = file.tell() and not self._said(name).read_bytes().endswith(b"\n")
+            line = json.dumps(asdict(decision)) + "\n"
+            file.write((b"\n" if cut_short else b"") + line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        return self.read(name)
+
+    def verdict(self, name: str, request: ApprovalRequest) -> Approved | Decision | str:
+        """Give the agreement there is, the refusal there is, or what is still lacking.
+
+        Args:
+            name: The request's id.
+            request: As it is known to who asks, not as it lies in the file.
+        """
+        pending = self.read(name)
+        for each in pending.decisions:
+            if not each.agrees:
+                return each
+        agreed = [
+            PersonalApproval(each.name, each.reason, each.digest)
+            for each in pending.decisions
+            if 0.0 <= _age_s(each.at, self._now()) <= VALID_S
+        ]
+        found = verify_personal(
+            agreed,
+            digest=request.digest(),
+            requester=request.requester,
+            risk_level=request.risk_level,
+        )
+        return found if isinstance(found, Approved) else found.reason
+
+    def settle(self, name: str, became: str) -> None:
+        """Close a request: what became of it goes to the history, and its files go."""
+        path = self._path(name)
+        try:
+            body = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            body = {}
+        line = {
+            "at": utc_text(self._now()),
+            "id": name,
+            "became": became,
+            "requester": body.get("requester"),
+            "capability": body.get("capability"),
+            "risk_level": body.get("risk_level"),
+            "decisions": [asdict(each) for each in self._decisions(name)],
+        }
+        with self._history.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        # what was said goes first: an agreement that outlived its use would count again
+        self._said(name).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        sync_folder(self._folder)
+
+    def _decisions(self, name: str) -> tuple[Decision, ...]:
+        try:
+            lines = self._said(name).read_text("utf-8").splitlines()
+        except OSError:
+            return ()
+        found = []
+        for line in lines[: 2 * DECISIONS_MAX]:
+            # a line that power cut short, or that nobody here wrote, says nothing
+            with suppress(ValueError, TypeError, RecursionError):
+                decision = Decision(**json.loads(line))
+                _age_s(decision.at, self._now())
+                found.append(decision)
+        return tuple(found)
+
+    def _path(self, name: str) -> Path:
+        if len(name) != ID_LENGTH or not set(name) <= set("0123456789abcdef"):
+            raise BadDecision(self._unknown(name))
+        return self._folder / f"{name}.json"
+
+    def _said(self, name: str) -> Path:
+        return self._path(name).with_suffix(".decisions")
+
+    def _unknown(self, name: str) -> str:
+        waiting = ", ".join(path.stem for path in sorted(self._folder.glob("*.json")))
+        return f"no request {name!r} waits for approval; there are: {waiting or 'none'}"
+
+
+class Persons:
+    """Waits for persons to agree to a plan, by looking at the folder.
+
+    Args:
+        folder: Where requests lie.
+        clock: Lab time; its loop runs while persons think.
+        wait_s: World time to wait for; 0 looks once, which is all a virtual run can do, because
+            nobody keeps up with its time.
+        tell: Called with the id as soon as the request is there to be found.
+    """
+
+    def __init__(
+        self,
+        folder: ApprovalFolder,
+        clock: Clock,
+        wait_s: float,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._wait_s = wait_s
+        self._tell = tell
+
+    async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
+        """Wait for an agreement, a refusal, or the end of the time."""
+        try:
+            name = self._folder.ask(request)
+        except (OSError, BadDecision) as why:
+            return _rejected("approval_denied", f"Nobody could be asked: {why}", request)
+        self._tell(name)
+        try:
+            return await self._answer(name, request)
+        except BadDecision as why:
+            return _rejected("approval_denied", f"The request was withdrawn: {why}", request)
+        except asyncio.CancelledError:
+            with suppress(OSError):
+                self._folder.settle(name, "withdrawn: the run was aborted")
+            raise
+
+    async def _answer(self, name: str, request: ApprovalRequest) -> Approved | Rejected:
+        looks = int(self._wait_s / LOOK_S)
+        for look in range(looks + 1):
+            verdict = self._folder.verdict(name, request)
+            if isinstance(verdict, Approved):
+                self._folder.settle(name, f"used by session {request.session_id}")
+                return verdict
+            if isinstance(verdict, Decision):
+                self._folder.settle(name, f"refused by {verdict.name}")
+                said = f"{verdict.name} refused it: {verdict.reason}"
+                return _rejected("approval_denied", said, request)
+            if look < looks:
+                await asyncio.sleep(LOOK_S * (self._clock.speed or 1.0))
+        if looks:
+            self._folder.settle(name, f"expired: nobody agreed within {self._wait_s:g} s")
+            why = f"Nobody approved it within {self._wait_s:g} s: {request.why}"
+            return _rejected("approval_expired", why, request)
+        return _rejected(
+            "approval_expired" if request.expired else "approval_denied",
+            f"No approval covers this task: {request.why}",
+            request,
+            "A person other than the requester looks at it (labharness approvals show "
+            f"{name}) and agrees (labharness approvals approve {name} --name WHO --reason WHY); "
+            "then run it again. After an edit of the simulated lab's files: make approve-sim",
+        )
+
+
+def _id(request: ApprovalRequest) -> str:
+    asked = f"{request.digest()}\n{request.risk_level}\n{request.requester}"
+    whole = hashlib.sha256(asked.encode())
+    return whole.hexdigest()[:ID_LENGTH]
+
+
+def _rejected(
+    code: ReasonCode, why: str, request: ApprovalRequest, suggestion: str | None = None
+) -> Rejected:
+    return Rejected(code, why, request.risk_level, suggestion)
+
+
+def _age_s(at: str, now: datetime) -> float:
+    return (now - datetime.fromisoformat(at).astimezone(UTC)).total_seconds()

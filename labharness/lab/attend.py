@@ -1,0 +1,222 @@
+"""A line driven by hand: armed, set, watched by a person, and made safe on the way out.
+
+The same gate as a run: the safe table first, each value judged, journaled and read back, trips in
+force. What ends it (its time, a stop request, a trip) leaves the line in its safe state, and a hot
+one is watched until it is cold.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labharness.clock import Chance, Clock, utc_text
+from labharness.clock import run as run_on
+from labharness.desk import ByHand
+from labharness.guard import LatchUnreadable
+from labharness.journal import JournalFailed, SqliteJournal
+from labharness.lab.control import served
+from labharness.lab.files import BadLabFile
+from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.operators import TerminalOperator
+from labharness.lab.tasks import JOURNAL_NAME, SIMULATED_SEED, make_loop
+from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
+
+__all__ = ["Attendance", "BrokeOff", "Left"]
+
+
+class BrokeOff(RuntimeError):
+    """Something of ours broke; a line that was armed was made safe on the way out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How an attended line was left.
+
+    Attributes:
+        ended: What ended it, in one sentence.
+        unverified: Steps of the safe state that could not be shown.
+        tripped: Whether it tripped, and so is latched.
+    """
+
+    ended: str
+    unverified: tuple[str, ...]
+    tripped: bool
+
+
+class Attendance:
+    """One person at one line.
+
+    Args:
+        plan: The lab's files.
+        folder: Where the journal of it goes.
+        by: Who attends.
+        speed: Lab seconds a real second; ``None`` for virtual time.
+        for_s: Lab time after which it ends by itself; ``None`` until it is stopped.
+        tell: Told warnings and what happens.
+    """
+
+    def __init__(
+        self,
+        plan: LabPlan,
+        folder: Path,
+        *,
+        by: str,
+        speed: float | None,
+        for_s: float | None,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._by = by
+        self._speed = speed
+        self._for_s = for_s
+        self._tell = tell
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Event | None = None
+        self._ended = ""
+        self._line: Line | None = None
+
+    def run(
+        self, first: Mapping[str, Any], told: Callable[[Mapping[str, Any]], int]
+    ) -> tuple[int, Left]:
+        """Arm the line, carry out ``first``, stay until the end, and leave the line safe.
+
+        Args:
+            first: What is to be set, as the control socket takes it.
+            told: Given the answer at once; where it gives anything but 0 nobody stays.
+
+        Returns:
+            What ``told`` gave, and how the line was left.
+
+        Raises:
+            NotArmed: The line cannot be armed as it stands.
+            LinkLost: A road does not open.
+            NoReply: An instrument is silent, or answers as another.
+            LineBusy: Another process owns the line.
+            BrokeOff: Something of ours broke.
+            OSError: State directory or journal folder cannot be written.
+        """
+        for finding in self._plan.check():
+            raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
+        self._plan.make_state_dir()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        loop = self._loop = make_loop(self._speed, self._plan)
+        try:
+            with LineLock(self._plan.state_dir):
+                return run_on(self._main(Clock(loop), first, told), loop)
+        except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable):
+            raise
+        except JournalFailed as why:
+            raise BrokeOff(f"the journal of {self._folder} cannot be written: {why}") from None
+        except Exception as why:  # noqa: BLE001 - no traceback reaches a user
+            raise BrokeOff(f"something of ours broke: {type(why).__name__}: {why}") from None
+
+    def stop(self, reason: str) -> None:
+        """End it, from a signal handler; before it has begun it then never begins."""
+        self._ended = self._ended or reason
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.abort, reason)
+
+    # ---- what the control socket asks of an owner (desk.Owner)
+
+    def abort(self, reason: str) -> None:
+        """End it: the line is made safe."""
+        self._ended = self._ended or reason
+        if self._over is not None:
+            self._over.set()
+
+    async def hold(self, reason: str) -> str:
+        """Let no further value be set."""
+        await self._driven().hold()
+        return "held"
+
+    async def resume(self, reason: str) -> None:
+        """Let values be set again."""
+        line = self._driven()
+        line.check()
+        if not line.holding.on:
+            raise NotArmed("the line is not held")
+        line.start()
+
+    def about(self) -> Mapping[str, Any]:
+        """Say who attends."""
+        return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self._by}"}
+
+    def _driven(self) -> Line:
+        if self._line is None:
+            raise NotArmed("the line is not open yet")
+        return self._line
+
+    # ---- inside
+
+    async def _main(
+        self,
+        clock: Clock,
+        first: Mapping[str, Any],
+        told: Callable[[Mapping[str, Any]], int],
+    ) -> tuple[int, Left]:
+        simulated = all(link == "loopback" for link in self._plan.links)
+        run = {
+            "by_hand": self._by,
+            "lab_digest": self._plan.lab_digest,
+            "envelope_digest": self._plan.envelope_digest,
+            "epoch": utc_text(clock.utc()),
+        }
+        self._over = asyncio.Event()
+        if self._ended:
+            self._over.set()
+        journal = SqliteJournal(self._folder / JOURNAL_NAME, run=run)
+        try:
+            lab = Lab(
+                self._plan,
+                clock=clock,
+                chance=Chance(SIMULATED_SEED if simulated else None),
+                journal=journal,
+                operator=TerminalOperator(lambda prompt: ""),
+            )
+            line = self._line = lab.line
+            line.on_warning = self._tell
+            hands = ByHand(line, self)
+            try:
+                async with served(self._plan.state_dir, hands.answer, clock, self._tell):
+                    await line.open()
+                    await line.arm(SAFE_TABLE)
+                    line.start()
+                    code = 0
+                    if not self._over.is_set():
+                        code = told(await hands.answer(first))
+                    if code:
+                        self._ended = self._ended or "it was not set"
+                    else:
+                        await self._stay(line)
+                    return code, await self._leave(line)
+            finally:
+                await line.close()
+        finally:
+            with suppress(JournalFailed):  # the line has tripped on it, and says so
+                journal.close()
+
+    async def _stay(self, line: Line) -> None:
+        over = self._over
+        if over is None:
+            raise RuntimeError("an attendance that never began cannot stay")
+        until_s = float("inf") if self._for_s is None else line.clock.now_s() + self._for_s
+        try:
+            while not over.is_set() and line.clock.now_s() < until_s:
+                await line.next_tick()
+                line.holding.check()
+        except (Tripped, HoldTooLong) as why:
+            self._ended = str(why)
+        self._ended = self._ended or f"its {self._for_s:g} s are over"
+
+    async def _leave(self, line: Line) -> Left:
+        verification = await line.settle(SAFE_TABLE)
+        tripped = line.memory.trip is not None
+        self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
+        await watch_until_cold(line)
+        line.disarm()
+        return Left(self._ended, verification.unverified(), tripped)

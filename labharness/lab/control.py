@@ -1,0 +1,192 @@
+"""The control socket: how another terminal reaches the process that owns a line.
+
+A Unix socket in the lab's state directory, for its owner's account only (0600). One JSON object a
+line each way; a request is answered before the next is read. Only a run whose time is real, or N
+times real, serves it: in virtual time nobody could keep up. Windows has no such socket in Python:
+there a run is stopped at its own terminal.
+"""
+
+import asyncio
+import json
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from labharness.clock import Clock
+
+__all__ = ["Control", "ControlSocket", "NoOwner", "served"]
+
+NAME = "control.sock"
+LINE_BYTES_MAX = 64 * 1024
+CLIENTS_MAX = 8
+IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
+WRITE_S_MAX = 10.0  # nor is a terminal waited for that does not take its answer
+CONNECT_S_MAX = 2.0
+ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
+
+Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class NoOwner(ConnectionError):
+    """No process owns the line, or it does not answer; the message says which."""
+
+
+class ControlSocket:
+    """Serves one line while it is owned.
+
+    Args:
+        state_dir: The lab's state directory; whoever serves holds its ``line.lock``.
+        answer: Gives the answer to one request.
+        speed: Lab seconds a real second; waits are in real time.
+
+    Raises:
+        OSError: The socket cannot be made (no such thing on this system, path too long).
+    """
+
+    def __init__(self, state_dir: Path, answer: Answer, speed: float) -> None:
+        self._path = state_dir / NAME
+        self._answer = answer
+        self._speed = speed
+        self._server: asyncio.Server | None = None
+        self._clients: dict[asyncio.StreamWriter, None] = {}
+
+    async def __aenter__(self) -> "ControlSocket":
+        if not hasattr(asyncio, "start_unix_server"):
+            raise OSError("this system's Python has no Unix sockets")
+        self._path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
+        before = os.umask(0o177)  # 0600 from its first moment
+        try:
+            self._server = await asyncio.start_unix_server(
+                self._serve, self._path, limit=LINE_BYTES_MAX
+            )
+        finally:
+            os.umask(before)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+            for each in list(self._clients):
+                each.close()
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._clients) >= CLIENTS_MAX:  # a stop must find a door: the longest idle goes
+            next(iter(self._clients)).transport.abort()
+        try:
+            while True:
+                self._clients.pop(writer, None)
+                self._clients[writer] = None  # the one heard last stands last
+                async with asyncio.timeout(IDLE_S_MAX * self._speed):
+                    text = await reader.readuntil()
+                answer = _line(await self._answered(text))
+                async with asyncio.timeout(WRITE_S_MAX * self._speed):
+                    writer.write(answer)
+                    await writer.drain()
+        except asyncio.LimitOverrunError:
+            said = {"ok": False, "error": f"a request has at most {LINE_BYTES_MAX} bytes"}
+            writer.write(_line(said))
+        except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
+            pass  # it hung up, or was asleep
+        finally:
+            self._clients.pop(writer, None)
+            writer.close()
+
+    async def _answered(self, text: bytes) -> dict[str, Any]:
+        try:
+            asked = json.loads(text)
+        except (ValueError, RecursionError):
+            return {"ok": False, "error": "a request is one JSON object on one line"}
+        if not isinstance(asked, dict):
+            return {"ok": False, "error": "a request is one JSON object on one line"}
+        try:
+            return await self._answer(asked)
+        except Exception as why:  # noqa: BLE001 - a terminal's question must not end what runs
+            return {"ok": False, "error": f"internal failure: {why!r}"}
+
+
+@asynccontextmanager
+async def served(
+    state_dir: Path, answer: Answer, clock: Clock, tell: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Serve a line's control socket where time is real; where it cannot be, say so and go on."""
+    async with AsyncExitStack() as stack:
+        if clock.speed is not None:
+            try:
+                await stack.enter_async_context(ControlSocket(state_dir, answer, clock.speed))
+            except OSError as why:
+                tell(f"no other terminal can reach this line: {why}")
+        yield
+
+
+class Control:
+    """One conversation with the owner of a line, for a terminal.
+
+    Args:
+        state_dir: The lab's state directory.
+
+    Raises:
+        NoOwner: Nobody serves the socket.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        path = state_dir / NAME
+        if not hasattr(socket, "AF_UNIX"):
+            raise NoOwner("this system has no control socket")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(CONNECT_S_MAX)
+        try:
+            self._socket.connect(str(path))
+        except OSError as why:
+            self._socket.close()
+            raise NoOwner(f"no process serves {path} ({why.strerror or why})") from None
+        self._socket.settimeout(ANSWER_S_MAX)
+        self._lines = self._socket.makefile("rb")
+
+    def ask(self, **asked: object) -> dict[str, Any]:
+        """Ask one thing and give the answer.
+
+        Raises:
+            NoOwner: The owner went away, or takes too long.
+        """
+        try:
+            self._socket.sendall(_line(asked))
+            text = self._lines.readline(16 * LINE_BYTES_MAX)
+        except TimeoutError:
+            raise NoOwner(f"the line's owner gave no answer within {ANSWER_S_MAX:g} s") from None
+        except OSError as why:
+            raise NoOwner(f"the line's owner has gone ({why.strerror})") from None
+        if not text.endswith(b"\n"):
+            raise NoOwner("the line's owner has gone")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def close(self) -> None:
+        """Hang up."""
+        with suppress(OSError):
+            self._lines.close()
+        self._socket.close()
+
+    def __enter__(self) -> "Control":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _line(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body).encode() + b"\n"  # ASCII: no text of anybody's can fail to encode

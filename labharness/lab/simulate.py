@@ -1,0 +1,160 @@
+"""Serving a simulated lab to other processes, on real roads and with a file that leads there."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from labharness.clock import Chance, Clock, PacedLoop
+from labharness.clock import run as run_on
+from labharness.lab.files import BadLabFile
+from labharness.lab.lab import LabPlan
+from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.served_file import Roads, check_target, served_text
+from labharness.lab.simulated import SimulatedLab
+from labharness.simulation import JsonFace
+from labharness.simulation.control import Control
+from labharness.simulation.conversation import ByteLog, Outlet
+from labharness.simulation.served import CannotServe, PtyPort, ServedPort, TcpPort
+
+__all__ = ["CONTROL_NAME", "SPEED_MAX", "BadFolder", "serve"]
+
+SPEED_MAX = 10_000.0  # the plant's step is a second: beyond it a computer only falls behind
+CONTROL_NAME = "control"
+LAB_NAME = "lab.toml"
+OWN_NAMES = (CONTROL_NAME, LAB_NAME, "line.lock")
+STOP_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+class BadFolder(ValueError):
+    """The folder cannot be served from; the message says why."""
+
+
+def serve(
+    plan: LabPlan, *, speed: float, seed: int, folder: Path, write_lab: Path | None, ready: Tell
+) -> None:
+    """Serve every loopback port of a lab until somebody asks to quit.
+
+    Args:
+        plan: The lab's files.
+        speed: Lab seconds a second, of the plant and of the wires.
+        seed: Of the plant's scatter and noise.
+        folder: Where the paths of the serial ports, the control port's address and the lab file
+            for the other side are put.
+        write_lab: Where the lab file goes instead.
+        ready: Called once, when every road is open, with what there is.
+
+    Raises:
+        BadLabFile: The lab has nothing to serve.
+        BadFolder: Somebody else serves from there, or it cannot be written.
+        CannotServe: A road cannot be laid.
+    """
+    if not any(row.link == "loopback" for row in plan.file.port):
+        raise BadLabFile(f"{plan.path}: no port is a loopback, so there is nothing to serve")
+    target = folder / LAB_NAME if write_lab is None else write_lab
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = LineLock(folder)
+    except LineBusy:
+        raise BadFolder(f"another simulator serves from {folder}") from None
+    except OSError as why:
+        raise BadFolder(f"folder {folder}: {why.strerror}") from None
+    with lock:
+        check_target(target, plan.path)
+        loop = PacedLoop(speed, fine=True)
+        run_on(_Serving(plan, loop, Chance(seed), folder.absolute(), target).run(ready), loop)
+
+
+class _Serving:
+    """One served lab."""
+
+    def __init__(
+        self, plan: LabPlan, loop: PacedLoop, chance: Chance, folder: Path, target: Path
+    ) -> None:
+        self._plan = plan
+        self._loop = loop
+        self._chance = chance
+        self._folder = folder
+        self._target = target
+        self._log = ByteLog()
+        self._ports: dict[str, ServedPort] = {}
+        self._stop = asyncio.Event()
+
+    async def run(self, ready: Tell) -> None:
+        """Open everything, say so, and wait for the end."""
+        room = SimulatedLab(self._plan.file, Clock(self._loop), self._chance, wire_time=False)
+        for name in room.framings:
+            self._ports[name] = self._port(room, name)
+        self._control = Control(room, self._log, self.status, self._stop.set)
+        for each in STOP_SIGNALS:
+            with suppress(NotImplementedError):  # Windows has none
+                self._loop.add_signal_handler(each, self._stop.set)
+        said = self._folder / CONTROL_NAME
+        try:
+            for port in self._ports.values():
+                await port.open()
+            await self._control.open()
+            self._write(self._target, served_text(self._plan, self._roads()))
+            self._write(said, self._control.address + "\n")
+            ready(self.status())
+            await self._stop.wait()
+        finally:
+            for port in self._ports.values():
+                port.close()
+            self._control.close()
+            said.unlink(missing_ok=True)
+
+    def status(self) -> dict[str, Any]:
+        """Say what is served where."""
+        return {
+            "lab": self._plan.file.lab.id,
+            "pid": os.getpid(),
+            "speed": self._loop.speed,
+            "lab_time_s": self._loop.time(),
+            "folder": str(self._folder),
+            "control": self._control.address,
+            "lab_file": str(self._target.absolute()),
+            "ports": {name: port.address for name, port in self._ports.items()},
+        }
+
+    def _port(self, room: SimulatedLab, name: str) -> ServedPort:
+        (row,) = (each for each in self._plan.file.port if each.name == name)
+        if row.baud and (Path(name).name != name or name in OWN_NAMES):
+            raise CannotServe(
+                f"port {name!r}: its path takes a file's name, other than {', '.join(OWN_NAMES)}"
+            )
+        face = room.framings[name]
+        outlet = Outlet(
+            name=name,
+            bus=room.buses[name],
+            face=face,
+            baud=row.baud,
+            speed=self._loop.speed,
+            log=self._log,
+        )
+        if row.baud:
+            return PtyPort(outlet, self._folder / name)
+        if isinstance(face, JsonFace):
+            from labharness.simulation.served_websocket import WebSocketPort
+
+            return WebSocketPort(outlet)
+        return TcpPort(outlet)
+
+    def _roads(self) -> Roads:
+        return Roads(
+            control=self._control.address,
+            ports={name: port.address for name, port in self._ports.items()},
+        )
+
+    def _write(self, path: Path, text: str) -> None:
+        try:
+            path.write_text(text, "utf-8")
+        except OSError as why:
+            raise BadFolder(f"{path}: {why.strerror}") from None

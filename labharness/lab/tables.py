@@ -1,0 +1,91 @@
+"""A TOML file as a strict table, or the one plain sentence that says what is wrong in it."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+__all__ = ["BadTable", "first_error", "read_table"]
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class BadTable(ValueError):
+    """No TOML, or a table that is not as its model says."""
+
+
+def read_table(model: type[T], text: str, where: str) -> T:
+    """Read a table.
+
+    Args:
+        model: What it must be.
+        text: The file.
+        where: Named in errors.
+
+    Raises:
+        BadTable: It is none; says what stands where, and what may stand there.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as why:
+        raise BadTable(f"{where} is no TOML: {why}") from None
+    except RecursionError:
+        raise BadTable(f"{where} is no TOML that can be read: it is nested too deep") from None
+    try:
+        return model.model_validate(table)
+    except ValidationError as why:
+        raise BadTable(f"{where}: {first_error(why, table, model)}") from None
+
+
+def first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+    """Say the first thing that is wrong with a table, in words of the file."""
+    error = why.errors()[0]
+    path = [part for part in error["loc"] if part != "[key]" and not str(part).startswith("tuple[")]
+    where = _named(path, table)
+    kind, found = error["type"], error["input"]
+    if kind == "extra_forbidden":
+        return f"{where}: there is no such key; there are {', '.join(_keys(path[:-1], model))}"
+    if kind == "missing":
+        return f"{where}: it is missing"
+    if kind in ("literal_error", "enum"):
+        allowed = error["ctx"]["expected"].replace("'", "")
+        return f"{where}: {repr(found)[:80]} is none of {allowed.replace(' or ', ', ')}"
+    says = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if kind == "value_error":
+        return f"{where}: {says}" if where else says
+    return f"{where}: {repr(found)[:80]} {says}"
+
+
+def _named(path: Sequence[int | str], table: object) -> str:
+    """Write a path with the names of rows in the place of their numbers."""
+    parts: list[str] = []
+    for part in path:
+        try:
+            table = table[part]  # type: ignore[index]  # what is no table raises TypeError
+        except (LookupError, TypeError):
+            table = None
+        name = None
+        if isinstance(part, int) and isinstance(table, Mapping):
+            name = table.get("name", table.get("channel"))
+        parts.append(f"{parts.pop()} {name!r}" if parts and name else str(part))
+    return ".".join(parts)
+
+
+def _keys(path: Sequence[int | str], model: type[BaseModel]) -> Iterator[str]:
+    """Give the keys that the table at a path may have."""
+    for part in path:
+        field = model.model_fields.get(str(part))
+        inner = () if field is None else (field.annotation, *_inside(field.annotation))
+        model = next((each for each in inner if _is_table(each)), model)
+    yield from model.model_fields
+
+
+def _inside(annotation: object) -> Iterator[Any]:
+    for each in get_args(annotation):
+        yield each
+        yield from _inside(each)
+
+
+def _is_table(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)

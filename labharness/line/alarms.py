@@ -1,0 +1,364 @@
+"""What is wrong with a line, turned into alarms, records and calls to people.
+
+It listens to the line and is asked by nobody: a trip has sent its bytes, closed its latch and made
+its record before anything here runs, and nothing here can hold it up. Whoever cannot be reached, a
+full disk or a lost journal included, leaves the alarms as they are in memory.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from labharness.alarm import (
+    ALERT_S_MAX,
+    ESCALATE_AFTER,
+    AlarmFile,
+    Board,
+    Channel,
+    Channels,
+    Event,
+    Fact,
+    Group,
+    Severity,
+    expired,
+    left_over,
+    level_due,
+    recipients,
+    take,
+    watch_anew,
+)
+from labharness.clock import Clock, utc_text
+from labharness.journal import JournalFailed
+from labharness.kernel import Bound, Mode
+from labharness.line.line import Line
+from labharness.line.procedures import Verification
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["LineAlarms", "alarm_name"]
+
+OFF_DELAY_S: Final = 60.0
+"""Lab time (s) for which a cause must be gone before its alarm is inactive (OffDelay of Part 9)."""
+
+CLOSE_S_MAX: Final = 2 * ALERT_S_MAX
+"""Real time (s) that the end of a run waits for: a channel that dies, and the others told of it."""
+
+UNSAVED_MAX: Final = 1_000
+"""Facts that wait for a disk that takes none; older ones are in memory and in the journal."""
+
+LATCH: Final = "latch_not_saved"
+RECORD: Final = "alarms_not_saved"
+CHANNEL: Final = "alert_channel/"
+UNVERIFIED: Final = "not_verified/"
+HOUSE: Final = "house"
+
+
+def alarm_name(trip: Trip) -> str:
+    """Give the name of the alarm that a trip or a warning of the line is."""
+    kind = "" if trip.procedure else "/warning"
+    return f"{trip.cause.value}/{trip.channel}{kind}"
+
+
+class LineAlarms:
+    """The alarms of one line while a process owns it.
+
+    Args:
+        line: Whose facts it listens to, and whose journal it writes to.
+        clock: Lab time for what the line does, world time for what people do.
+        file: Where the facts are kept, and where other terminals add theirs.
+        channels: Whom to tell.
+        roads: How.
+        title: The lab's, for the messages.
+    """
+
+    def __init__(
+        self,
+        *,
+        line: Line,
+        clock: Clock,
+        file: AlarmFile,
+        channels: Sequence[Channel],
+        roads: Channels,
+        title: str,
+    ) -> None:
+        self._line = line
+        self._clock = clock
+        self._file = file
+        self._channels = tuple(channels)
+        self._roads = roads
+        self._title = title
+        self.board = Board()
+        self.calls = 0
+        self._causes: dict[str, Trip] = {}
+        self._gone_s: dict[str, float] = {}
+        self._pending: list[Fact] = []
+        self._unsaved: list[Fact] = []
+        self._told: dict[int, int] = {}
+        self._sending: dict[int, asyncio.TimerHandle] = {}
+        self._sent = 0
+        self._ended_one = asyncio.Event()
+        self._begin()
+        line.on_abnormal = self._saw
+        line.on_tick = self._tick
+        line.on_close = self._close
+        line.safing.on_verified = self._verified
+
+    def _begin(self) -> None:
+        """Take over what earlier processes left: the states, and none of their causes."""
+        with suppress(OSError):  # what cannot be read is no reason not to warn
+            for fact in self._file.look_at_all():
+                self.board = take(self.board, fact).board
+            old = left_over(self.board, self._clock.utc())
+            if old:
+                self._file.append(old)
+        for fact in left_over(self.board, self._clock.utc()):
+            self.board = take(self.board, fact).board
+        self.board = watch_anew(self.board)
+
+    async def _close(self) -> None:
+        """Wait until every message is on its way or known not to be, for so long at most."""
+        self._flush()
+        self._line.on_abnormal = lambda trip: None
+        self._line.on_tick = lambda: None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._lab_s(CLOSE_S_MAX)):
+                while self._sending:
+                    self._ended_one.clear()
+                    await self._ended_one.wait()
+                    self._flush()  # a channel that died is told on the others
+        for timer in self._sending.values():
+            timer.cancel()
+
+    # ---- what the line tells
+
+    def _saw(self, trip: Trip) -> None:
+        name = alarm_name(trip)
+        if name in self._causes:
+            self._gone_s.pop(name, None)
+            return
+        if trip.procedure and self._line.memory.mode is Mode.DISARMED:
+            return  # a line that nobody drives does not trip
+        self._causes[name] = trip
+        severity = Severity.TRIP if trip.procedure else Severity.WARNING
+        self._raise(name, severity, trip.detail, rank=trip.cause.rank)
+        self._watch_latch()
+
+    def _verified(self, verification: Verification) -> None:
+        if verification.complete:
+            for name in self._active(UNVERIFIED):
+                self._clear(name, f"{verification.procedure} is verified")
+        else:
+            why = f"{verification.procedure}: {'; '.join(verification.unverified())}"
+            self._raise(UNVERIFIED + verification.procedure, Severity.CRITICAL, why)
+
+    def _tick(self) -> None:
+        self._watch_latch()
+        if self._causes:
+            self._clear_what_is_gone()
+        with suppress(OSError):  # the next look may see it
+            for fact in self._file.look():
+                self._take(fact)
+        now = self._clock.utc()
+        for fact in expired(self.board, now):
+            self._tell(fact)
+        for group in self.board.groups:
+            for level in range(self._told[group.number] + 1, level_due(self.board, group, now) + 1):
+                self._told[group.number] = level
+                self._call(group, level)
+        if self._unsaved:
+            self._flush()
+
+    def _watch_latch(self) -> None:
+        error = self._line.guard.latch.write_error
+        if error:
+            self._raise(LATCH, Severity.CRITICAL, f"the latch could not be saved: {error}")
+        elif self._active(LATCH):
+            self._clear(LATCH, "the latch is saved")
+
+    def _clear_what_is_gone(self) -> None:
+        now_s = self._clock.now_s()
+        for name, trip in tuple(self._causes.items()):
+            if self._stands(trip):
+                self._gone_s.pop(name, None)
+            elif now_s - self._gone_s.setdefault(name, now_s) >= OFF_DELAY_S:
+                del self._causes[name], self._gone_s[name]
+                self._clear(name, "its cause is gone")
+
+    def _stands(self, trip: Trip) -> bool:
+        """Say whether a cause is still there; what is not known, is."""
+        line, now_s = self._line, self._clock.now_s()
+        if trip.cause is Cause.JOURNAL_LOST:
+            return bool(line.journal_lost)
+        track = line.memory.track(trip.channel)
+        if trip.value is not None:
+            return any(
+                row.cause is trip.cause and not row.low <= line.latest(row.channel) <= row.high
+                for row in track.rows
+            )
+        if trip.cause is Cause.COMMUNICATION:
+            return not line.memory.fresh(track, now_s)
+        return any(
+            row.on_loss
+            and line.memory.energised(row, now_s)
+            and not line.memory.holds(condition, now_s)
+            for row in line.envelope.interlocks
+            for condition in row.require
+            if trip.channel == (condition.channel if isinstance(condition, Bound) else "purge")
+        )
+
+    # ---- facts
+
+    def _active(self, prefix: str) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name, alarm in self.board.alarms.items()
+            if alarm.state.active and name.startswith(prefix)
+        )
+
+    def _raise(
+        self, name: str, severity: Severity, why: str, *, source: str = "line", rank: int = 0
+    ) -> None:
+        if name not in self._active(name):
+            self._tell(self._fact(Event.ACTIVATE, name, why, severity, source, rank))
+
+    def _clear(self, name: str, why: str) -> None:
+        self._tell(self._fact(Event.DEACTIVATE, name, why))
+
+    def _fact(
+        self,
+        event: Event,
+        name: str,
+        why: str,
+        severity: Severity = Severity.WARNING,
+        source: str = "line",
+        rank: int = 0,
+    ) -> Fact:
+        at = self._clock.utc()
+        return Fact(
+            event=event, alarm=name, at=at, why=why, severity=severity, source=source, rank=rank
+        )
+
+    def _tell(self, fact: Fact) -> None:
+        """Queue a fact; disk and people come when the callback that found it has ended."""
+        if any((each.event, each.alarm) == (fact.event, fact.alarm) for each in self._pending):
+            return
+        if not self._pending:
+            self._clock.loop.call_soon(self._flush)
+        self._pending.append(fact)
+
+    def _flush(self) -> None:
+        """Save the facts that wait, then take them, and with them what other terminals added."""
+        facts, self._pending = self._pending, []
+        known = self._unsaved
+        try:
+            if known or facts:
+                self._file.append([*known, *facts])
+        except OSError as why:
+            self._unsaved = [*known, *facts][-UNSAVED_MAX:]
+            for fact in facts:
+                self._take(fact)
+            text = f"{self._file.path.name} cannot be written: {why.strerror or why}"
+            if not self._active(RECORD):
+                self._take(self._fact(Event.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
+            return
+        self._unsaved = []
+        try:
+            found: Iterable[Fact] = self._file.look()
+        except OSError:
+            found = facts
+        left = [_key(fact) for fact in known]
+        for fact in found:
+            if _key(fact) in left:
+                left.remove(_key(fact))  # it was taken when the disk refused it
+            else:
+                self._take(fact)
+        if known and self._active(RECORD):
+            self._take(self._fact(Event.DEACTIVATE, RECORD, "they are saved"))
+
+    def _take(self, fact: Fact) -> None:
+        taken = take(self.board, fact)
+        if taken.refusal:
+            return
+        self.board = taken.board
+        group = self.board.group_of(fact.alarm)
+        alarm = self.board.alarms[fact.alarm]
+        self._record(
+            "alarm",
+            {
+                "event": fact.event.value,
+                "alarm": fact.alarm,
+                "severity": alarm.severity.value,
+                "role": fact.role.value,
+                "who": fact.who,
+                "why": fact.why,
+                "first_out": group.first_out if group is not None else None,
+                "called": taken.call is not None,
+            },
+        )
+        if taken.call is not None:
+            self._told.setdefault(taken.call.number, 0)
+            self._call(taken.call, 0)
+
+    def _record(self, kind: str, body: dict[str, object]) -> None:
+        with suppress(JournalFailed):  # the line trips on it, and that is an alarm of its own
+            self._line.journal.append(kind, body, self._clock.now_s())
+
+    # ---- people
+
+    def _call(self, group: Group, level: int) -> None:
+        """Tell the recipients of one level of a group."""
+        names = [name for _, name in self.board.calling(group)]
+        if not level:
+            names = names[-1:]
+        if not names:
+            return
+        self.calls += 1
+        alarms = [self.board.alarms[name] for name in names]
+        late_min = level * ESCALATE_AFTER.total_seconds() / 60
+        title = f"{self._title}: {alarms[-1].severity} {alarms[-1].name}"
+        if level:
+            title += f", unacknowledged for {late_min:g} min"
+        lines = [each.detail for each in alarms]
+        lines.append(f"first: {group.first_out}; {len(group.members)} in all")
+        lines.append(f"labharness alarms ack {group.first_out} --name ... --reason ...")
+        dead = names[-1].removeprefix(CHANNEL) if names[-1].startswith(CHANNEL) else ""
+        told = recipients(self._channels, [each.severity for each in alarms], level, dead)
+        for channel in told:
+            self._send(channel, names[-1], level, title, "\n".join(lines))
+
+    def _send(self, channel: str, alarm: str, level: int, title: str, text: str) -> None:
+        self._sent += 1
+        number, loop = self._sent, self._clock.loop
+        ended: Callable[[str], None] = partial(self._ended, number, channel, alarm, level)
+        self._sending[number] = loop.call_later(
+            self._lab_s(ALERT_S_MAX), ended, f"no answer within {ALERT_S_MAX:g} s"
+        )
+
+        def done(why: str) -> None:
+            with suppress(RuntimeError):  # the loop has ended, and this process with it
+                loop.call_soon_threadsafe(ended, why)
+
+        self._roads.send(channel, title, text, done)
+
+    def _ended(self, number: int, channel: str, alarm: str, level: int, why: str) -> None:
+        timer = self._sending.pop(number, None)
+        if timer is None:  # it had ended by its time
+            return
+        timer.cancel()
+        self._ended_one.set()
+        self._record("alert", {"channel": channel, "alarm": alarm, "level": level, "error": why})
+        if why:
+            text = f"alert channel {channel!r}: {why}"
+            self._raise(CHANNEL + channel, Severity.FAULT, text, source=HOUSE)
+        elif CHANNEL + channel in self._active(CHANNEL):
+            self._clear(CHANNEL + channel, "it takes messages again")
+
+    def _lab_s(self, real_s: float) -> float:
+        """Give a real duration in seconds of this loop."""
+        return real_s * (self._clock.speed or 1.0)
+
+
+def _key(fact: Fact) -> tuple[Event, str, str]:
+    """Tell facts apart by what the file keeps of them: times to the millisecond."""
+    return fact.event, fact.alarm, utc_text(fact.at)

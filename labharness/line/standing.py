@@ -1,0 +1,43 @@
+"""What still stands of a trip's cause, by the latest readings: it must be gone before a reset."""
+
+from collections.abc import Mapping
+
+from labharness.kernel import Bound, Memory
+from labharness.line.parts import Instrument, channel_of
+
+__all__ = ["lost_conditions", "standing_trips"]
+
+
+def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
+    """Say which trip conditions hold; a reading that is stale or missing says nothing."""
+    found = []
+    for row in memory.envelope.trips:
+        track = memory.track(row.channel)
+        value = track.value
+        if not row.procedure or value != value or not memory.fresh(track, now):
+            continue
+        if not row.low <= value <= row.high:
+            found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}".rstrip())
+    return tuple(found)
+
+
+def lost_conditions(
+    memory: Memory, instruments: Mapping[str, Instrument], channel: str, now: float
+) -> tuple[str, ...]:
+    """Say which conditions on a contact, whose loss under power trips, do not hold.
+
+    A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is as
+    the procedure left it, and its row stands before the next command.
+    """
+    spec = channel_of(instruments, channel)[2]
+    if spec.unit or spec.settable:
+        return ()
+    return tuple(
+        f"{row.name}: {condition} does not hold"
+        for row in memory.envelope.interlocks
+        for condition in row.require
+        if row.on_loss
+        and isinstance(condition, Bound)
+        and condition.channel == channel
+        and not memory.holds(condition, now)
+    )

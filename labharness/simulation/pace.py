@@ -1,0 +1,76 @@
+"""Bytes under way on a wire: they go in at once and arrive one after the other."""
+
+from collections import deque
+
+__all__ = ["Wire"]
+
+GRID_S = 1e-6  # a timer that was armed for a byte may fire this much early
+
+
+class Wire:
+    """One direction of one line. It knows no clock: every question says what time it is.
+
+    Args:
+        byte_s: Time that one byte takes; 0 where wire time does not count.
+        free_s: Until when somebody else's bytes keep the wire busy.
+
+    Attributes:
+        free_s: When the last byte that was put in has arrived.
+    """
+
+    def __init__(self, byte_s: float, free_s: float = 0.0) -> None:
+        self._byte_s = byte_s
+        self._pieces: deque[tuple[float, bytes]] = deque()  # when its first byte starts, and it
+        self._count = 0
+        self.free_s = free_s
+
+    def __len__(self) -> int:
+        """Give how many bytes are in, arrived or not."""
+        return self._count
+
+    def put(self, data: bytes, now_s: float) -> None:
+        """Put bytes in, behind those that are under way."""
+        start_s = max(now_s, self.free_s)
+        self._pieces.append((start_s, data))
+        self._count += len(data)
+        self.free_s = start_s + len(data) * self._byte_s
+
+    def whole(self) -> bytes:
+        """Give all bytes that are in."""
+        if len(self._pieces) == 1:
+            return self._pieces[0][1]
+        return b"".join(data for _, data in self._pieces)
+
+    def due_s(self, count: int) -> float:
+        """Say when the first ``count`` bytes, of those that are in, have arrived."""
+        for start_s, data in self._pieces:
+            if count <= len(data):
+                return start_s + count * self._byte_s
+            count -= len(data)
+        return self.free_s
+
+    def arrived(self, now_s: float) -> int:
+        """Say how many bytes have arrived by now."""
+        count = 0
+        for start_s, data in self._pieces:
+            if start_s > now_s + GRID_S:
+                break
+            passed_s = now_s + GRID_S - start_s
+            here = min(len(data), int(passed_s / self._byte_s)) if self._byte_s else len(data)
+            count += here
+            if here < len(data):
+                break
+        return count
+
+    def take(self, count: int) -> bytes:
+        """Take out the first ``count`` bytes."""
+        taken = []
+        while count and self._pieces:
+            start_s, data = self._pieces.popleft()
+            here = min(count, len(data))
+            taken.append(data[:here])
+            if here < len(data):
+                self._pieces.appendleft((start_s + here * self._byte_s, data[here:]))
+            count -= here
+            self._count -= here
+        return b"".join(taken)

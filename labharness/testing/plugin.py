@@ -1,0 +1,122 @@
+"""The pytest plugin: simulated labs, virtual time, the wires, faults, and what a failure leaves.
+
+pytest finds it by its entry point. Nothing of the harness is imported before a test asks for a lab.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from labharness.testing.bench import Bench, VirtualTime
+    from labharness.testing.wires import WatchedLabs, WireLog
+
+__all__ = [
+    "inject",
+    "lab_file",
+    "lab_state",
+    "simulated_lab",
+    "virtual_time",
+    "watched_labs",
+    "wire_log",
+]
+
+KEEP = ".labharness-failures"
+_WATCHED = pytest.StashKey["WatchedLabs"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that says where failures leave their evidence."""
+    parser.getgroup("labharness").addoption(
+        "--labharness-keep",
+        metavar="DIR",
+        default=KEEP,
+        help="where a failed test leaves journal, seed and wire log of its labs (%(default)s)",
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the evidence of a test that failed, and say in its report where."""
+    report = yield
+    watched = item.stash.get(_WATCHED, None)
+    if watched is not None and report.when == "teardown":
+        del item.stash[_WATCHED]  # a session's items live to its end; hours of wires need not
+    if watched is None or not report.failed:
+        return report
+    from labharness.testing.keeping import folder_of, keep
+
+    folder = folder_of(item.config.rootpath / item.config.getoption("labharness_keep"), item.nodeid)
+    count = keep(watched, folder)
+    if count:
+        said = f"{folder}: journal, seed and wire log of {count} lab{'s' * (count > 1)}"
+        report.sections.append(("labharness", said))
+        kept = ("labharness_kept", str(folder))
+        report.user_properties.append(kept)
+        item.user_properties.append(kept)
+    return report
+
+
+@pytest.fixture
+def lab_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a state directory of its own, for latches and approvals."""
+    state = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("LABHARNESS_STATE", str(state))
+    return state
+
+
+@pytest.fixture
+def watched_labs(request: pytest.FixtureRequest, lab_state: Path) -> "Iterator[WatchedLabs]":
+    """Watch every lab that the test builds, by whatever way; prove its wires in the end."""
+    from labharness.testing.wires import WatchedLabs
+
+    watched = request.node.stash[_WATCHED] = WatchedLabs()
+    with watched.watching():
+        yield watched
+    watched.prove()
+
+
+@pytest.fixture
+def lab_file() -> Path:
+    """Name the lab file of ``simulated_lab``: the shipped lab's. Override it to name your own."""
+    from labharness.lab import default_lab_path
+
+    return default_lab_path()
+
+
+@pytest.fixture
+def simulated_lab(
+    watched_labs: "WatchedLabs", lab_state: Path, lab_file: Path, tmp_path: Path
+) -> "Iterator[Bench]":
+    """Give the simulated lab of ``lab_file`` in virtual time: see ``labharness.testing.bench``."""
+    from labharness.testing.bench import Bench
+
+    bench = Bench(lab_file, tmp_path / "labs", state=lab_state)
+    yield bench
+    bench.check_all_came()
+
+
+@pytest.fixture
+def virtual_time() -> "VirtualTime":
+    """Run coroutines in lab time: ``virtual_time.run(coroutine)``."""
+    from labharness.testing.bench import VirtualTime
+
+    return VirtualTime()
+
+
+@pytest.fixture
+def wire_log(watched_labs: "WatchedLabs") -> "WireLog":
+    """Give every frame at the instruments' end of the wires of the test's labs."""
+    from labharness.testing.wires import WireLog
+
+    return WireLog(watched_labs.labs)
+
+
+@pytest.fixture
+def inject(simulated_lab: "Bench") -> Callable[..., None]:
+    """Let something go wrong in ``simulated_lab``: ``inject("estop_open", after_s=60)``."""
+    return simulated_lab.inject

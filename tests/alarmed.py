@@ -1,0 +1,154 @@
+"""What tests of alarms share: an armed line with its alarms, and servers that hear of them."""
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from labharness.alarm import AlarmFile, Channel, Channels, OnPaper
+from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, run
+from labharness.journal import SqliteJournal
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan
+from labharness.lab.lab import SAFE_TABLE
+from labharness.line import LineAlarms
+
+Act = Callable[[Lab], None]
+
+
+def plant_fault(name: str, value: object = True) -> Act:
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        setattr(lab.simulated.plant.faults, name, value)
+
+    return act
+
+
+def cut(port: str) -> Act:
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses[port].faults.cut = True
+
+    return act
+
+
+@dataclass
+class Watched:
+    """An armed line and its alarms, while or after something happened to it."""
+
+    lab: Lab
+    alarms: LineAlarms
+    folder: Path
+
+    def journaled(self, kind: str) -> list[dict[str, Any]]:
+        rows = read(self.folder / "journal.sqlite")
+        return [{**each.body, "at_s": each.at_s} for each in rows if each.kind == kind]
+
+    def calls(self) -> list[str]:
+        return [each["alarm"] for each in self.journaled("alarm") if each["called"]]
+
+    async def until(self, seen: Callable[[], object], within_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + within_s
+        while not seen():
+            assert loop.time() < end_s, "it did not come"
+            await asyncio.sleep(0.02)
+
+
+def watch(
+    plan: LabPlan,
+    folder: Path,
+    work: Callable[[Watched], Awaitable[None]],
+    *,
+    channels: Sequence[Channel] = (Channel(name="first"),),
+    roads: Channels | None = None,
+    speed: float | None = None,
+) -> Watched:
+    """Arm a line, with its alarms wired, and let ``work`` happen to it."""
+    loop = VirtualLoop() if speed is None else PacedLoop(speed)
+    folder.mkdir(exist_ok=True)
+    found: list[Watched] = []
+
+    async def main() -> None:
+        with SqliteJournal(folder / "journal.sqlite") as journal:
+            lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
+            alarms = LineAlarms(
+                line=lab.line,
+                clock=lab.clock,
+                file=AlarmFile(plan.state_dir / "alarms.jsonl"),
+                channels=channels,
+                roads=roads or OnPaper(),
+                title=plan.file.lab.title,
+            )
+            found.append(Watched(lab, alarms, folder))
+            try:
+                await lab.line.open()
+                await lab.line.arm(SAFE_TABLE)
+                lab.line.start()
+                await work(found[0])
+            finally:
+                await lab.line.close()
+
+    run(main(), loop)
+    return found[0]
+
+
+@dataclass
+class Hears:
+    """A server that people would read: what it was sent, and when it is to be silent."""
+
+    url: str
+    said: list[dict[str, Any]] = field(default_factory=list)
+    close: Callable[[], None] = lambda: None
+
+    def titles(self) -> list[str]:
+        return [str(each["title"]) for each in self.said]
+
+
+@contextmanager
+def server() -> Iterator[Hears]:
+    """A real HTTP server on a port of its own."""
+    heard = Hears("")
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            heard.said.append(json.loads(body))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep quiet."""
+
+    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    heard.url = f"json://127.0.0.1:{httpd.server_port}/?token=hush"
+    thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+
+    def close() -> None:
+        if thread.is_alive():
+            httpd.shutdown()
+            httpd.server_close()
+            thread.join()
+
+    heard.close = close
+    try:
+        yield heard
+    finally:
+        close()
+
+
+@contextmanager
+def silent_server() -> Iterator[str]:
+    """A server that takes connections and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(8)
+        yield f"json://127.0.0.1:{listening.getsockname()[1]}/?token=hush"

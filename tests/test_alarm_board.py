@@ -1,0 +1,277 @@
+"""All alarms together: one fault calls once, a graver one calls again, and none floods."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.alarm import (
+    SHELVED_MAX,
+    AlarmFile,
+    Board,
+    Event,
+    Fact,
+    Role,
+    Severity,
+    Shelving,
+    expired,
+    left_over,
+    level_due,
+    take,
+)
+
+START = datetime(2026, 1, 1, 8, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+TRIP = Severity.TRIP
+
+
+def up(name: str, at_min: float, severity: Severity = Severity.WARNING, rank: int = 0) -> Fact:
+    at = START + at_min * MINUTE
+    return Fact(event=Event.ACTIVATE, alarm=name, at=at, why="seen", severity=severity, rank=rank)
+
+
+def down(name: str, at_min: float) -> Fact:
+    return Fact(event=Event.DEACTIVATE, alarm=name, at=START + at_min * MINUTE)
+
+
+def by(event: Event, name: str, at_min: float, role: Role = Role.OPERATOR, **more: object) -> Fact:
+    at = START + at_min * MINUTE
+    return Fact(event=event, alarm=name, at=at, role=role, who="Ada", why="known", **more)  # type: ignore[arg-type]  # shelve_s alone
+
+
+def told(*facts: Fact) -> tuple[Board, list[str]]:
+    """Take facts; give the board and the alarm behind each call."""
+    board = Board()
+    calls = []
+    for fact in facts:
+        taken = take(board, fact)
+        assert not taken.refusal, taken.refusal
+        board = taken.board
+        if taken.call is not None:
+            calls.append(taken.call.calls[-1][1])
+    return board, calls
+
+
+def test_what_follows_a_first_out_joins_its_group_silently() -> None:
+    board, calls = told(up("heat", 0, TRIP), up("flow", 1), up("purge", 9.9, Severity.FAULT))
+    assert calls == ["heat"]
+    (group,) = board.groups
+    assert group.first_out == "heat"
+    assert group.members == ("heat", "flow", "purge")
+
+
+def test_a_graver_alarm_calls_again_within_the_group() -> None:
+    facts = (
+        up("warm", 0),
+        up("heat", 1, TRIP, rank=4),
+        up("lost", 2, TRIP, rank=7),
+        up("leak", 3, TRIP, rank=0),
+        up("unsafe", 4, Severity.CRITICAL),
+    )
+    assert told(*facts)[1] == ["warm", "heat", "leak", "unsafe"]
+
+
+def test_after_the_window_it_is_another_fault_unless_a_trip_stands() -> None:
+    assert told(up("warm", 0), up("flow", 10.1))[1] == ["warm", "flow"]
+    assert told(up("heat", 0, TRIP), up("flow", 10.1))[1] == ["heat"]
+
+
+def test_a_gas_leak_hours_into_another_trip_calls() -> None:
+    assert told(up("heat", 0, TRIP, 4), up("leak", 300, TRIP, 0))[1] == ["heat", "leak"]
+
+
+def test_after_a_reset_the_same_fault_calls_again() -> None:
+    facts = (
+        up("heat", 0, TRIP),
+        down("heat", 1),
+        by(Event.ACKNOWLEDGE, "heat", 2),
+        by(Event.RESET, "heat", 3),
+        up("heat", 4, TRIP),
+    )
+    assert told(*facts)[1] == ["heat", "heat"]
+
+
+def test_an_alarm_that_chatters_calls_once_in_its_window() -> None:
+    flaps = [fact for n in range(9) for fact in (up("warm", n), down("warm", n + 0.5))]
+    assert told(*flaps)[1] == ["warm"]
+
+
+def test_a_shelved_alarm_calls_nobody_and_calls_when_its_time_is_over() -> None:
+    board, calls = told(
+        up("warm", 0),
+        by(Event.TIMED_SHELVE, "warm", 1, shelve_s=600.0),
+        down("warm", 2),
+        up("warm", 3),
+    )
+    assert calls == ["warm"]
+    assert list(expired(board, START + 10 * MINUTE)) == []
+    (end,) = expired(board, START + 11 * MINUTE)
+    taken = take(board, end)
+    assert taken.board.alarms["warm"].state.shelving is Shelving.UNSHELVED
+    assert taken.call is not None
+
+
+@pytest.mark.parametrize("event", [Event.TIMED_SHELVE, Event.ONE_SHOT_SHELVE])
+def test_no_shelf_lasts_longer_than_the_bound(event: Event) -> None:
+    board, _ = told(up("warm", 0), by(event, "warm", 0))
+    assert board.alarms["warm"].until == START + SHELVED_MAX
+    assert [each.alarm for each in expired(board, START + SHELVED_MAX)] == ["warm"]
+    assert [each.alarm for each in expired(board, START - MINUTE)] == ["warm"], "clock set back"
+    refused = take(board, by(Event.TIMED_SHELVE, "warm", 1, shelve_s=8 * 3600 + 1.0))
+    assert "at most 480 min" in refused.refusal
+
+
+@pytest.mark.parametrize("gap", [{"who": " "}, {"why": ""}])
+def test_what_a_person_does_takes_a_name_and_a_reason(gap: dict[str, str]) -> None:
+    board, _ = told(up("warm", 0))
+    fact = Fact(
+        **{
+            "event": Event.ACKNOWLEDGE,
+            "alarm": "warm",
+            "at": START,
+            "role": Role.OPERATOR,
+            "who": "Ada",
+            "why": "known",
+            **gap,
+        }  # type: ignore[arg-type]  # the names are Fact's
+    )
+    assert take(board, fact).refusal == "acknowledge: it takes a name and a reason"
+
+
+def test_an_unacknowledged_group_is_due_to_the_next_level_every_five_minutes() -> None:
+    board, _ = told(up("heat", 0, TRIP))
+    (group,) = board.groups
+    due = [level_due(board, group, START + minute * MINUTE) for minute in (0, 4.9, 5, 10, 15, 90)]
+    assert due == [0, 0, 1, 2, 3, 3]
+    board, _ = told(up("heat", 0, TRIP), by(Event.ACKNOWLEDGE, "heat", 4))
+    assert level_due(board, board.groups[0], START + 90 * MINUTE) == 0
+
+
+def test_a_new_watch_finds_nothing_active_but_what_is_latched() -> None:
+    board, _ = told(up("warm", 0), up("heat", 0, TRIP))
+    assert [each.alarm for each in left_over(board, START)] == ["warm"]
+
+
+NAMES = [f"alarm{number}" for number in range(12)]
+GOOD = {
+    "event": "activate",
+    "alarm": "warm",
+    "at": "2026-01-01T08:00:00.000Z",
+    "role": "system",
+    "who": "labharness",
+    "why": "",
+    "severity": "warning",
+    "source": "line",
+    "rank": 0,
+    "shelve_s": 0.0,
+}
+FACTS = st.lists(
+    st.tuples(
+        st.sampled_from(NAMES),
+        st.sampled_from(list(Event)),
+        st.sampled_from(list(Role)),
+        st.floats(0, 200),
+    ),
+    max_size=120,
+)
+KINDS = {name: (list(Severity)[number % 4], number % 10) for number, name in enumerate(NAMES)}
+
+
+@settings(max_examples=150, deadline=None)
+@given(FACTS)
+def test_whatever_happens_no_group_floods_and_no_grave_alarm_stays_silent(
+    steps: Sequence[tuple[str, Event, Role, float]],
+) -> None:
+    board = Board()
+    at = START
+    for name, event, role, after_s in steps:
+        at += timedelta(seconds=after_s)
+        severity, rank = KINDS[name]
+        fact = Fact(
+            event=event,
+            alarm=name,
+            at=at,
+            role=role,
+            who="Ada",
+            why="so",
+            severity=severity,
+            rank=rank,
+        )
+        taken = take(board, fact)
+        board = taken.board
+        alarm = board.alarms.get(name)
+        if taken.refusal or alarm is None:
+            continue
+        assert not (alarm.state.suppressed_or_shelved and severity in ("critical", "trip"))
+        if event is Event.ACTIVATE and not alarm.state.suppressed_or_shelved:
+            group = board.group_of(name)
+            assert group is not None
+            recent = [each for each, _ in group.calls if at - each < 10 * MINUTE]
+            assert len(recent) <= 8
+            graver = [
+                one
+                for one in group.members
+                if one != name and board.alarms[one].gravity <= alarm.gravity
+            ]
+            assert taken.call is not None or graver or group.first_out == name
+
+
+def test_the_file_gives_back_what_was_appended_and_what_another_terminal_added(
+    tmp_path: Path,
+) -> None:
+    mine, other = AlarmFile(tmp_path / "alarms.jsonl"), AlarmFile(tmp_path / "alarms.jsonl")
+    first = up("heat\nwith µ", 0, TRIP, 3)
+    mine.append([first])
+    ack = by(Event.ACKNOWLEDGE, "heat\nwith µ", 1)
+    assert other.look() == (first,)
+    other.append([ack])
+    assert mine.look_at_all() == (first, ack)
+    assert mine.look() == ()
+
+
+@pytest.mark.parametrize("cut", range(2, 60, 7))
+def test_a_power_cut_in_a_line_costs_that_line_alone(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "alarms.jsonl"
+    AlarmFile(path).append([up("one", 0), up("two", 1)])
+    data = path.read_bytes()
+    path.write_bytes(data[:-cut])
+    file = AlarmFile(path)
+    file.append([up("three", 2)])
+    assert [fact.alarm for fact in file.look_at_all()] == ["one", "three"]
+    assert file.damaged == 1
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.binary(max_size=60)
+        | st.dictionaries(
+            st.sampled_from(["event", "alarm", "at", "role", "who", "why", "rank", "shelve_s"]),
+            JUNK,
+        ).map(lambda changes: json.dumps({**GOOD, **changes}).encode())
+        | st.just(b"[" * 9000),
+        max_size=8,
+    )
+)
+def test_whatever_stands_in_the_file_is_a_fact_or_is_passed_over(lines: list[bytes]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "alarms.jsonl"
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        board = Board()
+        for fact in AlarmFile(path).look_at_all():
+            board = take(board, fact).board
+        for fact in expired(board, START):
+            board = take(board, fact).board
+        assert all(level_due(board, group, START) in range(4) for group in board.groups)

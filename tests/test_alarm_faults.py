@@ -1,0 +1,72 @@
+"""Every single fault of plant and wires in a whole growth: how often it calls, in a table."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from alarmed import Act, cut, plant_fault
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan
+from rig import Injection, Ran
+
+Run = Callable[..., Ran]
+DWELL = "material_growth"
+WINDOW_S = 600.0
+CALLS_MAX = 10  # in any window: more is a flood (ISA-18.2)
+
+pytestmark = pytest.mark.soak
+
+
+def late(port: str) -> Act:
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses[port].faults.reply_late_s = 0.75
+
+    return act
+
+
+def garbled(port: str) -> Act:
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses[port].faults.reply_garbled = 1000
+
+    return act
+
+
+def faults(plan: LabPlan) -> Iterator[tuple[str, Act]]:
+    yield "winding heats by itself", plant_fault("add_furnace_c_per_s", 20.0)
+    yield "hydrogen in the room", plant_fault("h2_detector_offset_ppm", 9000.0)
+    yield "air leak", plant_fault("air_leak_sccm", 50.0)
+    for name in (
+        "furnace_sensor_broken",
+        "sulfur_sensor_broken",
+        "estop_open",
+        "lid_open",
+        "exhaust_lost",
+        "enclosure_open",
+        "outlet_blocked",
+    ):
+        yield name.replace("_", " "), plant_fault(name)
+    for row in plan.file.port:
+        yield f"port {row.name} cut", cut(row.name)
+        yield f"port {row.name} late", late(row.name)
+        yield f"port {row.name} garbled", garbled(row.name)
+
+
+def test_no_single_fault_of_a_growth_floods(short_plan: LabPlan, run_task: Run) -> None:
+    print("\nfault                       calls  in 10 min  alarms  first-out; what else called")  # noqa: T201 - the measured table
+    for name, act in faults(short_plan):
+        ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, act),))
+        rows = [each for each in read(ran.result.folder / "journal.sqlite") if each.kind == "alarm"]
+        calls = [each for each in rows if each.body["called"]]
+        active = {each.body["alarm"] for each in rows if each.body["event"] == "activate"}
+        most = max(
+            (sum(one.at_s <= each.at_s < one.at_s + WINDOW_S for each in calls) for one in calls),
+            default=0,
+        )
+        said = ", ".join(each.body["alarm"] for each in calls)
+        print(f"{name:27} {len(calls):5}  {most:9}  {len(active):6}  {said}")  # noqa: T201 - the measured table
+        assert most <= CALLS_MAX
+        assert bool(calls) == bool(ran.lab.line.safing.trips or ran.lab.line.warnings), name
+        (short_plan.state_dir / "latch.json").unlink(missing_ok=True)
+        (short_plan.state_dir / "alarms.jsonl").unlink(missing_ok=True)

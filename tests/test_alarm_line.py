@@ -1,0 +1,250 @@
+"""Alarms of a line: where they come from, what they join, and what people do about them."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from alarmed import Act, Watched, cut, plant_fault, watch
+from commands import say
+from labharness.alarm import Channel, Event, Severity
+from labharness.alarm.channels import Done
+from labharness.lab import LabPlan
+from labharness.lab.alarms import listed, reset_alarms
+from labharness.vocabulary import Command
+from rig import SHORT_LINE, approved_copy
+
+CALLS_MAX = 10  # of one fault in ten minutes: more is a flood (ISA-18.2)
+IDLE_FAULTS = {
+    "estop_open": (plant_fault("estop_open"), ["emergency_stop_loop/box.estop_closed"]),
+    "sensor": (
+        plant_fault("furnace_sensor_broken"),
+        ["sensor_break/furnace.sensor_break"],
+    ),
+    "hydrogen": (
+        plant_fault("h2_detector_offset_ppm", 9000.0),
+        ["gas_leak_detected/h2_detector.concentration"],
+    ),
+    "outlet": (plant_fault("outlet_blocked"), ["over_pressure/gauge.pressure"]),
+    "relays cut": (cut("relays"), None),
+    "heat cut": (cut("heat"), None),
+    "detector cut": (cut("detector"), None),
+}
+LEVELS = (
+    Channel(name="mail"),
+    Channel(name="chat", severities=frozenset({Severity.CRITICAL})),
+    Channel(name="boss", level=1),
+    Channel(name="chief", level=2),
+)
+
+
+def lab_of() -> tuple[str, str]:
+    return "--lab", str(SHORT_LINE)
+
+
+def after(act: Act, minutes: float) -> Callable[[Watched], Awaitable[None]]:
+    async def work(watched: Watched) -> None:
+        act(watched.lab)
+        await asyncio.sleep(minutes * 60)
+
+    return work
+
+
+@pytest.mark.parametrize("fault", IDLE_FAULTS)
+def test_one_fault_of_an_armed_line_calls_once_for_its_cause(
+    short_plan: LabPlan, tmp_path: Path, fault: str
+) -> None:
+    act, expected = IDLE_FAULTS[fault]
+    watched = watch(short_plan, tmp_path, after(act, 3), channels=LEVELS)
+    calls = watched.calls()
+    assert watched.alarms.calls <= CALLS_MAX
+    if expected is not None:
+        assert calls == expected
+    else:  # what cannot be heard cannot be verified either: that is graver, and told as well
+        assert calls[0].startswith("communication/")
+        assert [each for each in calls[1:] if not each.startswith("not_verified/")] == []
+    groups = {
+        each["first_out"] for each in watched.journaled("alarm") if each["event"] == "activate"
+    }
+    assert groups == {calls[0]}
+
+
+def test_a_call_goes_to_its_level_and_up_when_nobody_acknowledges(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    act = plant_fault("estop_open")
+    watched = watch(short_plan, tmp_path, after(act, 11), channels=LEVELS)
+    alerts = watched.journaled("alert")
+    start_s = alerts[0]["at_s"]
+    assert [(each["channel"], each["level"]) for each in alerts] == [
+        ("mail", 0),
+        ("boss", 1),
+        ("chief", 2),
+    ]
+    assert [each["at_s"] - start_s for each in alerts] == pytest.approx([0, 300, 600], abs=2)
+
+
+def test_an_acknowledgement_from_another_terminal_reaches_the_owner_and_ends_the_escalation(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(watched: Watched) -> None:
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(120)
+        said = say("alarms", "ack", "all", "--name", "Ada", "--reason", "on my way", *lab_of())
+        assert said.out == "emergency_stop_loop/box.estop_closed: acknowledge by Ada\n"
+        await asyncio.sleep(600)
+
+    watched = watch(short_plan, tmp_path, work, channels=LEVELS)
+    assert [each["channel"] for each in watched.journaled("alert")] == ["mail"]
+    (ack,) = [each for each in watched.journaled("alarm") if each["event"] == "acknowledge"]
+    assert (ack["who"], ack["why"], ack["role"]) == ("Ada", "on my way", "operator")
+    assert 120 < ack["at_s"] < 140
+
+
+def test_a_trip_stays_an_alarm_until_its_reset(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(watched: Watched) -> None:
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(30)
+
+    watch(short_plan, tmp_path, work)
+    said = say("alarms", "list", *lab_of())
+    assert said.out.startswith("trip     emergency_stop_loop/box.estop_closed: active, unack")
+    shelved = say(
+        "alarms",
+        "shelve",
+        "emergency_stop_loop/box.estop_closed",
+        *("--name", "Ada", "--reason", "noise", *lab_of()),
+    )
+    assert (shelved.code, shelved.out) == (1, "")
+    assert "never for an alarm of severity trip" in shelved.err
+    assert say("reset", "--name", "Ada", "--reason", "released", *lab_of()).code == 0
+    assert say("alarms", "list", *lab_of()).out == "no alarms\n"
+    kept = (short_plan.state_dir / "alarms.jsonl").read_text("utf-8")
+    assert [event for event in ("acknowledge", "reset") if f'"event": "{event}"' in kept]
+
+
+def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(watched: Watched) -> None:
+        await watched.lab.line.perform(Command("argon.setpoint", 50.0, "sccm"))
+        assert watched.lab.simulated is not None
+        watched.lab.simulated.faces["argon"].setpoint_source = "A"  # deaf to its serial line
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(60)
+
+    watched = watch(short_plan, tmp_path, work)
+    assert watched.calls() == [
+        "emergency_stop_loop/box.estop_closed",
+        "not_verified/immediate_shutdown",
+    ]
+    critical = watched.alarms.board.alarms["not_verified/immediate_shutdown"]
+    assert critical.severity is Severity.CRITICAL
+    assert "argon.setpoint" in critical.detail
+
+
+def test_a_latch_that_is_not_saved_calls(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(watched: Watched) -> None:
+        (short_plan.state_dir / "latch.new").mkdir()  # what the latch is written to first
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(30)
+
+    watched = watch(short_plan, tmp_path, work)
+    assert watched.calls() == ["emergency_stop_loop/box.estop_closed", "latch_not_saved"]
+
+
+def test_a_disk_that_takes_no_alarms_keeps_nobody_from_being_called(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    path = short_plan.state_dir / "alarms.jsonl"
+
+    async def work(watched: Watched) -> None:
+        path.mkdir()
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(30)
+        assert watched.alarms.calls == 2
+        path.rmdir()
+        await asyncio.sleep(30)
+
+    watched = watch(short_plan, tmp_path, work)
+    calls = ["emergency_stop_loop/box.estop_closed", "alarms_not_saved"]
+    assert watched.calls() == calls, "what was taken in memory does not call again from the file"
+    assert not watched.alarms.board.alarms["alarms_not_saved"].state.active
+    board, _, damaged = listed(short_plan, watched.lab.clock.utc())
+    assert "emergency_stop_loop/box.estop_closed" in board.alarms
+    assert damaged == 0
+
+
+class Hangs:
+    """A road whose foreign library never comes back."""
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Say nothing, ever."""
+
+
+def test_a_channel_that_never_ends_is_dead_after_ten_seconds(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    act = plant_fault("estop_open")
+    watched = watch(short_plan, tmp_path, after(act, 1), channels=LEVELS, roads=Hangs())
+    sent, *_ = watched.journaled("alert")
+    assert sent["error"] == "no answer within 10 s"
+    dead = [each for each in watched.journaled("alarm") if each["alarm"] == "alert_channel/mail"]
+    assert dead[0]["at_s"] - watched.journaled("trip")[0]["at_s"] == pytest.approx(10, abs=1)
+    told = [each["channel"] for each in watched.journaled("alert")]
+    assert told == ["mail", "chat"], "the other channel is tried, and nobody in circles"
+
+
+def test_a_lost_journal_calls(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(watched: Watched) -> None:
+        journal = watched.lab.line.journal
+        journal._failure = "the disk is full"  # type: ignore[attr-defined]  # as a failed commit leaves it
+        journal._block_end_s = float("-inf")  # type: ignore[attr-defined]  # so that a sample meets it
+        await asyncio.sleep(20)
+        assert watched.lab.line.memory.trip is not None
+        active = watched.alarms.board.alarms["journal_lost/journal"]
+        assert active.state.active
+        assert watched.alarms.calls >= 1
+        journal._failure = None  # type: ignore[attr-defined]  # so that the run can close it
+
+    watch(short_plan, tmp_path, work)
+
+
+def test_a_value_that_only_warns_can_be_shelved_and_then_calls_nobody(tmp_path: Path) -> None:
+    def edit(text: str) -> str:
+        hard = 'max = 1.15\nunit = "atm"\nhard_limit = '
+        return text.replace(f"{hard}true", f"{hard}false")
+
+    plan = approved_copy(tmp_path, edit=edit)
+    name = "over_pressure/gauge.pressure/warning"
+
+    async def work(watched: Watched) -> None:
+        plant_fault("outlet_blocked")(watched.lab)
+        await asyncio.sleep(45)
+
+    first = watch(plan, tmp_path / "first", work)
+    assert first.calls() == [name]
+    words = ("--name", "Ada", "--reason", "known", "--lab", str(plan.path))
+    assert say("alarms", "remove", name, *words).code == 1, "an operator may not"
+    assert say("alarms", "remove", name, "--role", "maintainer", *words).code == 0
+    second = watch(plan, tmp_path / "second", work)
+    assert second.calls() == []
+    events = [each["event"] for each in second.journaled("alarm")]
+    assert events == [Event.ACTIVATE]
+    assert say("alarms", "shelve", name, "--minutes", "600", *words).code == 1, "beyond the bound"
+    assert say("alarms", "shelve", name, "--minutes", "60", *words).code == 0
+    assert "timed_shelved, out_of_service until" in say("alarms", "list", *words[4:]).out
+
+
+def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_left(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    heads = []
+    for name in ("first", "second"):
+        watched = watch(short_plan, tmp_path / name, after(plant_fault("estop_open"), 2))
+        heads.append(watched.lab.line.journal.head)
+        (short_plan.state_dir / "latch.json").unlink()
+        if name == "first":  # a reset is in the file of alarms when the second run begins
+            reset_alarms(short_plan, now=watched.lab.clock.utc(), who="Ada", why="released")
+    assert heads[0] == heads[1]

@@ -1,0 +1,155 @@
+"""Every state of an alarm: what each event does, to whom it is allowed, and to which alarms."""
+
+from itertools import product
+
+import pytest
+
+from commands import ROOT
+from labharness.alarm import Event, Role, Severity, Shelving, State
+from labharness.alarm.states import TABLE, change
+
+BOTH = (False, True)
+STATES = [
+    State(
+        active=active,
+        acked=acked,
+        latched=latched,
+        shelving=shelving,
+        suppressed=suppressed,
+        out_of_service=out_of_service,
+    )
+    for active, acked, latched, shelving, suppressed, out_of_service in product(
+        BOTH, BOTH, BOTH, Shelving, BOTH, BOTH
+    )
+]
+PEOPLE = {Role.OPERATOR, Role.MAINTAINER}
+NEVER_HIDDEN = {Severity.CRITICAL, Severity.TRIP}
+HIDES = {
+    Event.TIMED_SHELVE,
+    Event.ONE_SHOT_SHELVE,
+    Event.SUPPRESS,
+    Event.REMOVE_FROM_SERVICE,
+}
+
+
+def expected(state: State, severity: Severity, event: Event, role: Role) -> State | None:
+    """What OPC UA Part 9 and our own rule make of it, told again without a table."""
+    active, acked, latched = state.active, state.acked, state.latched
+    shelving, suppressed, out = state.shelving, state.suppressed, state.out_of_service
+    ok = False
+    if event is Event.ACTIVATE:
+        ok = role is Role.SYSTEM and not active
+        active, acked, latched = True, False, latched or severity is Severity.TRIP
+    elif event is Event.DEACTIVATE:
+        ok = role is Role.SYSTEM and active
+        active = False
+        if shelving is Shelving.ONE_SHOT:
+            shelving = Shelving.UNSHELVED
+    elif event is Event.ACKNOWLEDGE:
+        ok = role in PEOPLE and not acked
+        acked = True
+    elif event is Event.RESET:
+        ok = role in PEOPLE and latched and acked and not active
+        latched = False
+    elif severity not in NEVER_HIDDEN:
+        if event in (Event.TIMED_SHELVE, Event.ONE_SHOT_SHELVE):
+            to = Shelving.TIMED if event is Event.TIMED_SHELVE else Shelving.ONE_SHOT
+            ok = role in PEOPLE and shelving is not to
+            shelving = to
+        elif event is Event.UNSHELVE:
+            ok = shelving is not Shelving.UNSHELVED
+            shelving = Shelving.UNSHELVED
+        elif event in (Event.SUPPRESS, Event.UNSUPPRESS):
+            to_be = event is Event.SUPPRESS
+            ok = role is Role.MAINTAINER and suppressed is not to_be
+            suppressed = to_be
+        else:
+            to_be = event is Event.REMOVE_FROM_SERVICE
+            ok = role is Role.MAINTAINER and out is not to_be
+            out = to_be
+    if not ok:
+        return None
+    return State(
+        active=active,
+        acked=acked,
+        latched=latched,
+        shelving=shelving,
+        suppressed=suppressed,
+        out_of_service=out,
+    )
+
+
+def test_every_event_by_every_role_on_every_state_does_what_part_9_says() -> None:
+    taken = 0
+    for state, severity, event, role in product(STATES, Severity, Event, Role):
+        found = change(state, severity, event, role)
+        wanted = expected(state, severity, event, role)
+        if wanted is None:
+            assert isinstance(found, str), (state, severity, event, role, found)
+            assert found.startswith(f"{event}: ")
+        else:
+            assert found == wanted, (state, severity, event, role)
+            taken += 1
+    assert len(STATES) * len(Severity) * len(Event) * len(Role) == 12_672
+    assert taken == 2_144
+
+
+@pytest.mark.parametrize("severity", sorted(NEVER_HIDDEN))
+@pytest.mark.parametrize("role", list(Role))
+def test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service(
+    severity: Severity, role: Role
+) -> None:
+    for state, event in product(STATES, HIDES):
+        found = change(state, severity, event, role)
+        assert isinstance(found, str)
+        assert "never for an alarm of severity" in found
+
+
+def test_a_latched_alarm_is_reset_only_when_its_cause_is_gone_and_somebody_knows() -> None:
+    for state, role in product(STATES, Role):
+        if not isinstance(change(state, Severity.TRIP, Event.RESET, role), str):
+            assert state.latched
+            assert not state.active
+            assert state.acked
+            assert role in PEOPLE
+
+
+def test_no_state_has_two_rows_that_fit_and_differ() -> None:
+    for state, severity, event in product(STATES, Severity, Event):
+        fitting = [
+            row
+            for row in TABLE
+            if row.event is event and severity in row.severities and row.fits(state)
+        ]
+        assert len(fitting) <= 1, (state, severity, event)
+
+
+def test_the_table_in_the_reference_is_the_table_in_force() -> None:
+    page = (ROOT / "docs" / "reference" / "alarms.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [documented(number) for number in range(len(TABLE))]
+
+
+def documented(number: int) -> str:
+    row = TABLE[number]
+    cells = (
+        f"`{row.event}`",
+        words(row.when),
+        words(row.then),
+        ", ".join(each for each in Role if each in row.roles),
+        "all"
+        if row.severities == set(Severity)
+        else ", ".join(each for each in Severity if each in row.severities),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def words(part: object) -> str:
+    assert isinstance(part, dict)
+    said = []
+    for name, value in part.items():
+        if isinstance(value, bool):
+            said.append(("" if value else "not ") + name)
+        else:
+            said.append(str(value))
+    return ", ".join(said)

@@ -1,0 +1,273 @@
+"""One suite for both shells of the guard: on the loop, and in a process of its own.
+
+Devices stand behind pseudo-terminals, and time is real; finer points of the loop's shell are in
+``test_guard_shell.py`` on virtual time.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guard_rig import BOUND_S, ON, READ, SAFE, SAFE_FRAMES, SHUT, GuardBench, bench
+from labharness.clock import PacedLoop, run
+from labharness.guard import Guard, Latch, NotPermitted, Permit
+from labharness.guard.remote import RemoteGuard
+from labharness.guard.shell import LoopGuard
+from labharness.line.exchanges import Exchanges, NoReply
+from labharness.link import Link
+from labharness.link.serial_port import SerialLink
+from labharness.vocabulary import Cause, Request, Trip, Until
+
+LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
+
+Scenario = Callable[[Guard, GuardBench], Awaitable[None]]
+
+
+@pytest.fixture(params=["loop", "process"])
+def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., GuardBench]]:
+    """Run a scenario on a guard of either kind, opened and closed around it."""
+    with bench(tmp_path) as rig:
+
+        async def main(scenario: Scenario) -> None:
+            armed = rig.armed
+            if request.param == "loop":
+                links: dict[str, Link] = {
+                    port.name: SerialLink(port.path, port.baud) for port in armed.ports
+                }
+                latch = Latch(rig.state_dir / "latch.json")
+                guard: Guard = LoopGuard(armed.core(), links, latch)
+                roads = links
+            else:
+                command = (sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file))
+                remote = RemoteGuard(armed, rig.state_dir, (*command, "--once"))
+                guard = remote
+                roads = {port.name: remote.road(port.name) for port in armed.ports}
+            try:
+                async with asyncio.timeout(BOUND_S):
+                    for road in roads.values():
+                        await road.open()
+                    await scenario(guard, rig)
+            finally:
+                guard.close()
+
+        def on(scenario: Scenario) -> GuardBench:
+            run(main(scenario), PacedLoop(1.0))
+            return rig
+
+        yield on
+
+
+def exchanges(guard: Guard) -> Exchanges:
+    return Exchanges(guard, asyncio.get_running_loop())
+
+
+async def command(guard: Guard, request: Request = ON, port: str = "heat") -> bytes:
+    async with exchanges(guard).lease(port) as lease:
+        await lease.settle()
+        return await lease.send(request, command=True)
+
+
+async def end_of(guard: Guard, permit: Permit) -> str:
+    """Give the error of an exchange under this permit, whether it is told at once or later."""
+    ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    try:
+        guard.exchange("heat", ON, permit, lambda reply, error: ended.set_result(error))
+    except NotPermitted as why:
+        return str(why)
+    return await ended
+
+
+async def heard(rig: GuardBench, port: str, count: int) -> None:
+    while len(rig.frames(port)) < count:  # noqa: ASYNC110 - the device is in a thread
+        await asyncio.sleep(0.002)
+
+
+def test_a_reply_reaches_the_one_who_asked(on_shell: Callable[..., GuardBench]) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        assert await exchanges(guard).ask("heat", READ) == b"ok read\r"
+
+    assert on_shell(main).frames("heat") == [READ.frame]
+
+
+def test_many_users_share_a_port_in_the_order_of_asking(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        turns: list[int] = []
+
+        async def ask(number: int) -> None:
+            await exchanges(guard).ask("gas", READ)
+            turns.append(number)
+
+        await asyncio.gather(*(ask(number) for number in range(8)))
+        assert turns == list(range(8))
+
+    assert on_shell(main).frames("gas") == [READ.frame] * 8
+
+
+def test_what_is_no_read_and_has_no_permit_leaves_no_byte(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        for request in (ON, SHUT[0], replace(READ, frame=b"READ\r")):
+            with pytest.raises(NoReply, match="no read of port heat"):
+                await exchanges(guard).ask("heat", request)
+        assert await exchanges(guard).ask("heat", READ)
+
+    assert on_shell(main).frames("heat") == [READ.frame]
+
+
+def test_a_command_passes_while_armed_and_not_before_or_after(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        with pytest.raises(NoReply, match="not armed"):
+            await command(guard)
+        guard.arm()
+        assert await command(guard) == b"ok heat on\r"
+        assert await command(guard) == b"ok heat on\r"
+        guard.disarm()
+        with pytest.raises(NoReply, match="not armed"):
+            await command(guard)
+
+    assert on_shell(main).frames("heat") == [ON.frame] * 2
+
+
+def test_a_new_epoch_voids_a_permit_and_lets_the_next_one_pass(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        guard.arm()
+        permit = guard.permit("heat", ON)
+        guard.new_epoch()
+        assert await end_of(guard, permit) != ""
+        assert await command(guard) == b"ok heat on\r"
+        guard.disarm()
+
+    assert on_shell(main).frames("heat") == [ON.frame]
+
+
+def test_silence_ends_at_its_time_out_and_the_port_comes_back(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        rig.devices.of["heat"].mute = True
+        began_s = time.monotonic()
+        with pytest.raises(NoReply, match=r"no reply within 0.3 s"):
+            await exchanges(guard).ask("heat", READ)
+        assert 0.3 <= time.monotonic() - began_s < 1.0
+        rig.devices.of["heat"].mute = False
+        assert await exchanges(guard).ask("heat", READ) == b"ok read\r"
+
+    assert len(on_shell(main).frames("heat")) == 2
+
+
+def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        told: list[tuple[str, str]] = []
+        guard.on_safe_frame = lambda frame, error: told.append((frame.channel, error))
+        guard.arm()
+        guard.trip(LEAK)
+        await heard(rig, "heat", 2)
+        await heard(rig, "gas", 2)
+        starts = [rig.devices.of[port].heard[0][0] for port in ("heat", "gas")]
+        assert abs(starts[0] - starts[1]) < 0.02
+        while len(told) < 4:  # noqa: ASYNC110 - the guard is another process
+            await asyncio.sleep(0.002)
+        assert sorted(told) == sorted((each.channel, "") for each in SAFE)
+        with pytest.raises(NoReply, match="latched"):
+            await command(guard)
+        assert await exchanges(guard).ask("heat", READ), "reading goes on"
+        with pytest.raises(NotPermitted, match="named person"):
+            guard.arm()
+        guard.disarm()
+
+    rig = on_shell(main)
+    assert rig.frames("heat") == [*SAFE_FRAMES["heat"], READ.frame]
+    assert rig.frames("gas") == SAFE_FRAMES["gas"]
+    assert Latch(rig.state_dir / "latch.json").trip == LEAK
+
+
+def test_a_trip_waits_for_the_exchange_in_flight_and_for_nothing_else(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        users = [asyncio.ensure_future(exchanges(guard).ask("heat", READ)) for _ in range(20)]
+        await heard(rig, "heat", 1)
+        guard.trip(LEAK)
+        await asyncio.gather(*users)
+
+    assert on_shell(main).frames("heat")[1:3] == SAFE_FRAMES["heat"]
+
+
+def test_a_dead_instrument_does_not_stop_a_procedure(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        told: dict[str, str] = {}
+        guard.on_safe_frame = lambda frame, error: told.update({frame.channel: error})
+        rig.devices.of["heat"].mute = True
+        guard.trip(LEAK)
+        while len(told) < 4:  # noqa: ASYNC110 - the guard is another process
+            await asyncio.sleep(0.002)
+        assert "no reply" in told["furnace.setpoint"]
+        assert "no reply" in told["box.contactor"]
+        assert told["hydrogen.setpoint"] == told["argon.setpoint"] == ""
+
+    assert on_shell(main).frames("heat") == SAFE_FRAMES["heat"]
+
+
+def test_single_steps_are_sent_again_in_their_order(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        guard.repeat([SAFE[3], SAFE[1]])
+        await heard(rig, "gas", 2)
+        assert await exchanges(guard).ask("gas", READ), "and the port comes back"
+
+    assert on_shell(main).frames("gas") == [*SAFE_FRAMES["gas"], READ.frame]
+
+
+def test_a_reset_opens_the_latch_and_is_no_start(on_shell: Callable[..., GuardBench]) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        guard.trip(LEAK)
+        await heard(rig, "heat", 2)
+        await guard.reset()
+        assert guard.latch.trip is None
+        with pytest.raises(NoReply, match="not armed"):
+            await command(guard)
+        guard.arm()
+        assert await command(guard) == b"ok heat on\r"
+        guard.disarm()
+
+    assert not (on_shell(main).state_dir / "latch.json").exists()
+
+
+def test_a_closed_guard_sends_nothing(on_shell: Callable[..., GuardBench]) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        guard.close()
+        assert not guard.ready("heat")
+        with pytest.raises(NotPermitted, match="closed"):
+            guard.exchange("heat", READ, None, lambda reply, error: None)
+
+    assert on_shell(main).frames("heat") == []
+
+
+def test_a_permit_carries_the_reply_rule_of_its_request(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def main(guard: Guard, rig: GuardBench) -> None:
+        guard.arm()
+        other = replace(ON, reply=Until(b"\r", b"no"))
+        with pytest.raises(NoReply, match="bad reply"):
+            await command(guard, other)
+        guard.disarm()
+
+    assert on_shell(main).frames("heat") == [ON.frame]

@@ -1,0 +1,329 @@
+"""A line taken by the hand: from another terminal, behind the same gate, and left safe."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import COMMAND, TIMEOUT_S, say, spawn, wrote
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan
+from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, Control, NoOwner
+from rig import EXAMPLE, SHORT_LINE
+
+LAB = ("--lab", SHORT_LINE)
+FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
+unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
+alone = pytest.mark.serial  # a paced run trips when a busy computer leaves it behind
+
+
+def kinds(folder: Path) -> list[str]:
+    return [each.kind for each in read(folder / "journal.sqlite")]
+
+
+# ---- one terminal, nobody else
+
+
+def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
+    tmp_path: Path, wires: list[Lab]
+) -> None:
+    said = say("set", "argon.setpoint", 100, "sccm", *LAB, *FAST, "--out", tmp_path)
+    assert said.code == 0, said.err
+    assert said.out.startswith("argon.setpoint confirmed, reads 100\n")
+    assert "in its safe state, verified" in said.out
+    records = list(read(tmp_path / "journal.sqlite"))
+    hand = next(each for each in records if each.kind == "by_hand")
+    intent = next(
+        each
+        for each in records
+        if each.kind == "intent" and each.body["channel"] == "argon.setpoint"
+    )
+    assert "Ada" in hand.body["text"]
+    assert hand.seq < intent.seq
+    made = [each.seq for each in records if each.kind == "make_safe"]
+    assert made[0] < intent.seq < made[-1], "safe before, and safe after"
+
+
+@pytest.mark.parametrize(
+    ("channel", "value", "unit", "words"),
+    [
+        ("argon.setpoint", "600", "sccm", "allowed 0 to 500 sccm"),
+        ("argon.setpoint", "nan", "sccm", "no finite number"),
+        ("argon.setpoint", "100", "", "this channel is in 'sccm'"),
+        ("argon.setpoint", "100", "slm", "this channel is in 'sccm'"),
+        ("furnace.setpoint", "5000", "degC", "allowed"),
+        ("argon.flow", "1", "sccm", "has no limit"),
+        ("box.hydrogen_valve", "1", "", "takes"),
+    ],
+)
+def test_what_the_envelope_does_not_allow_is_refused_by_hand_too(
+    tmp_path: Path, wires: list[Lab], channel: str, value: str, unit: str, words: str
+) -> None:
+    said = say("set", channel, value, unit, *LAB, *FAST, "--out", tmp_path)
+    assert said.code == 2, said
+    assert f"{channel} refused" in said.out
+    assert words in said.out
+    permits = [each for each in wrote(wires) if each == "permit"]
+    prepared = sum(len(each.prepare) for each in wires[0].plan.instruments)
+    assert len(permits) <= prepared + 5, "only the connect-time settings were written"
+
+
+def test_without_an_owner_a_value_is_not_set_and_nothing_is_opened(wires: list[Lab]) -> None:
+    said = say("set", "argon.setpoint", 100, "sccm", *LAB)
+    assert said.code == 64
+    assert "--attend" in said.err
+    assert wires == []
+
+
+def test_reading_without_an_owner_writes_nothing(wires: list[Lab]) -> None:
+    said = say("read", "gauge.pressure", "argon.flow", *LAB)
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()] == ["gauge.pressure", "argon.flow"]
+    assert wrote(wires) == []
+
+
+def test_an_unknown_channel_is_one_plain_error_that_names_those_there_are() -> None:
+    said = say("read", "gauge.colour", "argon.flow", "--json", *LAB)
+    assert said.code == 1
+    assert "it has pressure" in said.err
+    found = json.loads(said.out)
+    assert [each["ok"] for each in found] == [False, True]
+
+
+def test_making_safe_needs_no_owner_and_no_arming(wires: list[Lab]) -> None:
+    said = say("safe", "--name", "Ada", *LAB)
+    assert said.code == 0, said
+    assert said.out == "immediate_shutdown: every step verified\n"
+    assert set(wrote(wires)) == {"procedure"}
+
+
+def test_making_safe_goes_on_where_a_port_is_dead_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build = Lab.__init__
+
+    def cut(lab: Lab, *args: Any, **options: Any) -> None:
+        build(lab, *args, **options)
+        if lab.simulated is not None:
+            lab.simulated.buses["heat"].faults.cut = True
+
+    monkeypatch.setattr(Lab, "__init__", cut)
+    said = say("safe", *LAB)
+    assert said.code == 1
+    assert "NOT verified" in said.out
+    assert "furnace.setpoint" in said.out
+    assert "box.furnace_contactor" not in said.out, "the other port's steps are verified"
+
+
+def test_making_safe_waits_for_no_disk_and_for_no_road(
+    monkeypatch: pytest.MonkeyPatch, wires: list[Lab], short_plan: LabPlan
+) -> None:
+    build = Lab.__init__
+
+    def slow(lab: Lab, *args: Any, **options: Any) -> None:
+        build(lab, *args, **options)
+
+        async def never() -> None:
+            await asyncio.sleep(3600)
+
+        lab.links["stage"].open = never  # type: ignore[method-assign]  # a road that hangs
+
+    monkeypatch.setattr(Lab, "__init__", slow)
+    monkeypatch.setenv("TMPDIR", "/nonexistent")
+    said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
+    assert "port stage: not open within 2 s" in said.out
+    assert "box." not in said.out, "everything else is verified"
+    kept = json.loads((short_plan.state_dir / "safes.jsonl").read_text("utf-8"))
+    assert (kept["name"], kept["reason"]) == ("Ada", "smoke")
+
+
+@pytest.mark.parametrize("word", ["hold", "resume", "stop"])
+def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
+    said = say(word, *LAB)
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "no process serves" in said.err
+
+
+def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:
+    said = say("set", "argon.setpoint", 1, "sccm", "--attend", "--speed", "fast", *LAB)
+    assert said.code == 64
+    assert "--for" in said.err
+
+
+# ---- two terminals
+
+
+class Run:
+    """A run at five times real time, in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        arguments = ["run", EXAMPLE, *LAB, "--speed", "5", "--out", folder]
+        self.process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def until(self, words: str) -> None:
+        if self.process.stderr is None:
+            raise RuntimeError("no standard error")
+        for line in self.process.stderr:
+            if words in line:
+                return
+        raise AssertionError(f"the run ended without saying {words!r}")
+
+    def end(self) -> tuple[int, str]:
+        out, _ = self.process.communicate(timeout=TIMEOUT_S)
+        return self.process.returncode, out
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Run]:
+    run = Run(tmp_path / "run")
+    try:
+        run.until("Wait until the furnace is cold")
+        yield run
+    finally:
+        run.process.kill()
+        run.process.communicate(timeout=TIMEOUT_S)
+
+
+def status() -> dict[str, Any]:
+    said = say("watch", "--for", "1", "--json", *LAB)
+    found: dict[str, Any] = json.loads(said.out.splitlines()[0])
+    return found
+
+
+@unix
+@alone
+def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
+    running: Run, short_plan: LabPlan
+) -> None:
+    assert (short_plan.state_dir / "control.sock").stat().st_mode & 0o777 == 0o600
+    seen = status()
+    assert seen["state"] == "RUNNING"
+    assert seen["readings"]["gauge.pressure"][1] == "Torr"
+
+    assert say("hold", "--name", "Ada", "--reason", "thinking", *LAB).out == "held\n"
+    assert status()["state"] == "PAUSED"
+    assert status()["mode"] == "held"
+    refused = say("set", "argon.setpoint", 10, "sccm", "--name", "Ada", *LAB)
+    assert refused.code == 2
+    assert "while the line is held" in refused.out
+
+    assert say("resume", "--name", "Ada", *LAB).code == 0
+    assert status()["state"] == "RUNNING"
+    beyond = say("set", "argon.setpoint", 600, "sccm", "--name", "Ada", *LAB)
+    assert beyond.code == 2
+    assert "allowed 0 to 500 sccm" in beyond.out
+
+    assert say("stop", "--name", "Ada", "--reason", "smoke", *LAB).code == 0
+    code, out = running.end()
+    assert code == 3
+    assert "stop request by hand (Ada): smoke; the line is in its safe state, verified" in out
+    states = [
+        each.body["data"]["to_state"]
+        for each in read(running.folder / "journal.sqlite")
+        if each.body.get("event_type") == "state_changed"
+    ]
+    assert states == ["RUNNING", "PAUSED", "RUNNING", "ABORTING", "ABORTED"]
+    assert kinds(running.folder).count("by_hand") == 5
+
+
+@unix
+@alone
+def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run) -> None:
+    said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
+    assert said.code == 0, said
+    assert "every step verified" in said.out
+    assert "latched" in said.out
+    code, out = running.end()
+    assert code == 1
+    assert "made safe by hand: Ada: smoke" in out
+    again = say("run", EXAMPLE, *LAB, "--out", running.folder.with_name("again"))
+    assert again.code == 2
+    assert "latched" in again.out
+    assert say("reset", "--name", "Ada", "--reason", "aired", *LAB).code == 0
+
+
+@unix
+@alone
+def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
+    running.process.send_signal(signal.SIGKILL)
+    running.process.wait(timeout=TIMEOUT_S)
+    said = spawn("hold", *LAB)
+    assert said.code == 1
+    assert "no process serves" in said.err
+    assert "Traceback" not in said.err
+    assert spawn("safe", *LAB).code == 0
+
+
+@unix
+@alone
+def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
+    running: Run, short_plan: LabPlan
+) -> None:
+    path = str(short_plan.state_dir / "control.sock")
+
+    def told(data: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(10)
+            client.connect(path)
+            try:
+                client.sendall(data)
+                return client.makefile("rb").readline()
+            except (BrokenPipeError, ConnectionResetError):
+                return b""
+
+    deep = b'{"do": ' + b"[" * 20_000 + b"}\n"
+    for bad in (b"\n", b"{\n", b"[]\n", b'{"do": 1}\n', b'{"do": "fly"}\n', b"\xff\xfe\n", deep):
+        assert json.loads(told(bad))["ok"] is False, bad
+    for value in ("true", '"1"', "null", "[]", "NaN"):
+        asked = f'{{"do": "set", "by": "x", "channel": "argon.setpoint", "value": {value}}}\n'
+        answer = json.loads(told(asked.encode()))
+        assert not answer["ok"] or answer["ending"] == "refused"
+    assert b"at most" in told(b"x" * (LINE_BYTES_MAX + 10) + b"\n")
+    doors = [Control(short_plan.state_dir) for _ in range(CLIENTS_MAX)]
+    assert all(each.ask(do="status")["ok"] for each in doors)
+    with Control(short_plan.state_dir) as late:
+        assert late.ask(do="status")["ok"], "a stop must find a door: the longest idle one goes"
+    with pytest.raises(NoOwner, match="has gone"):
+        doors[0].ask(do="status")
+    for each in doors:
+        each.close()
+    assert status()["state"] == "RUNNING"
+
+
+@unix
+@alone
+def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
+    arguments = ["set", "argon.setpoint", "50", "sccm", "--attend", "--speed", "5", "--name", "Ada"]
+    first = subprocess.Popen(
+        [*COMMAND, *arguments, "--lab", str(SHORT_LINE), "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    try:
+        if first.stdout is None:
+            raise RuntimeError("no standard output")
+        assert first.stdout.readline() == "argon.setpoint confirmed, reads 50\n"
+        other = say("set", "argon.setpoint", 80, "sccm", "--name", "Barbara", *LAB)
+        assert other.out == "argon.setpoint confirmed, reads 80\n"
+        assert spawn("run", EXAMPLE, *LAB, "--out", tmp_path / "run").code == 2, "one owner"
+        assert say("stop", "--name", "Barbara", *LAB).code == 0
+        out, _ = first.communicate(timeout=TIMEOUT_S)
+        assert first.returncode == 0
+        assert out.startswith("stop request by hand (Barbara); the line is in its safe state")
+    finally:
+        first.kill()
+        first.communicate(timeout=TIMEOUT_S)

@@ -1,0 +1,271 @@
+"""The corpus of bad lab files: each is one plain error that names the place, and no lab is opened.
+
+A name that is wrong is shown with those that are right. ``lab check`` says the same as ``run``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from commands import edited_lab, example, say, submit, wrote
+from labharness.lab import Lab, default_lab_path, read_lab
+from rig import EXAMPLE, SHORT_LINE
+
+ENVELOPE = SHORT_LINE.with_name("short_line_envelope.toml").read_text("utf-8")
+WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'
+UNREAD = 'channel = "furnace.smell"\nstale_s = 9\n\n[[watch]]\n' + WATCHED
+PROCEDURES = "immediate_shutdown, close_all_valves_and_alert, relieve_pressure"
+SEVENTH = 'name = "stage"\nlink = "loopback"\nbaud = 9600\n'
+
+
+def limit_of(channel: str) -> str:
+    """The text of one ``[[limit]]``."""
+    start = ENVELOPE.index(f'[[limit]]\nchannel = "{channel}"')
+    return ENVELOPE[start : ENVELOPE.index("\n\n", start) + 2]
+
+
+def no_limit(channel: str) -> tuple[str, str, str]:
+    return limit_of(channel), "", f"{channel} can be set and has no limit"
+
+
+SAME = "have one address on port"
+BAD: dict[str, tuple[str, str, str]] = {
+    # no file one can read
+    "no TOML": ('title = "Short', "title = Short", "lab.toml is no TOML"),
+    "nested without end": ('title = "Short', f'x = {"[" * 9000}\ntitle = "Short', "too deep"),
+    # unknown keys and names
+    "an unknown key": (
+        'title = "Short',
+        'colour = "red"\ntitle = "Short',
+        "lab.colour: there is no such key; there are id, title, line, attended",
+    ),
+    "an unknown table": (
+        "[tube]",
+        "[tubes]\n[tube]",
+        "tubes: there is no such key; there are lab,",
+    ),
+    "an unknown key of an instrument": (
+        'part = "gauge"',
+        'part = "gauge"\nspeed = 1',
+        "instrument 'gauge'.speed: there is no such key; there are name, kind, port",
+    ),
+    "an unknown key of the envelope": (
+        "high = 950",
+        "high = 950\nhighest = 951",
+        "limit 'furnace.setpoint'.highest: there is no such key; there are channel, unit, low",
+    ),
+    "an unknown setting": (
+        "settings = { address = 253 }",
+        "settings = { adress = 253 }",
+        "'gauge' (mks_910), settings: no setting 'adress'; there are address",
+    ),
+    "a setting in words": (
+        "settings = { unit = 2 }",
+        'settings = { unit = "2" }',
+        "unit is '2'; it must be a whole number",
+    ),
+    "a setting with a fraction": (
+        "settings = { unit = 2 }",
+        "settings = { unit = 2.0 }",
+        "unit is 2.0; it must be a whole number",
+    ),
+    "a setting left out": (
+        'unit = "B", gas = "N2"',
+        'gas = "N2"',
+        "instrument 'nitrogen' (alicat_mc), settings: unit is missing",
+    ),
+    "an unknown kind": ('kind = "mks_910"', 'kind = "mks_911"', "'mks_911'; installed are alicat"),
+    "an unknown link": (SEVENTH, SEVENTH.replace("loopback", "pigeon"), "'pigeon' is none of loop"),
+    "an unknown scan": (
+        'part = "gauge"',
+        'part = "gauge"\npolls = { smell = 1 }',
+        "no scan 'smell'",
+    ),
+    "a poll into the past": (
+        'part = "gauge"',
+        'part = "gauge"\npolls = { pressure = -1 }',
+        "instrument 'gauge'.polls.pressure: -1 should be greater than 0",
+    ),
+    "a missing key": ("volume_cm3 = 200", "", "tube.volume_cm3: it is missing"),
+    "a missing hazard table": ("hazards = ", 'hazards = "gone.toml" # ', "gone.toml: No such file"),
+    "a missing envelope": (
+        'line = "short_line_envelope',
+        'line = "gone',
+        "gone.toml: No such file",
+    ),
+    # addresses
+    "two instruments on one address": (
+        "settings = { unit = 2 }",
+        "settings = { unit = 1 }",
+        f"instruments 'furnace' and 'sulfur' {SAME} 'heat': 1",
+    ),
+    "two on the address that is the default": (
+        "settings = { unit = 2 }",
+        "",
+        f"instruments 'furnace' and 'sulfur' {SAME} 'heat': 1",
+    ),
+    "two on one letter": (
+        'unit = "B"',
+        'unit = "A"',
+        f"'argon' and 'nitrogen' {SAME} 'inert': 'A'",
+    ),
+    "one without an address beside another": (
+        'name = "laser"\nkind = "cobolt_laser"\nport = "laser"',
+        'name = "pilot"\nkind = "cobolt_laser"\nport = "stage"\npart = "laser"\n\n[[instrument]]\n'
+        'name = "laser"\nkind = "cobolt_laser"\nport = "laser"',
+        f"instruments 'pilot' and 'stage' {SAME} 'stage'",
+    ),
+    "two of one name": ('name = "sulfur"', 'name = "furnace"', "'furnace' is there twice"),
+    "two ports that are one road": (
+        SEVENTH,
+        'name = "stage"\nlink = "serial"\npath = "/dev/ttyS9"\nbaud = 9600\n\n[[port]]\n'
+        'name = "twin"\nlink = "serial"\npath = "/dev/ttyS9"\nbaud = 9600\n\n[[instrument]]\n'
+        'name = "other_stage"\nkind = "prior_proscan"\nport = "twin"\n',
+        "ports 'stage' and 'twin' are one road",
+    ),
+    "a port without an instrument": (
+        SEVENTH,
+        SEVENTH + '\n[[port]]\nname = "spare"\nlink = "loopback"\n',
+        "port 'spare' has no instrument",
+    ),
+    "an unknown port": (
+        'port = "vacuum"\nset',
+        'port = "cellar"\nset',
+        "no port 'cellar'; there ar",
+    ),
+    "an address out of range": (
+        "settings = { address = 253 }",
+        "settings = { address = 0 }",
+        "address 0 is not within 1 to 253",
+    ),
+    # limits
+    "a setpoint without limit": no_limit("furnace.setpoint"),
+    "a power without limit": no_limit("laser.power"),
+    "an exposure without limit": no_limit("spectrometer.exposure"),
+    "a stage without limit": no_limit("stage.x"),
+    "a relay without limit": no_limit("box.pump"),
+    "a limit without an end": ("high = 950\n", "", "limit 'furnace.setpoint'.high: it is missing"),
+    "a limit without bound": ("high = 950", "high = inf", "high: inf should be a finite number"),
+    "a limit that is no number": (
+        "high = 950",
+        "high = nan",
+        "high: nan should be a finite number",
+    ),
+    "a limit beyond the instrument's": (
+        "high = 950",
+        "high = 5000",
+        "0 to 5000 degC is not within what eurotherm_2400 allows, 0 to 1200 degC",
+    ),
+    "a limit in kelvin": (
+        'channel = "furnace.setpoint"\nunit = "degC"',
+        'channel = "furnace.setpoint"\nunit = "K"',
+        "limit furnace.setpoint: 0 to 950 K is not within",
+    ),
+    "a watch that nobody reads": (
+        WATCHED,
+        UNREAD,
+        "watch furnace.smell: no instrument on this lin",
+    ),
+    # procedures and prohibited actions
+    "a procedure that names a missing channel": (
+        '["box.vent", 1],',
+        '["box.chimney", 1],',
+        "'immediate_shutdown' sets 'box.chimney': box (waveshare_relay) has no channel 'chimney'; "
+        "it has argon_valve",
+    ),
+    "a procedure that names a missing instrument": (
+        '["box.vent", 1],',
+        '["crate.vent", 1],',
+        "'immediate_shutdown' sets 'crate.vent': no instrument 'crate'; this line has furnace",
+    ),
+    "a procedure that sets what is only read": (
+        '["box.vent", 1],',
+        '["box.lid_shut", 1],',
+        "procedure 'immediate_shutdown' sets 'box.lid_shut'",
+    ),
+    "a procedure that asks too much": (
+        '["argon.setpoint", 100],',
+        '["argon.setpoint", 5000],',
+        "asked 5000.0 sccm, allowed 0 to 500 sccm",
+    ),
+    "an unknown prohibited action": (
+        "simultaneous_gas_mixing_without_purge",
+        "whistling",
+        "prohibited_actions.0: 'whistling' is none of simultaneous_gas_mixing_without_purge",
+    ),
+    "a prohibited action that nothing prevents": (
+        'prohibits = "simultaneous_gas_mixing_without_purge"\n',
+        "",
+        "no interlock says that it prohibits 'simultaneous_gas_mixing_without_purge'",
+    ),
+    "an unknown emergency procedure": (
+        'over_flow = "close_all_valves_and_alert"',
+        'over_flow = "run"',
+        f"emergency_procedures.over_flow: 'run' is none of {PROCEDURES}",
+    ),
+    "an unknown emergency": (
+        'over_flow = "close_all_valves_and_alert"',
+        'over_flow = "close_all_valves_and_alert"\nboredom = "immediate_shutdown"',
+        "emergency_procedures.boredom: 'boredom' is none of gas_leak_detected",
+    ),
+    "an emergency without procedure": (
+        'over_flow = "close_all_valves_and_alert"\n',
+        "",
+        "emergency_procedures has no procedure for 'over_flow'",
+    ),
+    "a procedure that is not there": (
+        "[procedures.immediate_shutdown]",
+        "[procedures.shutdown]",
+        "runs 'immediate_shutdown', which this envelope does not have",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed(
+    tmp_path: Path, wires: list[Lab], name: str
+) -> None:
+    old, new, words = BAD[name]
+    lab = edited_lab(tmp_path, old, new)
+    say("run", EXAMPLE, "--lab", lab, "--out", tmp_path / "o", "--json").is_one_plain_error(
+        f"{tmp_path}", words
+    )
+    say("lab", "check", "--lab", lab).is_one_plain_error(f"{tmp_path}", words)
+    assert wires == []
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_lab_file_that_is_missing_or_a_folder_exits_64(tmp_path: Path, wires: list[Lab]) -> None:
+    for path in (tmp_path / "gone.toml", tmp_path):
+        say("run", EXAMPLE, "--lab", path).is_one_plain_error(str(path))
+        say("envelope", "show", "--lab", path).is_one_plain_error(str(path))
+    assert wires == []
+
+
+def test_growth_values_that_no_growth_takes_are_rejected_with_those_there_are(
+    tmp_path: Path, wires: list[Lab]
+) -> None:
+    said = submit(tmp_path, example(), "--lab", edited_lab(tmp_path, "dwell_s = 9", "dwel_s = 9"))
+    assert said.code == 2
+    message = said.answer["payload"]["reason_message"]
+    assert "dwel_s: no growth takes it; there are temperature_c, dwell_s" in message
+    assert wrote(wires) == []
+
+
+def settable(lab: Path) -> Iterator[str]:
+    for each in read_lab(lab).instruments:
+        for channel, spec in each.driver.channels.items():
+            if spec.settable:
+                yield f"{each.name}.{channel}"
+
+
+def test_whichever_limit_is_taken_away_the_short_line_does_not_load(
+    tmp_path: Path,
+) -> None:
+    channels = list(settable(SHORT_LINE))
+    assert len(channels) > 30
+    assert set(channels) == set(settable(default_lab_path()))
+    for channel in channels:
+        lab = edited_lab(tmp_path, *no_limit(channel)[:2])
+        say("lab", "check", "--lab", lab).is_one_plain_error(no_limit(channel)[2])

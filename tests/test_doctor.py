@@ -1,0 +1,432 @@
+"""The doctor finds what stands in the way of a run, on real things, and names a remedy for each."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from commands import ROOT, edited_lab, say, wrote
+from labharness.admission.approval import read_approval
+from labharness.guard import Latch
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.doctor import Check, examine
+from labharness.lab.hazards import HazardRow, HazardTable
+from labharness.lab.lock import LineLock
+from labharness.lab.machine import look
+from labharness.lab.seen import (
+    ClockFacts,
+    FolderFacts,
+    LatchFacts,
+    OwnerFacts,
+    Seen,
+    SerialFacts,
+)
+from labharness.vocabulary import Cause, Trip
+from rig import SHORT_LINE
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NODE = "/dev/ttyUSB0"
+STEADY = "/dev/serial/by-id/usb-FTDI_A1"
+APPROVAL = ROOT / "tests" / "short_line_approval.toml"
+HOLDER = """
+import fcntl, os, sys
+handle = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_NOCTTY)
+if "lock" in sys.argv:
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals and permission bits")
+
+
+# ---- a machine where all is well, and one thing that is not
+
+
+def well(**changes: object) -> Seen:
+    """What a machine says on which nothing is wrong, but for what is named."""
+    disk = FolderFacts(path="/s", exists=True, free_bytes=10**12, filesystem="ext4", newest=NOON)
+    seen = Seen(
+        python="3.11.7",
+        missing=(),
+        modules=frozenset({"simpy", "serial", "pyvisa", "wsproto"}),
+        serial={NODE: SerialFacts(exists=True, is_device=True, allowed=True)},
+        unreached={"vacuum": ""},
+        state=disk,
+        runs=replace(disk, path="/r"),
+        clock=ClockFacts(NOON, 0.05, 0.05, True),
+        owner=OwnerFacts(held=False),
+        latch=LatchFacts(),
+        callers=2,
+        approvals={APPROVAL.name: read_approval(APPROVAL.read_text("utf-8"))},
+        user="ada",
+    )
+    return replace(seen, **changes)  # type: ignore[arg-type]  # each test names fields of its own
+
+
+def findings(plan: LabPlan, seen: Seen) -> list[Check]:
+    found = [each for each in examine(plan, seen) if each.state == "finding"]
+    assert all(each.said and each.fix for each in found)
+    return found
+
+
+def the_finding(plan: LabPlan, seen: Seen) -> Check:
+    (found,) = findings(plan, seen)
+    return found
+
+
+def serial_lab(folder: Path, path: str) -> LabPlan:
+    """The short line with its heaters on a serial port."""
+    old = 'name = "heat"\nlink = "loopback"'
+    new = f'name = "heat"\nlink = "serial"\npath = "{path}"'
+    return read_lab(edited_lab(folder, old, new))
+
+
+def test_where_all_is_well_nothing_is_found(short_plan: LabPlan) -> None:
+    assert findings(short_plan, well()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "about", "said", "fix"),
+    [
+        ({"missing": ("scipy",)}, "python", "lacks scipy", "pip install scipy"),
+        ({"modules": frozenset()}, "packages", "simpy", "'labharness[simulation]'"),
+        ({"callers": "callers file: no TOML"}, "callers", "no TOML", "callers.toml"),
+        ({"callers": 0}, "callers", "names nobody", "name one"),
+        ({"owner": OwnerFacts(False, trouble="/s/line.lock: no")}, "owner", "no", "chown"),
+        ({"latch": LatchFacts(trouble="torn")}, "latch", "torn", "remove the file by hand"),
+        ({"approvals": {"a.toml": "gone"}}, "approvals", "gone", "make approve-sim"),
+        ({"clock": ClockFacts(NOON, 0.05, 0.0, True)}, "clock", "0.00 s", "host"),
+        ({"clock": ClockFacts(NOON, 60.0, 0.05, True)}, "clock", "went 60.00 s", "host"),
+        ({"clock": ClockFacts(NOON, 0.05, 0.05, False)}, "clock", "no time server", "set-ntp"),
+    ],
+)
+def test_one_thing_that_is_wrong_is_one_finding(
+    short_plan: LabPlan, changes: dict[str, object], about: str, said: str, fix: str
+) -> None:
+    found = the_finding(short_plan, well(**changes))
+    assert found.about == about
+    assert said in found.said
+    assert fix in found.fix
+
+
+@pytest.mark.parametrize(
+    ("now", "wrong"),
+    [
+        (datetime(1970, 1, 1, tzinfo=UTC), True),
+        (NOON - timedelta(days=1), True),  # before a file of the state directory
+        (NOON - timedelta(seconds=30), False),
+        (NOON + timedelta(days=1), False),
+    ],
+)
+def test_a_clock_that_went_back_is_found(short_plan: LabPlan, now: datetime, wrong: bool) -> None:
+    clock = ClockFacts(now, 0.05, 0.05, True)
+    found = findings(short_plan, well(clock=clock))
+    assert [each.about for each in found] == ["clock"] * wrong
+    found = findings(short_plan, well(clock=clock, state=replace(well().state, newest=None)))
+    assert [each.about for each in found] == ["clock"] * (now.year < 2026)
+
+
+def test_what_this_system_does_not_say_is_no_finding(short_plan: LabPlan) -> None:
+    seen = well(clock=ClockFacts(NOON, 0.05, 0.05, None))
+    assert findings(short_plan, seen) == []
+    assert "unknown" in {each.state for each in examine(short_plan, seen)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "said", "fix"),
+    [
+        (SerialFacts(exists=False, present=("/dev/ttyUSB7",)), "there is no", "/dev/ttyUSB7"),
+        (SerialFacts(exists=True), "is no device", "lab file"),
+        (
+            SerialFacts(exists=True, is_device=True, group="dialout"),
+            "ada may not read and write",
+            "sudo usermod -aG dialout ada",
+        ),
+        (
+            SerialFacts(exists=True, is_device=True, group="dialout", joined=True),
+            "may not",
+            "log out and in again",
+        ),
+        (SerialFacts(exists=True, is_device=True), "may not", "udev"),
+        (
+            SerialFacts(exists=True, is_device=True, allowed=True, held_by="process 7 (cu)"),
+            "is open in process 7 (cu)",
+            f"fuser -v {NODE}",
+        ),
+        (
+            SerialFacts(exists=True, is_device=True, allowed=True, trouble="Input/output error"),
+            "does not open: Input/output error",
+            "pull its plug",
+        ),
+        (
+            SerialFacts(exists=True, is_device=True, allowed=True, by_id=STEADY),
+            "whichever was plugged in first",
+            f'path = "{STEADY}"',
+        ),
+    ],
+)
+def test_a_serial_port_says_what_it_lacks(
+    tmp_path: Path, facts: SerialFacts, said: str, fix: str
+) -> None:
+    plan = serial_lab(tmp_path, NODE)
+    found = [each for each in findings(plan, well(serial={NODE: facts})) if "port" in each.about]
+    assert [each.about for each in found] == ["port heat"]
+    assert said in found[0].said
+    assert fix in found[0].fix
+
+
+def test_a_real_port_belongs_to_the_guard_process(tmp_path: Path) -> None:
+    plan = serial_lab(tmp_path, NODE)
+    found = {each.about: each for each in findings(plan, well(approvals={}))}
+    assert set(found) == {"drivers"}  # the driver was never on hardware
+    said = {each.about: each for each in examine(plan, well(approvals={}))}
+    assert said["guard"].said == "the guard process holds heat; run starts it"
+
+
+def test_a_standing_approval_is_void_on_a_real_lab_and_after_an_edit(
+    tmp_path: Path, short_plan: LabPlan
+) -> None:
+    real = [each for each in findings(serial_lab(tmp_path, NODE), well()) if "appr" in each.about]
+    assert "all loopback" in real[0].said
+    assert "a person approves" in real[0].fix
+    edited = replace(short_plan, lab_digest="sha256:other")
+    assert "the lab file is sha256:other" in the_finding(edited, well()).said
+    approval = read_approval(APPROVAL.read_text("utf-8"))
+    forged = replace(approval, given_by="Mallory")
+    assert "signature" in the_finding(short_plan, well(approvals={"a": forged})).said
+
+
+@pytest.mark.parametrize(
+    ("kind", "what"), [("nfs4", "another computer"), ("tmpfs", "memory"), ("ext4", "")]
+)
+def test_a_real_lab_keeps_its_latch_on_a_disk_of_its_own(
+    tmp_path: Path, short_plan: LabPlan, kind: str, what: str
+) -> None:
+    seen = well(state=replace(well().state, filesystem=kind))
+    found = [each for each in findings(serial_lab(tmp_path, NODE), seen) if each.about == "state"]
+    assert bool(found) == bool(what)
+    assert all(what in each.said for each in found)
+    assert findings(short_plan, seen) == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        (FolderFacts(path="/s", exists=True, is_folder=False), "is no folder"),
+        (FolderFacts(path="/s", exists=True, writable=False), "nothing can be written"),
+        (FolderFacts(path="/etc", exists=False, writable=False), "written in /etc"),
+        (FolderFacts(path="/s", exists=True, ours=False), "belongs to another user"),
+        (FolderFacts(path="/s", exists=True, mode=0o770), "open to other users (0770)"),
+        (FolderFacts(path="/s", exists=True, sync_trouble="No space left"), "No space left"),
+    ],
+)
+def test_a_state_directory_that_keeps_no_latch_is_found(
+    short_plan: LabPlan, folder: FolderFacts, said: str
+) -> None:
+    found = the_finding(short_plan, well(state=replace(folder, free_bytes=10**12)))
+    assert found.about == "state"
+    assert said in found.said
+    assert "chown" not in found.fix or folder.exists  # never what lies above the folder
+
+
+def test_a_disk_without_room_for_a_day_is_found(short_plan: LabPlan) -> None:
+    needs = 2 * 24 * 11 * 600_000
+    for free, wrong in ((needs - 1, True), (needs, False)):
+        found = findings(short_plan, well(runs=replace(well().runs, free_bytes=free)))
+        assert [each.about for each in found] == ["disk"] * wrong
+
+
+@pytest.mark.parametrize(
+    ("tested", "safeguard", "said"),
+    [
+        (date(2025, 12, 30), "a relief valve", ""),
+        (date(2025, 10, 30), "a relief valve", "due in 27 d"),
+        (date(2025, 9, 1), "a relief valve", "32 d late"),
+        (None, "a relief valve", "never proof-tested"),
+        (date(2025, 12, 30), " ", "no hardware safeguard"),
+    ],
+)
+def test_each_hazard_says_when_its_safeguard_must_be_tested(
+    short_plan: LabPlan, tested: date | None, safeguard: str, said: str
+) -> None:
+    row = HazardRow(
+        name="burst",
+        hazard="the tube bursts",
+        safeguard=safeguard,
+        proof_tested=tested,
+        proof_days=90,
+        categories=("high_temperature",),
+    )
+    # a simulated run's day is that of the stated epoch, the first of January 2026
+    found = findings(replace(short_plan, hazards=HazardTable(hazard=(row,))), well())
+    assert [said in each.said for each in found] == [True] * bool(said)
+
+
+# ---- real things
+
+
+@contextmanager
+def terminal() -> Iterator[str]:
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    try:
+        yield os.ttyname(slave)
+    finally:
+        os.close(slave)
+        os.close(master)
+
+
+@contextmanager
+def another_process(*arguments: object) -> Iterator[int]:
+    """Hold a file open in a process of its own."""
+    held = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with held:
+        try:
+            if held.stdout is None or held.stdout.readline() != "held\n":
+                raise RuntimeError("the file is not held")
+            yield held.pid
+        finally:
+            held.kill()
+
+
+def test_a_serial_port_that_is_free_opens_and_one_that_is_held_names_who_holds_it(
+    tmp_path: Path, wires: list[Lab]
+) -> None:
+    with terminal() as path:
+        plan = serial_lab(tmp_path, path)
+        free = look(plan, tmp_path).serial[path]
+        assert (free.exists, free.is_device, free.allowed, free.trouble) == (True, True, True, "")
+        with another_process(path, "lock") as pid:
+            held = look(plan, tmp_path).serial[path]
+            assert held.trouble == "another process has locked it"
+            assert f"process {pid} (" in held.held_by
+        with another_process(path) as pid:
+            assert f"process {pid} (" in look(plan, tmp_path).serial[path].held_by
+    gone = look(plan, tmp_path).serial[path]
+    assert not gone.exists
+    assert wires == []
+
+
+def test_a_tcp_port_is_reached_or_it_is_said_why_not(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        old = 'name = "vacuum"\nlink = "loopback"'
+        new = f'name = "vacuum"\nlink = "tcp"\nhost = "127.0.0.1"\nport = {port}'
+        plan = read_lab(edited_lab(tmp_path, old, new))
+        assert look(plan, tmp_path).unreached == {"vacuum": ""}
+    (why,) = look(plan, tmp_path).unreached.values()
+    assert f"127.0.0.1:{port} does not open" in why
+    found = [each for each in findings(plan, look(plan, tmp_path)) if each.about == "port vacuum"]
+    assert "address" in found[0].fix
+
+
+def test_while_another_process_owns_the_line_no_port_is_touched(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, terminal() as path:
+        port = server.getsockname()[1]
+        old = 'name = "vacuum"\nlink = "loopback"'
+        new = f'name = "vacuum"\nlink = "tcp"\nhost = "127.0.0.1"\nport = {port}'
+        plan = read_lab(edited_lab(tmp_path, old, new))
+        plan.state_dir.mkdir(parents=True)
+        with another_process(plan.state_dir / "line.lock", "lock") as pid:
+            seen = look(plan, tmp_path)
+            checks = {each.about: each for each in examine(plan, seen)}
+            assert seen.unreached == {}
+            assert checks["port vacuum"].state == "unknown"
+            assert f"process {pid} (" in checks["owner"].said
+            assert checks["owner"].state == "ok"
+            with another_process(path, "lock"):
+                serial = serial_lab(tmp_path, path)
+                seen = look(serial, tmp_path)
+                assert seen.serial[path].trouble == ""
+                (port,) = (each for each in examine(serial, seen) if path in each.said)
+                assert port.state == "unknown"
+
+
+def test_a_lock_file_that_was_left_behind_holds_nothing(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    short_plan.state_dir.mkdir(parents=True)
+    LineLock(short_plan.state_dir).release()
+    assert look(short_plan, tmp_path).owner == OwnerFacts(held=False, left_behind=True)
+
+
+def test_the_doctor_makes_nothing(short_plan: LabPlan, tmp_path: Path) -> None:
+    seen = look(short_plan, tmp_path / "runs")
+    assert (seen.state.exists, seen.runs.exists) == (False, False)
+    assert seen.runs.path == str(tmp_path)
+    assert not short_plan.state_dir.exists()
+    assert not (tmp_path / "runs").exists()
+    short_plan.state_dir.mkdir(parents=True)
+    look(short_plan, tmp_path)
+    assert list(short_plan.state_dir.iterdir()) == []
+
+
+# ---- the command
+
+
+def test_a_simulated_lab_that_is_well_exits_0_and_touches_no_wire(wires: list[Lab]) -> None:
+    said = say("doctor", "--lab", SHORT_LINE)
+    found = [line for line in said.out.splitlines() if line.startswith("finding")]
+    # a computer that tests run on may have a clock or a disk of its own
+    assert [line for line in found if line.split()[1] not in ("clock", "disk")] == []
+    assert said.code == (1 if found else 0)
+    assert said.out.endswith("no findings\n") or found
+    assert "port heat" in said.out
+    assert wrote(wires) == []
+
+
+def test_a_latch_a_folder_open_to_all_and_an_overdue_test_are_told_with_their_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "proof_tested = 2025-12-15\nproof_days = 180"
+    hazards = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+    old_text = hazards.read_text("utf-8")
+    assert text in old_text
+    late = old_text.replace(text, "proof_tested = 2024-12-15\nproof_days = 180")
+    (tmp_path / "hazards.toml").write_text(late, "utf-8")
+    lab = edited_lab(tmp_path, "hazards = ", 'hazards = "hazards.toml" # ')
+    state_dir = read_lab(lab).state_dir
+    state_dir.mkdir(parents=True)
+    state_dir.chmod(0o777)
+    trip = Trip(
+        cause=Cause.STOP_REQUEST,
+        procedure="immediate_shutdown",
+        channel="",
+        value=None,
+        at_s=1.0,
+        detail="somebody asked to stop",
+    )
+    Latch(state_dir / "latch.json").close(trip)
+    said = say("doctor", "--lab", lab, "--json")
+    assert said.code == 1
+    rows = {row["about"]: row for row in json.loads(said.out) if row["state"] == "finding"}
+    assert "chmod 700" in rows["state"]["fix"]
+    assert "somebody asked to stop" in rows["latch"]["said"]
+    assert "latched since 20" in rows["latch"]["said"]
+    assert f"labharness reset --name NAME --reason REASON --lab {lab}" in rows["latch"]["fix"]
+    assert "202 d late" in rows["proof tests"]["said"]
+    assert "make approve-sim" in rows["approvals"]["fix"]  # the lab file was edited
+    state_dir.chmod(0o700)
+    (state_dir / "latch.json").write_text("garbage", "utf-8")
+    said = say("doctor", "--lab", lab)
+    assert said.code == 1
+    assert "the line stays latched" in said.out
+
+
+def test_a_bad_lab_file_exits_64(tmp_path: Path) -> None:
+    say("doctor", "--lab", tmp_path / "gone.toml").is_one_plain_error("gone.toml")

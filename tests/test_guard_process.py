@@ -1,0 +1,381 @@
+"""The guard as a real process, its devices on pseudo-terminals: what it refuses, and what it does.
+
+Timed promises are in ``test_guard_kills.py``.
+"""
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, GuardBench, bench, until
+from labharness.guard.armed import ARMED_FILE
+from labharness.guard.start import SOCKET_FILE
+from labharness.link import LinkLost
+from labharness.link.descriptors import open_port
+
+FORBIDDEN = ("asyncio", "numpy", "pydantic", "sqlite3", "msgspec", "simpy", "pymodbus")
+OURS = {f"labharness.{room}" for room in ("clock", "cli", "guard", "link", "vocabulary")}
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[GuardBench]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+# ---- what it is
+
+
+def imported(said: bytes) -> set[str]:
+    lines = [line for line in said.decode().splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines[1:]}
+
+
+def test_the_guard_process_imports_nothing_but_the_standard_library_and_pyserial(
+    rig: GuardBench,
+) -> None:
+    guard = rig.start(PYTHONPROFILEIMPORTTIME="1")
+    caller = rig.call()
+    caller.arm()
+    caller.socket.close()
+    until(rig.made_safe, "all that it ever does")
+    guard.send_signal(signal.SIGTERM)
+    _, said = guard.communicate(timeout=BOUND_S)
+    bare = [sys.executable, "-X", "importtime", "-c", "pass"]
+    usual = subprocess.run(bare, capture_output=True, check=True).stderr
+    loaded = imported(said) - imported(usual)
+    assert {name for name in loaded if name.split(".")[0] in FORBIDDEN} == set()
+    known = {*sys.stdlib_module_names, "labharness", "serial", "_distutils_hack"}
+    known |= {"org"}  # the standard library's copy asks for Jython's and goes on without
+    assert {name for name in loaded if name.split(".")[0] not in known} == set()
+    rooms = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("labharness.")}
+    assert rooms == OURS
+
+
+def test_its_socket_is_for_its_user_alone_and_for_one_harness(rig: GuardBench) -> None:
+    rig.start()
+    first = rig.call()
+    assert stat.S_IMODE((rig.state_dir / SOCKET_FILE).stat().st_mode) == 0o600
+    second = rig.call()
+    assert second.welcome["say"] == "busy"
+    assert second.socket.recv(1) == b""
+    first.leave()
+    third = rig.call()
+    assert third.welcome["say"] == "welcome"
+    assert third.key != first.key, "a key is for one connection"
+    for each in (second, third):
+        each.socket.close()
+
+
+def test_a_second_guard_of_a_lab_is_refused(rig: GuardBench) -> None:
+    rig.start()
+    rig.call().leave()
+    other = subprocess.run(
+        [sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=BOUND_S,
+    )
+    assert other.returncode == 64
+    assert "another guard serves this lab already" in other.stderr
+
+
+def test_its_ports_are_its_own(rig: GuardBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig.start()
+    rig.call().leave()
+    with pytest.raises(LinkLost, match="does not open"):
+        open_port(rig.devices.of["heat"].path, 9600, "N", 1)
+    import fcntl
+    import termios
+
+    asked: list[int] = []
+    ioctl = fcntl.ioctl
+
+    def record(descriptor: int, request: int, *rest: Any) -> Any:
+        asked.append(request)
+        return ioctl(descriptor, request, *rest)
+
+    rig.kill()
+    monkeypatch.setattr(fcntl, "ioctl", record)
+    open_port(rig.devices.of["heat"].path, 9600, "N", 1).close()
+    assert termios.TIOCEXCL in asked, "flock alone lets in who does not ask"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda rig: (rig.state_dir / ARMED_FILE).unlink(), "arm the lab first"),
+        (lambda rig: (rig.state_dir / ARMED_FILE).write_text("{}"), "has no 'format'"),
+        (lambda rig: rig.lab_file.write_text("[lab]\n"), "has no 'id'"),
+        (lambda rig: rig.lab_file.unlink(), "No such file"),
+        (
+            lambda rig: (rig.state_dir / ARMED_FILE).write_text(
+                rig.armed.text().replace(rig.devices.of["gas"].path, "/dev/no-such-port")
+            ),
+            "port gas: serial /dev/no-such-port does not open",
+        ),
+    ],
+    ids=["no arming", "bad arming", "bad lab file", "no lab file", "no port"],
+)
+def test_what_keeps_it_from_beginning_is_said_in_one_line(
+    rig: GuardBench, spoil: Any, says: str
+) -> None:
+    spoil(rig)
+    guard = rig.start()
+    _, error = guard.communicate(timeout=BOUND_S)
+    assert guard.returncode == 64
+    assert says in error.decode()
+    assert error.decode().count("\n") == 1
+
+
+def test_systemd_is_told_that_it_is_ready_and_that_its_loop_lives(
+    rig: GuardBench, tmp_path: Path
+) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.settimeout(BOUND_S)
+        guard = rig.start(NOTIFY_SOCKET=str(tmp_path / "notify"), WATCHDOG_USEC="100000")
+        said = [systemd.recv(64) for _ in range(4)]
+        assert said == [b"READY=1", b"WATCHDOG=1", b"WATCHDOG=1", b"WATCHDOG=1"]
+        guard.send_signal(signal.SIGTERM)
+        while systemd.recv(64) != b"STOPPING=1":
+            pass
+        assert guard.wait(BOUND_S) == 0
+
+
+# ---- a harness that is lost
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        b"",
+        b'{"do":"send","port":"heat","number":1,"permit":nu',
+        b"no json\n",
+        b"[]\n",
+        b'{"do":"unheard of"}\n',
+        b'{"do":"beat","made_s":"soon","lost":"stop"}\n',
+        b'{"do":"bye","retire":false}\n',
+    ],
+    ids=["gone", "cut short", "no json", "no object", "unknown", "bad beat", "left armed"],
+)
+def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
+    rig: GuardBench, last: bytes
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.socket.sendall(last)
+    caller.socket.shutdown(socket.SHUT_WR)
+    until(rig.made_safe, "the procedure")
+    assert rig.frames("heat") == SAFE_FRAMES["heat"]
+    latch = json.loads((rig.state_dir / "latch.json").read_text("utf-8"))
+    assert (latch["cause"], latch["channel"]) == ("communication", "harness")
+    caller.socket.close()
+    later = rig.call()
+    assert later.welcome["latched"] is True
+    assert later.welcome["armed"] is False
+    assert "tripped by itself" in [each["what"] for each in later.welcome["log"]]
+    later.arm()
+    assert "latched" in later.send(later.permit())["error"]
+    later.say(do="imported")
+    later.leave(reset=True)
+    again = rig.call()
+    assert "tripped by itself" not in [each["what"] for each in again.welcome["log"]]
+    assert again.welcome["trip"] is None
+    again.arm()
+    assert again.send(again.permit())["error"] == "", "after a reset it is armed like any other"
+    again.socket.close()
+
+
+def test_the_end_of_a_socket_is_heeded_before_any_silence(rig: GuardBench) -> None:
+    patient = replace(rig.armed, silence_s_max=5.0)
+    (rig.state_dir / ARMED_FILE).write_text(patient.text(), encoding="utf-8")
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.socket.close()
+    until(rig.made_safe, "the procedure", within_s=3.0)
+
+
+def test_a_harness_that_disarmed_may_leave(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.say(do="disarm")
+    caller.socket.close()
+    other = rig.call()
+    assert other.welcome["latched"] is False
+    assert rig.frames("heat") == rig.frames("gas") == []
+    other.socket.close()
+
+
+def test_the_last_beat_says_which_procedure_fits(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.say(do="beat", made_s=time.monotonic(), lost="vent")
+    caller.socket.close()
+    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the last beat")
+    assert rig.frames("heat") == []
+
+
+def test_beats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    born_s = time.monotonic()
+    while time.monotonic() < born_s + 1.0 and not rig.made_safe():
+        caller.say(do="beat", made_s=born_s, lost="stop")
+        time.sleep(0.05)
+    assert rig.made_safe(), "old beats kept a harness alive"
+    caller.socket.close()
+
+
+def test_a_frame_that_was_not_answered_is_sent_again(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    rig.devices.of["heat"].mute = True
+    caller.socket.close()
+    until(lambda: len(rig.frames("heat")) == 2, "the first wave")
+    rig.devices.of["heat"].mute = False
+    until(lambda: rig.frames("heat")[2:] == SAFE_FRAMES["heat"], "the second")
+    time.sleep(1.2)
+    assert len(rig.frames("heat")) == 4, "what was answered is not sent again"
+    assert rig.frames("gas") == SAFE_FRAMES["gas"]
+
+
+def test_a_guard_sleeps_when_nothing_is_due(rig: GuardBench) -> None:
+    guard = rig.start()
+    caller = rig.call()
+    caller.arm()
+    caller.socket.close()
+    until(rig.made_safe, "the procedure")
+    later = rig.call()
+    later.say(do="reset")
+    later.arm()
+
+    def used_s() -> float:
+        fields = Path(f"/proc/{guard.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before_s = used_s()
+    for _ in range(10):
+        later.beat()
+        time.sleep(0.1)
+    assert used_s() - before_s < 0.25, "it spins"
+
+
+def test_a_guard_that_is_told_to_stop_makes_an_armed_line_safe_first(rig: GuardBench) -> None:
+    guard = rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    guard.send_signal(signal.SIGTERM)
+    assert caller.hear("tripped")["trip"]["channel"] == "harness"
+    assert guard.wait(BOUND_S) == 0
+    assert rig.made_safe()
+    caller.socket.close()
+
+
+# ---- a guard that was lost
+
+
+def test_a_clean_first_start_sends_nothing(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    assert caller.welcome["trip"] is None
+    time.sleep(0.1)
+    assert rig.frames("heat") == rig.frames("gas") == []
+    caller.socket.close()
+
+
+@pytest.mark.parametrize("left", ["armed", "latched", "unreadable", "unreadable mark"])
+def test_a_guard_that_comes_back_begins_with_the_safe_table(rig: GuardBench, left: str) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    if left == "latched":
+        trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
+        caller.say(do="trip", trip={**trip, "at_s": 1.0, "detail": "leak"})
+        caller.say(do="disarm")
+        until(rig.made_safe, "the trip")
+    rig.kill()
+    caller.socket.close()
+    if left == "unreadable":
+        (rig.state_dir / "latch.json").write_text("{", encoding="utf-8")
+    if left == "unreadable mark":
+        (rig.state_dir / "guard.armed").write_bytes(b"\xff\x00")
+    rig.devices.forget()
+    rig.start()
+    back = rig.call()
+    assert back.welcome["latched"] is True
+    until(rig.made_safe, "the safe table")
+    assert rig.frames("heat") == SAFE_FRAMES["heat"], "and nothing before it"
+    back.arm()
+    assert "latched" in back.send(back.permit())["error"]
+    back.say(do="reset")
+    error = back.hear("reset")["error"]
+    assert ("cannot be read" in error) is (left == "unreadable")
+    back.socket.close()
+
+
+def test_a_port_that_is_gone_holds_up_no_safe_table_on_another(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    rig.kill()
+    caller.socket.close()
+    text = rig.armed.text().replace(rig.devices.of["heat"].path, "/dev/no-such-port")
+    (rig.state_dir / ARMED_FILE).write_text(text, encoding="utf-8")
+    rig.devices.forget()
+    rig.start()
+    until(lambda: rig.frames("gas") == SAFE_FRAMES["gas"], "the other port")
+
+
+def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench) -> None:
+    guard = rig.start("--once")
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    rig.devices.of["gas"].mute = True
+    caller.socket.close()
+    until(lambda: len(rig.frames("gas")) == 2, "the first wave")
+    time.sleep(0.5)
+    assert guard.poll() is None, "it left with frames that nobody answered"
+    rig.devices.of["gas"].mute = False
+    assert guard.wait(BOUND_S) == 0
+    assert rig.made_safe()
+    assert not (rig.state_dir / "guard.armed").exists()
+
+
+def test_a_line_is_not_armed_where_the_mark_cannot_be_written(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    (rig.state_dir / "latch.new").mkdir()
+    (rig.state_dir / "guard.new").mkdir()
+    caller.say(do="arm", lost="stop")
+    assert caller.hear("unarmed")["armed"] is False
+    assert "not armed" in caller.send(caller.permit())["error"]
+    os.rmdir(rig.state_dir / "latch.new")
+    os.rmdir(rig.state_dir / "guard.new")
+    caller.leave()

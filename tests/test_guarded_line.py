@@ -1,0 +1,270 @@
+"""A whole line whose ports belong to the guard process: real instruments' bytes, real time.
+
+The short line's simulated instruments stand at the far ends of pseudo-terminals; the spectrometer
+stays on a loopback, so that the line has ports of both kinds.
+"""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import threading
+import time
+import tty
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from guard_rig import BOUND_S
+from labharness.cli import main
+from labharness.clock import Chance, Clock, PacedLoop, run
+from labharness.guard import Latch
+from labharness.guard.armed import ARMED_FILE, read_armed
+from labharness.guard.split import SplitGuard
+from labharness.journal import SqliteJournal
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.care import reset
+from labharness.lab.operators import TerminalOperator
+from labharness.lab.simulated import SimulatedLab
+from labharness.line import Tripped
+from labharness.vocabulary import Cause, Command, Ending, Trip
+from rig import approved_copy
+
+NEAR = "spectrometer"
+ARGON = Command("argon.setpoint", 100.0, "sccm")
+
+pytestmark = pytest.mark.serial  # half a second of silence trips these lines
+
+
+class FarPlant:
+    """The short line's plant and instruments, each bus behind a pseudo-terminal."""
+
+    def __init__(self, plan: LabPlan) -> None:
+        loop = asyncio.get_running_loop()
+        self.simulated = SimulatedLab(plan.file, Clock(loop), Chance(1))
+        self.paths: dict[str, str] = {}
+        self._descriptors: list[int] = []
+        for name, bus in self.simulated.buses.items():
+            if name == NEAR:
+                continue
+            master, slave = os.openpty()
+            tty.setraw(slave)
+            self.paths[name] = os.ttyname(slave)
+            self._descriptors += [master, slave]
+
+            def pass_on(master: int = master, name: str = name) -> None:
+                data = os.read(master, 4096)
+                self.simulated.buses[name].transmit(data, lambda reply: _write(master, reply))
+
+            loop.add_reader(master, pass_on)
+            del bus
+
+    def close(self) -> None:
+        for each in self._descriptors:
+            asyncio.get_running_loop().remove_reader(each)
+            os.close(each)
+
+
+def _write(master: int, data: bytes) -> None:
+    with suppress(OSError):  # a reply that was under way when the test ended
+        os.write(master, data)
+
+
+def quick(text: str) -> str:
+    """Leave out what takes the spectrometer many seconds to prepare."""
+    return re.sub(r"prepare = \[\n.*mono_open.*\n\]\n", "", text)
+
+
+def real(folder: Path, paths: dict[str, str]) -> LabPlan:
+    """Give the lab file with each port but one on its pseudo-terminal."""
+    text = (folder / "lab.toml").read_text("utf-8")
+    for name, path in paths.items():
+        there = f'name = "{name}"\nlink = "loopback"\n'
+        assert there in text
+        here = f'name = "{name}"\nlink = "serial"\npath = "{path}"\n'
+        if f"{there}baud" not in text:
+            here += "baud = 115200\n"
+        text = text.replace(there, here)
+    (folder / "real.toml").write_text(text, "utf-8")
+    return read_lab(folder / "real.toml")
+
+
+@pytest.fixture
+def on_real_ports(tmp_path: Path) -> Callable[[Callable[[Lab], Awaitable[None]]], LabPlan]:
+    """Run a scenario on an opened line; give its lab."""
+    plan = approved_copy(tmp_path, edit=quick)
+
+    async def main(scenario: Callable[[Lab], Awaitable[None]]) -> LabPlan:
+        loop = asyncio.get_running_loop()
+        far = FarPlant(plan)
+        lab_plan = real(tmp_path, far.paths)
+        with SqliteJournal(tmp_path / "journal.sqlite") as journal:
+            lab = Lab(
+                lab_plan,
+                clock=Clock(loop),
+                chance=Chance(1),
+                journal=journal,
+                operator=TerminalOperator(lambda prompt: ""),
+            )
+            try:
+                await lab.line.open()
+                await scenario(lab)
+            finally:
+                await lab.line.close()
+                far.close()
+        return lab_plan
+
+    def on(scenario: Callable[[Lab], Awaitable[None]]) -> LabPlan:
+        return run(main(scenario), PacedLoop(1.0))
+
+    return on
+
+
+async def running(lab: Lab) -> None:
+    await lab.line.arm("immediate_shutdown")
+    lab.line.start()
+
+
+async def tripped(lab: Lab) -> Tripped:
+    async with asyncio.timeout(BOUND_S):
+        while True:
+            try:
+                await lab.line.next_tick()
+            except Tripped as caught:
+                await lab.line.safing.verified()
+                return caught
+
+
+def split(lab: Lab) -> SplitGuard:
+    assert isinstance(lab.line.guard, SplitGuard)
+    return lab.line.guard
+
+
+def guard_pid(lab: Lab) -> int:
+    pid = split(lab).remote._child.pid
+    assert pid is not None
+    return pid
+
+
+def test_a_line_is_armed_commanded_and_disarmed_through_the_guard_process(
+    on_real_ports: Callable[..., LabPlan],
+) -> None:
+    async def main(lab: Lab) -> None:
+        assert lab.line.unguarded() == ()
+        assert lab.line.hindrances() == ()
+        await running(lab)
+        outcome = await lab.line.perform(ARGON)
+        assert (outcome.ending, outcome.read_back) == (Ending.CONFIRMED, 100.0), outcome
+        refused = await lab.line.perform(Command("argon.setpoint", 9000.0, "sccm"))
+        assert refused.ending is Ending.REFUSED
+        assert (await lab.line.safing.make_safe("immediate_shutdown")).complete
+        lab.line.disarm()
+
+    plan = on_real_ports(main)
+    assert not (plan.state_dir / "latch.json").exists()
+    assert not (plan.state_dir / "guard.armed").exists(), "a clean end disarms"
+    armed = read_armed((plan.state_dir / ARMED_FILE).read_text("utf-8"))
+    assert (armed.lab_digest, armed.lost) == (plan.lab_digest, "immediate_shutdown")
+    assert NEAR not in {port.name for port in armed.ports}
+    steps = [(each.channel, each.value) for each in armed.procedures["immediate_shutdown"]]
+    assert ("box.furnace_contactor", 0.0) in steps
+
+
+def test_a_blocked_loop_is_made_safe_by_the_guard_and_answers_for_it(
+    on_real_ports: Callable[..., LabPlan],
+) -> None:
+    async def main(lab: Lab) -> None:
+        await running(lab)
+        time.sleep(0.8)  # noqa: ASYNC251 - a callback that holds the loop is the fault
+        trip = (await tripped(lab)).trip
+        assert (trip.cause, trip.channel) == (Cause.COMMUNICATION, "harness")
+        assert lab.guard.core.latched, "the ports of this process are voided too"
+        assert lab.line.safing.verifications[-1].complete
+        assert (await lab.line.perform(ARGON)).ending is Ending.REFUSED
+        lab.line.disarm()
+
+    plan = on_real_ports(main)
+    latched = Latch(plan.state_dir / "latch.json").trip
+    assert latched is not None
+    assert "silent" in latched.detail
+
+
+def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_table(
+    on_real_ports: Callable[..., LabPlan],
+) -> None:
+    async def main(lab: Lab) -> None:
+        await running(lab)
+        assert (await lab.line.perform(ARGON)).ending is Ending.CONFIRMED
+        first = guard_pid(lab)
+        os.kill(first, signal.SIGKILL)
+        trip = (await tripped(lab)).trip
+        assert (trip.cause, trip.channel) == (Cause.COMMUNICATION, "guard")
+        assert guard_pid(lab) != first
+        assert lab.line.safing.verifications[-1].complete, lab.line.safing.verifications
+        assert (await lab.line.perform(ARGON)).ending is Ending.REFUSED
+        lab.line.disarm()
+
+    plan = on_real_ports(main)
+    latched = Latch(plan.state_dir / "latch.json").trip
+    assert latched is not None
+    assert latched.channel == "guard"
+    records = read(plan.path.parent / "journal.sqlite")
+    logged = [each.body["what"] for each in records if each.kind == "guard_log"]
+    assert "began with the safe table" in logged, "the journal has what happened in between"
+
+
+@contextmanager
+def served(plan: LabPlan, folder: Path) -> Iterator[LabPlan]:
+    """Serve the far plant from a thread, for what runs a loop of its own."""
+    paths: dict[str, str] = {}
+    begun, stop = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        far = FarPlant(plan)
+        paths.update(far.paths)
+        begun.set()
+        while not stop.is_set():  # noqa: ASYNC110 - the test is in another thread
+            await asyncio.sleep(0.02)
+        far.close()
+
+    thread = threading.Thread(target=lambda: run(serve(), PacedLoop(1.0)))
+    thread.start()
+    assert begun.wait(BOUND_S)
+    try:
+        yield real(folder, paths)
+    finally:
+        stop.set()
+        thread.join(BOUND_S)
+
+
+def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        plan.state_dir.mkdir(parents=True)
+        trip = Trip(
+            Cause.COMMUNICATION, "immediate_shutdown", "harness", None, 1.0, "it was killed"
+        )
+        Latch(plan.state_dir / "latch.json").close(trip)
+        assert reset(plan, "Ada Lovelace", "line inspected") == trip
+        assert not (plan.state_dir / "latch.json").exists()
+        kept = json.loads((plan.state_dir / "resets.jsonl").read_text("utf-8"))
+        assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
+
+
+def test_a_lab_is_armed_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    approved_copy(tmp_path)
+    assert main(["arm", str(tmp_path / "lab.toml")]) == 64
+    assert "no port that is serial or tcp" in capsys.readouterr().err
+    ports = ("heat", "inert", "hydrogen", "relays", "vacuum", "detector", "laser", "stage")
+    plan = real(tmp_path, {port: f"/dev/{port}" for port in ports})
+    assert main(["arm", str(plan.path)]) == 0
+    said = capsys.readouterr().out
+    assert str(plan.state_dir / ARMED_FILE) in said
+    assert "heat" in said
+    assert read_armed((plan.state_dir / ARMED_FILE).read_text("utf-8")).lab == plan.file.lab.id
+    assert main(["arm", str(tmp_path / "none.toml")]) == 64

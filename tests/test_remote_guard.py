@@ -1,0 +1,144 @@
+"""The harness's end of the guard process: finding, starting, replacing and losing a guard."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from guard_rig import BOUND_S, ON, READ, GuardBench, bench, until
+from labharness.clock import PacedLoop, run
+from labharness.guard import NotPermitted
+from labharness.guard.armed import Armed
+from labharness.guard.remote import RemoteGuard
+from labharness.line.exchanges import Exchanges, NoReply
+from labharness.link import LinkLost
+from labharness.vocabulary import Trip
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[GuardBench]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def with_guard(
+    rig: GuardBench,
+    work: Callable[[RemoteGuard], Awaitable[None]],
+    armed: Armed | None = None,
+) -> None:
+    async def main() -> None:
+        command = (sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file), "--once")
+        guard = RemoteGuard(armed or rig.armed, rig.state_dir, command)
+        try:
+            async with asyncio.timeout(BOUND_S):
+                await work(guard)
+        finally:
+            guard.close()
+
+    run(main(), PacedLoop(1.0))
+
+
+async def ask(guard: RemoteGuard) -> bytes:
+    return await Exchanges(guard, asyncio.get_running_loop()).ask("heat", READ)
+
+
+def test_a_guard_is_started_where_none_runs_and_ends_with_its_run(rig: GuardBench) -> None:
+    pids: list[int] = []
+
+    async def work(guard: RemoteGuard) -> None:
+        (rig.state_dir / "armed.json").unlink()
+        await guard.open()
+        await guard.open()
+        assert guard._child.pid is not None
+        pids.append(guard._child.pid)
+        assert os.getsid(pids[0]) == pids[0], "a Ctrl-C at the terminal would reach it"
+        assert await ask(guard) == b"ok read\r"
+
+    with_guard(rig, work)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
+
+
+def test_a_guard_that_somebody_keeps_is_used_and_stays(rig: GuardBench) -> None:
+    kept = rig.start()
+    rig.call().leave()
+
+    async def work(guard: RemoteGuard) -> None:
+        await guard.open()
+        assert guard._child.pid is None
+        assert await ask(guard) == b"ok read\r"
+
+    for _ in range(2):
+        with_guard(rig, work)
+    assert kept.poll() is None
+
+
+def test_a_guard_that_was_armed_with_other_files_makes_place(rig: GuardBench) -> None:
+    kept = rig.start()
+    rig.call().leave()
+
+    async def work(guard: RemoteGuard) -> None:
+        await guard.open()
+        assert kept.poll() == 0
+        assert await ask(guard) == b"ok read\r"
+
+    with_guard(rig, work, replace(rig.armed, lab_digest="sha256:edited"))
+
+
+def test_one_harness_at_a_time_is_let_in(rig: GuardBench) -> None:
+    rig.start()
+    rig.call()
+
+    async def work(guard: RemoteGuard) -> None:
+        with pytest.raises(LinkLost, match="another harness is at the guard process"):
+            await guard.open()
+
+    with_guard(rig, work)
+
+
+def test_a_guard_that_cannot_begin_says_why(rig: GuardBench) -> None:
+    ports = tuple(replace(port, path="/dev/no-such-port") for port in rig.armed.ports)
+
+    async def work(guard: RemoteGuard) -> None:
+        with pytest.raises(LinkLost, match="port heat: serial /dev/no-such-port does not open"):
+            await guard.open()
+        with pytest.raises(NoReply, match="not reached yet"):
+            await ask(guard)
+
+    with_guard(rig, work, replace(rig.armed, ports=ports))
+
+
+def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBench) -> None:
+    trips: list[Trip] = []
+
+    async def work(guard: RemoteGuard) -> None:
+        guard.on_trip = trips.append
+        await guard.open()
+        guard.arm()
+        rig.devices.of["heat"].mute = True
+        asked = asyncio.ensure_future(ask(guard))
+        await asyncio.sleep(0.05)
+        assert guard._child.pid is not None
+        os.kill(guard._child.pid, signal.SIGKILL)
+        with pytest.raises(NoReply, match="the guard process is gone"):
+            await asked
+        rig.devices.forget()
+        with pytest.raises(NotPermitted, match="gone"):
+            guard.permit("heat", ON)
+        rig.devices.of["heat"].mute = False
+        while guard._lost:  # noqa: ASYNC110 - another process comes back
+            await asyncio.sleep(0.01)
+        with pytest.raises(NotPermitted, match="latched"):
+            guard.permit("heat", ON)
+        assert await ask(guard) == b"ok read\r"
+
+    with_guard(rig, work)
+    assert [(trip.cause, trip.channel) for trip in trips] == [("communication", "guard")]
+    until(lambda: len(rig.frames("gas")) >= 2, "the safe table")
+    assert rig.frames("heat")[:2] == [b"shut0\r", b"shut2\r"]
+    assert ON.frame not in rig.frames("heat")

@@ -1,0 +1,197 @@
+"""The checks of drivers and simulators find what they are for, each by one thing made wrong."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from labharness.driver import Channel, Driver, Identity, Query, Scan
+from labharness.simulation import LineFace
+from labharness.testing.conformance import (
+    check_driver,
+    check_envelope,
+    check_simulator,
+    check_write,
+)
+from labharness.testing.pairs import transaction_of
+from labharness.vocabulary import Exactly, Request, Until
+from labharness_drivers.honeywell_midas import HoneywellMidas
+from labharness_drivers.horiba_icl import HoribaIcl
+
+
+def ask(text: str) -> Request:
+    return Request(text.encode() + b"\r", Until(b"\r"), timeout_s=0.5)
+
+
+def numbers(reply: bytes) -> tuple[float, ...]:
+    return tuple(float(each) for each in reply.split())
+
+
+class Pump(Driver):
+    """A pump that has nothing wrong."""
+
+    channels: Mapping[str, Channel] = {
+        "speed": Channel(
+            unit="rpm", doc="Control the speed.", source="p. 1", settable=True, readback="turns"
+        ),
+        "turns": Channel(unit="rpm", doc="Measure the speed.", source="p. 2"),
+    }
+    all_scans: tuple[Scan, ...] = (Scan("turns", ask("T"), ("turns",), numbers),)
+
+    def scans(self) -> tuple[Scan, ...]:
+        return self.all_scans
+
+    def identify(self) -> Query:
+        return Query("identity", ask("?"), lambda reply: Identity(reply.decode().strip()))
+
+    def expects(self, identity: Identity) -> str:
+        return "" if identity.model == "pump" else f"it is a {identity.model}"
+
+    def write(self, channel: str, value: float) -> tuple[Request, ...]:
+        self.settable(channel)
+        return (ask(f"S{value:g}"),)
+
+
+class PumpFace(LineFace):
+    """Its simulator."""
+
+    replies: Mapping[str, str] = {"?": "pump\r", "T": "12.5\r"}
+
+    def answer(self, line: str) -> str | None:
+        return self.replies.get(line)
+
+
+ENVELOPE: dict[str, Any] = {
+    "limits": {"speed": {"unit": "rpm", "low": 0, "high": 90, "source": "p. 1"}}
+}
+
+
+def made(**changes: object) -> Pump:
+    pump: Pump = type("Made", (Pump,), changes)()
+    return pump
+
+
+def channel(name: str, **changes: Any) -> dict[str, Channel]:
+    return {**Pump.channels, name: replace(Pump.channels[name], **changes)}
+
+
+def with_scans(*scans: Scan) -> Pump:
+    return made(all_scans=scans)
+
+
+def answering(**replies: str | None) -> PumpFace:
+    names = {"identity": "?", "turns": "T"}
+    face = PumpFace()
+    face.replies = {
+        **PumpFace.replies,
+        **{names[name]: reply for name, reply in replies.items() if reply is not None},
+    }
+    for name, reply in replies.items():
+        if reply is None:
+            del face.replies[names[name]]
+    return face
+
+
+TURNS = Pump.all_scans[0]
+
+
+def test_a_pump_with_nothing_wrong_has_no_findings() -> None:
+    assert check_driver(Pump()) == ()
+    assert check_envelope(Pump(), ENVELOPE) == ()
+    assert check_simulator(Pump(), PumpFace()) == ()
+
+
+@pytest.mark.parametrize(
+    ("pump", "finding"),
+    [
+        (lambda: made(channels={}, all_scans=()), "it has no channel"),
+        (lambda: made(channels=channel("turns", doc="Control the speed.")), "starts with Measure"),
+        (lambda: made(channels=channel("turns", doc="Measure the speed")), "no sentence"),
+        (lambda: made(channels=channel("turns", source=" ")), "where that is written"),
+        (lambda: made(channels=channel("turns", on_comm_loss="safe")), "on_comm_loss is hold"),
+        (lambda: made(scans=lambda self: (*self.all_scans,)), "new scans"),
+        (lambda: made(all_scans=("T",)), "no Scan"),
+        (lambda: with_scans(TURNS, replace(TURNS, name="again")), "turns is scanned twice"),
+        (lambda: with_scans(replace(TURNS, channels=("turns", "oil"))), "oil is scanned and no"),
+        (lambda: with_scans(), "turns can be neither read nor set"),
+        (lambda: with_scans(), "read-back 'turns' is not scanned"),
+        (
+            lambda: made(write=lambda self, channel, value: (ask("S"),)),
+            "'turns' cannot be set, and",
+        ),
+    ],
+)
+def test_each_thing_wrong_in_a_driver_is_found(pump: Callable[[], Pump], finding: str) -> None:
+    assert any(finding in each for each in check_driver(pump())), check_driver(pump())
+
+
+@pytest.mark.parametrize(
+    ("write", "finding"),
+    [
+        (lambda self, channel, value: (), "has no frame"),
+        (lambda self, channel, value: (ask("T"),), "among those that read"),
+        (lambda self, channel, value: (ask("?"),), "among those that read"),
+        (lambda self, channel, value: (ask(f"S{random.Random().random()}"),), "a driver is pure"),
+    ],
+)
+def test_each_thing_wrong_in_a_command_is_found(write: object, finding: str) -> None:
+    (found,) = check_write(made(write=write), "speed", 12.0)
+    assert finding in found
+    assert any(finding in each for each in check_envelope(made(write=write), ENVELOPE))
+
+
+@pytest.mark.parametrize(
+    ("row", "finding"),
+    [
+        (None, "speed can be set and has no limit"),
+        ({"unit": "1/s"}, "speed is in 'rpm' and its limit in '1/s'"),
+        ({"low": 91}, "low 91 is above high 90"),
+        ({"source": ""}, "its limit has no source"),
+    ],
+)
+def test_each_thing_wrong_in_an_envelope_is_found(
+    row: dict[str, object] | None, finding: str
+) -> None:
+    limits = {} if row is None else {"speed": {**ENVELOPE["limits"]["speed"], **row}}
+    (found,) = check_envelope(Pump(), {"limits": limits})
+    assert finding in found
+
+
+def test_a_limit_of_what_cannot_be_set_is_found() -> None:
+    limits = {**ENVELOPE["limits"], "turns": ENVELOPE["limits"]["speed"]}
+    (found,) = check_envelope(Pump(), {"limits": limits})
+    assert found == "turns has a limit and cannot be set"
+
+
+@pytest.mark.parametrize(
+    ("face", "finding"),
+    [
+        (answering(identity=None), "identity: b'?\\r' is met with silence"),
+        (answering(identity="fan\r"), "identity: it is a fan"),
+        (answering(turns="12.5\r3"), "scan turns: b'T\\r': of the reply"),
+        (answering(turns="1 2\r"), "scan turns: 2 values for 1 channels"),
+    ],
+)
+def test_each_thing_wrong_in_a_simulator_is_found(face: PumpFace, finding: str) -> None:
+    (found,) = check_simulator(Pump(), face)
+    assert finding in found
+
+
+def test_a_reply_that_passes_for_whole_while_it_is_cut_is_found() -> None:
+    class Hasty:
+        def take(self, buffer: bytes, transaction: int) -> int:
+            return len(buffer)
+
+    hasty = Request(b"T\r", Hasty(), timeout_s=0.5)
+    (found,) = check_simulator(with_scans(replace(TURNS, request=hasty)), PumpFace())
+    assert "cut after 1 bytes is taken for whole" in found
+    exact = Request(b"T\r", Exactly(5), timeout_s=0.5)
+    assert check_simulator(with_scans(replace(TURNS, request=exact)), PumpFace()) == ()
+
+
+def test_a_transaction_id_is_read_where_the_frame_has_it() -> None:
+    assert transaction_of(HoneywellMidas().scans()[0].request) == 0
+    assert transaction_of(HoribaIcl().identify().request) == 1_000_000_000
+    assert transaction_of(ask("T")) == 0

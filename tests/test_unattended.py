@@ -1,0 +1,201 @@
+"""Unattended work: refused before anything is sent when hardware or an instrument falls short."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import ROOT, Said, say, wrote
+from labharness.admission.risk import safe_in_time
+from labharness.lab import BadLabFile, Lab, LabPlan
+from labharness.lab.hazards import read_hazards, record_proof
+from labharness.line import Instrument
+from rig import Ran, approved_copy
+
+Run = Callable[..., Ran]
+HAZARDS = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+SOON = ("arming", 1.0)  # what is accepted need not be grown as well
+TODAY = date(2026, 1, 1)  # the day of every virtual run
+OVER_HEAT = "independent over-temperature limiter on its own thermocouple, opens the mains"
+
+
+def unattended(folder: Path, hazards: str | None = None, attended: str = "never") -> LabPlan:
+    """The short line with nobody there, its hazard table in a folder of its own."""
+    (folder / "hazards.toml").write_text(hazards or HAZARDS.read_text("utf-8"), "utf-8")
+
+    def edit(text: str) -> str:
+        text = text.replace('attended = "always"', f'attended = "{attended}"')
+        table = f"{ROOT}/envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
+        return text.replace(table, "hazards.toml")
+
+    plan = approved_copy(folder, edit=edit)
+    assert plan.file.lab.hazards == "hazards.toml"
+    return plan
+
+
+def on_their_own(plan: LabPlan, does: str) -> LabPlan:
+    """Give every channel of every instrument one behaviour when nobody talks to it."""
+
+    def changed(instrument: Instrument) -> Instrument:
+        driver = instrument.driver
+        channels = {
+            name: replace(spec, on_comm_loss=does) for name, spec in driver.channels.items()
+        }
+        driver.channels = channels
+        return instrument
+
+    return replace(plan, instruments=tuple(map(changed, plan.instruments)))
+
+
+def accepted(ran: Ran) -> Mapping[str, Any]:
+    (body,) = [data for kind, data in ran.events if kind == "task_accepted"]
+    return body
+
+
+def is_refused(ran: Ran, labs: list[Lab], *words: str) -> None:
+    assert ran.type == "task_rejected", ran.body
+    assert ran.body["reason_code"] == "safety_violation"
+    for word in words:
+        assert word in ran.body["reason_message"] + ran.body["suggestion"], ran.body
+    assert wrote(labs) == [], "nothing was sent"
+    assert [each.guard.core.log for each in labs if not each.nominal] == [[]]
+
+
+def test_unattended_work_runs_where_everything_holds(tmp_path: Path, run_task: Run) -> None:
+    ran = run_task(on_their_own(unattended(tmp_path), "safe(5)"), abort=SOON)
+    assert any("nobody attends" in each for each in accepted(ran)["risk_reasons"])
+
+
+@pytest.mark.parametrize("does", ["hold", "unknown", "safe(20)"])
+def test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is(
+    tmp_path: Path, run_task: Run, wires: list[Lab], does: str
+) -> None:
+    ran = run_task(on_their_own(unattended(tmp_path), does))
+    is_refused(
+        ran,
+        wires,
+        "within 5 s when nobody talks to them",
+        f"furnace.setpoint: {does}",
+        f"box.furnace_contactor: {does}",
+        "attended hours",
+    )
+    assert "argon" not in ran.body["reason_message"], "inert gas energises nothing"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (f'safeguard = "{OVER_HEAT}"', 'safeguard = ""', "over-temperature: no hardware safeguard"),
+        (
+            f'safeguard = "{OVER_HEAT}"',
+            'safeguard = "  "',
+            "over-temperature: no hardware safeguard",
+        ),
+        ("2025-12-15", "2024-12-15", f"proof test of {OVER_HEAT} is 17 d late"),
+        (
+            "proof_tested = 2025-12-15\n",
+            "",
+            f"over-temperature: {OVER_HEAT} was never proof-tested",
+        ),
+        ("2025-12-15", "2026-01-02", f"{OVER_HEAT} was never proof-tested"),
+        ('["high_temperature"]', "[]", ""),
+    ],
+    ids=["empty", "blank", "overdue", "never", "yet to come", "no row"],
+)
+def test_unattended_work_is_refused_without_hardware_that_was_tested(
+    tmp_path: Path, run_task: Run, wires: list[Lab], old: str, new: str, says: str
+) -> None:
+    text = HAZARDS.read_text("utf-8").replace(old, new, 1)
+    if not says:  # two rows guard against heat: take both out of that category
+        text = text.replace('"high_temperature", ', "")
+        says = "high_temperature: no row in the hazard table"
+    ran = run_task(on_their_own(unattended(tmp_path, text), "safe(5)"))
+    is_refused(ran, wires, says, "labharness hazards proof")
+
+
+def test_attended_work_with_an_overdue_test_is_one_level_riskier(
+    tmp_path: Path, run_task: Run
+) -> None:
+    text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2024-12-15", 1)
+    ran = run_task(unattended(tmp_path, text, attended="always"), abort=SOON)
+    assert accepted(ran)["risk_level"] == "R4"
+    assert any("past its proof test" in each for each in accepted(ran)["risk_reasons"])
+
+
+@pytest.mark.parametrize(
+    ("does", "good"),
+    [("safe(0)", True), ("safe(5)", True), ("safe(5.01)", False), ("hold", False), ("", False)],
+)
+def test_safe_is_safe_within_five_seconds(does: str, good: bool) -> None:
+    assert safe_in_time(does) is good
+
+
+def hazards(plan: LabPlan, *arguments: str) -> Said:
+    return say("hazards", *arguments, "--lab", plan.path)
+
+
+def test_a_recorded_proof_test_lifts_the_refusal_and_voids_no_approval(
+    tmp_path: Path, run_task: Run
+) -> None:
+    text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2024-12-15", 1)
+    plan = unattended(tmp_path, text)
+    before = (plan.lab_digest, plan.envelope_digest)
+    assert run_task(on_their_own(plan, "safe(5)")).type == "task_rejected"
+    words = ("--name", "Ada Lovelace", "--reason", "heated to 1010 C, mains opened")
+    said = hazards(plan, "proof", "over-temperature", "--date", "2025-12-30", *words)
+    assert said.out == "over-temperature: passed on 2025-12-30, Ada Lovelace\n"
+    again = unattended(tmp_path, text)
+    assert (again.lab_digest, again.envelope_digest) == before
+    assert accepted(run_task(on_their_own(again, "safe(5)"), abort=SOON))
+    log = (tmp_path / "hazards.proofs.jsonl").read_text("utf-8")
+    for word in ("Ada Lovelace", "heated to 1010 C", "2025-12-30"):
+        assert word in log
+
+
+def test_a_failed_proof_test_counts_against_the_safeguard(tmp_path: Path) -> None:
+    path = tmp_path / "hazards.toml"
+    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    words = {"by": "Ada", "reason": "did not open", "today": TODAY}
+    record_proof(read_hazards(path), "laser", day=TODAY, passed=False, **words)  # type: ignore[arg-type]  # the names are its own
+    (why,) = read_hazards(path).missing(["laser"], TODAY)
+    assert "failed its proof test on 2026-01-01" in why
+    record_proof(read_hazards(path), "laser", day=TODAY, passed=True, **words)  # type: ignore[arg-type]  # the names are its own
+    assert read_hazards(path).missing(["laser"], TODAY) == ()
+
+
+def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -> None:
+    text = HAZARDS.read_text("utf-8").replace("2025-12-15", "2020-01-01", 1)
+    said = hazards(unattended(tmp_path, text), "list")
+    assert said.code == 1
+    assert "  MISSING    over-temperature: proof test of" in said.out
+    assert said.out.count("  safeguard  ") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("proof", "fire", "--name", "A", "--reason", "B"), "no hazard 'fire'; the table has"),
+        (("proof", "laser", "--name", " ", "--reason", "B"), "--name"),
+        (("proof", "laser", "--name", "A", "--reason", "B", "--date", "soon"), "no day written as"),
+        (
+            ("proof", "laser", "--name", "A", "--reason", "B", "--date", "2199-01-01"),
+            "2199-01-01 is yet to come",
+        ),
+    ],
+)
+def test_a_proof_test_that_cannot_be_is_one_plain_error(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    hazards(unattended(tmp_path), *arguments).is_one_plain_error(words)
+    assert not (tmp_path / "hazards.proofs.jsonl").exists()
+
+
+def test_a_log_that_cannot_be_read_proves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "hazards.toml"
+    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    (tmp_path / "hazards.proofs.jsonl").write_text('{"hazard": "laser"}\n', "utf-8")
+    with pytest.raises(BadLabFile, match="line 1: no record of a proof test"):
+        read_hazards(path)
