@@ -94,7 +94,7 @@ class Referee:
         """Digest of everything that was really so, second by second."""
         return self._digest.hexdigest()
 
-    def begins(self, fault: Fault) -> None:
+    def begins(self, fault: Fault, *, leak_checked: bool) -> None:
         """Take notice of what the line cannot see through, or not act on."""
         blind = self.scene.blind
         if fault.kind.startswith("sensor_"):
@@ -105,7 +105,7 @@ class Referee:
             blind.add("h2_detector")
         elif fault.kind == "contact_stuck" and fault.target == "nitrogen_bypass_shut":
             blind.add("bypass stuck")
-        elif fault.kind == "air_leak" and fault.stage not in ("loading", "leak_check"):
+        elif fault.kind == "air_leak" and leak_checked:
             blind.add("leak")  # the leak check is over: nothing on this line measures oxygen
         elif fault.kind == "contact_stuck" and fault.target == "vent":
             blind.add("vent stuck")

@@ -222,7 +222,7 @@ class _World:
                 self._pause_s = fault.lasts_s
                 self._loop.stop()
             return
-        self._referee.begins(fault)
+        self._referee.begins(fault, leak_checked="purge" in self._stages)
         undo = inject(fault, self._room, self._lab, self._chance.stream(f"fault/{number}"))
         active = (fault, undo)
         self._active.append(active)
