@@ -23,7 +23,8 @@ from labharness.chaos.request import approval, submission
 from labharness.chaos.rules import HEARTBEAT_S_MAX, RELIEVED, REPEATS_S
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
-from labharness.guard import GuardCore, Latch, LoopGuard, PortState, SafeFrame
+from labharness.guard import GuardCore, Latch, PortState, SafeFrame
+from labharness.guard.shell import LoopGuard
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.care import still_standing
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
