@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test check soak mutants bench approve-sim lock clean
+.PHONY: demo test check soak mutants mutants-kernel bench approve-sim lock clean
 
 demo: .venv/.installed-all
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -25,6 +25,9 @@ soak: .venv/.installed-dev
 
 mutants: .venv/.installed-dev
 	$(BIN)/python tests/mutants.py
+
+mutants-kernel: .venv/.installed-dev
+	$(BIN)/python tests/mutants_kernel.py
 
 bench: .venv/.installed-benchmark
 	$(BIN)/python benchmarks/run.py

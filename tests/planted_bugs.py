@@ -40,7 +40,7 @@ PLANTED = (
     PlantedBug(
         "trip removed",
         "labharness/kernel/rules.py",
-        "if not track.low <= value <= track.high:",
+        "if not row.low <= value <= row.high:",
         "if False:",
         "tests/test_trips.py::"
         "test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched[over_temperature]",
@@ -71,8 +71,8 @@ PLANTED = (
     PlantedBug(
         "stale reading accepted",
         "labharness/kernel/memory.py",
-        "return now - track.at_s <= track.stale_s",
-        "return True",
+        "return now - track.at_s <= track.stale_s\n\n    def holds",
+        "return True\n\n    def holds",
         "tests/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
     ),
     PlantedBug(
@@ -92,8 +92,8 @@ PLANTED = (
     PlantedBug(
         "interlock not asked",
         "labharness/kernel/rules.py",
-        'if not memory.holds(condition, now):\n                    why = f"{channel} to',
-        'if False:\n                    why = f"{channel} to',
+        "if condition is not None:\n                goes",
+        "if False:\n                goes",
         "tests/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
     ),
     PlantedBug(
@@ -114,9 +114,30 @@ PLANTED = (
     PlantedBug(
         "dead bus not noticed",
         "labharness/kernel/rules.py",
-        "if now - track.at_s > track.stale_s and",
+        "if age_s > watch.stale_s and",
         "if False and",
         "tests/test_trips.py::test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor",
+    ),
+    PlantedBug(
+        "backfill counted without its fill",
+        "labharness/kernel/rules.py",
+        "if memory.filled_cm3 >= fill.inert_min",
+        "if True or memory.filled_cm3 >= fill.inert_min",
+        "tests/test_kernel_proofs.py::test_a_fill_that_no_meter_saw_is_no_backfill",
+    ),
+    PlantedBug(
+        "forbidden state overlooked",
+        "labharness/kernel/memory.py",
+        "for state in row.forbid:",
+        "for state in row.forbid[:0]:",
+        "tests/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
+    ),
+    PlantedBug(
+        "vent opened on a vacuum",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        'shut off"\nguards = ["box.vent"]',
+        'shut off"\nguards = ["box.pump"]',
+        "tests/test_model.py::test_no_hazard_of_the_tube_is_reachable",
     ),
     PlantedBug(
         "end of the harness's socket not heeded",
@@ -225,5 +246,41 @@ PLANTED = (
         "if False:",
         "tests/test_unattended.py::"
         "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
+    ),
+    PlantedBug(
+        "values set after a stop",
+        "labharness/line/line.py",
+        "        if self.memory.mode is Mode.RUNNING:  # or a value",
+        "        if False:  # or a value",
+        "tests/test_hands_in_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
+    ),
+    PlantedBug(
+        "stop refused for its words",
+        "labharness/desk/by_hand.py",
+        "        self._owner.abort(text)  # first",
+        '        self._by_hand(asked, "stop")\n        self._owner.abort(text)  # first',
+        "tests/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
+    ),
+    PlantedBug(
+        "hold with the laser on",
+        "labharness/capability/cvd/looking.py",
+        "steps.holdable = False  # the laser",
+        "steps.holdable = True  # the laser",
+        "tests/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
+    ),
+    PlantedBug(
+        "hold while a shut tube fills",
+        "labharness/capability/cvd/planner.py",
+        "steps.holdable = False  # argon",
+        "steps.holdable = True  # argon",
+        "tests/test_hands_in_a_run.py::"
+        "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
+    ),
+    PlantedBug(
+        "refusal swallowed by half a line",
+        "labharness/lab/approvals.py",
+        '(b"\\n" if cut_short else b"")',
+        'b""',
+        "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
     ),
 )

@@ -107,10 +107,10 @@ def test_waiting_in_virtual_time_is_refused_because_nobody_keeps_up(tmp_path: Pa
 
 @pytest.fixture
 def paced(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A run at 50 times real time that waits for a person."""
+    """A run at 10 times real time that waits for a person."""
     path = tmp_path / "task.json"
     path.write_text(json.dumps(hot()), "utf-8")
-    arguments = ["--lab", str(SHORT_LINE), "--speed", "50", "--out", str(tmp_path / "run")]
+    arguments = ["--lab", str(SHORT_LINE), "--speed", "10", "--out", str(tmp_path / "run")]
     run = subprocess.Popen(
         [*COMMAND, "run", str(path), *arguments, "--approval-timeout", "40"],
         stdout=subprocess.PIPE,
@@ -133,6 +133,7 @@ def until(run: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"the run ended without saying {words!r}")
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_paced_run_waits_for_a_person_and_goes_on_when_one_agrees(
     paced: subprocess.Popen[str], tmp_path: Path
@@ -147,6 +148,7 @@ def test_a_paced_run_waits_for_a_person_and_goes_on_when_one_agrees(
     assert paced.returncode == 3
 
 
+@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_stop_request_while_waiting_withdraws_the_request(
     paced: subprocess.Popen[str], tmp_path: Path
@@ -199,12 +201,13 @@ class At:
 
 def test_r5_takes_two_persons_and_one_of_them_twice_is_one(tmp_path: Path) -> None:
     folder = ApprovalFolder(tmp_path)
-    name = folder.ask(request(risk_level="R5"))
+    asked = request(risk_level="R5")
+    name = folder.ask(asked)
     folder.decide(name, "Ada", "y", agrees=True, account="a")
     folder.decide(name, "ada ", "y", agrees=True, account="a")
-    assert isinstance(folder.verdict(name), str)
+    assert isinstance(folder.verdict(name, asked), str)
     folder.decide(name, "Barbara", "y", agrees=True, account="b")
-    assert isinstance(folder.verdict(name), Approved)
+    assert isinstance(folder.verdict(name, asked), Approved)
 
 
 def test_an_agreement_and_a_request_count_for_a_day(tmp_path: Path) -> None:
@@ -215,7 +218,7 @@ def test_an_agreement_and_a_request_count_for_a_day(tmp_path: Path) -> None:
     at.now = NOON + timedelta(hours=23)
     folder.ask(request())  # asked again: the request is fresh, what was said of it is not
     at.now = NOON + timedelta(hours=25)
-    assert isinstance(folder.verdict(name), str)
+    assert isinstance(folder.verdict(name, request()), str)
     at.now = NOON + timedelta(hours=48)
     assert folder.pending() == ()
     history = (tmp_path / "approvals.jsonl").read_text("utf-8")
@@ -230,8 +233,9 @@ def test_an_agreement_and_a_request_count_for_a_day(tmp_path: Path) -> None:
         lambda body: body.update(envelope_digest="another"),
         lambda body: body.update(lab_digest="another"),
         lambda body: body.update(requester="somebody else"),
+        lambda body: body.update(risk_level="R1"),
     ],
-    ids=["plan", "envelope", "lab", "requester"],
+    ids=["plan", "envelope", "lab", "requester", "risk"],
 )
 def test_a_request_that_was_edited_where_it_lies_counts_for_nothing(
     tmp_path: Path, edit: Any
@@ -254,9 +258,59 @@ def test_a_decision_cut_short_by_a_power_cut_says_nothing(tmp_path: Path) -> Non
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        found = folder.verdict(name)
+        found = folder.verdict(name, request())
         # all that is lacking at the end is the newline: the decision is whole
         assert isinstance(found, Approved) == (length == len(whole) - 1)
+
+
+def test_what_is_said_after_a_decision_that_was_cut_short_is_heard(tmp_path: Path) -> None:
+    folder = ApprovalFolder(tmp_path)
+    name = folder.ask(request())
+    folder.decide(name, "Ada", "y", agrees=True, account="a")
+    path = tmp_path / "approvals" / f"{name}.decisions"
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        folder.decide(name, "Carl", "n", agrees=False, account="c")
+        found = folder.verdict(name, request())
+        assert isinstance(found, Decision), length
+        assert found.name == "Carl"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "null",
+        "1",
+        "[" * 100_000,
+        '{"name": "Ada"}',
+        '{"name": "Ada", "reason": "y", "agrees": true, "digest": "d", "account": "a", "at": "x"}',
+    ],
+)
+def test_a_decision_that_nobody_here_wrote_says_nothing(tmp_path: Path, line: str) -> None:
+    folder = ApprovalFolder(tmp_path)
+    name = folder.ask(request())
+    (tmp_path / "approvals" / f"{name}.decisions").write_text(line + "\n", "utf-8")
+    assert isinstance(folder.verdict(name, request()), str)
+
+
+@pytest.mark.parametrize("text", ["null", "1", "[" * 100_000, "{}", "", '{"asked_at": 5}'])
+def test_a_request_that_nobody_here_wrote_is_one_plain_error(tmp_path: Path, text: str) -> None:
+    folder = ApprovalFolder(tmp_path)
+    name = folder.ask(request())
+    (tmp_path / "approvals" / f"{name}.json").write_text(text, "utf-8")
+    with pytest.raises(BadDecision, match="cannot be read"):
+        folder.read(name)
+    assert folder.pending() == ()
+
+
+def test_an_agreement_from_a_time_that_has_not_come_does_not_count(tmp_path: Path) -> None:
+    at = At()
+    folder = ApprovalFolder(tmp_path, at)
+    name = folder.ask(request())
+    folder.decide(name, "Ada", "y", agrees=True, account="a")
+    at.now = NOON - timedelta(minutes=5)
+    assert isinstance(folder.verdict(name, request()), str)
 
 
 def test_a_decision_for_another_digest_is_not_counted(tmp_path: Path) -> None:
@@ -265,7 +319,7 @@ def test_a_decision_for_another_digest_is_not_counted(tmp_path: Path) -> None:
     folder.decide(name, "Ada", "y", agrees=True, account="a")
     path = tmp_path / "approvals" / f"{name}.decisions"
     path.write_text(path.read_text("utf-8").replace("sha256:", "sha256:0"), "utf-8")
-    assert isinstance(folder.verdict(name), str)
+    assert isinstance(folder.verdict(name, request()), str)
 
 
 def test_a_refusal_outweighs_any_agreement(tmp_path: Path) -> None:
@@ -273,7 +327,7 @@ def test_a_refusal_outweighs_any_agreement(tmp_path: Path) -> None:
     name = folder.ask(request())
     folder.decide(name, "Ada", "y", agrees=True, account="a")
     folder.decide(name, "Barbara", "n", agrees=False, account="b")
-    assert isinstance(folder.verdict(name), Decision)
+    assert isinstance(folder.verdict(name, request()), Decision)
 
 
 def test_the_folder_is_nobody_elses(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.guard import Guard
 from labharness.guard.remote import BEAT_S
 from labharness.guard.shell import LoopGuard
+from labharness.journal.forgetful import Forgetful
 from labharness.lab import Lab, LabPlan
-from labharness.lab.preflight import _Forgets
 from labharness.line.poll import Poller
 from labharness.line.roads import may_not_energise
 from labharness.link import Link
@@ -95,7 +95,7 @@ def test_a_flight_opens_no_real_port(short_plan: LabPlan) -> None:
     async def main() -> tuple[set[str], set[str]]:
         def lab(**options: Any) -> Lab:
             clock = Clock(asyncio.get_running_loop())
-            return Lab(plan, clock=clock, chance=Chance(0), journal=_Forgets(), **options)
+            return Lab(plan, clock=clock, chance=Chance(0), journal=Forgetful(), **options)
 
         flight = lab(nominal=True)
         real = lab(operator=flight.operator)

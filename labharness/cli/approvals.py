@@ -1,13 +1,12 @@
 """``labharness approvals``: what waits for a person, and what a person says of it."""
 
 import argparse
-import getpass
 import json
 from collections.abc import Iterator
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.plan import prediction_lines
-from labharness.cli.show import chosen_lab, clock_text, complain, say
+from labharness.cli.show import account, chosen_lab, clock_text, complain, say
 from labharness.lab import BadLabFile
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Pending
 
@@ -40,15 +39,13 @@ def approvals(chosen: argparse.Namespace) -> int:
 
 def _decide(folder: ApprovalFolder, chosen: argparse.Namespace) -> None:
     agrees = chosen.verb == "approve"
-    pending = folder.decide(
-        chosen.id, chosen.name, chosen.reason, agrees=agrees, account=getpass.getuser()
-    )
+    pending = folder.decide(chosen.id, chosen.name, chosen.reason, agrees=agrees, account=account())
     request = pending.request
     if not agrees:
         say(f"{chosen.id} rejected by {chosen.name}")
         return
     say(f"{chosen.id} approved by {chosen.name}: {request.capability} at {request.risk_level}")
-    lacking = folder.verdict(chosen.id)
+    lacking = folder.verdict(chosen.id, request)
     if isinstance(lacking, str):
         say(lacking)
     else:

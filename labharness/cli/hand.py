@@ -6,7 +6,6 @@ the line, and leaves it safe.
 """
 
 import argparse
-import getpass
 import json
 import signal
 import sys
@@ -20,12 +19,20 @@ from labharness.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
-from labharness.cli.show import STOP_SIGNALS, OutputLost, chosen_lab, clock_text, complain, say
+from labharness.cli.show import (
+    STOP_SIGNALS,
+    OutputLost,
+    account,
+    chosen_lab,
+    clock_text,
+    complain,
+    say,
+)
 from labharness.clock import Chance, pause
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile, LabPlan
-from labharness.lab.attend import Attendance
+from labharness.lab.attend import Attendance, BrokeOff
 from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.control import Control, NoOwner
 from labharness.lab.lock import LineBusy
@@ -47,13 +54,22 @@ def hand(chosen: argparse.Namespace) -> int:
     except BadLabFile as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE
-    except (LineBusy, LatchUnreadable, LinkLost, NoReply, NotArmed, NoOwner, JournalFailed) as why:
+    except (
+        LineBusy,
+        LatchUnreadable,
+        LinkLost,
+        NoReply,
+        NotArmed,
+        NoOwner,
+        JournalFailed,
+        BrokeOff,
+    ) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED
     except (BrokenPipeError, OutputLost):
         raise  # the command line's own matter
     except OSError as why:
-        complain(f"labharness {chosen.command}: {why.filename}: {why.strerror}")
+        complain(f"labharness {chosen.command}: {why.filename or ''}: {why.strerror or why}")
         return EXIT_USAGE
 
 
@@ -87,7 +103,7 @@ def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
         "channel": chosen.channel,
         "value": chosen.value,
         "unit": chosen.unit,
-        "by": chosen.name or getpass.getuser(),
+        "by": chosen.name or account(),
         "reason": chosen.reason,
     }
     owner = _owner(plan)
@@ -149,7 +165,7 @@ def _outcome(answer: Mapping[str, Any]) -> int:
 
 def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
     """Ask the owner to hold, resume or stop."""
-    by = chosen.name or getpass.getuser()
+    by = chosen.name or account()
     with Control(plan.state_dir) as owner:
         answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
     if not answer["ok"]:
@@ -160,7 +176,7 @@ def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 
 def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    by = chosen.name or getpass.getuser()
+    by = chosen.name or account()
     owner = _owner(plan)
     if owner is None:
         answer = make_safe(plan, by, chosen.reason)
@@ -217,7 +233,13 @@ class _Screen:
             self._live.stop()
 
     def show(self, status: Mapping[str, Any]) -> bool:
-        """Show one look; say whether there is to be another."""
+        """Show one look; say whether there is to be another.
+
+        Raises:
+            NoOwner: The owner does not answer this terminal.
+        """
+        if not status["ok"]:
+            raise NoOwner(status["error"])
         if self._as_json:
             say(json.dumps(status, ensure_ascii=False))
         elif self._live is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import chosen_lab, complain, say
 from labharness.guard import LatchUnreadable
-from labharness.kernel import Envelope
+from labharness.kernel import Envelope, Interlock
 from labharness.lab import BadLabFile, LabPlan
 from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.lock import LineBusy
@@ -76,13 +76,16 @@ def _rules(envelope: Envelope) -> Iterator[str]:
             f"limit      {limit.channel} {limit.low:g} to {limit.high:g} {limit.unit} "
             f"({limit.source})"
         )
+        if limit.always_safe:
+            values = ", ".join(f"{value:g}" for value in limit.always_safe)
+            yield f"always     {limit.channel} = {values}: no interlock holds it up"
     for row in envelope.interlocks:
-        needs = "; ".join(str(condition) for condition in row.require)
-        lost = f", lost: {row.on_loss}" if row.on_loss else ""
-        guarded = ", ".join(row.guards)
-        bounds = [f"above {row.above:g}"] if row.above < math.inf else []
-        bounds += [f"below {row.below:g}"] if row.below > -math.inf else []
-        yield f"interlock  {row.name}: {guarded} {' or '.join(bounds)} takes {needs}{lost}"
+        yield f"interlock  {_interlock(row)}"
+    for doubt in envelope.plausible:
+        yield (
+            f"plausible  {doubt.channel}: {doubt.name}, found within {doubt.found_s:g} s: "
+            f"{doubt.procedure or 'warning'}"
+        )
     for trip in envelope.trips:
         yield (
             f"trip       {trip.channel} outside {trip.low:g} to {trip.high:g} {trip.unit}: "
@@ -95,3 +98,16 @@ def _rules(envelope: Envelope) -> Iterator[str]:
         steps = ", ".join(f"{step.channel} = {step.value:g}" for step in procedure.steps)
         instead = f"; {procedure.instead} while {procedure.when}" if procedure.when else ""
         yield f"procedure  {procedure.name}: {steps}{instead}"
+
+
+def _interlock(row: Interlock) -> str:
+    guarded = ", ".join(row.guards)
+    bounds = [f"above {row.above:g}"] if row.above < math.inf else []
+    bounds += [f"up to {row.upto:g}"] if row.upto < math.inf else []
+    bounds += [f"below {row.below:g}"] if row.below > -math.inf else []
+    about = f"{guarded} {' or '.join(bounds)} takes" if guarded else "takes"
+    during = f"while {row.during}: " if row.during is not None else ""
+    needs = [str(condition) for condition in row.require]
+    needs += [f"never {state}" for state in row.forbid]
+    lost = f", lost: {row.on_loss}" if row.on_loss else ""
+    return f"{row.name}: {during}{about} {'; '.join(needs)}{lost}"

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from labharness.admission.audit import Rejected
-from labharness.cli import EXIT_COMPLETED, EXIT_REJECTED, EXIT_USAGE
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.run import read_submit
 from labharness.cli.show import chosen_lab, clock_text, complain, say
 from labharness.desk.report.aftermath import aftermath
 from labharness.desk.report.words import phase_text, plain
 from labharness.hcp.codec import BadPayload, NotHcp
+from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.tasks import forecast
 
@@ -29,6 +30,9 @@ def plan(chosen: argparse.Namespace) -> int:
     except (NotHcp, BadLabFile) as why:
         complain(f"labharness plan: {why}")
         return EXIT_USAGE
+    except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
+        complain(f"labharness plan: nothing can be flown: {why}")
+        return EXIT_FAILED
     if isinstance(found, Rejected):
         return _rejected(found)
     prediction = found.prediction.to_json()

@@ -1,5 +1,6 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
+import getpass
 import os
 import sys
 from contextlib import suppress
@@ -49,6 +50,14 @@ def complain(text: str) -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+def account() -> str:
+    """Name the account of the operating system that this command runs under."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a number without a name, as in a container
+        return f"account {os.getuid()}" if hasattr(os, "getuid") else "unknown account"
 
 
 def drop_output() -> None:

@@ -114,14 +114,16 @@ class ByHand:
     async def _set(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel, unit = _text(asked, "channel"), asked.get("unit", "")
         value = asked.get("value")
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise NotUnderstood(f"value {value!r} is no number")
+        try:
+            value = float("x" if isinstance(value, bool | str) else value)  # type: ignore[arg-type]  # checked by trying
+        except (TypeError, ValueError, OverflowError):
+            raise NotUnderstood(f"value {str(value)[:40]!r} is no number") from None
         if not isinstance(unit, str):
             raise NotUnderstood(f"unit {unit!r} is no text")
         self._line.check()
         what = f"{channel} = {value:g} {unit}".rstrip()
         self._by_hand(asked, f"set {what}")
-        outcome = await self._line.perform(Command(channel, float(value), unit))
+        outcome = await self._line.perform(Command(channel, value, unit))
         return {
             "channel": channel,
             "ending": outcome.ending.value,
@@ -138,7 +140,10 @@ class ByHand:
         return {"said": "going on"}
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        self._owner.abort(self._by_hand(asked, "stop request"))
+        by, reason = str(asked.get("by"))[:TEXT_MAX], str(asked.get("reason") or "")[:TEXT_MAX]
+        text = f"stop request by hand ({by})" + (f": {reason}" if reason else "")
+        self._owner.abort(text)  # first: nothing about the words may keep a stop back
+        self._note(text)
         return {"said": "stop requested: the line is being made safe"}
 
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,14 +170,19 @@ class ByHand:
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:
             raise NotUnderstood(f"a reason is a text of at most {TEXT_MAX} characters")
         text = f"{what} by hand ({by})" + (f": {reason}" if reason else "")
+        self._note(text)
+        return text
+
+    def _note(self, text: str) -> None:
         with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
             self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
         self._line.on_warning(text)
-        return text
 
 
 def _text(asked: Mapping[str, Any], name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str) or not value.strip() or len(value) > TEXT_MAX:
         raise NotUnderstood(f"{name}: a text of 1 to {TEXT_MAX} characters is needed")
+    if not value.isprintable():
+        raise NotUnderstood(f"{name}: {value!r} has characters that nobody can read")
     return value

@@ -25,7 +25,7 @@ from labharness.hcp import answers
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal.artifacts import Artifacts
-from labharness.journal.store import SqliteJournal
+from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, watch_until_cold
 from labharness.link import LinkLost
 from labharness.plan import (
@@ -137,12 +137,17 @@ class Desk:
         return step is not None and step.holdable
 
     async def resume(self, reason: str) -> None:
-        """Go on after a hold.
+        """Go on after a hold, or withdraw one that still waits for its step.
 
         Raises:
             NotArmed: Nothing is held.
+            Tripped: The line has tripped.
         """
-        if self.session.state != "PAUSED":
+        if self._holding is not None:
+            self._holding.cancel()
+            return
+        self._line.check()
+        if self.session.state != "PAUSED" or not self._executing:
             raise NotArmed(f"the session is {self.session.state}, and only a held one resumes")
         self.session.become("RUNNING", reason)
         self._line.start()
@@ -339,6 +344,9 @@ class Desk:
             return why
         except asyncio.CancelledError:
             raise
+        except JournalFailed as why:  # of a step that was told, not of the line's own records
+            self._line.lose_journal(str(why))
+            return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
             return why
         finally:
@@ -348,11 +356,8 @@ class Desk:
     async def _leave_safe(self, ended: BaseException | None) -> None:
         """Bring the line to its safe state, whatever ended the run, and say how that went."""
         line = self._line
-        if line.memory.trip is None:
-            verification = await line.safing.make_safe(self._facts.safe_procedure)
-        else:
-            await line.safing.verified()
-            verification = line.safing.verifications[-1]
+        verification = await line.settle(self._facts.safe_procedure)
+        if line.memory.trip is not None:
             self.session.event(
                 "error",
                 {

@@ -1,5 +1,6 @@
 """A line and its operator as a plan sees them."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from labharness.desk.facts import Operator
@@ -37,21 +38,24 @@ class LineOperations:
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command under the session's token.
 
-        A line that is held makes it wait.
+        A line that is held makes it wait; but not who is being stopped, and only tidies up.
 
         Raises:
             Tripped: The line has tripped.
             TimeoutError: The token has expired with the task's ``max_duration``.
         """
         self._line.check()
+        task = asyncio.current_task()
         while True:
-            await self._line.released()
+            stopping = task is not None and task.cancelling() > 0
+            if not stopping:
+                await self._line.released()
             if not self._authorised():
                 raise TimeoutError("the session's token is not in force")
             outcome = await self._line.perform(command)
             self._line.check()
             # a hold may have come while it waited for its turn: nothing left, so it may go later
-            if outcome.ending is not Ending.REFUSED or not self._line.holding.on:
+            if stopping or outcome.ending is not Ending.REFUSED or not self._line.holding.on:
                 return outcome
 
     async def read(self, channel: str) -> float:

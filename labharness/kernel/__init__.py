@@ -1,50 +1,18 @@
 """The safety kernel: decides whether a command may reach an instrument. Pure and synchronous."""
 
-from labharness.kernel.envelope import (
-    AtLeast,
-    AtMost,
-    Bound,
-    Condition,
-    Envelope,
-    EnvelopeInvalid,
-    Interlock,
-    Limit,
-    Procedure,
-    Purge,
-    PurgedOf,
-    Role,
-    Step,
-    TripRow,
-    Watch,
-)
+from labharness.kernel.conditions import Bound, Condition, EnvelopeInvalid, LeakTight, PurgedOf
+from labharness.kernel.envelope import Envelope
 from labharness.kernel.memory import Memory, Track
-from labharness.kernel.modes import IllegalMode, Mode, change
-from labharness.kernel.rules import begin, conclude, judge, observe, tick
+from labharness.kernel.modes import IllegalMode, Mode, Role, change
+from labharness.kernel.purge import Backfill, LeakCheck, Purge
+from labharness.kernel.rows import Interlock, Limit, Plausible, Procedure, Step, TripRow, Watch
+from labharness.kernel.rules import begin, conclude, judge, judge_program, observe, tick
 
-__all__ = [
-    "AtLeast",
-    "AtMost",
-    "Bound",
-    "Condition",
-    "Envelope",
-    "EnvelopeInvalid",
-    "IllegalMode",
-    "Interlock",
-    "Limit",
-    "Memory",
-    "Mode",
-    "Procedure",
-    "Purge",
-    "PurgedOf",
-    "Role",
-    "Step",
-    "Track",
-    "TripRow",
-    "Watch",
-    "begin",
-    "change",
-    "conclude",
-    "judge",
-    "observe",
-    "tick",
+# fmt: off
+__all__ = [  # names are read as a paragraph
+    "Backfill", "Bound", "Condition", "Envelope", "EnvelopeInvalid", "IllegalMode", "Interlock",
+    "LeakCheck", "LeakTight", "Limit", "Memory", "Mode", "Plausible", "Procedure", "Purge",
+    "PurgedOf", "Role", "Step", "Track", "TripRow", "Watch", "begin", "change", "conclude",
+    "judge", "judge_program", "observe", "tick",
 ]
+# fmt: on

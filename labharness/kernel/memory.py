@@ -1,25 +1,20 @@
-"""What the kernel remembers: the last reading of each channel, doubt, and the purge proof.
+"""What the kernel remembers: the last reading of each channel, doubt, and the proofs.
 
 One ``Track`` a channel holds what ``observe`` must touch, so that a reading costs a few attribute
 accesses and no search. The memory has one owner, the line, and changes only through this package.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from labharness.kernel.envelope import (
-    Bound,
-    Condition,
-    Envelope,
-    Interlock,
-    PurgedOf,
-    TripRow,
-)
+from labharness.kernel.conditions import Bound, Condition, LeakTight, PurgedOf
+from labharness.kernel.envelope import Envelope
 from labharness.kernel.modes import Mode
+from labharness.kernel.purge import Backfill, LeakCheck
+from labharness.kernel.rows import Interlock, Plausible, TripRow
 from labharness.vocabulary import Trip
 
-__all__ = ["Memory", "Track"]
+__all__ = ["Memory", "Track", "Window"]
 
 
 @dataclass(slots=True, eq=False)
@@ -30,10 +25,11 @@ class Track:
         value: What was read; NaN until something was.
         at_s: When; ``-inf`` until something was.
         doubt: Values that were sent and are not confirmed; the channel counts as all of them.
-        low: Readings below it trip.
-        high: Readings above it trip.
+        rows: What readings trip.
         conditions: Conditions whose truth this reading may change.
         inert: Its flow counts for the purge proof.
+        backfill: What its pressure proves by backfills.
+        leak_check: What its pressure proves by its rise.
         shows: Contaminants whose presence this channel shows, each with its condition.
     """
 
@@ -42,16 +38,35 @@ class Track:
     at_s: float = -math.inf
     doubt: tuple[float, ...] = ()
     stale_s: float = math.inf
-    low: float = -math.inf
-    high: float = math.inf
     rows: tuple[TripRow, ...] = ()
     conditions: tuple[Bound, ...] = ()
     inert: bool = False
+    backfill: Backfill | None = None
+    leak_check: LeakCheck | None = None
     shows: tuple[tuple[str, Bound], ...] = ()
 
     def possible(self) -> tuple[float, ...]:
         """Every value the channel may have."""
         return (self.value, *self.doubt)
+
+
+Rule = tuple[Interlock, tuple[tuple[Bound, Track], ...], tuple[PurgedOf | LeakTight, ...]]
+# a row with what it requires at hand: bounds beside the track that shows each, and proofs
+
+
+@dataclass(slots=True, eq=False)
+class Window:
+    """What a plausibility row, or the leak check, has seen since it began; ``inf``: it has not."""
+
+    since_s: float = math.inf
+    first: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    def restart(self, value: float, now: float) -> None:
+        """Begin again with one reading."""
+        self.since_s = now
+        self.first = self.low = self.high = value
 
 
 @dataclass(slots=True, eq=False)
@@ -60,6 +75,10 @@ class Memory:
 
     Attributes:
         purged_cm3: For each contaminant, inert gas measured since it was last in the tube.
+        backfills: For each contaminant, pump and backfill cycles since then.
+        filled_from: Pressure from which the tube is being filled; ``inf`` when it was not pumped.
+        filled_cm3: Inert gas measured since that pressure.
+        tight: The last leak check was passed, and the tube was not open since.
         changes: Counts changes of an interlock's truth; permits made before one are void.
         trip: The trip in force.
     """
@@ -68,40 +87,51 @@ class Memory:
     tracks: dict[str, Track] = field(default_factory=dict)
     mode: Mode = Mode.DISARMED
     purged_cm3: dict[str, float] = field(default_factory=dict)
+    backfills: dict[str, int] = field(default_factory=dict)
+    filled_from: float = math.inf
+    filled_cm3: float = 0.0
+    tight: bool = False
+    leak: Window = field(default_factory=Window)
+    windows: tuple[tuple[Plausible, Window], ...] = ()
     changes: int = 0
     trip: Trip | None = None
-    guarding: dict[str, tuple[Interlock, ...]] = field(default_factory=dict)
-    watched: tuple[Track, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    guarding: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        envelope = self.envelope
+        envelope, purge = self.envelope, self.envelope.purge
         for channel, watch in envelope.watches.items():
             self.track(channel).stale_s = watch.stale_s
-        self.watched = tuple(self.track(channel) for channel in envelope.watches)
         for row in envelope.trips:
-            track = self.track(row.channel)
-            track.rows += (row,)
-            track.low, track.high = max(track.low, row.low), min(track.high, row.high)
-        for condition in self._conditions():
-            track = self.track(condition.channel)
-            if condition not in track.conditions:
-                track.conditions += (condition,)
-        for channel in envelope.purge.inert:
+            self.track(row.channel).rows += (row,)
+        heeded = [*purge.present.values()]
+        for rule in envelope.interlocks:
+            bounds = [each for each in rule.require if isinstance(each, Bound)]
+            proofs = [each for each in rule.require if not isinstance(each, Bound)]
+            shown_by = tuple([(each, self.track(each.channel)) for each in bounds])
+            self.rules += ((rule, shown_by, tuple(proofs)),)
+            heeded += [*bounds, *rule.forbid, *([rule.during] if rule.during else [])]
+        for bound in heeded:
+            track = self.track(bound.channel)
+            track.conditions = tuple(dict.fromkeys((*track.conditions, bound)))
+        for channel in purge.inert:
             self.track(channel).inert = True
-        for contaminant, present in envelope.purge.present.items():
+        if purge.backfill is not None:
+            self.track(purge.backfill.channel).backfill = purge.backfill
+        if purge.leak_check is not None:
+            self.track(purge.leak_check.channel).leak_check = purge.leak_check
+        for contaminant, present in purge.present.items():
             self.track(present.channel).shows += ((contaminant, present),)
-        self.purged_cm3 = dict.fromkeys(envelope.purge.present, 0.0)
+            self.taint(contaminant)
+        self.windows = tuple((each, Window()) for each in envelope.plausible)
         for channel in envelope.limits:
-            self.guarding[channel] = tuple(
-                row for row in envelope.interlocks if channel in row.guards
-            )
+            self.guarding[channel] = tuple(each for each in self.rules if channel in each[0].guards)
 
     def track(self, channel: str) -> Track:
         """Give the track of a channel, making it the first time."""
-        found = self.tracks.get(channel)
-        if found is None:
-            found = self.tracks[channel] = Track(channel)
-        return found
+        if channel not in self.tracks:
+            self.tracks[channel] = Track(channel)
+        return self.tracks[channel]
 
     def fresh(self, track: Track, now: float) -> bool:
         """Say whether the last reading still counts."""
@@ -109,18 +139,47 @@ class Memory:
 
     def holds(self, condition: Condition, now: float) -> bool:
         """Say whether a condition is proven; a stale or doubtful reading proves nothing."""
-        if isinstance(condition, PurgedOf):
-            purged = self.volumes(condition.contaminant) >= condition.volumes
-            return purged and self.absent(condition.contaminant, now)
-        track = self.tracks[condition.channel]
-        return self.fresh(track, now) and all(condition.holds(v) for v in track.possible())
+        if isinstance(condition, Bound):
+            track = self.tracks[condition.channel]
+            return self.fresh(track, now) and all(map(condition.holds, track.possible()))
+        contaminant, purge = condition.contaminant, self.envelope.purge
+        if isinstance(condition, LeakTight):
+            proven = self.tight
+        else:
+            filled = purge.backfill and self.backfills[contaminant] >= purge.backfill.cycles
+            proven = filled or self.volumes(contaminant) >= condition.volumes
+        return proven and self.excludes(purge.present[contaminant], now)
 
-    def absent(self, contaminant: str, now: float) -> bool:
-        """Say whether a contaminant is known not to enter the tube at this moment."""
-        present = self.envelope.purge.present[contaminant]
-        track = self.tracks[present.channel]
-        known = self.fresh(track, now)
-        return known and not any(present.holds(value) for value in track.possible())
+    def excludes(self, state: Bound, now: float) -> bool:
+        """Say whether a fresh reading, and every doubt about it, excludes a state."""
+        track = self.tracks[state.channel]
+        if track.doubt:
+            return self.fresh(track, now) and not any(map(state.holds, track.possible()))
+        return now - track.at_s <= track.stale_s and not state.low <= track.value <= state.high
+
+    def missing(self, rule: Rule, now: float) -> Condition | None:
+        """Give the first condition of a row that is not met."""
+        row, bounds, proofs = rule
+        for bound, track in bounds:  # most often nothing is in doubt, and this is all there is
+            shown = bound.low <= track.value <= bound.high and now - track.at_s <= track.stale_s
+            if (track.doubt or not shown) and not self.holds(bound, now):
+                return bound
+        for proof in proofs:
+            if not self.holds(proof, now):
+                return proof
+        for state in row.forbid:
+            if not self.excludes(state, now):
+                return state
+        return None
+
+    def taint(self, contaminant: str) -> None:
+        """Take back every proof about a contaminant, because it may be in the tube."""
+        self.purged_cm3[contaminant] = 0.0
+        self.backfills[contaminant] = 0
+        self.filled_from = math.inf
+        check = self.envelope.purge.leak_check
+        if check is not None and check.voided_by == contaminant:
+            self.tight = False
 
     def procedure(self, name: str, now: float) -> str:
         """Give the procedure that makes safe in the state the line is proven to be in."""
@@ -131,7 +190,7 @@ class Memory:
 
     def silent(self, condition: Condition, now: float) -> bool:
         """Say whether silence, which trips by itself, is why a condition does not hold."""
-        if isinstance(condition, PurgedOf):
+        if not isinstance(condition, Bound):
             condition = self.envelope.purge.present[condition.contaminant]
         watch = self.envelope.watches[condition.channel]
         return bool(watch.procedure) and not self.fresh(self.tracks[condition.channel], now)
@@ -140,18 +199,13 @@ class Memory:
         """Tube volumes of measured inert flow since the contaminant was last present."""
         return self.purged_cm3[contaminant] / self.envelope.purge.volume_cm3
 
-    def energised(self, row: Interlock) -> bool:
-        """Say whether a guarded channel is, or may be, above ``above``; unread, it may be."""
-        limits = self.envelope.limits
-        return any(
+    def energised(self, row: Interlock, now: float) -> bool:
+        """Say whether what a row is about is, or may be, so; what was never read may be."""
+        state, limits = row.during, self.envelope.limits
+        if state is not None and (self.excludes(state, now) or self.silent(state, now)):
+            return False
+        return not row.guards or any(
             not value <= row.above
             for channel in row.guards
             for value in self.track(limits[channel].readback or channel).possible()
         )
-
-    def _conditions(self) -> Iterable[Bound]:
-        for row in self.envelope.interlocks:
-            for condition in row.require:
-                if not isinstance(condition, PurgedOf):
-                    yield condition
-        yield from self.envelope.purge.present.values()

@@ -2,9 +2,14 @@
 
 from enum import StrEnum
 
-from labharness.kernel.envelope import Role
+__all__ = ["ADMITS", "ALWAYS", "CHANGES", "LIVE", "IllegalMode", "Mode", "Role", "change"]
 
-__all__ = ["ADMITS", "CHANGES", "IllegalMode", "Mode", "change"]
+
+class Role(StrEnum):
+    """When a channel may be set."""
+
+    PREPARE = "prepare"
+    OPERATE = "operate"
 
 
 class Mode(StrEnum):
@@ -25,6 +30,13 @@ ADMITS: dict[Mode, frozenset[Role]] = {
     Mode.ARMING: frozenset({Role.PREPARE}),
     Mode.RUNNING: frozenset({Role.PREPARE, Role.OPERATE}),
 }
+
+# Where a value marked always_safe passes: a disarmed line is read-only, a tripped one is served by
+# its procedure alone.
+ALWAYS = frozenset({Mode.ARMING, Mode.HELD, Mode.RUNNING})
+
+# Where silence and what is lost or not plausible trips; a reading outside its bounds always does.
+LIVE = frozenset({Mode.HELD, Mode.RUNNING, Mode.TRIPPED})
 
 # Reset leads to DISARMED: it is not a start (law 9).
 CHANGES: dict[Mode, frozenset[Mode]] = {

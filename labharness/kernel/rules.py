@@ -1,4 +1,4 @@
-"""Judging a command, observing a reading, and noticing silence: all that can say yes or trip.
+"""Judging a command, observing a reading, and noticing what is lost: all that can say yes or trip.
 
 Rule 1: everything that can allow a command lives in this package.
 Rule 2: this package knows no driver, no protocol, no clock and no network; ``now`` is told.
@@ -8,64 +8,95 @@ Rule 3: refuse by default (no limit, wrong unit, NaN, stale reading, unknown sta
 import math
 from collections.abc import Sequence
 
-from labharness.kernel.envelope import Condition, PurgedOf
-from labharness.kernel.memory import Memory, Track
-from labharness.kernel.modes import ADMITS, Mode
+from labharness.kernel.conditions import Bound, Condition, LeakTight, PurgedOf
+from labharness.kernel.memory import Memory, Track, Window
+from labharness.kernel.modes import ADMITS, ALWAYS, LIVE
+from labharness.kernel.purge import Backfill, LeakCheck
+from labharness.kernel.rows import Interlock, Plausible
 from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip, Verdict
 
-__all__ = ["begin", "conclude", "judge", "observe", "tick"]
+__all__ = ["begin", "conclude", "judge", "judge_program", "observe", "tick"]
 
 _NOTHING: tuple[Trip, ...] = ()
-_NO_ROLES: frozenset[object] = frozenset()
 
 
-def judge(command: Command, memory: Memory, now: float) -> Verdict:
-    """Say whether a command may reach its instrument, given all that is known at ``now``."""
+def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...] = ()) -> Verdict:
+    """Say whether a command may reach its instrument, given all that is known at ``now``.
+
+    Args:
+        command: What is asked.
+        memory: What is known.
+        now: Lab time, in seconds.
+        before: Values that the channel may have before; none for those of its last reading.
+    """
     channel, value = command.channel, command.value
     limit = memory.envelope.limits.get(channel)
     if limit is None:
         return Refused(command, "unknown channel", f"{channel} has no limit, so it is not set")
-    if not math.isfinite(value):
-        return Refused(command, "finite value", f"{channel}: {value} is no finite number")
-    if command.unit != limit.unit:
-        why = f"{channel}: asked in {command.unit!r}, this channel is in {limit.unit!r}"
-        return Refused(command, "unit", why)
-    if not limit.low <= value <= limit.high:
-        why = (
-            f"{channel}: asked {value:g} {limit.unit}, "
-            f"allowed {limit.low:g} to {limit.high:g} {limit.unit}"
-        )
+    unit = limit.unit
+    if command.unit != unit:
+        return Refused(command, "unit", f"{channel}: asked in {command.unit!r}, it is in {unit!r}")
+    if not limit.low <= value <= limit.high:  # also refuses NaN
+        why = f"{channel}: asked {value:g} {unit}, allowed {limit.low:g} to {limit.high:g} {unit}"
         return Refused(command, "limit", why)
-    if limit.role not in ADMITS.get(memory.mode, _NO_ROLES):
+    if value in limit.always_safe and memory.mode in ALWAYS:
+        return Allowed(command)
+    if limit.role not in ADMITS.get(memory.mode, ()):
         return Refused(command, "mode", f"{channel} is not set while the line is {memory.mode}")
     if limit.step_max < math.inf:
-        refusal = _judge_step(command, memory, limit.readback or channel, limit.step_max, now)
-        if refusal is not None:
-            return refusal
-    for row in memory.guarding[channel]:
+        step = max(abs(value - each) for each in before or _present(memory, command, now))
+        if not step <= limit.step_max:
+            why = f"{channel}: a step of {step:g} {unit}, allowed {limit.step_max:g}"
+            if not math.isfinite(step):
+                why = f"{channel}: its present value is not known, so its step is not either"
+            return Refused(command, "step", why)
+    for rule in memory.guarding[channel]:
+        row = rule[0]
         if value > row.above or value < row.below:
-            for condition in row.require:
-                if not memory.holds(condition, now):
-                    why = f"{channel} to {value:g} {limit.unit} takes {condition}; "
-                    return Refused(command, row.name, why + _found(condition, memory, now))
+            if row.during is not None and memory.excludes(row.during, now):
+                continue
+            if value > row.upto and min(before or _present(memory, command, now)) > row.upto:
+                continue  # it is above the band, and stays there
+            condition = memory.missing(rule, now)
+            if condition is not None:
+                goes = f" passes {row.above:g} to {row.upto:g}, which" if value > row.upto else ""
+                why = f"{channel} to {value:g} {unit}{goes} "
+                return Refused(command, row.name, why + _lacks(row, condition, memory, now))
     return Allowed(command)
+
+
+def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Verdict:
+    """Say whether a whole program may be uploaded: each segment, from where the last one ends.
+
+    An instrument runs a program without asking; so everything that a segment's target takes must
+    be so already, and a ramp passes every state between its ends.
+
+    Args:
+        segments: Targets and rates in order, each a command on the channel it would be set by.
+        memory: What is known.
+        now: Lab time, in seconds.
+    """
+    before: dict[str, tuple[float, ...]] = {}
+    for number, segment in enumerate(segments, 1):
+        verdict = judge(segment, memory, now, before.get(segment.channel, ()))
+        if isinstance(verdict, Refused):
+            return Refused(segment, verdict.rule, f"segment {number}: {verdict.reason}")
+        before[segment.channel] = (segment.value,)
+    return Allowed(segments[-1])
 
 
 def begin(memory: Memory, command: Command) -> None:
     """Remember that a command was sent: until it is confirmed both values count (law 7)."""
-    limit = memory.envelope.limits[command.channel]
-    track = memory.track(limit.readback or command.channel)
-    if command.value not in track.doubt:
-        track.doubt += (command.value,)
+    track = memory.track(memory.envelope.limits[command.channel].readback or command.channel)
+    track.doubt = tuple(dict.fromkeys((*track.doubt, command.value)))
     for contaminant, present in track.shows:
         if present.holds(command.value):
-            memory.purged_cm3[contaminant] = 0.0
+            memory.taint(contaminant)
 
 
 def conclude(memory: Memory, command: Command) -> None:
     """Forget the doubt about a command, because a fresh read-back agrees."""
-    limit = memory.envelope.limits[command.channel]
-    memory.track(limit.readback or command.channel).doubt = ()
+    memory.track(memory.envelope.limits[command.channel].readback or command.channel).doubt = ()
 
 
 def observe(
@@ -80,64 +111,70 @@ def observe(
         if value != value:
             continue
         if track.conditions and value != track.value:
-            old = track.value
-            for condition in track.conditions:
-                if condition.holds(value) != condition.holds(old):
-                    memory.changes += 1
+            moved = [each.holds(value) != each.holds(track.value) for each in track.conditions]
+            memory.changes += sum(moved)
         if track.inert:
             _count_inert(memory, track, value, now)
+        if track.backfill is not None:
+            _count_fill(memory, track.backfill, track, value, now)
+        if track.leak_check is not None:
+            _check_rise(memory, track.leak_check, track, value, now)
         for contaminant, present in track.shows:
             if present.holds(value) or now - track.at_s > track.stale_s:
-                memory.purged_cm3[contaminant] = 0.0
-        track.value = value
-        track.at_s = now
-        if not track.low <= value <= track.high:
-            trips += _trips(memory, track, now)
+                memory.taint(contaminant)
+        track.value, track.at_s = value, now
+        for row in track.rows:
+            if not row.low <= value <= row.high:
+                bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
+                why = (
+                    f"{row.name}: {track.channel} is {f'{value:g} {row.unit}'.strip()}, at {bound}"
+                )
+                trips += (Trip(row.cause, row.procedure, track.channel, value, now, why),)
     return trips
 
 
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
-    """Notice what no reading tells: silence, lost interlocks, and contaminants in the tube."""
-    for contaminant in memory.purged_cm3:
-        if not memory.absent(contaminant, now):  # present, or not known to be absent
-            memory.purged_cm3[contaminant] = 0.0
-    if memory.mode not in (Mode.RUNNING, Mode.HELD, Mode.TRIPPED):
+    """Notice what no single reading tells: silence, lost interlocks, and what is not plausible."""
+    for contaminant, present in memory.envelope.purge.present.items():
+        if not memory.excludes(present, now):  # present, or not known to be absent
+            memory.taint(contaminant)
+    trips = sum([_doubt(memory, *each, now) for each in memory.windows], _NOTHING)
+    if memory.mode not in LIVE:
         return _NOTHING
-    trips = _NOTHING
-    for track in memory.watched:
-        procedure = memory.envelope.watches[track.channel].procedure
-        if now - track.at_s > track.stale_s and procedure:
-            why = f"{track.channel} was last heard {now - track.at_s:.1f} s ago"
-            why += f", allowed {track.stale_s:g} s"
-            trips += (Trip(Cause.COMMUNICATION, procedure, track.channel, None, now, why),)
-    for row in memory.envelope.interlocks:
-        if row.on_loss and memory.energised(row):
-            for condition in row.require:
-                if not memory.holds(condition, now) and not memory.silent(condition, now):
-                    why = f"{row.name}: {condition} was lost; " + _found(condition, memory, now)
-                    at = "purge" if isinstance(condition, PurgedOf) else condition.channel
-                    trips += (Trip(Cause.INTERLOCK_LOST, row.on_loss, at, None, now, why),)
-                    break
+    for channel, watch in memory.envelope.watches.items():
+        age_s = now - memory.tracks[channel].at_s
+        if age_s > watch.stale_s and watch.procedure:
+            why = f"{channel} was last heard {age_s:.1f} s ago, allowed {watch.stale_s:g} s"
+            trips += (Trip(Cause.COMMUNICATION, watch.procedure, channel, None, now, why),)
+    for rule in memory.rules:
+        row = rule[0]
+        if row.on_loss and memory.energised(row, now):
+            condition = memory.missing(rule, now)
+            if condition is not None and not memory.silent(condition, now):
+                why = f"{row.name}: lost what {_lacks(row, condition, memory, now)}"
+                at = condition.channel if isinstance(condition, Bound) else "purge"
+                trips += (Trip(Cause.INTERLOCK_LOST, row.on_loss, at, None, now, why),)
     return trips
 
 
-def _judge_step(
-    command: Command, memory: Memory, shown_by: str, step_max: float, now: float
-) -> Refused | None:
-    track = memory.track(shown_by)
-    if not memory.fresh(track, now) or math.isnan(track.value):
-        why = f"{command.channel}: its present value is not known, so its step is not either"
-        return Refused(command, "step", why)
-    step = max(abs(command.value - value) for value in track.possible())
-    if step > step_max:
-        why = f"{command.channel}: a step of {step:g} {command.unit}, allowed {step_max:g}"
-        return Refused(command, "step", why)
-    return None
+def _present(memory: Memory, command: Command, now: float) -> tuple[float, ...]:
+    """Give every value a channel may have at present; without end below where that is not known."""
+    track = memory.track(memory.envelope.limits[command.channel].readback or command.channel)
+    return track.possible() if memory.fresh(track, now) else (-math.inf,)
+
+
+def _lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> str:
+    says = "takes" if condition in row.require else "is forbidden at"
+    return f"{says} {condition}; {_found(condition, memory, now)}"
 
 
 def _found(condition: Condition, memory: Memory, now: float) -> str:
+    if isinstance(condition, LeakTight):
+        return "no such check was passed"
     if isinstance(condition, PurgedOf):
-        return f"proven by measured flow: {memory.volumes(condition.contaminant):.2f}"
+        fills = memory.backfills[condition.contaminant]
+        backfills = f", and {fills} backfills" if memory.envelope.purge.backfill else ""
+        return f"proven by measured flow: {memory.volumes(condition.contaminant):.2f}{backfills}"
     track = memory.tracks[condition.channel]
     if math.isnan(track.value):
         return "it was never read"
@@ -154,22 +191,55 @@ def _count_inert(memory: Memory, track: Track, value: float, now: float) -> None
     if gap_s > track.stale_s or not track.value > 0 or not value > 0:
         return
     passed_cm3 = min(track.value, value) / 60 * gap_s  # sccm; the smaller end of the interval
+    memory.filled_cm3 += passed_cm3
     for contaminant in memory.purged_cm3:
         memory.purged_cm3[contaminant] += passed_cm3
 
 
-def _trips(memory: Memory, track: Track, now: float) -> tuple[Trip, ...]:
-    value = track.value
-    return tuple(
-        Trip(
-            row.cause,
-            row.procedure,
-            track.channel,
-            value,
-            now,
-            f"{row.name}: {track.channel} is {value:g}{' ' if row.unit else ''}{row.unit}, "
-            + (f"at most {row.high:g}" if value > row.high else f"at least {row.low:g}"),
-        )
-        for row in track.rows
-        if not row.low <= value <= row.high
-    )
+def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now: float) -> None:
+    if now - track.at_s > track.stale_s:
+        memory.filled_from = math.inf  # what happened meanwhile nobody knows
+    if value <= fill.low:
+        memory.filled_from, memory.filled_cm3 = value, 0.0
+    elif value >= fill.high and memory.filled_from < math.inf:
+        rise = (value - memory.filled_from) / fill.atmosphere
+        if memory.filled_cm3 >= fill.inert_min * rise * memory.envelope.purge.volume_cm3:
+            for contaminant in memory.backfills:
+                memory.backfills[contaminant] += 1
+        memory.filled_from = math.inf
+
+
+def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, now: float) -> None:
+    window, isolated = memory.leak, all(memory.holds(each, now) for each in check.isolated)
+    if not isolated or value > check.below or now - track.at_s > track.stale_s:
+        window.since_s = math.inf
+    elif window.since_s == math.inf:
+        window.restart(value, now)
+    elif now - window.since_s >= check.over_s:
+        leak = (value - window.first) * memory.envelope.purge.volume_cm3 / (now - window.since_s)
+        memory.tight = leak <= check.leak_max
+        window.since_s = math.inf
+
+
+def _doubt(memory: Memory, row: Plausible, window: Window, now: float) -> tuple[Trip, ...]:
+    """Hold one plausibility row against what its window has seen."""
+    track = memory.tracks[row.channel]
+    value, age_s = track.value, now - window.since_s
+    window.low, window.high = min(window.low, value), max(window.high, value)
+    rise, span = value - window.first, window.high - window.low
+    if row.expects is not None or row.agrees_with:
+        other = memory.tracks[row.agrees_with or row.channel].value
+        over = row.expects is None or memory.holds(row.expects, now)
+        over = over and abs(value - other) <= row.differ_max
+        wrong = not over and age_s >= row.found_s
+    else:
+        over = age_s >= row.found_s / 2
+        wrong = span > row.span_max or (over and (rise < row.rise_min or span < row.span_min))
+    counts = memory.fresh(track, now) and all(memory.holds(each, now) for each in row.during)
+    if counts and not over and not wrong and age_s >= 0:
+        return _NOTHING
+    window.restart(value, now if counts else math.inf)
+    if not (counts and wrong and age_s >= 0):
+        return _NOTHING
+    why = f"{row.name}: {track.channel} is {value:g} and moved by {span:g} within {age_s:g} s"
+    return (Trip(row.cause, row.procedure, track.channel, value, now, why),)

@@ -20,6 +20,7 @@ from labharness.admission.approval import Approved, PersonalApproval, same_perso
 from labharness.admission.audit import ReasonCode, Rejected
 from labharness.clock import Clock, utc_text, wall_clock_utc
 from labharness.desk import ApprovalRequest
+from labharness.guard.latch import sync_folder
 
 __all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
 
@@ -78,8 +79,8 @@ class ApprovalFolder:
     def ask(self, request: ApprovalRequest) -> str:
         """Lay a request down for persons to find; give its id.
 
-        The same plan asked for by the same person has the same id, so that what was said of it
-        since still counts.
+        The same plan at the same risk asked for by the same person has the same id, so that what
+        was said of it since still counts.
 
         Raises:
             OSError: The folder cannot be written.
@@ -121,7 +122,7 @@ class ApprovalFolder:
                 raise BadDecision(f"{path} does not hold the plan it was asked for")
         except FileNotFoundError:
             raise BadDecision(self._unknown(name)) from None
-        except (OSError, ValueError, TypeError, KeyError) as why:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
             if isinstance(why, BadDecision):
                 raise
             raise BadDecision(f"{path} cannot be read: {why}") from None
@@ -148,23 +149,29 @@ class ApprovalFolder:
             raise BadDecision(f"{person!r} asked for it and cannot approve it")
         at = utc_text(self._now())
         decision = Decision(person, reason, agrees, request.digest(), account, at)
-        with self._said(name).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(decision), ensure_ascii=False) + "\n")
+        with self._said(name).open("ab") as file:
+            cut_short = file.tell() and not self._said(name).read_bytes().endswith(b"\n")
+            line = json.dumps(asdict(decision)) + "\n"
+            file.write((b"\n" if cut_short else b"") + line.encode())
             file.flush()
             os.fsync(file.fileno())
         return self.read(name)
 
-    def verdict(self, name: str) -> Approved | Decision | str:
-        """Give the agreement there is, the refusal there is, or what is still lacking."""
+    def verdict(self, name: str, request: ApprovalRequest) -> Approved | Decision | str:
+        """Give the agreement there is, the refusal there is, or what is still lacking.
+
+        Args:
+            name: The request's id.
+            request: As it is known to who asks, not as it lies in the file.
+        """
         pending = self.read(name)
-        request = pending.request
         for each in pending.decisions:
             if not each.agrees:
                 return each
         agreed = [
             PersonalApproval(each.name, each.reason, each.digest)
             for each in pending.decisions
-            if _age_s(each.at, self._now()) <= VALID_S
+            if 0.0 <= _age_s(each.at, self._now()) <= VALID_S
         ]
         found = verify_personal(
             agreed,
@@ -192,8 +199,10 @@ class ApprovalFolder:
         }
         with self._history.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        path.unlink(missing_ok=True)
+        # what was said goes first: an agreement that outlived its use would count again
         self._said(name).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        sync_folder(self._folder)
 
     def _decisions(self, name: str) -> tuple[Decision, ...]:
         try:
@@ -201,9 +210,12 @@ class ApprovalFolder:
         except OSError:
             return ()
         found = []
-        for line in lines[:DECISIONS_MAX]:
-            with suppress(ValueError, TypeError):  # a line that power cut short says nothing
-                found.append(Decision(**json.loads(line)))
+        for line in lines[: 2 * DECISIONS_MAX]:
+            # a line that power cut short, or that nobody here wrote, says nothing
+            with suppress(ValueError, TypeError, RecursionError):
+                decision = Decision(**json.loads(line))
+                _age_s(decision.at, self._now())
+                found.append(decision)
         return tuple(found)
 
     def _path(self, name: str) -> Path:
@@ -254,13 +266,14 @@ class Persons:
         except BadDecision as why:
             return _rejected("approval_denied", f"The request was withdrawn: {why}", request)
         except asyncio.CancelledError:
-            self._folder.settle(name, "withdrawn: the run was aborted")
+            with suppress(OSError):
+                self._folder.settle(name, "withdrawn: the run was aborted")
             raise
 
     async def _answer(self, name: str, request: ApprovalRequest) -> Approved | Rejected:
         looks = int(self._wait_s / LOOK_S)
         for look in range(looks + 1):
-            verdict = self._folder.verdict(name)
+            verdict = self._folder.verdict(name, request)
             if isinstance(verdict, Approved):
                 self._folder.settle(name, f"used by session {request.session_id}")
                 return verdict
@@ -285,7 +298,8 @@ class Persons:
 
 
 def _id(request: ApprovalRequest) -> str:
-    whole = hashlib.sha256(f"{request.digest()}\n{request.requester}".encode())
+    asked = f"{request.digest()}\n{request.risk_level}\n{request.requester}"
+    whole = hashlib.sha256(asked.encode())
     return whole.hexdigest()[:ID_LENGTH]
 
 

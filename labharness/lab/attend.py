@@ -7,6 +7,7 @@ one is watched until it is cold.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,21 @@ from typing import Any
 from labharness.clock import Chance, Clock, utc_text
 from labharness.clock import run as run_on
 from labharness.desk import ByHand
-from labharness.journal import SqliteJournal
+from labharness.guard import LatchUnreadable
+from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
-from labharness.lab.lock import LineLock
+from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.tasks import JOURNAL_NAME, SIMULATED_SEED, make_loop
 from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
 
-__all__ = ["Attendance", "Left"]
+__all__ = ["Attendance", "BrokeOff", "Left"]
+
+
+class BrokeOff(RuntimeError):
+    """Something of ours broke; a line that was armed was made safe on the way out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,7 @@ class Attendance:
             LinkLost: A road does not open.
             NoReply: An instrument is silent, or answers as another.
             LineBusy: Another process owns the line.
+            BrokeOff: Something of ours broke.
             OSError: State directory or journal folder cannot be written.
         """
         for finding in self._plan.check():
@@ -98,11 +105,19 @@ class Attendance:
         self._plan.make_state_dir()
         self._folder.mkdir(parents=True, exist_ok=True)
         loop = self._loop = make_loop(self._speed, self._plan)
-        with LineLock(self._plan.state_dir):
-            return run_on(self._main(Clock(loop), first, told), loop)
+        try:
+            with LineLock(self._plan.state_dir):
+                return run_on(self._main(Clock(loop), first, told), loop)
+        except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable):
+            raise
+        except JournalFailed as why:
+            raise BrokeOff(f"the journal of {self._folder} cannot be written: {why}") from None
+        except Exception as why:  # noqa: BLE001 - no traceback reaches a user
+            raise BrokeOff(f"something of ours broke: {type(why).__name__}: {why}") from None
 
     def stop(self, reason: str) -> None:
-        """End it, from a signal handler."""
+        """End it, from a signal handler; before it has begun it then never begins."""
+        self._ended = self._ended or reason
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.abort, reason)
 
@@ -121,9 +136,11 @@ class Attendance:
 
     async def resume(self, reason: str) -> None:
         """Let values be set again."""
-        if not self._driven().holding.on:
+        line = self._driven()
+        line.check()
+        if not line.holding.on:
             raise NotArmed("the line is not held")
-        self._driven().start()
+        line.start()
 
     def about(self) -> Mapping[str, Any]:
         """Say who attends."""
@@ -152,7 +169,8 @@ class Attendance:
         self._over = asyncio.Event()
         if self._ended:
             self._over.set()
-        with SqliteJournal(self._folder / JOURNAL_NAME, run=run) as journal:
+        journal = SqliteJournal(self._folder / JOURNAL_NAME, run=run)
+        try:
             lab = Lab(
                 self._plan,
                 clock=clock,
@@ -168,7 +186,9 @@ class Attendance:
                     await line.open()
                     await line.arm(SAFE_TABLE)
                     line.start()
-                    code = told(await hands.answer(first))
+                    code = 0
+                    if not self._over.is_set():
+                        code = told(await hands.answer(first))
                     if code:
                         self._ended = self._ended or "it was not set"
                     else:
@@ -176,6 +196,9 @@ class Attendance:
                     return code, await self._leave(line)
             finally:
                 await line.close()
+        finally:
+            with suppress(JournalFailed):  # the line has tripped on it, and says so
+                journal.close()
 
     async def _stay(self, line: Line) -> None:
         over = self._over
@@ -191,12 +214,8 @@ class Attendance:
         self._ended = self._ended or f"its {self._for_s:g} s are over"
 
     async def _leave(self, line: Line) -> Left:
+        verification = await line.settle(SAFE_TABLE)
         tripped = line.memory.trip is not None
-        if tripped:
-            await line.safing.verified()
-            verification = line.safing.verifications[-1]
-        else:
-            verification = await line.safing.make_safe(SAFE_TABLE)
         self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
         await watch_until_cold(line)
         line.disarm()

@@ -3,15 +3,14 @@
 import asyncio
 import json
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.clock import run as run_on
 from labharness.desk import ByHand
 from labharness.guard import Latch
-from labharness.journal import SqliteJournal
+from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, reset_alarms
 from labharness.lab.lab import Lab, LabPlan
 from labharness.lab.lock import LineLock
@@ -20,9 +19,20 @@ from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
 from labharness.vocabulary import Trip
 
-__all__ = ["NotReset", "identify", "make_safe", "read_now", "reset", "watch"]
+__all__ = [
+    "NotReset",
+    "identify",
+    "make_safe",
+    "read_now",
+    "reset",
+    "still_standing",
+    "watch",
+]
 
 T = TypeVar("T")
+
+OPEN_S_MAX = 2.0  # for the roads, all at once; who is not there by then is left out
+LOOK_S_MAX = 1.0  # for the reading that says which state is safe
 
 
 class NotReset(RuntimeError):
@@ -118,19 +128,33 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
     """
 
     async def act(lab: Lab) -> dict[str, Any]:
-        unopened = []
-        for port, link in lab.links.items():
-            try:
-                await link.open()
-            except LinkLost as why:
-                unopened.append(f"port {port}: {why}")
-        await lab.line.listen()
-        hands = ByHand(lab.line, _Nobody())
-        done = await hands.answer({"do": "safe", "by": by, "reason": reason})
+        unopened = await _open_roads(lab)
+        line = lab.line
+        depends = [each.when.channel for each in line.envelope.procedures.values() if each.when]
+        await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
+        done = await ByHand(line, _Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
 
     with _unowned(plan):
-        return _with_lab(plan, act)
+        done = _with_lab(plan, act)
+        said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
+        with suppress(OSError), (plan.state_dir / "safes.jsonl").open("a") as file:
+            file.write(json.dumps(said) + "\n")  # after the bytes, and a full disk keeps none back
+        return done
+
+
+async def _open_roads(lab: Lab) -> list[str]:
+    """Open all roads at once, each for so long at most; name those that did not open."""
+
+    async def open_one(port: str) -> str:
+        try:
+            async with asyncio.timeout(OPEN_S_MAX):
+                await lab.links[port].open()
+        except (LinkLost, TimeoutError) as why:
+            return f"port {port}: {str(why) or f'not open within {OPEN_S_MAX:g} s'}"
+        return ""
+
+    return [each for each in await asyncio.gather(*map(open_one, lab.links)) if each]
 
 
 class _Nobody:
@@ -183,7 +207,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         }
 
         async def open_latch(lab: Lab) -> None:
-            standing = await _standing(lab, trip)
+            standing = await still_standing(lab, trip)
             if standing:
                 raise NotReset(f"the cause still stands: {'; '.join(standing)}")
             with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
@@ -205,7 +229,8 @@ def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
         raise NotReset(str(why)) from None
 
 
-async def _standing(lab: Lab, trip: Trip) -> list[str]:
+async def still_standing(lab: Lab, trip: Trip) -> list[str]:
+    """Open a lab's line, look, and say what stands in the way of resetting a trip."""
     try:
         await lab.line.open()
     except (LinkLost, NoReply) as why:
@@ -219,24 +244,21 @@ def _with_lab(
     work: Callable[[Lab], Coroutine[Any, Any, T]],
     loop: asyncio.AbstractEventLoop | None = None,
 ) -> T:
-    """Open the lab's line read-only, with a journal that is thrown away."""
+    """Open the lab's line read-only; nothing is journaled."""
     simulated = plan.links == ("loopback",)
     loop = loop or (VirtualLoop() if simulated else PacedLoop(1.0))
 
-    async def main(folder: Path) -> T:
-        clock = Clock(loop)
-        with SqliteJournal(folder / "care.sqlite") as journal:
-            lab = Lab(
-                plan,
-                clock=clock,
-                chance=Chance(1 if simulated else None),
-                journal=journal,
-                operator=TerminalOperator(lambda prompt: ""),
-            )
-            try:
-                return await work(lab)
-            finally:
-                await lab.line.close()
+    async def main() -> T:
+        lab = Lab(
+            plan,
+            clock=Clock(loop),
+            chance=Chance(1 if simulated else None),
+            journal=Forgetful(),
+            operator=TerminalOperator(lambda prompt: ""),
+        )
+        try:
+            return await work(lab)
+        finally:
+            await lab.line.close()
 
-    with TemporaryDirectory() as folder:
-        return run_on(main(Path(folder)), loop)
+    return run_on(main(), loop)

@@ -24,6 +24,7 @@ NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
 CLIENTS_MAX = 8
 IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
+WRITE_S_MAX = 10.0  # nor is a terminal waited for that does not take its answer
 CONNECT_S_MAX = 2.0
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
@@ -51,7 +52,7 @@ class ControlSocket:
         self._answer = answer
         self._speed = speed
         self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.StreamWriter] = set()
+        self._clients: dict[asyncio.StreamWriter, None] = {}
 
     async def __aenter__(self) -> "ControlSocket":
         if not hasattr(asyncio, "start_unix_server"):
@@ -79,24 +80,25 @@ class ControlSocket:
             self._path.unlink(missing_ok=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._clients) >= CLIENTS_MAX:
-            writer.write(_line({"ok": False, "error": f"{CLIENTS_MAX} terminals listen already"}))
-            writer.close()
-            return
-        self._clients.add(writer)
+        if len(self._clients) >= CLIENTS_MAX:  # a stop must find a door: the longest idle goes
+            next(iter(self._clients)).transport.abort()
         try:
             while True:
+                self._clients.pop(writer, None)
+                self._clients[writer] = None  # the one heard last stands last
                 async with asyncio.timeout(IDLE_S_MAX * self._speed):
                     text = await reader.readuntil()
-                writer.write(_line(await self._answered(text)))
-                await writer.drain()
+                answer = _line(await self._answered(text))
+                async with asyncio.timeout(WRITE_S_MAX * self._speed):
+                    writer.write(answer)
+                    await writer.drain()
         except asyncio.LimitOverrunError:
             said = {"ok": False, "error": f"a request has at most {LINE_BYTES_MAX} bytes"}
             writer.write(_line(said))
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # it hung up, or was asleep
         finally:
-            self._clients.discard(writer)
+            self._clients.pop(writer, None)
             writer.close()
 
     async def _answered(self, text: bytes) -> dict[str, Any]:
@@ -187,4 +189,4 @@ class Control:
 
 
 def _line(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode() + b"\n"
+    return json.dumps(body).encode() + b"\n"  # ASCII: no text of anybody's can fail to encode

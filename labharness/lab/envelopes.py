@@ -7,17 +7,19 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from labharness.kernel import (
-    AtLeast,
-    AtMost,
+    Backfill,
     Bound,
     Condition,
     Envelope,
     EnvelopeInvalid,
     Interlock,
+    LeakCheck,
+    LeakTight,
     Limit,
+    Plausible,
     Procedure,
     Purge,
     PurgedOf,
@@ -26,7 +28,7 @@ from labharness.kernel import (
     TripRow,
     Watch,
 )
-from labharness.lab.tables import BadTable, read_table
+from labharness.lab.tables import BadTable, first_error, read_table
 from labharness.vocabulary import Cause
 
 __all__ = [
@@ -91,38 +93,43 @@ class _LimitRow(_Strict):
     source: str
     role: Role = Role.OPERATE
     step_max: float | None = None
+    always_safe: tuple[float, ...] = ()
 
 
-class _ConditionRow(_Strict):
-    channel: str | None = None
+class _BoundRow(_Strict):
+    channel: str
     at_least: float | None = None
     at_most: float | None = None
-    purged_of: str | None = None
-    volumes: float | None = None
 
-    def condition(self) -> Condition:
-        if self.purged_of is not None and self.volumes is not None and self.channel is None:
-            return PurgedOf(self.purged_of, self.volumes)
-        return self.bound()
+    def read(self) -> Bound:
+        low = -math.inf if self.at_least is None else self.at_least
+        return Bound(self.channel, low, math.inf if self.at_most is None else self.at_most)
 
-    def bound(self) -> Bound:
-        if self.channel is not None and self.purged_of is None:
-            if self.at_least is not None and self.at_most is None:
-                return AtLeast(self.channel, self.at_least)
-            if self.at_most is not None and self.at_least is None:
-                return AtMost(self.channel, self.at_most)
-        raise EnvelopeInvalid(
-            "a condition is {channel, at_least}, {channel, at_most} or {purged_of, volumes}; "
-            f"got {self.model_dump(exclude_none=True)}"
-        )
+
+class _PurgedRow(_Strict):
+    purged_of: str
+    volumes: float
+
+    def read(self) -> PurgedOf:
+        return PurgedOf(self.purged_of, self.volumes)
+
+
+class _TightRow(_Strict):
+    tight_since: str
+
+    def read(self) -> LeakTight:
+        return LeakTight(self.tight_since)
 
 
 class _InterlockRow(_Strict):
     name: str
-    guards: tuple[str, ...]
-    require: tuple[_ConditionRow, ...]
+    guards: tuple[str, ...] = ()
+    require: tuple[dict[str, Any], ...] = ()
+    forbid: tuple[_BoundRow, ...] = ()
+    during: _BoundRow | None = None
     source: str
     above: float | None = None
+    upto: float | None = None
     below: float | None = None
     on_loss: str = ""
     prohibits: str = ""
@@ -144,18 +151,57 @@ class _TripRow(_Strict):
     high: float | None = None
 
 
+class _PlausibleRow(_Strict):
+    name: str
+    channel: str
+    cause: Cause
+    found_s: float
+    source: str
+    warns: bool = False
+    during: tuple[_BoundRow, ...] = ()
+    rise_min: float | None = None
+    span_min: float = 0.0
+    span_max: float | None = None
+    expects: _BoundRow | None = None
+    agrees_with: str = ""
+    differ_max: float | None = None
+
+
 class _ProcedureRow(_Strict):
     wire_s_max: float
     verify_s_max: float
     steps: tuple[tuple[str, float] | tuple[str, float, Literal["optional"]], ...]
-    when: _ConditionRow | None = None
+    when: _BoundRow | None = None
     instead: str = ""
+
+
+class _BackfillRow(_Strict):
+    channel: str
+    cycles: int
+    low: float
+    high: float
+    atmosphere: float
+    inert_min: float
+    dilution_min: float
+    source: str
+
+
+class _LeakCheckRow(_Strict):
+    channel: str
+    isolated: tuple[_BoundRow, ...]
+    below: float
+    over_s: float
+    leak_max: float
+    voided_by: str
+    source: str
 
 
 class _PurgeRow(_Strict):
     inert: tuple[str, ...]
-    present: dict[str, _ConditionRow]
+    present: dict[str, _BoundRow]
     source: str
+    backfill: _BackfillRow | None = None
+    leak_check: _LeakCheckRow | None = None
 
 
 class LineFile(_Strict):
@@ -169,6 +215,7 @@ class LineFile(_Strict):
     watch: tuple[_WatchRow, ...]
     interlock: tuple[_InterlockRow, ...]
     trip: tuple[_TripRow, ...]
+    plausible: tuple[_PlausibleRow, ...] = ()
     procedures: dict[str, _ProcedureRow]
     purge: _PurgeRow
 
@@ -237,9 +284,12 @@ def build_envelope(
             Interlock(
                 name=row.name,
                 guards=row.guards,
-                require=tuple(each.condition() for each in row.require),
+                require=tuple(_condition(each, row.name) for each in row.require),
+                forbid=tuple(each.read() for each in row.forbid),
+                during=_bound(row.during),
                 source=row.source,
                 above=_above(row),
+                upto=math.inf if row.upto is None else row.upto,
                 below=-math.inf if row.below is None else row.below,
                 on_loss=row.on_loss,
                 prohibits=row.prohibits,
@@ -269,17 +319,72 @@ def build_envelope(
                 ),
                 wire_s_max=row.wire_s_max,
                 verify_s_max=row.verify_s_max,
-                when=None if row.when is None else row.when.bound(),
+                when=_bound(row.when),
                 instead=row.instead,
             )
             for name, row in file.procedures.items()
         },
-        purge=Purge(
-            volume_cm3=volume_cm3,
-            inert=file.purge.inert,
-            present={name: row.bound() for name, row in file.purge.present.items()},
-        ),
+        purge=_purge(file.purge, volume_cm3),
         procedure_of=procedure_of,
+        plausible=tuple(_plausible(row, procedure_of) for row in file.plausible),
+    )
+
+
+def _bound(row: _BoundRow | None) -> Bound | None:
+    return None if row is None else row.read()
+
+
+def _condition(row: Mapping[str, Any], name: str) -> Condition:
+    for model in (_BoundRow, _PurgedRow, _TightRow):
+        if set(row) <= set(model.model_fields):
+            try:
+                read: Condition = model.model_validate(row).read()
+            except ValidationError as why:
+                raise EnvelopeInvalid(
+                    f"interlock {name!r}: {first_error(why, row, model)}"
+                ) from None
+            return read
+    raise EnvelopeInvalid(
+        f"interlock {name!r}: a condition is {{channel, at_least, at_most}}, "
+        f"{{purged_of, volumes}} or {{tight_since}}; got {dict(row)}"
+    )
+
+
+def _plausible(row: _PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausible:
+    return Plausible(
+        name=row.name,
+        channel=row.channel,
+        found_s=row.found_s,
+        cause=row.cause,
+        procedure="" if row.warns else procedure_of[row.cause],
+        source=row.source,
+        during=tuple(each.read() for each in row.during),
+        rise_min=-math.inf if row.rise_min is None else row.rise_min,
+        span_min=row.span_min,
+        span_max=math.inf if row.span_max is None else row.span_max,
+        expects=_bound(row.expects),
+        agrees_with=row.agrees_with,
+        differ_max=math.inf if row.differ_max is None else row.differ_max,
+    )
+
+
+def _purge(row: _PurgeRow, volume_cm3: float) -> Purge:
+    fill, check = row.backfill, row.leak_check
+    return Purge(
+        volume_cm3=volume_cm3,
+        inert=row.inert,
+        present={name: each.read() for name, each in row.present.items()},
+        backfill=None if fill is None else Backfill(**fill.model_dump(exclude={"source"})),
+        leak_check=None
+        if check is None
+        else LeakCheck(
+            channel=check.channel,
+            isolated=tuple(each.read() for each in check.isolated),
+            below=check.below,
+            over_s=check.over_s,
+            leak_max=check.leak_max,
+            voided_by=check.voided_by,
+        ),
     )
 
 
@@ -312,6 +417,7 @@ def _limit(
         role=row.role,
         step_max=math.inf if row.step_max is None else row.step_max,
         readback=readbacks.get(row.channel, ""),
+        always_safe=row.always_safe,
     )
 
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.driver import Driver
-from labharness.journal.chain import Head
+from labharness.journal.forgetful import Forgetful
 from labharness.kernel import Envelope
 from labharness.lab.aftermath import hardware, if_killed, what_stays
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan, read_lab
@@ -126,7 +126,7 @@ class _Flight:
             self._plan,
             clock=Clock(self.loop),
             chance=Chance(0),  # nothing nominal is drawn; never the run's seed
-            journal=_Forgets(),
+            journal=Forgetful(),
             tick_s=self._tick_s,
             nominal=True,
         )
@@ -267,36 +267,6 @@ class _Flight:
         )
 
 
-class _Forgets:
-    """A journal of a flight: it counts, and keeps nothing."""
-
-    def __init__(self) -> None:
-        self._seq = 0
-
-    @property
-    def head(self) -> Head:
-        """There is no chain."""
-        return Head(self._seq, "")
-
-    def append(self, kind: str, body: Mapping[str, object], at_s: float) -> int:
-        """Count a record."""
-        self._seq += 1
-        return self._seq
-
-    def commit(self) -> None:
-        """Keep nothing."""
-
-    async def durable(self, seq: int) -> None:
-        """Keep nothing."""
-
-    def stream(self, name: str, columns: Sequence[str]) -> int:
-        """Every stream is stream 0."""
-        return 0
-
-    def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
-        """Keep nothing."""
-
-
 def _tick_s(lab: LabPlan, instructions: InstructionSet) -> float:
     """Choose the poll: coarse, but within the watchdog of every instrument the plan energises.
 
@@ -320,13 +290,17 @@ def _tick_s(lab: LabPlan, instructions: InstructionSet) -> float:
 
 
 def _patient(lab: LabPlan, tick_s: float) -> Envelope:
-    """Scale staleness with the poll, so that one lost reply would still be none."""
+    """Scale staleness with the poll, so that one lost reply would still be none.
+
+    What is not plausible in a sound instrument is not asked: the nominal plant has no noise, and
+    between two coarse polls every reading jumps.
+    """
     envelope = lab.envelope
     watches = {
         channel: replace(watch, stale_s=watch.stale_s * tick_s)
         for channel, watch in envelope.watches.items()
     }
-    return replace(envelope, watches=watches)
+    return replace(envelope, watches=watches, plausible=())
 
 
 def _physical(instruction: Instruction) -> Instruction:

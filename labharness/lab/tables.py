@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["BadTable", "read_table"]
+__all__ = ["BadTable", "first_error", "read_table"]
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -35,10 +35,11 @@ def read_table(model: type[T], text: str, where: str) -> T:
     try:
         return model.model_validate(table)
     except ValidationError as why:
-        raise BadTable(f"{where}: {_first_error(why, table, model)}") from None
+        raise BadTable(f"{where}: {first_error(why, table, model)}") from None
 
 
-def _first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+def first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+    """Say the first thing that is wrong with a table, in words of the file."""
     error = why.errors()[0]
     path = [part for part in error["loc"] if part != "[key]" and not str(part).startswith("tuple[")]
     where = _named(path, table)

@@ -31,7 +31,7 @@ from labharness.alarm import (
 )
 from labharness.clock import Clock, utc_text
 from labharness.journal import JournalFailed
-from labharness.kernel import Mode, PurgedOf
+from labharness.kernel import Bound, Mode
 from labharness.line.line import Line
 from labharness.line.procedures import Verification
 from labharness.vocabulary import Cause, Trip
@@ -199,10 +199,12 @@ class LineAlarms:
         if trip.cause is Cause.COMMUNICATION:
             return not line.memory.fresh(track, now_s)
         return any(
-            row.on_loss and line.memory.energised(row) and not line.memory.holds(condition, now_s)
+            row.on_loss
+            and line.memory.energised(row, now_s)
+            and not line.memory.holds(condition, now_s)
             for row in line.envelope.interlocks
             for condition in row.require
-            if trip.channel == ("purge" if isinstance(condition, PurgedOf) else condition.channel)
+            if trip.channel == (condition.channel if isinstance(condition, Bound) else "purge")
         )
 
     # ---- facts

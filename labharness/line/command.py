@@ -20,8 +20,9 @@ from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused
 
 __all__ = ["Writer"]
 
-T = TypeVar("T")
+WAITING_MAX = 64  # commands that wait for their turn; a plan has one, a person a few
 
+T = TypeVar("T")
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
 
 
@@ -55,6 +56,12 @@ class Writer:
         self._read = read
         self._turn = asyncio.Lock()
         self._frames = 0
+        self._waiting = 0
+
+    async def idle(self) -> None:
+        """Return when no command is in flight."""
+        async with self._turn:
+            return
 
     async def between(self, act: Callable[[], T]) -> T:
         """Do something while no command is on its way."""
@@ -67,6 +74,16 @@ class Writer:
         Raises:
             JournalFailed: The intent could not be recorded; no byte was sent.
         """
+        if self._waiting >= WAITING_MAX:
+            why = f"{command.channel}: {WAITING_MAX} commands wait for this line already"
+            return Outcome(command, Ending.REFUSED, None, why)
+        self._waiting += 1
+        try:
+            return await self._in_turn(command)
+        finally:
+            self._waiting -= 1
+
+    async def _in_turn(self, command: Command) -> Outcome:
         async with self._turn:
             value = command.value if math.isfinite(command.value) else str(command.value)
             asked = {"channel": command.channel, "value": value, "unit": command.unit}

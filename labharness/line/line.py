@@ -13,35 +13,27 @@ from labharness.clock import Clock
 from labharness.driver import Identity
 from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import (
-    Envelope,
-    Memory,
-    Mode,
-    change,
-    observe,
-    tick,
-)
+from labharness.kernel import Envelope, Memory, Mode, change, observe, tick
 from labharness.line.command import Writer
+from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
 from labharness.line.parts import (
     BoundScan,
     Instrument,
     bind,
-    channel_of,
     prepare_commands,
-    query_of,
 )
 from labharness.line.poll import Poller
+from labharness.line.procedures import Verification
+from labharness.line.reader import Reader
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
 from labharness.line.standing import lost_conditions, standing_trips
 from labharness.link import Link
 from labharness.vocabulary import (
-    BadReply,
     Cause,
     Command,
-    DeviceFault,
     Ending,
     Outcome,
     Trip,
@@ -52,7 +44,6 @@ __all__ = ["Line", "NotArmed", "Tripped"]
 T = TypeVar("T")
 
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
-READ_TRIES = 2
 
 
 class NotArmed(RuntimeError):
@@ -118,13 +109,21 @@ class Line:
             for scan in each.driver.scans()
         }
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
-        self._scan_of = {channel: scan for scan in scans for channel in scan.channels}
         self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick, self._beat)
-        self._exchanges = Exchanges(guard, self._loop)
+        exchanges = Exchanges(guard, self._loop)
+        self._reader = Reader(
+            memory=self.memory,
+            instruments=self.instruments,
+            scans={channel: scan for scan in scans for channel in scan.channels},
+            exchanges=exchanges,
+            loop=self._loop,
+            take=self._take,
+            note=self._note,
+        )
         self._writer = Writer(
             memory=self.memory,
             instruments=self.instruments,
-            exchanges=self._exchanges,
+            exchanges=exchanges,
             journal=journal,
             now_s=self._loop.time,
             read=self.read,
@@ -249,6 +248,19 @@ class Line:
             await self.next_tick()
             self.holding.check()
 
+    async def settle(self, procedure: str) -> Verification:
+        """Let nothing more be set, by whomever, and bring the line to a procedure's safe state.
+
+        A line that has tripped runs its own procedure: that one is waited for.
+        """
+        self.holding.end()
+        if self.memory.mode is Mode.RUNNING:  # or a value that waits for its turn would follow
+            self._mode(Mode.HELD)
+        if self.memory.trip is None:
+            return await self.safing.make_safe(procedure)
+        await self.safing.verified()
+        return self.safing.verifications[-1]
+
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
@@ -259,11 +271,12 @@ class Line:
     async def close(self) -> None:
         """Stop polling and close the roads, after a procedure that is still being verified.
 
-        A line that was not disarmed did not come to a clean end: it is made safe first.
+        A line that was not disarmed did not come to a clean end: it is brought down first, and
+        latches if nothing verifies that it is down.
         """
         try:
             if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
-                await self.safing.make_safe(self.envelope.procedure_of[Cause.STOP_REQUEST])
+                await self.bring_down(Stage.STOP)
                 self.disarm()
             await self.safing.verified()
         finally:
@@ -274,77 +287,28 @@ class Line:
     # ---- what the plan uses
 
     async def perform(self, command: Command) -> Outcome:
-        """Carry out one command: judged, journaled, sent under permit, read back."""
-        return await self._writer.perform(command)
+        """Carry out one command: judged, journaled, sent under permit, read back.
+
+        Raises:
+            JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
+        """
+        try:
+            return await self._writer.perform(command)
+        except JournalFailed as why:
+            self.lose_journal(str(why))
+            raise
 
     async def read(self, channel: str) -> float:
-        """Measure one channel now.
-
-        Raises:
-            NoReply: The instrument does not answer in form.
-            LookupError: There is no such channel.
-        """
-        scan = self._scan_of.get(channel)
-        if scan is None:
-            channel_of(self.instruments, channel)
-            raise LookupError(f"{channel} is in no scan, so it cannot be read")
-        why = ""
-        for _ in range(READ_TRIES):
-            try:
-                reply = await self._exchanges.ask(scan.port, scan.scan.request)
-                self._take(scan, scan.scan.decode(reply))
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-                continue
-            return self.memory.tracks[channel].value
-        raise NoReply(f"{channel}: {why}")
+        """Measure one channel now; raises as ``Reader.read`` does."""
+        return await self._reader.read(channel)
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
-        """Measure channels now, ports side by side and each scan once; give those that answered.
-
-        Args:
-            channels: What to measure.
-            within_s: Longest wait; who has not answered by then is left out.
-        """
-        asked: dict[BoundScan, str] = {}
-        for channel in channels:
-            asked.setdefault(self._scan_of[channel], channel)
-        looks = {scan: self._loop.create_task(self.read(name)) for scan, name in asked.items()}
-        if looks:
-            await asyncio.wait(looks.values(), timeout=within_s)
-        answered = set()
-        for scan, look in looks.items():
-            if not look.done():
-                look.cancel()
-            elif look.exception() is None:
-                answered.add(scan)
-            elif not isinstance(look.exception(), NoReply):
-                self._note("look_failed", {"scan": scan.scan.name, "error": repr(look.exception())})
-        return {
-            channel: self.memory.tracks[channel].value
-            for channel in channels
-            if self._scan_of[channel] in answered
-        }
+        """Measure channels now, each for so long at most; give those that answered."""
+        return await self._reader.read_all(channels, within_s)
 
     async def query(self, instrument: str, name: str) -> object:
-        """Ask an instrument for something that is no number (its identity, a spectrum).
-
-        Raises:
-            NoReply: The instrument does not answer in form.
-            LookupError: There is no such query.
-        """
-        owner = self.instruments[instrument]
-        query = query_of(owner, name)
-        why = ""
-        for tried in range(READ_TRIES):
-            try:
-                # a late answer to the first try would pass for that to the second: ask once more
-                for _ in range(1 + tried):
-                    reply = await self._exchanges.ask(owner.port, query.request)
-                return query.decode(reply)
-            except (BadReply, DeviceFault, NoReply) as error:
-                why = str(error)
-        raise NoReply(f"{instrument} ({owner.kind}): {why}")
+        """Ask for what is no number; raises as ``Reader.query`` does."""
+        return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
         """Give the last reading of a channel; NaN if it is stale or was never read."""
@@ -393,6 +357,25 @@ class Line:
             raise Tripped(self.memory.trip)
 
     # ---- making safe
+
+    async def bring_down(self, begin: Stage = Stage.HOLD) -> Reached:
+        """Bring the line down: hold, stop, abort, trip, each if the one before was not reached."""
+        reached = await bring_down(
+            begin=begin,
+            envelope=self.envelope,
+            safing=self.safing,
+            held=self._held,
+            now_s=self._loop.time,
+        )
+        body = {"stage": reached.stage.value, "passed": list(reached.passed)}
+        self._note("brought_down", body)
+        return reached
+
+    async def _held(self) -> None:
+        self.holding.end()
+        if self.memory.mode is Mode.RUNNING:
+            self._mode(Mode.HELD)
+        await self._writer.idle()
 
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
@@ -446,15 +429,16 @@ class Line:
         try:
             self.journal.sample(scan.stream, now, values)
         except JournalFailed as why:
-            self._lose_journal(str(why), now)
+            self.lose_journal(str(why))
         if self.memory.changes != self._changes:
             self._changes = self.memory.changes
             self.guard.new_epoch()
         if trips:
             self._answer(trips)
 
-    def _lose_journal(self, why: str, now: float) -> None:
+    def lose_journal(self, why: str) -> None:
         """Trip: a line whose facts are lost is not driven on (law 8)."""
+        now = self._loop.time()
         self.journal_lost = why
         procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
         self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from labharness.kernel import Memory, PurgedOf
+from labharness.kernel import Bound, Memory
 from labharness.line.parts import Instrument, channel_of
 
 __all__ = ["lost_conditions", "standing_trips"]
@@ -37,7 +37,7 @@ def lost_conditions(
         for row in memory.envelope.interlocks
         for condition in row.require
         if row.on_loss
-        and not isinstance(condition, PurgedOf)
+        and isinstance(condition, Bound)
         and condition.channel == channel
         and not memory.holds(condition, now)
     )

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from labharness.guard import SafeFrame
 from labharness.kernel import Envelope
-from labharness.line.line import READ_TRIES, TICK_S
+from labharness.line.line import TICK_S
 from labharness.line.parts import Instrument, PortTiming
+from labharness.line.reader import READ_TRIES
 from labharness.vocabulary import Exactly, LengthAt, Request, Rtu
 
 __all__ = ["Finding", "PortCost", "check_wires", "port_costs"]

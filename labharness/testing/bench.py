@@ -115,12 +115,19 @@ class Bench:
         self._folder = folder
         self._state = state
         self._injections: list[Injection] = []
+        self._all: list[Injection] = []
         self._open: Lab | None = None
 
     def on(self, lab: Path | LabPlan, *, seed: int | None = None) -> "Bench":
         """Give a bench with another lab, or another seed; its runs go to the same folder."""
         wanted = self.seed if seed is None else seed
-        return Bench(lab, self._folder, state=self._state, seed=wanted)
+        other = Bench(lab, self._folder, state=self._state, seed=wanted)
+        other._injections, other._all = self._injections, self._all
+        return other
+
+    def check_all_came(self) -> None:
+        """Raise ``FaultNeverCame`` for a fault that was asked for and never came."""
+        _all_came(self._all, "the test", [])
 
     def inject(
         self,
@@ -155,7 +162,12 @@ class Bench:
     def inject_all(self, injections: "list[Injection]") -> None:
         """Let several things go wrong, each when it says."""
         for each in injections:
-            if self._open is not None and each.stage is None:
+            if each.after_s < 0:
+                raise ValueError(f"{each.name}: after_s is {each.after_s:g}, allowed is from 0 s")
+            if self._open is not None:
+                _no_stage(each)
+            self._all.append(each)
+            if self._open is not None:
                 each.begin(self._open)
             else:
                 self._injections.append(each)
@@ -178,7 +190,7 @@ class Bench:
             FaultNeverCame: The run ended before a fault that was injected.
         """
         message, payload = as_submit(task)
-        injections, self._injections = self._injections, []
+        injections = self._taken()
         events: list[tuple[str, Mapping[str, Any]]] = []
         opened: list[Lab] = []
         if abort is not None:
@@ -223,7 +235,9 @@ class Bench:
         Raises:
             NoReply: An instrument is silent, or answers as another.
         """
-        injections, self._injections = self._injections, []
+        injections = self._taken()
+        for each in injections:
+            _no_stage(each)
         self.plan.state_dir.mkdir(parents=True, exist_ok=True)
         run = {"seed": self.seed, "lab_digest": self.plan.lab_digest}
         with SqliteJournal(self._fresh("line") / JOURNAL_NAME, run=run) as journal:
@@ -255,6 +269,12 @@ class Bench:
             lab.line.start()
             yield lab
 
+    def _taken(self) -> list[Injection]:
+        """Give what is to go wrong in the next lab, once."""
+        injections = list(self._injections)
+        self._injections.clear()
+        return injections
+
     def _fresh(self, what: str) -> Path:
         taken = len(list(self._folder.glob(f"{what}*"))) if self._folder.exists() else 0
         folder = self._folder / f"{what}{taken}"
@@ -276,6 +296,11 @@ def as_submit(task: Task) -> tuple[Message, TaskSubmit]:
     if not isinstance(message.payload, TaskSubmit):
         raise ValueError(f"a message of type {message.type!r} is no task_submit")
     return message, message.payload
+
+
+def _no_stage(injection: Injection) -> None:
+    if injection.stage is not None:
+        raise ValueError(f"{injection.name}: an open line has no stage {injection.stage!r}")
 
 
 def _all_came(injections: list[Injection], end: str, stages: list[str]) -> None:

@@ -91,11 +91,13 @@ def lab_file() -> Path:
 @pytest.fixture
 def simulated_lab(
     watched_labs: "WatchedLabs", lab_state: Path, lab_file: Path, tmp_path: Path
-) -> "Bench":
+) -> "Iterator[Bench]":
     """Give the simulated lab of ``lab_file`` in virtual time: see ``labharness.testing.bench``."""
     from labharness.testing.bench import Bench
 
-    return Bench(lab_file, tmp_path / "labs", state=lab_state)
+    bench = Bench(lab_file, tmp_path / "labs", state=lab_state)
+    yield bench
+    bench.check_all_came()
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
     steps.stage = "characterisation"
     steps.set("laser_power", "laser.power", LASER_W, "W", "Set a power that does not heat the film")
     steps.set("to_raman", "spectrometer.wavelength", raman_nm, "nm", "Turn to the Raman lines")
+    steps.holdable = False  # the laser is on in there, and would stand on one spot
     steps.add(
         "survey",
         "survey",
@@ -86,4 +87,5 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         kind=Kind.ANALYSIS,
         uses=("survey", "raman_map", "photoluminescence"),
     )
+    steps.holdable = True
     steps.set("laser_off", "laser.emission", 0, "", "See the laser off")

@@ -41,6 +41,8 @@ ARGON_SCCM_MIN = 20.0
 
 ABSOLUTE_ZERO_C = -273.15
 
+NAME_MAX = 60  # characters of a name that is told back
+
 USUAL_RANGE = "ask for a temperature_range within 700 to 800 celsius"
 
 MATERIAL, SUBSTRATE = "mos2", "sio2/si"
@@ -159,17 +161,23 @@ def _stranger(inputs: Mapping[str, Any]) -> CannotDo | None:
         lacks = LACKS.get(_plain(material), "a source and a layer table for it")
         return CannotDo(
             "invalid_input",
-            f"target_material {material!r}: {can}; for {material} it lacks {lacks}",
+            f"target_material {_clipped(material)}: {can}; for this one it lacks {lacks}",
             "ask for target_material 'MoS2'",
         )
     if _plain(substrate) != SUBSTRATE:
         return CannotDo(
             "invalid_input",
-            f"substrate {substrate!r}: {can}; for {substrate} it lacks a known film to compare "
-            "Raman intensities with",
+            f"substrate {_clipped(substrate)}: {can}; for this one it lacks a known film to "
+            "compare Raman intensities with",
             "ask for substrate 'SiO2/Si'",
         )
     return None
+
+
+def _clipped(given: object) -> str:
+    """Show what a caller wrote, harmless to a terminal and no longer than a line."""
+    text = repr(given)
+    return text if len(text) <= NAME_MAX else f"{text[:NAME_MAX]}…"
 
 
 def _plain(name: object) -> str:

@@ -1,0 +1,85 @@
+"""How the proofs are made: by measured flow and measured pressure, never by a timer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from labharness.kernel.conditions import Bound, EnvelopeInvalid, positive
+
+__all__ = ["Backfill", "LeakCheck", "Purge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """What pumping and backfilling proves: ``cycles`` times from ``low`` to ``high`` by inert gas.
+
+    Attributes:
+        channel: The pressure gauge.
+        cycles: How many are a proof; a purge by volumes need not be made then.
+        low: Pressure to reach, in the gauge's unit.
+        high: Pressure to fill to.
+        atmosphere: One atmosphere in that unit.
+        inert_min: Share of the fill that must be seen as measured inert flow.
+        dilution_min: What the cycles must dilute by; each counts as ``high / low``.
+    """
+
+    channel: str
+    cycles: int
+    low: float
+    high: float
+    atmosphere: float
+    inert_min: float
+    dilution_min: float
+
+    def __post_init__(self) -> None:
+        positive(self.cycles, "a backfill: cycles")
+        positive(self.low, "a backfill: low")
+        positive(self.inert_min, "a backfill: inert_min")
+        if not (self.high / self.low) ** self.cycles >= max(self.dilution_min, 1.0):
+            raise EnvelopeInvalid(f"{self.cycles} backfills do not dilute by {self.dilution_min}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakCheck:
+    """The measured rate of rise of an isolated, evacuated tube.
+
+    Attributes:
+        channel: The pressure gauge.
+        isolated: All of these, during the whole check.
+        below: Highest pressure during the check, in the gauge's unit; a filling is above.
+        over_s: Length of the check.
+        leak_max: Largest leak, in the gauge's unit times cm3/s.
+        voided_by: Contaminant whose presence makes the check void (air: the tube was open).
+    """
+
+    channel: str
+    isolated: tuple[Bound, ...]
+    below: float
+    over_s: float
+    leak_max: float
+    voided_by: str
+
+    def __post_init__(self) -> None:
+        positive(self.over_s, "the leak check: over_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """How the purge proof is made: by integrated measured flow or pressure, never by a timer.
+
+    Attributes:
+        volume_cm3: Volume of the tube and its lines.
+        inert: Flow channels (sccm) that count.
+        present: For each contaminant the condition under which it *may be* in the tube; while it
+            holds, or is not known to be false, that contaminant's proof is nothing.
+        backfill: What counts as a cycle; ``None`` where the line has no pump.
+        leak_check: What proves the tube tight; ``None`` where nothing does.
+    """
+
+    volume_cm3: float
+    inert: tuple[str, ...]
+    present: Mapping[str, Bound]
+    backfill: Backfill | None = None
+    leak_check: LeakCheck | None = None
+
+    def __post_init__(self) -> None:
+        positive(self.volume_cm3, "the purge proof: volume_cm3")

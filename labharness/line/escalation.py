@@ -1,0 +1,90 @@
+"""Bringing a line down by stages: hold, stop, abort, trip; a stage that misses its time is passed.
+
+The stages are data. The first that is reached within its time ends the way; the last one latches,
+so that a line nobody could verify takes a named person to start again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from labharness.kernel import Envelope
+from labharness.line.procedures import Verification
+from labharness.line.safing import Safing
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["ESCALATION", "HOLD_S_MAX", "Reached", "Stage", "bring_down"]
+
+HOLD_S_MAX = 5.0  # a command in flight is read back within its settling time, at most 2 s, twice
+
+
+class Stage(StrEnum):
+    """How far a line is brought down; each is worse than the one before."""
+
+    HOLD = "hold"  # no command is let through; what is set stays set
+    STOP = "stop"  # the stop request's safe state, verified
+    ABORT = "abort"  # the gas leak's safe state, verified: flammable gas first
+    TRIP = "trip"  # that state again, every permit void, latched
+
+
+ESCALATION: tuple[tuple[Stage, Cause | None], ...] = (
+    # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
+    (Stage.HOLD, None),
+    (Stage.STOP, Cause.STOP_REQUEST),
+    (Stage.ABORT, Cause.GAS_LEAK),
+    (Stage.TRIP, Cause.GAS_LEAK),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """Where the way down ended, and what each stage that was passed left unverified."""
+
+    stage: Stage
+    passed: tuple[str, ...]
+
+
+async def bring_down(
+    *,
+    begin: Stage,
+    envelope: Envelope,
+    safing: Safing,
+    held: Callable[[], Awaitable[None]],
+    now_s: Callable[[], float],
+) -> Reached:
+    """Bring a line down from a stage on.
+
+    Args:
+        begin: The first stage to try.
+        envelope: Whose procedures are run.
+        safing: Runs and verifies them.
+        held: Stops commands, and returns when none is in flight.
+        now_s: Lab time.
+    """
+    passed: list[str] = []
+    stages = [each for each in ESCALATION if list(Stage).index(each[0]) >= list(Stage).index(begin)]
+    for stage, cause in stages:
+        if cause is None:
+            try:
+                async with asyncio.timeout(HOLD_S_MAX):
+                    await held()
+            except TimeoutError:
+                passed.append(f"{stage}: a command was still in flight after {HOLD_S_MAX:g} s")
+                continue
+            return Reached(stage, ())
+        procedure = envelope.procedure_of[cause]
+        if stage is Stage.TRIP:
+            why = f"not verified by {'; '.join(passed)}"
+            safing.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
+            await safing.verified()
+            break
+        missing = _missing(await safing.make_safe(procedure))
+        if not missing:
+            return Reached(stage, tuple(passed))
+        passed.append(f"{stage}: {missing}")
+    return Reached(Stage.TRIP, tuple(passed))
+
+
+def _missing(verification: Verification) -> str:
+    return "; ".join(verification.unverified())

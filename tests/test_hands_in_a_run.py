@@ -1,0 +1,207 @@
+"""What a person's hand does to a run, in virtual time: holds, stops, and values set too late."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from labharness.desk import ByHand
+from labharness.desk.desk import Desk
+from labharness.lab import Lab, LabPlan
+from labharness.line import holding
+from rig import Injection, Ran
+
+Word = Callable[..., Awaitable[dict[str, Any]]]
+Act = Callable[[Lab, Word], Awaitable[None]]
+
+
+@pytest.fixture
+def hands(monkeypatch: pytest.MonkeyPatch) -> dict[int, ByHand]:
+    """The hands on each line that a desk drives, by the line."""
+    found: dict[int, ByHand] = {}
+    build = Desk.__init__
+
+    def kept(desk: Desk, **options: Any) -> None:
+        build(desk, **options)
+        found[id(options["line"])] = ByHand(options["line"], desk)
+
+    monkeypatch.setattr(Desk, "__init__", kept)
+    return found
+
+
+@pytest.fixture
+def run_by_hand(run_task: Callable[..., Ran], hands: dict[int, ByHand]) -> Callable[..., Ran]:
+    """Run a task, and let a person do something in one of its stages."""
+
+    def run(plan: LabPlan, stage: str, act: Act, after_s: float = 5.0) -> Ran:
+        ended: list[asyncio.Task[None]] = []
+
+        def begin(lab: Lab) -> None:
+            hand = hands[id(lab.line)]
+
+            async def word(do: str, **asked: Any) -> dict[str, Any]:
+                return await hand.answer({"do": do, "by": "Ada", "reason": "test", **asked})
+
+            ended.append(lab.clock.loop.create_task(act(lab, word)))  # type: ignore[arg-type]  # a coroutine
+
+        ran = run_task(plan, inject=(Injection(stage, after_s, begin),))
+        assert ended[0].done()
+        if not ended[0].cancelled():
+            ended[0].result()
+        return ran
+
+    return run
+
+
+def states(ran: Ran) -> list[str]:
+    return [data["to_state"] for kind, data in ran.events if kind == "state_changed"]
+
+
+@pytest.mark.parametrize("stage", ["purge", "material_growth"])
+def test_a_run_that_was_held_goes_on_to_its_answer_and_no_deadline_counts_the_hold(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran], stage: str
+) -> None:
+    async def act(lab: Lab, word: Word) -> None:
+        assert (await word("hold"))["ok"]
+        await asyncio.sleep(1500)  # longer than a purge may take on this line
+        assert (await word("resume"))["ok"]
+
+    ran = run_by_hand(short_plan, stage, act)
+    assert states(ran)[:3] == ["RUNNING", "PAUSED", "RUNNING"]
+    if stage == "purge":
+        assert ran.type == "task_completed", ran.body
+    elif ran.type == "task_failed":  # a growth held so long may be no monolayer any more
+        assert ran.body["error_details"]["phase"] in ("characterisation", "analysis"), ran.body
+
+
+def test_a_hold_that_nobody_ends_fails_the_run_and_leaves_the_line_safe(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holding, "HOLD_S_MAX", 120.0)
+
+    async def act(lab: Lab, word: Word) -> None:
+        assert (await word("hold"))["ok"]
+
+    ran = run_by_hand(short_plan, "ramp", act)
+    assert ran.type == "task_failed"
+    assert "longest allowed" in ran.body["error_message"]
+    assert states(ran) == ["RUNNING", "PAUSED", "RUNNING", "FAILED"]
+    assert ran.truth["substrate_c"] < 80
+
+
+def test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran]
+) -> None:
+    async def act(lab: Lab, word: Word) -> None:
+        said = await word("hold")
+        assert "as soon as" in said["said"]
+        assert not (await word("hold"))["ok"], "one hold at a time"
+        assert (await word("resume"))["ok"]
+
+    ran = run_by_hand(short_plan, "purge", act, after_s=2.0)
+    assert ran.type == "task_completed", ran.body
+    assert "PAUSED" not in states(ran)
+
+
+async def heat(word: Word) -> list[str]:
+    """Try to heat the furnace by hand; give how each try ended."""
+    found = []
+    for channel, value, unit in (
+        ("box.furnace_contactor", 1, ""),
+        ("furnace.setpoint_rate", 20, "degC/min"),
+        ("furnace.setpoint", 700, "degC"),
+    ):
+        answer = await word("set", channel=channel, value=value, unit=unit)
+        found.append(answer.get("ending", "refused"))
+    return found
+
+
+@pytest.mark.parametrize("end", ["stop", "safe"])
+def test_after_a_stop_nothing_is_set_any_more_by_whomever(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran], end: str
+) -> None:
+    ended: list[str] = []
+
+    async def act(lab: Lab, word: Word) -> None:
+        late = [asyncio.ensure_future(heat(word)) for _ in range(2)]  # they wait for their turn
+        await word(end)
+        for each in late:
+            ended.extend(await each)
+        for pause_s in (0.0, 1.0, 20.0):
+            await asyncio.sleep(pause_s)
+            ended.extend(await heat(word))
+
+    ran = run_by_hand(short_plan, "material_growth", act)
+    assert ran.type == ("event" if end == "stop" else "task_failed")
+    assert set(ended[-9:]) == {"refused"}
+    assert ran.truth["substrate_c"] < 80
+    assert ran.lab.line.latest("box.furnace_contactor") == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"by": "x" * 10_000}, {"by": ""}, {"by": None}, {"reason": ["smoke"]}, {"reason": "x" * 9999}],
+    ids=["long name", "no name", "null", "list", "long reason"],
+)
+def test_a_stop_is_never_refused_for_its_words(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran], asked: dict[str, Any]
+) -> None:
+    async def act(lab: Lab, word: Word) -> None:
+        assert (await word("stop", **asked))["ok"]
+
+    assert run_by_hand(short_plan, "loading", act).type == "event"
+
+
+def test_a_stop_during_a_hold_is_carried_out_at_once(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran]
+) -> None:
+    stopped_s: list[float] = []
+
+    async def act(lab: Lab, word: Word) -> None:
+        assert (await word("hold"))["ok"]
+        await asyncio.sleep(5)
+        stopped_s.append(lab.clock.now_s())
+        await word("stop")
+
+    ran = run_by_hand(short_plan, "characterisation", act, after_s=0.1)
+    assert ran.type == "event"
+    assert states(ran)[-2:] == ["ABORTING", "ABORTED"]
+    assert ran.truth["laser_output_w"] == 0
+
+
+def test_no_hold_leaves_the_laser_standing_on_one_spot(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran]
+) -> None:
+    async def act(lab: Lab, word: Word) -> None:
+        for _ in range(600):
+            await asyncio.sleep(0.5)
+            if lab.line.latest("laser.output_power") > 1e-5:
+                break
+        assert "as soon as" in (await word("hold"))["said"]
+        for _ in range(1000):
+            await asyncio.sleep(5)
+            if (await word("status"))["mode"] == "held":
+                break
+        assert lab.line.latest("laser.output_power") < 1e-5
+        await word("resume")
+
+    ran = run_by_hand(short_plan, "characterisation", act)
+    assert states(ran)[:3] == ["RUNNING", "PAUSED", "RUNNING"]
+
+
+def test_what_cannot_be_read_or_counted_at_the_socket_hurts_nobody(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran]
+) -> None:
+    async def act(lab: Lab, word: Word) -> None:
+        for asked in (
+            {"channel": "\ud800.x", "value": 1},
+            {"channel": "argon.setpoint", "value": 10**400},
+            {"channel": "argon.setpoint", "value": "5"},
+            {"channel": "a\nb", "value": 1},
+            {"channel": "argon.setpoint", "value": 1, "by": "\x1b[2J"},
+        ):
+            assert (await word("set", **asked))["ok"] is False
+        assert (await word("resume"))["ok"] is False
+
+    assert run_by_hand(short_plan, "loading", act).type == "task_completed"

@@ -1,0 +1,299 @@
+"""Proofs by pressure: pump and backfill cycles, and the leak check."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernel_line import ENVELOPE, STALE_S, ask, healthy, rule_of, running, see
+from labharness.kernel import LeakTight, Memory, PurgedOf, tick
+
+AIR = PurgedOf("air", 5.0)
+TIGHT = LeakTight("air")
+
+
+def at(memory: Memory, now: float, pressure: float, flow: float = 0.0, lid: float = 1.0) -> None:
+    """Read the gauge, argon and the lid, and let the clock tick."""
+    see(memory, now, box__lid_shut=lid, hydrogen__flow=0.0)
+    see(memory, now, argon__flow=flow, gauge__pressure=pressure)
+    tick(memory, now)
+
+
+def fill(memory: Memory, now: float, low: float = 10.0, high: float = 700.0) -> float:
+    """Pump down, then fill at 600 sccm (10 cm3/s); 100 cm3 take 91 cm3; give the time it ends."""
+    at(memory, now, low)
+    for second in range(1, 13):
+        at(memory, now + second, 300.0, flow=600.0)
+    at(memory, now + 13, high, flow=600.0)
+    at(memory, now + 14, high)
+    return now + 15
+
+
+def after_cycles(count: int) -> tuple[Memory, float]:
+    memory, now = running(), 0.0
+    for _ in range(count):
+        now = fill(memory, now)
+    return memory, now - 1
+
+
+@pytest.mark.parametrize(("cycles", "proven"), [(0, False), (2, False), (3, True), (4, True)])
+def test_three_backfills_are_a_proof_and_two_are_none(cycles: int, proven: bool) -> None:
+    memory, now = after_cycles(cycles)
+    if not cycles:
+        at(memory, now, 760.0)
+    assert memory.volumes("air") < 5.0, "the volumes are not what proves it here"
+    assert memory.backfills == {"air": cycles, "hydrogen": cycles}
+    assert memory.holds(AIR, now) is proven
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "counts"),
+    [
+        (10.0, 700.0, 1),
+        (math.nextafter(10.0, 99.0), 700.0, 0),
+        (10.0, math.nextafter(700.0, 0.0), 0),
+        (1.0, 760.0, 1),
+    ],
+)
+def test_a_cycle_goes_from_its_low_to_its_high_exactly(
+    low: float, high: float, counts: int
+) -> None:
+    memory = running()
+    fill(memory, 0.0, low, high)
+    assert memory.backfills["air"] == counts
+
+
+@pytest.mark.parametrize(
+    ("flow", "counts"), [(0.0, 0), (340.0, 0), (395.0, 0), (397.0, 1), (600.0, 1)]
+)
+def test_a_fill_that_no_meter_saw_is_no_backfill(flow: float, counts: int) -> None:
+    memory = running()  # 80 % of 100 cm3 * 690/760 is 72.6 cm3; in 11 s that is 396 sccm
+    at(memory, 0.0, 10.0)
+    for second in range(1, 13):
+        at(memory, float(second), 10.0 + second, flow=flow)
+    at(memory, 12.0, 700.0, flow=flow)
+    assert memory.backfills["air"] == counts
+
+
+def test_flow_before_the_lowest_pressure_does_not_count_for_the_fill() -> None:
+    memory = running()
+    at(memory, 0.0, 500.0, flow=600.0)
+    for second in range(1, 30):
+        at(memory, float(second), 500.0, flow=600.0)
+    at(memory, 30.0, 10.0)
+    at(memory, 31.0, 700.0)
+    assert memory.backfills["air"] == 0
+
+
+def test_a_gap_in_the_gauge_ends_the_cycle_under_way() -> None:
+    memory = running()
+    at(memory, 0.0, 10.0)
+    for second in range(1, 13):
+        see(memory, float(second), box__lid_shut=1.0, hydrogen__flow=0.0, argon__flow=600.0)
+        tick(memory, float(second))
+    at(memory, 13.0, 700.0, flow=600.0)
+    assert memory.filled_cm3 > 100.0
+    assert memory.backfills["air"] == 0
+
+
+@pytest.mark.parametrize(("gap_s", "counts"), [(STALE_S, 1), (math.nextafter(STALE_S, 9.0), 0)])
+def test_a_gap_of_the_gauge_and_of_the_meter_counts_up_to_its_bound_exactly(
+    gap_s: float, counts: int
+) -> None:
+    memory = running()
+    see(memory, 0.0, gauge__pressure=10.0, argon__flow=6000.0)
+    see(memory, gap_s, argon__flow=6000.0, gauge__pressure=700.0)
+    assert memory.backfills["air"] == counts
+    assert (memory.purged_cm3["air"] > 0.0) is bool(counts)
+
+
+def test_the_smallest_flow_counts_for_what_it_is() -> None:
+    memory = running()
+    for second in (0.0, 1.0):
+        see(memory, second, argon__flow=0.6)
+    assert memory.purged_cm3["air"] == pytest.approx(0.01)
+
+
+def test_one_fill_counts_once() -> None:
+    memory, now = after_cycles(1)
+    for second in range(10):
+        at(memory, now + second, 760.0, flow=600.0)
+    assert memory.backfills["air"] == 1
+
+
+def test_an_open_lid_takes_back_backfills_tightness_and_the_cycle_under_way() -> None:
+    memory, now = after_cycles(3)
+    memory.tight = True
+    at(memory, now + 1, 10.0)
+    assert memory.filled_from == 10.0
+    assert memory.holds(AIR, now + 1)
+    assert memory.holds(TIGHT, now + 1)
+    at(memory, now + 2, 20.0, lid=0.0)
+    assert memory.backfills["air"] == 0
+    assert not memory.tight
+    assert memory.filled_from == math.inf
+    at(memory, now + 3, 760.0)
+    assert not memory.holds(AIR, now + 3)
+    assert not memory.holds(TIGHT, now + 3)
+
+
+def test_a_proof_counts_only_while_the_lid_is_heard() -> None:
+    memory, now = after_cycles(3)
+    memory.tight = True
+    for condition in (AIR, TIGHT):
+        assert memory.holds(condition, now + STALE_S)
+        assert not memory.holds(condition, now + STALE_S + 0.1)
+
+
+def test_hydrogen_in_the_tube_takes_back_its_own_proof_and_leaves_the_others() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    memory.backfills = {"air": 3, "hydrogen": 3}
+    memory.tight = True
+    memory.filled_from = 5.0
+    see(memory, 1.0, hydrogen__flow=5.0)
+    assert memory.filled_from == math.inf, "a fill with hydrogen is no fill with inert gas"
+    assert memory.backfills == {"air": 3, "hydrogen": 0}
+    assert memory.tight
+
+
+# ---- the leak check
+
+
+def leak(
+    memory: Memory, rise: float, seconds: int = 60, start: float = 0.1, isolation: float = 0.0
+) -> None:
+    """Isolate an evacuated tube, and let its pressure rise by so much over a minute."""
+    see(memory, -1.0, gauge__pressure=start)
+    for second in range(seconds + 1):
+        now = float(second)
+        see(memory, now, box__lid_shut=1.0, box__pump_isolation=isolation)
+        see(memory, now, gauge__pressure=start + rise * second / 60)
+        tick(memory, now)
+
+
+@pytest.mark.parametrize(
+    ("rise", "tight"), [(0.0, True), (0.449, True), (0.451, False), (0.8, False), (-0.05, True)]
+)
+def test_the_rate_of_rise_says_whether_the_tube_is_tight(rise: float, tight: bool) -> None:
+    memory = running()  # 0.75 Torr cm3/s into 100 cm3 are 0.45 Torr a minute
+    leak(memory, rise)
+    assert memory.holds(TIGHT, 60.0) is tight
+
+
+@pytest.mark.parametrize(("end", "tight"), [(0.45, True), (math.nextafter(0.45, 1.0), False)])
+def test_the_largest_leak_is_exact(end: float, tight: bool) -> None:
+    memory = running()
+    see(memory, -1.0, gauge__pressure=0.0)
+    for second in range(61):
+        see(memory, float(second), box__pump_isolation=0.0)
+        see(memory, float(second), gauge__pressure=end if second == 60 else 0.0)
+    assert memory.tight is tight
+
+
+def test_a_leak_that_begins_later_is_not_averaged_away() -> None:
+    memory = running()
+    leak(memory, 0.0)
+    assert memory.tight
+    for second in range(61, 123):
+        see(memory, float(second), box__pump_isolation=0.0)
+        see(memory, float(second), gauge__pressure=0.1 + (second - 61) * 0.01)
+    assert not memory.tight
+
+
+def test_a_check_cut_short_by_a_second_proves_nothing() -> None:
+    memory = running()
+    leak(memory, 0.0, seconds=59)
+    assert not memory.tight
+    leak(memory, 0.0, seconds=60)
+    assert memory.tight
+
+
+@pytest.mark.parametrize("isolation", [1.0, math.nan], ids=["open to the pump", "nobody knows"])
+def test_a_tube_that_is_not_isolated_is_not_checked(isolation: float) -> None:
+    memory = running()
+    leak(memory, 0.0, isolation=isolation)
+    assert not memory.tight
+
+
+@pytest.mark.parametrize(("start", "tight"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
+def test_a_check_takes_a_vacuum(start: float, tight: bool) -> None:
+    memory = running()
+    leak(memory, 0.0, start=start)
+    assert memory.tight is tight
+
+
+def test_a_gap_in_the_gauge_begins_the_check_again() -> None:
+    memory = running()
+    for second in range(71):
+        see(memory, float(second), box__lid_shut=1.0, box__pump_isolation=0.0)
+        if not 5 < second < 12:
+            see(memory, float(second), gauge__pressure=0.1)
+        tick(memory, float(second))
+    assert not memory.tight
+    for second in range(71, 74):
+        see(memory, float(second), box__lid_shut=1.0, box__pump_isolation=0.0)
+        see(memory, float(second), gauge__pressure=0.1)
+    assert memory.tight
+
+
+def test_filling_a_tight_tube_is_no_leak_and_a_leak_found_later_counts() -> None:
+    memory = running()
+    leak(memory, 0.0)
+    for second in range(61, 90):
+        see(memory, float(second), box__pump_isolation=0.0, gauge__pressure=second * 1.0)
+    assert memory.tight
+    leak(memory, 0.9, seconds=0)
+    for second in range(90, 160):
+        see(memory, float(second), box__pump_isolation=0.0)
+        see(memory, float(second), gauge__pressure=0.1 + (second - 90) * 0.0125)
+    assert not memory.tight
+
+
+def test_methane_takes_the_check_and_a_temperature_outside_the_forbidden_band() -> None:
+    memory = running()
+    healthy(memory, 0.0)
+    verdict = ask(memory, "methane.setpoint", 10.0)
+    assert rule_of(verdict) == "methane only into a tight tube that is not warm"
+    assert "no such check was passed" in str(verdict)
+    memory.tight = True
+    band = ENVELOPE.interlocks[3].forbid[0]
+    for temperature, allowed in (
+        (math.nextafter(band.low, 0.0), True),
+        (band.low, False),
+        (300.0, False),
+        (band.high, False),
+        (math.nextafter(band.high, 999.0), True),
+    ):
+        see(memory, 0.0, furnace__temperature=temperature)
+        verdict = ask(memory, "methane.setpoint", 10.0)
+        assert (rule_of(verdict) == "") is allowed, temperature
+        if not allowed:
+            said = "is forbidden at furnace.temperature from 100 to 540; it reads"
+            assert said in str(verdict)
+    assert rule_of(ask(memory, "methane.setpoint", 10.0, now=STALE_S)) == ""
+    silent = ask(memory, "methane.setpoint", 10.0, now=STALE_S + 0.1)
+    assert rule_of(silent) != "", "nobody knows whether it is in the band"
+
+
+@given(
+    pressures=st.lists(st.sampled_from([0.1, 9.0, 10.0, 300.0, 700.0, 760.0]), max_size=30),
+    flow=st.sampled_from([0.0, 300.0, 6000.0]),
+)
+@settings(deadline=None, max_examples=60)
+def test_backfills_are_never_more_than_the_times_the_pressure_went_up(
+    pressures: list[float], flow: float
+) -> None:
+    memory, ups, low = running(), 0, False
+    for second, pressure in enumerate(pressures):
+        at(memory, float(second), pressure, flow=flow)
+        if pressure <= 10.0:
+            low = True
+        elif pressure >= 700.0 and low:
+            ups, low = ups + 1, False
+    assert memory.backfills["air"] <= ups
+    if flow == 6000.0:
+        assert memory.backfills["air"] == ups or any(p < 700.0 for p in pressures)
+    if flow == 0.0:
+        assert memory.backfills["air"] == 0

@@ -1,0 +1,97 @@
+"""The exhaustive search: no hazard can be reached through what the shipped envelope allows."""
+
+from dataclasses import replace
+
+import pytest
+
+from labharness.kernel import Envelope
+from labharness.lab import default_lab_path, read_lab
+from model import OPTICS, TUBE, Found, Model, search
+
+SHIPPED = read_lab(default_lab_path()).envelope
+
+REDUNDANT = {  # rows without which nothing is reached, and what stands behind them
+    "less heat under vacuum": "what is set to heat is vented, and a vent opens at 740 Torr",
+    "a tube under vacuum stays below its limit": "as above: a hot tube is vented",
+    "no sulfur heat on a broken sensor": "a broken sensor trips by itself, whatever is asked",
+    "no heat on a broken sensor": "a broken sensor trips by itself, whatever is asked",
+    "no hydrogen into a tube open to the pump": "hydrogen takes an open vent, the pump a shut one",
+}
+ALWAYS_SAFE = {
+    ("box.furnace_contactor", 0.0),
+    ("box.sulfur_contactor", 0.0),
+    ("box.hydrogen_valve", 0.0),
+    ("hydrogen.setpoint", 0.0),
+    ("laser.emission", 0.0),
+}
+UNSAFE = [  # what looks safe by itself, and is not: law 2
+    ("argon.setpoint", 0.0, "sulfur vapour is not swept out"),
+    ("box.argon_valve", 0.0, "sulfur vapour is not swept out"),
+    ("box.vent", 0.0, "a closed tube is heated"),
+    ("box.vent", 1.0, "the bubbler's oil is sucked back"),
+]
+
+
+def without(name: str) -> Envelope:
+    """The shipped envelope with one interlock row dropped."""
+    rows = tuple(row for row in SHIPPED.interlocks if row.name != name)
+    assert len(rows) == len(SHIPPED.interlocks) - 1
+    return replace(SHIPPED, interlocks=rows)
+
+
+def found(envelope: Envelope) -> Found | None:
+    """The first hazard of the laser, or else of the tube."""
+    return search(Model(envelope, OPTICS))[1] or search(Model(envelope))[1]
+
+
+def test_no_hazard_of_the_tube_is_reachable() -> None:
+    states, hazard = search(Model(SHIPPED))
+    assert hazard is None
+    assert states > 2_500, "the model has lost its moves"
+
+
+def test_no_hazard_of_the_laser_is_reachable() -> None:
+    states, hazard = search(Model(SHIPPED, OPTICS))
+    assert hazard is None
+    assert states > 4
+
+
+def test_the_list_of_redundant_rows_names_rows() -> None:
+    assert {row.name for row in SHIPPED.interlocks} >= set(REDUNDANT)
+
+
+@pytest.mark.parametrize(
+    "name", [row.name for row in SHIPPED.interlocks if row.name not in REDUNDANT]
+)
+def test_an_interlock_dropped_opens_the_way_to_a_hazard(name: str) -> None:
+    assert found(without(name)) is not None
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", REDUNDANT)
+def test_a_redundant_row_is_one(name: str) -> None:
+    assert found(without(name)) is None, "take it off the list"
+
+
+def test_all_redundant_rows_dropped_together_leave_the_tube_safe_or_say_how() -> None:
+    rows = tuple(row for row in SHIPPED.interlocks if row.name not in REDUNDANT)
+    assert search(Model(replace(SHIPPED, interlocks=rows)))[1] is None
+
+
+def test_what_is_marked_always_safe_is_what_was_searched() -> None:
+    marks = {
+        (limit.channel, value) for limit in SHIPPED.limits.values() for value in limit.always_safe
+    }
+    assert marks == ALWAYS_SAFE, "a new mark takes a field in the model first"
+    for channel, value in marks:
+        assert value in {**TUBE, **OPTICS}[channel][1]
+
+
+@pytest.mark.parametrize(("channel", "value", "hazard"), UNSAFE)
+def test_a_mark_that_cannot_be_proven_is_found(channel: str, value: float, hazard: str) -> None:
+    limit = replace(SHIPPED.limits[channel], always_safe=(value,))
+    marked = replace(SHIPPED, limits={**SHIPPED.limits, channel: limit})
+    _, reached = search(Model(marked))
+    assert reached is not None
+    assert reached.hazard == hazard
+    assert reached.way[-1] == f"{channel} = {value:g}"

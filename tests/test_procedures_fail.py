@@ -1,0 +1,373 @@
+"""Making safe while things fail: each write in turn, each port, any moment, any queue, any disk."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from labharness.clock import Chance, Clock, VirtualLoop
+from labharness.clock import run as run_on
+from labharness.guard import Latch, SafeFrame, Source
+from labharness.journal import JournalFailed, SqliteJournal
+from labharness.kernel import Mode
+from labharness.lab import Lab, LabPlan
+from labharness.lab.lab import SAFE_TABLE
+from labharness.line import StepState
+from labharness.line.command import WAITING_MAX
+from labharness.line.escalation import HOLD_S_MAX, Stage
+from labharness.link import LinkLost
+from labharness.vocabulary import Cause, Command, Ending, Outcome, Trip
+
+Work = Callable[[Lab], Awaitable[None]]
+ON = (
+    Command("box.furnace_contactor", 1.0, ""),
+    Command("box.sulfur_contactor", 1.0, ""),
+    Command("laser.emission", 1.0, ""),
+)
+FURNACE, SULFUR, HYDROGEN = 6, 7, 2  # coils from 0, as wired
+PORTS = ("heat", "inert", "hydrogen", "relays", "laser")
+SHUTDOWN = "immediate_shutdown"
+PROCEDURES = (SHUTDOWN, "close_all_valves_and_alert", "relieve_pressure", "hold_vacuum")
+FIRST_WAVE_S = 2.0  # wire_s_max of every procedure
+
+
+def energised(plan: LabPlan, folder: Path, work: Work) -> Lab:
+    """Arm and start the line, give its heaters mains and the laser leave, then do ``work``."""
+    loop = VirtualLoop()
+    labs: list[Lab] = []
+
+    async def main() -> None:
+        with SqliteJournal(folder / "journal.sqlite") as journal:
+            lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
+            labs.append(lab)
+            await lab.line.open()
+            await lab.line.arm(SAFE_TABLE)
+            lab.line.start()
+            for command in ON:
+                outcome = await lab.line.perform(command)
+                assert outcome.ending is Ending.CONFIRMED, outcome
+            await work(lab)
+            await lab.line.close()
+
+    folder.mkdir(exist_ok=True)
+    plan.state_dir.mkdir(parents=True, exist_ok=True)
+    (plan.state_dir / "latch.json").unlink(missing_ok=True)
+    run_on(main(), loop)
+    return labs[0]
+
+
+def cause(lab: Lab, procedure: str, of: Cause = Cause.EMERGENCY_STOP_LOOP) -> Trip:
+    return Trip(of, procedure, "test", None, lab.clock.loop.time(), "test")
+
+
+def is_off(lab: Lab) -> bool:
+    """By the plant's own account, no heater has mains and no hydrogen comes."""
+    assert lab.simulated is not None
+    coils = lab.simulated.plant.parts["relays"].coils
+    return not (coils[FURNACE] or coils[SULFUR] or coils[HYDROGEN])
+
+
+def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:
+    """Let the n-th frame of a procedure fail on its road; give the channels whose frame left."""
+    left: list[str] = []
+    seen: list[int] = []
+    frames = {
+        each.request.frame: each.channel
+        for procedure in lab.guard.core.procedures.values()
+        for each in procedure
+    }
+    for link in lab.links.values():
+        write = link.write
+
+        def failing(data: bytes, write: Callable[[bytes], None] = write) -> None:
+            log = lab.guard.core.log or []
+            if log and log[-1].source is Source.PROCEDURE and log[-1].frame == data:
+                seen.append(1)
+                if len(seen) - 1 == number:
+                    if raises:
+                        raise LinkLost("planted")
+                    return
+                left.append(frames[data])
+            write(data)
+
+        link.write = failing  # type: ignore[method-assign]  # the road, for this test
+    return left
+
+
+STEPS = 17  # of each procedure of the line
+
+
+@pytest.mark.parametrize("raises", [False, True], ids=["lost", "road gone"])
+@pytest.mark.parametrize("number", range(0, STEPS, 3))
+def test_any_single_write_may_fail_and_the_line_ends_safe_and_verified(
+    short_plan: LabPlan, tmp_path: Path, wires: list[Lab], number: int, raises: bool
+) -> None:
+    fails_and_recovers(short_plan, tmp_path, wires, SHUTDOWN, number, raises)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("procedure", PROCEDURES)
+def test_every_single_write_of_every_procedure_may_fail(
+    short_plan: LabPlan, tmp_path: Path, wires: list[Lab], procedure: str
+) -> None:
+    for raises in (False, True):
+        for number in range(STEPS):
+            fails_and_recovers(short_plan, tmp_path, wires, procedure, number, raises)
+
+
+def fails_and_recovers(
+    plan: LabPlan, folder: Path, wires: list[Lab], procedure: str, number: int, raises: bool
+) -> None:
+    left: list[str] = []
+
+    async def work(lab: Lab) -> None:
+        assert not is_off(lab)
+        left.extend(fail_write(lab, number, raises=raises))
+        left.clear()
+        lab.line.safing.trip(cause(lab, procedure))
+        await lab.line.safing.verified()
+
+    lab = energised(plan, folder, work)
+    wires.clear()  # a frame that a test takes off the road has no other end
+    (verification,) = lab.line.safing.verifications
+    assert verification.complete, (number, verification.unverified())
+    assert is_off(lab)
+    assert lab.line.memory.mode is Mode.TRIPPED
+    assert Latch(plan.state_dir / "latch.json").trip is not None
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_port_that_is_gone_leaves_its_own_steps_unknown_and_no_other(
+    short_plan: LabPlan, tmp_path: Path, port: str
+) -> None:
+    async def work(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses[port].faults.cut = True
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        await lab.line.safing.verified()
+
+    lab = energised(short_plan, tmp_path, work)
+    (verification,) = lab.line.safing.verifications
+    frames = lab.guard.core.procedures[SHUTDOWN]
+    gone = {frame.channel for frame in frames if frame.port == port}
+    assert gone
+    for channel, _, _, state in verification.steps:
+        wanted = StepState.UNKNOWN if channel in gone else StepState.VERIFIED
+        assert state is wanted, (channel, state)
+    assert is_off(lab) is (port != "relays"), "the mains' own port is the one that counts"
+    bound_s = lab.line.envelope.procedures[SHUTDOWN].verify_s_max
+    assert round(verification.within_s, 6) <= bound_s
+
+
+@pytest.mark.parametrize("after_ms", range(0, 1000, 130))
+def test_a_trip_in_the_middle_of_any_exchange_is_carried_out_in_order_of_hazard(
+    short_plan: LabPlan, tmp_path: Path, after_ms: int
+) -> None:
+    async def work(lab: Lab) -> None:
+        await asyncio.sleep(after_ms / 1000)
+        before = len(lab.guard.core.log or [])
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        await lab.line.safing.verified()
+        first: dict[str, list[bytes]] = {}
+        for sent in (lab.guard.core.log or [])[before:]:
+            if sent.source is Source.PROCEDURE:
+                first.setdefault(sent.port, []).append(sent.frame)
+        for name, frames in first.items():
+            wave = [f.request.frame for f in by_step(lab, SHUTDOWN) if f.port == name]
+            assert frames[: len(wave)] == wave
+
+    lab = energised(short_plan, tmp_path, work)
+    (verification,) = lab.line.safing.verifications
+    assert verification.complete
+
+
+def by_step(lab: Lab, procedure: str) -> list[SafeFrame]:
+    return sorted(lab.guard.core.procedures[procedure], key=lambda each: each.step)
+
+
+@pytest.mark.parametrize("order", list(permutations([0, 1, 2])), ids=str)
+def test_of_three_trips_in_any_order_the_worst_is_in_force(
+    short_plan: LabPlan, tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    causes = (Cause.GAS_LEAK, Cause.OVER_PRESSURE, Cause.COMMUNICATION)
+
+    async def work(lab: Lab) -> None:
+        procedures = lab.line.envelope.procedure_of
+        for number in order:
+            lab.line.safing.trip(cause(lab, procedures[causes[number]], causes[number]))
+            lab.line.safing.trip(cause(lab, procedures[causes[number]], causes[number]))
+            await asyncio.sleep(0.03)
+        await lab.line.safing.verified()
+
+    lab = energised(short_plan, tmp_path, work)
+    assert lab.line.memory.trip is not None
+    assert lab.line.memory.trip.cause is Cause.GAS_LEAK
+    assert lab.line.safing.verifications[-1].procedure == "close_all_valves_and_alert"
+    assert lab.line.safing.verifications[-1].complete
+    first = Latch(short_plan.state_dir / "latch.json").trip
+    assert first is not None
+    assert first.cause is causes[order[0]], "the latch keeps the first: the cause to clear"
+
+
+# ---- what a trip does not wait for
+
+
+def test_a_trip_goes_before_ten_thousand_commands(short_plan: LabPlan, tmp_path: Path) -> None:
+    outcomes: list[Outcome] = []
+
+    async def work(lab: Lab) -> None:
+        argon = Command("argon.setpoint", 100.0, "sccm")
+        asked = [asyncio.ensure_future(lab.line.perform(argon)) for _ in range(10_000)]
+        await asyncio.sleep(0.05)
+        began_s = lab.clock.loop.time()
+        frames = len(lab.guard.core.log or [])
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        assert lab.clock.loop.time() == began_s, "nothing was waited for"
+        sent = (lab.guard.core.log or [])[frames:]
+        assert {each.source for each in sent} == {Source.PROCEDURE}
+        outcomes.extend(await asyncio.gather(*asked))
+        await lab.line.safing.verified()
+        after = (lab.guard.core.log or [])[frames:]
+        assert all(each.source is not Source.PERMIT for each in after), "a command came after"
+
+    lab = energised(short_plan, tmp_path, work)
+    endings = [each.ending for each in outcomes]
+    assert len(endings) == 10_000
+    assert endings.count(Ending.CONFIRMED) <= 1
+    refused = [each for each in outcomes if each.ending is Ending.REFUSED]
+    assert len(refused) >= 10_000 - 2
+    full = [each for each in refused if "wait for this line already" in each.detail]
+    assert len(full) == 10_000 - WAITING_MAX
+    (verification,) = lab.line.safing.verifications
+    assert verification.complete
+    assert is_off(lab)
+
+
+def disk_full(lab: Lab) -> None:
+    def full(*args: object, **options: object) -> int:
+        raise JournalFailed("no space left on device")
+
+    for name in ("append", "sample", "commit", "flush"):
+        setattr(lab.line.journal, name, full)
+
+
+def latch_unwritable(lab: Lab) -> None:
+    (lab.plan.state_dir / "latch.new").mkdir()
+
+
+@pytest.mark.parametrize(
+    "trouble", [disk_full, latch_unwritable], ids=["disk full", "latch unwritable"]
+)
+def test_a_trip_waits_for_no_disk(
+    short_plan: LabPlan, tmp_path: Path, trouble: Callable[[Lab], None]
+) -> None:
+    async def work(lab: Lab) -> None:
+        trouble(lab)
+        began_s = lab.clock.loop.time()
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        assert lab.clock.loop.time() == began_s
+        await lab.line.safing.verified()
+        for name in ("append", "sample", "commit", "flush"):  # the disk is emptied again
+            vars(lab.line.journal).pop(name, None)
+
+    lab = energised(short_plan, tmp_path, work)
+    assert lab.line.safing.verifications[0].complete
+    assert is_off(lab)
+    assert lab.guard.core.latched
+    for left in short_plan.state_dir.glob("latch.new"):
+        left.rmdir()
+
+
+def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(lab: Lab) -> None:
+        async def think() -> None:
+            await asyncio.sleep(3600.0)
+
+        thought = asyncio.ensure_future(lab.line.unless_tripped(think()))
+        await asyncio.sleep(0.2)
+        began_s = lab.clock.loop.time()
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        (ended,) = await asyncio.gather(thought, return_exceptions=True)
+        assert "test" in str(ended)
+        assert lab.clock.loop.time() - began_s < 0.1
+        await lab.line.safing.verified()
+
+    assert is_off(energised(short_plan, tmp_path, work))
+
+
+# ---- hold, stop, abort, trip
+
+
+async def stick_argon(lab: Lab) -> None:
+    """Leave the argon controller at 50 sccm, deaf to the serial line."""
+    assert lab.simulated is not None
+    outcome = await lab.line.perform(Command("argon.setpoint", 50.0, "sccm"))
+    assert outcome.ending is Ending.CONFIRMED
+    lab.simulated.faces["argon"].setpoint_source = "A"
+
+
+@pytest.mark.parametrize("begin", [Stage.HOLD, Stage.STOP, Stage.ABORT])
+def test_a_line_that_obeys_is_brought_down_by_one_stage(
+    short_plan: LabPlan, tmp_path: Path, begin: Stage
+) -> None:
+    async def work(lab: Lab) -> None:
+        reached = await lab.line.bring_down(begin)
+        assert reached.stage is begin
+        assert reached.passed == ()
+        assert is_off(lab) is (begin is not Stage.HOLD)
+        if begin is Stage.HOLD:
+            assert lab.line.memory.mode is Mode.HELD
+            refused = await lab.line.perform(Command("argon.setpoint", 60.0, "sccm"))
+            assert refused.ending is Ending.REFUSED
+            off = await lab.line.perform(Command("box.furnace_contactor", 0.0, ""))
+            assert off.ending is Ending.CONFIRMED, "what is always safe passes on a held line"
+        assert lab.line.memory.trip is None
+
+    lab = energised(short_plan, tmp_path, work)
+    assert is_off(lab), "the end of the line makes safe"
+    assert not lab.guard.core.latched
+
+
+def test_a_line_that_does_not_obey_ends_tripped_and_says_by_what(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(lab: Lab) -> None:
+        await stick_argon(lab)
+        began_s = lab.clock.loop.time()
+        reached = await lab.line.bring_down(Stage.STOP)
+        assert reached.stage is Stage.TRIP
+        assert [each.split(":")[0] for each in reached.passed] == ["stop", "abort"]
+        assert all("argon.setpoint = 100: mismatch" in each for each in reached.passed)
+        assert lab.clock.loop.time() - began_s <= 3 * 11.0
+        assert lab.line.memory.trip is not None
+        assert lab.line.memory.trip.detail.startswith("not verified by stop: argon.setpoint")
+
+    lab = energised(short_plan, tmp_path, work)
+    assert is_off(lab)
+    assert Latch(short_plan.state_dir / "latch.json").trip is not None
+
+
+def test_a_line_that_is_closed_without_obeying_latches(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(lab: Lab) -> None:
+        await stick_argon(lab)
+
+    energised(short_plan, tmp_path, work)
+    assert Latch(short_plan.state_dir / "latch.json").trip is not None
+
+
+def test_a_hold_that_a_command_holds_up_becomes_a_stop(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(lab: Lab) -> None:
+        turn = lab.line._writer._turn
+        await turn.acquire()
+        began_s = lab.clock.loop.time()
+        reached = await lab.line.bring_down()
+        assert lab.clock.loop.time() - began_s >= HOLD_S_MAX
+        assert reached.stage is Stage.STOP
+        assert reached.passed == (f"hold: a command was still in flight after {HOLD_S_MAX:g} s",)
+        turn.release()
+
+    assert is_off(energised(short_plan, tmp_path, work))
