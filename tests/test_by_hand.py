@@ -54,9 +54,9 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     ("channel", "value", "unit", "words"),
     [
         ("argon.setpoint", "600", "sccm", "allowed 0 to 500 sccm"),
-        ("argon.setpoint", "nan", "sccm", "no finite number"),
-        ("argon.setpoint", "100", "", "this channel is in 'sccm'"),
-        ("argon.setpoint", "100", "slm", "this channel is in 'sccm'"),
+        ("argon.setpoint", "nan", "sccm", "allowed 0 to 500 sccm"),
+        ("argon.setpoint", "100", "", "is in 'sccm'"),
+        ("argon.setpoint", "100", "slm", "is in 'sccm'"),
         ("furnace.setpoint", "5000", "degC", "allowed"),
         ("argon.flow", "1", "sccm", "has no limit"),
         ("box.hydrogen_valve", "1", "", "takes"),

@@ -61,7 +61,16 @@ def test_envelope_check_and_show() -> None:
     assert said.code == 0
     assert "limit      furnace.setpoint 0 to 950 degC (" in said.out
     heads = {line.split()[0] for line in said.out.splitlines()}
-    assert heads == {"line", "limit", "interlock", "trip", "watch", "procedure"}
+    assert heads == {
+        "line",
+        "limit",
+        "always",
+        "interlock",
+        "plausible",
+        "trip",
+        "watch",
+        "procedure",
+    }
 
 
 # ---- reset
