@@ -47,7 +47,7 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
 
     shown = say("approvals", "show", name, *LAB)
     assert shown.code == 0
-    for words in ("R4", "harness-alpha-001", "degC", "no standing approval", "dies"):
+    for words in ("R4", "harness-alpha-001", "degC", "no standing approval", "STAYS ON"):
         assert words in shown.out
     agreed = say("approvals", "approve", name, "--name", "Ada", "--reason", "shown to me", *LAB)
     assert agreed.code == 0

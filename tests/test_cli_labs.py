@@ -44,7 +44,7 @@ def test_lab_check_exits_1_when_a_single_lost_reply_would_trip_the_line(tmp_path
     said = say("lab", "check", "--lab", lab)
     assert said.code == 1
     assert "finding: furnace.temperature" in said.out
-    assert said.out.endswith("1 findings\n")
+    assert said.out.endswith("\n1 finding\n")
 
 
 def test_lab_check_connect_names_every_instrument_and_writes_to_none(wires: list[Lab]) -> None:
@@ -61,7 +61,16 @@ def test_envelope_check_and_show() -> None:
     assert said.code == 0
     assert "limit      furnace.setpoint 0 to 950 degC (" in said.out
     heads = {line.split()[0] for line in said.out.splitlines()}
-    assert heads == {"line", "limit", "interlock", "trip", "watch", "procedure"}
+    assert heads == {
+        "line",
+        "limit",
+        "always",
+        "interlock",
+        "plausible",
+        "trip",
+        "watch",
+        "procedure",
+    }
 
 
 # ---- reset

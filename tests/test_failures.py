@@ -73,6 +73,22 @@ def test_a_journal_that_is_lost_trips_the_line(short_plan: LabPlan, run_task: Ru
     assert (short_plan.state_dir / "latch.json").exists()
 
 
+def test_an_intent_that_cannot_be_recorded_trips_the_line_and_is_no_internal_error(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    def fill_disk(lab: Lab) -> None:
+        def full() -> None:
+            raise JournalFailed("no space left on device")
+
+        lab.line.journal.commit = full  # type: ignore[method-assign]  # a disk that is full
+
+    ran = run_task(short_plan, inject=(Injection("leak_check", 0.1, fill_disk),))
+    assert ran.body["error_code"] == "safety_violation"
+    assert ran.body["execution_summary"]["risk_events"][0].startswith("journal_lost")
+    assert ran.lab.line.safing.verifications[0].complete
+    assert (short_plan.state_dir / "latch.json").exists()
+
+
 def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
     short_plan: LabPlan, run_task: Run
 ) -> None:

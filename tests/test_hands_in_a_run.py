@@ -164,7 +164,7 @@ def test_a_stop_during_a_hold_is_carried_out_at_once(
         stopped_s.append(lab.clock.now_s())
         await word("stop")
 
-    ran = run_by_hand(short_plan, "characterisation", act, after_s=0.1)
+    ran = run_by_hand(short_plan, "material_growth", act)
     assert ran.type == "event"
     assert states(ran)[-2:] == ["ABORTING", "ABORTED"]
     assert ran.truth["laser_output_w"] == 0

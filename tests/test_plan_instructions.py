@@ -124,6 +124,7 @@ def test_the_json_has_the_names_of_mcp_cp() -> None:
                     "stage": "purge",
                     "description": "Hold.",
                     "expectedDuration": 0.0,
+                    "holdable": True,
                 },
             }
         ],

@@ -1,17 +1,23 @@
 """Pre-flight: a plan is flown on the nominal plant first, and what it would break is refused."""
 
 import json
+import math
+import re
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from labharness.cli import main
+from labharness.desk.report.aftermath import aftermath
+from labharness.desk.report.words import plain
 from labharness.journal.reading import read
 from labharness.lab import LabPlan
+from labharness.lab.aftermath import hardware, what_stays
 from labharness.lab.preflight import predict
 from labharness.lab.tasks import house_facts
-from labharness.plan import InstructionSet
+from labharness.plan import InstructionSet, Stays
 from rig import HERE, Ran, approved_copy, submission
 
 Run = Callable[..., Ran]
@@ -54,6 +60,45 @@ def test_a_prediction_says_what_follows_if_everything_dies(short_plan: LabPlan) 
     assert any(each.startswith("furnace.setpoint = 725 degC: hold") for each in dwell.if_killed)
     (first, *_) = prediction.steps
     assert not any("setpoint = 725" in each for each in first.if_killed)
+    assert said(short_plan, first.stays) == ["argon keeps flowing at 100 sccm"]
+    assert said(short_plan, dwell.stays) == [
+        "furnace STAYS ON, heating to 725 degC, until a hardware limiter acts",
+        "sulfur STAYS ON, heating to 200 degC, until a hardware limiter acts",
+        "argon keeps flowing at 50 sccm",
+    ]
+    (cold,) = [step for step in prediction.steps if step.instruction_id == "furnace_cold"]
+    assert said(short_plan, cold.stays) == ["argon keeps flowing at 480 sccm"]
+
+
+def said(plan: LabPlan, stays: tuple[Stays, ...]) -> list[str]:
+    found = aftermath([asdict(each) for each in stays], hardware(plan))
+    return [plain(key, **fields) for key, fields in found]
+
+
+HOT = {"furnace.setpoint": 925.0, "box.furnace_contactor": 1.0}
+HYDROGEN = {"hydrogen.flow": 9.9, "hydrogen.setpoint_active": 10.0, "box.hydrogen_valve": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("readings", "words"),
+    [
+        (HOT, ["furnace STAYS ON, heating to 925 degC, until a hardware limiter acts"]),
+        (HOT | {"box.furnace_contactor": 0.0}, ["no heater stays on, and no gas flows"]),
+        (HOT | {"furnace.setpoint": 20.0}, ["box.furnace_contactor STAYS ON"]),
+        (HYDROGEN, ["hydrogen stops flowing by itself within 5 s"]),
+        (HYDROGEN | {"hydrogen.flow": 0.0}, ["box.hydrogen_valve STAYS ON"]),
+        ({"laser.emission": 1.0}, ["laser.emission STAYS ON"]),
+    ],
+)
+def test_what_stays_on_is_said_in_plain_words(
+    short_plan: LabPlan, readings: dict[str, float], words: list[str]
+) -> None:
+    stays = what_stays(short_plan, lambda channel: readings.get(channel, math.nan))
+    assert said(short_plan, stays)[: len(words)] == words
+    if HOT.items() <= readings.items():
+        bare = short_plan.hazards.model_copy(update={"hazard": ()})
+        (first,) = said(replace(short_plan, hazards=bare), stays)
+        assert first.endswith("and no hardware limiter is recorded")
 
 
 def test_a_prediction_is_nominal_and_the_same_twice(short_plan: LabPlan) -> None:
@@ -116,7 +161,8 @@ def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture
     takes, risk, *_ = shown.splitlines()
     assert takes.endswith(" and stays within every limit on the nominal plant")
     assert risk == "risk R3: approved beforehand by labharness maintainers"
-    assert "material_growth" in shown
+    assert re.search(r"  growth\n", shown)
+    assert "furnace STAYS ON, heating to 725 degC, until a hardware limiter acts\n" in shown
     assert "furnace.temperature" in shown
 
 

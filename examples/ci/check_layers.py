@@ -17,7 +17,9 @@ def finding(message: dict[str, Any], layers: int, confidence: float) -> str:
         why = [payload.get(key) for key in ("reason_message", "error_message", "suggestion")]
         return f"{kind}: " + "; ".join(each for each in why if each)
     outputs = payload["outputs"]
-    said = f"layer_count {outputs['layer_count']}, confidence {outputs['confidence']:.3f}"
+    # rounded down, so that doubt never reads as certainty
+    shown = f"{min(outputs['confidence'], 0.9999):.9f}"[:5]
+    said = f"layer_count {outputs['layer_count']}, confidence {shown}"
     if outputs["layer_count"] != layers:
         return f"{said}: expected {layers}"
     if outputs["confidence"] < confidence:

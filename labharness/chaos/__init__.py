@@ -1,1 +1,22 @@
-"""Deterministic fault search with a referee on the plant's truth. Nothing is built here yet."""
+"""Deterministic fault search: whole growths in virtual time, and a referee on the plant's truth."""
+
+from labharness.chaos.referee import Violation
+from labharness.chaos.scenario import Fault, Scenario, draw, read_scenario, write_scenario
+from labharness.chaos.search import Search, Tally, search
+from labharness.chaos.shrink import shrink
+from labharness.chaos.world import Verdict, play
+
+__all__ = [
+    "Fault",
+    "Scenario",
+    "Search",
+    "Tally",
+    "Verdict",
+    "Violation",
+    "draw",
+    "play",
+    "read_scenario",
+    "search",
+    "shrink",
+    "write_scenario",
+]

@@ -104,6 +104,10 @@ def _carry_out(chosen: argparse.Namespace) -> int:
         from labharness.cli.report import report
 
         return report(chosen)
+    if chosen.command == "chaos":
+        from labharness.cli.chaos import chaos
+
+        return chaos(chosen)
     from labharness.cli.records import records
 
     return records(chosen)
@@ -246,6 +250,18 @@ def _parser() -> _Parser:
     analyse.add_argument(
         "--a1g-si", type=_positive, metavar="RATIO", help="A1g over silicon of one layer here"
     )
+
+    chaos = commands.add_parser("chaos", help="search for faults that harm, on a simulated line")
+    chaos.add_argument("--hours", type=_positive, default=10.0, metavar="H", help="of lab time")
+    chaos.add_argument("--seed", type=_seed, default=1, help="of the search (default 1)")
+    chaos.add_argument(
+        "--faults", type=_rate, default=1.0, metavar="RATE", help="factor on the drawn rates"
+    )
+    chaos.add_argument("--line", metavar="FILE", help="lab file (default: the simulated lab)")
+    chaos.add_argument("--state", metavar="FILE", help="where it stands (default chaos-SEED.json)")
+    chaos.add_argument("--workers", type=int, choices=range(1, 65), metavar="N", help="(default 2)")
+    chaos.add_argument("--replay", metavar="FILE|SEED/N", help="play one scenario, and tell it")
+    chaos.add_argument("--shrink", action="store_true", help="with --replay: to the fewest faults")
     return parser
 
 
@@ -377,6 +393,10 @@ def _positive(text: str) -> float:
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return value
+
+
+def _rate(text: str) -> float:
+    return 0.0 if text == "0" else _positive(text)
 
 
 def _day(text: str) -> date:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
+from labharness.vocabulary import share_text
 
 if TYPE_CHECKING:
     from labharness.analysis.assess import Assessment
@@ -137,7 +138,7 @@ def _headline(found: "Assessment") -> str:
         return f"MoS2; layers undetermined, with 90 % one of {chosen}"
     name = _class_name(verdict.layer_count)
     layers = "layer" if verdict.layer_count == 1 else "layers"
-    return f"MoS2; {name} {layers}, confidence {verdict.confidence:.2f}"
+    return f"MoS2; {name} {layers}, confidence {share_text(verdict.confidence, 2)}"
 
 
 def _class_name(layer_class: int) -> str:

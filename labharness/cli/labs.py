@@ -61,7 +61,7 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
                 say(f"{name:14} {found}")
     for finding in findings:
         say(f"finding: {finding}")
-    say("no findings" if not findings else f"{len(findings)} findings")
+    say("no findings" if not findings else f"{len(findings)} finding{'s' * (len(findings) > 1)}")
     return EXIT_FAILED if findings else EXIT_COMPLETED
 
 

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ from labharness.admission.audit import Rejected
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.run import read_submit
 from labharness.cli.show import chosen_lab, clock_text, complain, say
+from labharness.desk.report.aftermath import aftermath
+from labharness.desk.report.words import phase_text, plain
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
@@ -77,13 +79,22 @@ def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
     for step in found["steps"]:
         if step["stage"] != stage:
             stage = step["stage"]
-            yield f"{clock_text(step['started_s']):>9}  {stage}"
+            yield f"{clock_text(step['started_s']):>9}  {phase_text(stage)}"
     hottest = _hottest(found)
     if hottest is not None:
-        where = hottest["instruction"]
-        yield f"if everything that talks to the line dies at its hottest, in {where}:"
-        for each in hottest["if_killed"]:
-            yield f"  {each}"
+        yield plain("killed_at", phase=phase_text(hottest["stage"]), step=hottest["instruction"])
+        yield from _killed(hottest, found.get("hardware", ()))
+
+
+def _killed(step: Mapping[str, Any], hardware: Sequence[str]) -> Iterator[str]:
+    """Say first what a person must know, then what it is made of."""
+    if "stays" in step:  # a request that waits may be of an older version
+        for key, fields in aftermath(step["stays"], hardware):
+            yield f"  {plain(key, **fields)}"
+    if hardware:
+        yield f"  {plain('killed_hardware', rows='; '.join(hardware))}"
+    for at, each in enumerate(step["if_killed"]):
+        yield f"  {'by channel' if not at else '':10}  {each}"
 
 
 def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -12,6 +12,7 @@ from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
 from labharness.lab.tasks import JOURNAL_NAME
+from labharness.vocabulary import share_text
 
 __all__ = ["REPORT_NAME", "report", "write_report"]
 
@@ -103,22 +104,40 @@ def _row(folder: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
         str(header.get("epoch", ""))[:16],
         str(header.get("session_id", ""))[:8],
         str(summary["asked"].get("capability", "")),
-        str(summary["ending"]).removeprefix("task_"),
-        _answer(summary["answer"]),
+        _ended(summary),
+        _by_hand(summary) if header.get("by_hand") else _answer(summary["answer"]),
         clock_text(summary["duration_s"]),
     )
+
+
+def _ended(summary: Mapping[str, Any]) -> str:
+    """Say how a run ended, or in which state its journal leaves it."""
+    if summary["header"].get("by_hand"):
+        return "by hand"
+    if summary["ending"] == "none" and summary["state"]:
+        return {"PAUSED": "held"}.get(summary["state"], f"left {summary['state'].lower()}")
+    return str(summary["ending"]).removeprefix("task_")
+
+
+def _by_hand(summary: Mapping[str, Any]) -> str:
+    refused = f"{summary['refused']} refused; " if summary["refused"] else ""
+    return refused + "; ".join(summary["by_hand"])
 
 
 def _answer(answer: Mapping[str, Any]) -> str:
     outputs = answer.get("outputs")
     if isinstance(outputs, Mapping):
         shown = [
-            f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
+            f"{name} {_number(name, value)}" if isinstance(value, float) else f"{name} {value}"
             for name, value in outputs.items()
             if isinstance(value, int | float | str)
         ]
         return ", ".join(shown)
     return str(answer.get("error_code") or answer.get("reason_code") or "")
+
+
+def _number(name: str, value: float) -> str:
+    return share_text(value, 6) if name == "confidence" else f"{value:.6g}"
 
 
 def _compare(one: RunFacts, other: RunFacts) -> int:

@@ -23,6 +23,7 @@ from labharness.cli.show import (
     say,
 )
 from labharness.clock import Chance, utc_text, wall_clock_utc
+from labharness.desk.report.words import phase_text
 from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
 from labharness.hcp.messages import TaskSubmit
@@ -30,6 +31,7 @@ from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.operators import Operator, TerminalOperator
 from labharness.lab.tasks import BadOutput, RunResult, TaskRun
+from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import parse_duration
 
 __all__ = ["read_submit", "run"]
@@ -184,7 +186,7 @@ class _Progress:
             complain(self.head)
             self.head = ""
         if kind == "progress":
-            stage = str(data["stage"])
+            stage = phase_text(str(data["stage"]))
             shown = stage if stage != self._stage else ""
             self._stage = stage
             self._ticks = 0
@@ -226,7 +228,7 @@ def _print(result: RunResult) -> None:
         outputs = body["outputs"]
         say(
             f"completed: layer_count {outputs['layer_count']}, "
-            f"confidence {outputs['confidence']:.3f}, "
+            f"confidence {share_text(outputs['confidence'])}, "
             f"peak_distance {outputs['peak_distance']:.2f} cm⁻¹"
         )
     if "execution_summary" in body:

@@ -10,7 +10,15 @@ from labharness.clock.chance import Chance
 from labharness.clock.process import monotonic_ns, pause, steady_s, utc_text, wall_clock_utc
 
 if TYPE_CHECKING:
-    from labharness.clock.loops import Deadlock, PacedLoop, VirtualLoop, failure_of, run
+    from labharness.clock.loops import (
+        Deadlock,
+        PacedLoop,
+        VirtualLoop,
+        begin,
+        failure_of,
+        finish,
+        run,
+    )
     from labharness.clock.times import VIRTUAL_EPOCH, Clock
 
 __all__ = [
@@ -20,7 +28,9 @@ __all__ = [
     "Deadlock",
     "PacedLoop",
     "VirtualLoop",
+    "begin",
     "failure_of",
+    "finish",
     "monotonic_ns",
     "pause",
     "run",
@@ -35,7 +45,9 @@ _TAKES_ASYNCIO = {
     "Deadlock": "loops",
     "PacedLoop": "loops",
     "VirtualLoop": "loops",
+    "begin": "loops",
     "failure_of": "loops",
+    "finish": "loops",
     "run": "loops",
 }
 

@@ -21,7 +21,7 @@ from contextvars import Context
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-__all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "failure_of", "run"]
+__all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "begin", "failure_of", "finish", "run"]
 
 T = TypeVar("T")
 
@@ -227,18 +227,9 @@ def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
     printed and forgotten, and fails the run. Only a ``main`` that catches the cancellation and asks
     ``failure_of(loop)`` may still make its line safe and return an answer of its own.
     """
-    broken: list[BaseException] = []
-    _FAILURES[loop] = broken
-
-    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        why = context.get("exception") or RuntimeError(str(context.get("message")))
-        broken.append(why)
-        if len(broken) == 1 and not task.done():
-            task.cancel()
-
     asyncio.set_event_loop(loop)
-    loop.set_exception_handler(on_exception)
-    task = loop.create_task(main)
+    task = begin(main, loop)
+    broken = _FAILURES[loop]
     try:
         try:
             result = loop.run_until_complete(task)
@@ -250,11 +241,32 @@ def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
             raise broken[0]
         return result
     finally:
-        left = sorted(asyncio.all_tasks(loop), key=hash)
-        for each in left:
-            each.cancel()
-        if left:
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        asyncio.set_event_loop(None)
-        loop.close()
+        finish(loop)
+
+
+def begin(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> "asyncio.Task[T]":
+    """Make ``main`` the task of its loop that answers for what the loop's callbacks raise."""
+    broken: list[BaseException] = []
+    _FAILURES[loop] = broken
+
+    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        why = context.get("exception") or RuntimeError(str(context.get("message")))
+        broken.append(why)
+        if len(broken) == 1 and not task.done():
+            task.cancel()
+
+    loop.set_exception_handler(on_exception)
+    task = loop.create_task(main)
+    return task
+
+
+def finish(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left on a loop that has stopped, see it end, and close the loop."""
+    left = sorted(asyncio.all_tasks(loop), key=hash)
+    for each in left:
+        each.cancel()
+    if left:
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    asyncio.set_event_loop(None)
+    loop.close()

@@ -20,12 +20,16 @@ class Clock:
     Args:
         loop: The loop the run lives on.
         epoch: What the loop's second 0 is called; only for virtual runs.
+
+    Attributes:
+        jumped_s: What somebody has set the virtual calendar forward by; lab time does not jump.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, epoch: datetime = VIRTUAL_EPOCH) -> None:
         self.loop = loop
         self.virtual = isinstance(loop, VirtualLoop)
         self._epoch = epoch
+        self.jumped_s = 0.0
         self.speed = loop.speed if isinstance(loop, PacedLoop) else None
 
     def now_s(self) -> float:
@@ -35,5 +39,5 @@ class Clock:
     def utc(self) -> datetime:
         """World time."""
         if self.virtual:
-            return self._epoch + timedelta(seconds=self.loop.time())
+            return self._epoch + timedelta(seconds=self.loop.time() + self.jumped_s)
         return wall_clock_utc()

@@ -25,7 +25,7 @@ from labharness.hcp import answers
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal.artifacts import Artifacts
-from labharness.journal.store import SqliteJournal
+from labharness.journal.store import JournalFailed, SqliteJournal
 from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, watch_until_cold
 from labharness.link import LinkLost
 from labharness.plan import (
@@ -42,6 +42,7 @@ from labharness.vocabulary.durations import format_duration
 __all__ = ["ABORT_S_MAX", "Desk"]
 
 ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
+HOLD_ANSWER_S = 2.0  # who asks for a hold is told so soon, held or not yet
 PROGRESS_S = 60.0  # lab time between two progress lines within a step
 
 
@@ -116,12 +117,11 @@ class Desk:
         """
         if not self._executing or self.session.state != "RUNNING" or self._holding is not None:
             raise NotArmed("no plan is being carried out that could be held, or it is held already")
-        waits = f"held as soon as it can stand still; now: {self._told}"
-        said = "held" if self._holdable() else waits
         self._holding = self._clock.loop.create_task(self._hold(reason))
-        if said == "held":
-            await self._holding
-        return said
+        await asyncio.wait({self._holding}, timeout=HOLD_ANSWER_S)
+        if self._line.holding.on:
+            return "held"
+        return f"held as soon as it can stand still; now: {self._told}"
 
     async def _hold(self, reason: str) -> None:
         try:
@@ -129,6 +129,8 @@ class Desk:
                 await self._line.next_tick()
             if self._executing:
                 self.session.become("PAUSED", reason)
+            else:
+                self._warned("not held: the plan came to its end first")
         except (Tripped, NotArmed) as why:
             self._warned(f"not held: {why}")
         finally:
@@ -351,6 +353,9 @@ class Desk:
             return why
         except asyncio.CancelledError:
             raise
+        except JournalFailed as why:  # of a step that was told, not of the line's own records
+            self._line.lose_journal(str(why))
+            return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
             return why
         finally:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from labharness.guard.latch import Latch, probe
+from labharness.guard.latch import Latch, probe, write_durably
 from labharness.guard.socket_lines import Lines
 from labharness.link import LinkLost
 from labharness.link.roads import nobody
@@ -74,7 +74,7 @@ class SeenLatch:
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now."""
-        probe(self._path)
+        probe(self._path, write_durably)
 
     def open(self) -> None:
         """Count as not latched."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,10 +20,14 @@ class Latch:
 
     Args:
         path: The latch file; its folder must exist.
+
+    Attributes:
+        write: How a file is written; a disk that is full is put in its place to see what then.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.write: Callable[[Path, str], None] = write_durably
         self.trip: Trip | None = None
         self.write_error = ""
         if path.exists():
@@ -38,7 +43,7 @@ class Latch:
         self.trip = trip
         text = json.dumps(asdict(trip), sort_keys=True)
         try:
-            write_durably(self._path, text)
+            self.write(self._path, text)
         except OSError as why:
             self.write_error = f"{self._path}: {why.strerror or why}"
 
@@ -52,7 +57,7 @@ class Latch:
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
-        probe(self._path)
+        probe(self._path, self.write)
 
     def open(self) -> None:
         """Take the latch away; who asked, and why, is in the journal of resets."""
@@ -69,10 +74,10 @@ def _read(path: Path) -> Trip:
         raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
 
 
-def probe(latch_file: Path) -> None:
+def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
     """Raise ``OSError`` if a latch could not be written beside this file now."""
     beside = latch_file.with_suffix(".probe")
-    write_durably(beside, "")
+    write(beside, "")
     beside.unlink()
 
 

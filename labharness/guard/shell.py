@@ -64,6 +64,8 @@ class LoopGuard:
             link.receive = self._receiver(name)
         if latch.trip is not None:
             core.latched = True
+        for port in core.ports.values():
+            self._watch(port)  # a core that was taken over may have an exchange on the wire
 
     def when_free(self, port: str, start: Callable[[], None]) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
@@ -105,6 +107,14 @@ class LoopGuard:
         for port in self.core.trip(trip.procedure):
             self._send_safe(port)
         self.latch.close(trip)
+
+    def give_up(self, why: str) -> None:
+        """End whatever is asked for and not answered: somebody else had the ports meanwhile."""
+        for port, done in self._done.items():
+            if done is not None and self.core.ports[port].state is not PortState.SENT:
+                self._done[port] = None
+                done(None, why)
+                self._offer(port)
 
     def repeat(self, frames: list[SafeFrame]) -> None:
         """Send single steps of a procedure again (verification found them not done)."""

@@ -19,7 +19,15 @@ from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
 from labharness.vocabulary import Trip
 
-__all__ = ["NotReset", "identify", "make_safe", "read_now", "reset", "watch"]
+__all__ = [
+    "NotReset",
+    "identify",
+    "make_safe",
+    "read_now",
+    "reset",
+    "still_standing",
+    "watch",
+]
 
 T = TypeVar("T")
 
@@ -199,7 +207,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         }
 
         async def open_latch(lab: Lab) -> None:
-            standing = await _standing(lab, trip)
+            standing = await still_standing(lab, trip)
             if standing:
                 raise NotReset(f"the cause still stands: {'; '.join(standing)}")
             with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
@@ -221,7 +229,8 @@ def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
         raise NotReset(str(why)) from None
 
 
-async def _standing(lab: Lab, trip: Trip) -> list[str]:
+async def still_standing(lab: Lab, trip: Trip) -> list[str]:
+    """Open a lab's line, look, and say what stands in the way of resetting a trip."""
     try:
         await lab.line.open()
     except (LinkLost, NoReply) as why:

@@ -199,6 +199,7 @@ class Lab:
         tick_s: Poll period of the line.
         nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
             port is a loopback to it, whatever road the file names.
+        room: The simulated room, where it was there before this harness and outlives it.
     """
 
     def __init__(
@@ -211,14 +212,15 @@ class Lab:
         operator: Operator | None = None,
         tick_s: float = TICK_S,
         nominal: bool = False,
+        room: SimulatedLab | None = None,
     ) -> None:
         plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
         file = plan.file
         self.plan = plan
         self.clock = clock
         self.nominal = nominal
-        self.simulated: SimulatedLab | None = None
-        if any(row.link == "loopback" for row in file.port):
+        self.simulated = room
+        if room is None and any(row.link == "loopback" for row in file.port):
             step_s = tick_s if nominal else STEP_S
             self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
         plan.make_state_dir()

@@ -19,6 +19,7 @@ from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.driver import Driver
 from labharness.journal.forgetful import Forgetful
 from labharness.kernel import Envelope
+from labharness.lab.aftermath import hardware, if_killed, what_stays
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan, read_lab
 from labharness.line import Instrument, NoReply, NotArmed, Tripped
 from labharness.plan import (
@@ -29,6 +30,7 @@ from labharness.plan import (
     PredictedStep,
     Prediction,
     Status,
+    Stays,
     Step,
     StepFailed,
     StepRecord,
@@ -116,7 +118,7 @@ class _Flight:
         self._tick_s = tick_s
         self._points: dict[str, list[tuple[float, float]]] = {}
         self._start_s = 0.0
-        self._killed: dict[str, tuple[str, ...]] = {}
+        self._killed: dict[str, tuple[tuple[str, ...], tuple[Stays, ...]]] = {}
 
     async def fly(self) -> Prediction:
         """Fly it."""
@@ -167,6 +169,7 @@ class _Flight:
                 if channel.endswith(".flow")
             },
             violation=violation,
+            hardware=hardware(self._plan),
         )
 
     # ---- what the plan asks of a line (plan.Operations)
@@ -218,7 +221,8 @@ class _Flight:
 
         async def watched(step: Step) -> Mapping[str, object]:
             result = await verb(step)
-            self._killed[step.instruction.instruction_id] = self._if_killed()
+            latest, name = self._line.latest, step.instruction.instruction_id
+            self._killed[name] = if_killed(self._plan, latest), what_stays(self._plan, latest)
             return result
 
         return watched
@@ -237,31 +241,17 @@ class _Flight:
             if value == value:
                 points.append((at_s, value))
 
-    def _if_killed(self) -> tuple[str, ...]:
-        """Say what every channel that is not as the safe table has it does without us."""
-        safe = {
-            step.channel: step.value for step in self._plan.envelope.procedures[SAFE_TABLE].steps
-        }
-        found = []
-        for channel, wanted in safe.items():
-            name, _, own = channel.partition(".")
-            driver = self._line.instruments[name].driver
-            spec = driver.channels[own]
-            value = self._line.latest(f"{name}.{spec.readback or own}")
-            if value == value and abs(value - wanted) > spec.resolution:
-                what = f"{channel} = {value:g} {spec.unit}".rstrip()
-                found.append(f"{what}: {spec.on_comm_loss}")
-        return tuple(found)
-
     def _step(self, record: StepRecord) -> PredictedStep:
         started_s = (record.started_s or 0.0) - self._start_s
         ended_s = started_s if record.ended_s is None else record.ended_s - self._start_s
+        killed, stays = self._killed.get(record.instruction.instruction_id, ((), ()))
         return PredictedStep(
             instruction_id=record.instruction.instruction_id,
             stage=record.instruction.stage,
             started_s=started_s,
             ended_s=ended_s,
-            if_killed=self._killed.get(record.instruction.instruction_id, ()),
+            if_killed=killed,
+            stays=stays,
         )
 
     def _violation(self, executor: Executor, why: Exception) -> Violation:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import platform
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -51,6 +51,7 @@ from labharness.lab.kinds import shipped_file
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
 from labharness.lab.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.operators import Operator, TerminalOperator
+from labharness.lab.simulated import SimulatedLab
 from labharness.plan import InstructionSet, Prediction
 
 __all__ = [
@@ -266,6 +267,8 @@ class TaskRun:
             day, and in virtual time, which passes without them, not at all.
         tell: Shown every event.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
+        room: The simulated room, where it was there before this task and outlives it.
+        approvals: Standing approvals beside those that the lab file names.
     """
 
     def __init__(
@@ -281,6 +284,8 @@ class TaskRun:
         approval_wait_s: float | None = None,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
         prepare: Callable[[Lab], None] = lambda lab: None,
+        room: SimulatedLab | None = None,
+        approvals: tuple[StandingApproval, ...] = (),
     ) -> None:
         self._plan = plan
         self._submit = submit
@@ -294,6 +299,8 @@ class TaskRun:
         self._approval_wait_s = approval_wait_s
         self._tell = tell
         self._prepare = prepare
+        self._room = room
+        self._approvals = approvals
         self._desk: Desk | None = None
         self._abort_reason = ""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -306,20 +313,14 @@ class TaskRun:
             BadLabFile: The lab's files cannot be honoured.
             BadOutput: The output folder cannot take the run.
         """
-        for finding in self._plan.check():
-            raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
-        facts = house_facts(self._plan)
-        self._try_state_dir()
-        _make_folder(self.folder)
-        loop = self._loop = make_loop(self._speed, self._plan)
-        if self._plan.file.has_a_plant:
-            facts = replace(facts, predict=_flights(self._plan, loop))
+        loop = make_loop(self._speed, self._plan)
         try:
-            (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
-        except OSError as why:
-            raise BadOutput(f"output folder {self.folder}: submit.json: {why.strerror}") from None
+            work = self.work(loop)
+        except BaseException:
+            loop.close()
+            raise
         try:
-            return run_on(self._main(facts, loop), loop)
+            return run_on(work, loop)
         except (BadLabFile, BadOutput):
             raise
         except Exception as why:  # noqa: BLE001 - the line was made safe; no traceback reaches a user
@@ -331,6 +332,28 @@ class TaskRun:
                 error_message=f"{type(why).__name__}: {why}",
             )
             return RunResult(message, self.folder, "")
+
+    def work(self, loop: asyncio.AbstractEventLoop) -> Coroutine[Any, Any, RunResult]:
+        """Give the whole of the task as a coroutine, for whoever runs the loop.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            BadOutput: The output folder cannot take the run.
+        """
+        for finding in self._plan.check():
+            raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
+        facts = house_facts(self._plan)
+        facts = replace(facts, approvals=facts.approvals + self._approvals)
+        self._try_state_dir()
+        _make_folder(self.folder)
+        self._loop = loop
+        if self._plan.file.has_a_plant:
+            facts = replace(facts, predict=_flights(self._plan, loop))
+        try:
+            (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
+        except OSError as why:
+            raise BadOutput(f"output folder {self.folder}: submit.json: {why.strerror}") from None
+        return self._main(facts, loop)
 
     def _try_state_dir(self) -> None:
         """See that a latch could be kept before anything is left in the run's folder."""
@@ -396,6 +419,7 @@ class TaskRun:
                     chance=self._chance,
                     journal=journal,
                     operator=self._operator,
+                    room=self._room,
                 )
                 line_alarms(lab)
                 self._prepare(lab)

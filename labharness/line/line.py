@@ -287,8 +287,16 @@ class Line:
     # ---- what the plan uses
 
     async def perform(self, command: Command) -> Outcome:
-        """Carry out one command: judged, journaled, sent under permit, read back."""
-        return await self._writer.perform(command)
+        """Carry out one command: judged, journaled, sent under permit, read back.
+
+        Raises:
+            JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
+        """
+        try:
+            return await self._writer.perform(command)
+        except JournalFailed as why:
+            self.lose_journal(str(why))
+            raise
 
     async def read(self, channel: str) -> float:
         """Measure one channel now; raises as ``Reader.read`` does."""
@@ -421,15 +429,16 @@ class Line:
         try:
             self.journal.sample(scan.stream, now, values)
         except JournalFailed as why:
-            self._lose_journal(str(why), now)
+            self.lose_journal(str(why))
         if self.memory.changes != self._changes:
             self._changes = self.memory.changes
             self.guard.new_epoch()
         if trips:
             self._answer(trips)
 
-    def _lose_journal(self, why: str, now: float) -> None:
+    def lose_journal(self, why: str) -> None:
         """Trip: a line whose facts are lost is not driven on (law 8)."""
+        now = self._loop.time()
         self.journal_lost = why
         procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
         self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))

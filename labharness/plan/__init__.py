@@ -3,7 +3,7 @@
 from labharness.plan.executor import Executor, Progress, Status, StepRecord
 from labharness.plan.instructions import Instruction, InstructionSet, Kind
 from labharness.plan.operations import Operations
-from labharness.plan.prediction import PredictedStep, Prediction, Violation
+from labharness.plan.prediction import PredictedStep, Prediction, Stays, Violation
 from labharness.plan.step import FailureKind, Step, StepFailed, Verb
 from labharness.plan.verbs import PHYSICAL_VERBS, stated_commands
 
@@ -19,6 +19,7 @@ __all__ = [
     "Prediction",
     "Progress",
     "Status",
+    "Stays",
     "Step",
     "StepFailed",
     "StepRecord",

@@ -1,10 +1,10 @@
 """What a plan is expected to do, as it was run on the nominal simulated plant beforehand."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["BANDS", "PredictedStep", "Prediction", "Violation"]
+__all__ = ["BANDS", "PredictedStep", "Prediction", "Stays", "Violation"]
 
 BANDS: Mapping[str, tuple[float, float]] = {
     # relative and absolute half-width by unit: the instruments' tolerances, nothing of the plant
@@ -12,6 +12,24 @@ BANDS: Mapping[str, tuple[float, float]] = {
     "sccm": (0.008, 1.0),  # thermal mass flow: 0.8 % of reading and 0.2 % of 500 sccm full scale
     "Torr": (0.005, 0.0),  # piezo gauge
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stays:
+    """One thing that people ask about first when everything that talks to a line has died.
+
+    Attributes:
+        what: ``heats``, ``flows``, or ``on`` for any other switch under power.
+        name: The instrument; of a switch its channel.
+        value: What it is set to, in ``unit``.
+        does: ``on_comm_loss`` of its channel: ``hold``, ``unknown`` or ``safe(<seconds>)``.
+    """
+
+    what: str
+    name: str
+    value: float
+    unit: str
+    does: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +41,7 @@ class PredictedStep:
         ended_s: The same; for a step that only measures, by its stated expectation.
         if_killed: What each energised channel does by itself if everything that talks to it dies
             at the end of this step, from the drivers' ``on_comm_loss``.
+        stays: Of the same moment, the heat, power and gas.
     """
 
     instruction_id: str
@@ -30,6 +49,7 @@ class PredictedStep:
     started_s: float
     ended_s: float
     if_killed: tuple[str, ...] = ()
+    stays: tuple[Stays, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +81,7 @@ class Prediction:
         units: Unit of each.
         gas_used_cm3: Standard volume of each measured gas.
         violation: The first limit it would pass; ``None`` when it passes none.
+        hardware: What the hazard table puts before heat when all software is dead.
     """
 
     duration_s: float
@@ -69,6 +90,7 @@ class Prediction:
     units: Mapping[str, str]
     gas_used_cm3: Mapping[str, float]
     violation: Violation | None = None
+    hardware: tuple[str, ...] = ()
     bands: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(BANDS))
 
     def to_json(self) -> dict[str, Any]:
@@ -83,6 +105,7 @@ class Prediction:
                     "started_s": step.started_s,
                     "ended_s": step.ended_s,
                     "if_killed": list(step.if_killed),
+                    "stays": [asdict(each) for each in step.stays],
                 }
                 for step in self.steps
             ],
@@ -93,6 +116,7 @@ class Prediction:
             "units": dict(self.units),
             "bands": {unit: list(band) for unit, band in self.bands.items()},
             "gas_used_cm3": dict(self.gas_used_cm3),
+            "hardware": list(self.hardware),
             "violation": None
             if violation is None
             else {

@@ -1,6 +1,5 @@
 """A simulated bus: instruments on one pair of wires, their timing and their faults."""
 
-import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,18 +22,39 @@ class BusFaults:
         reply_lost: The next this many replies are lost on their way back.
         reply_late_s: Added to each reply's delay.
         reply_garbled: The next this many replies arrive as noise.
+        lost_share: So many of the frames (0 to 1) are lost, on their way out and on their way back.
+        garbled_share: So many of the replies arrive as noise.
+        late_share: So many come later by up to ``late_s_max``, long after they were given up.
+        foreign_share: So many are preceded by the reply to an earlier question, of whichever
+            instrument on these wires.
+        doubled_share: So many arrive a second time, within ``late_s_max``.
+        reordered_share: So many are held back until the next reply has gone before them.
+        late_s_max: Longest delay of what is late or doubled.
     """
 
     cut: bool = False
     reply_lost: int = 0
     reply_late_s: float = 0.0
     reply_garbled: int = 0
+    lost_share: float = 0.0
+    garbled_share: float = 0.0
+    late_share: float = 0.0
+    foreign_share: float = 0.0
+    doubled_share: float = 0.0
+    reordered_share: float = 0.0
+    late_s_max: float = 1.0
     injected: bool = False
+
+    @property
+    def noisy(self) -> bool:
+        """Whether any share of the replies is disturbed."""
+        shares = self.lost_share + self.garbled_share + self.late_share
+        return shares + self.foreign_share + self.doubled_share + self.reordered_share > 0
 
     def any_ever(self) -> bool:
         """Say whether this bus was ever disturbed."""
         self.injected |= self.cut or self.reply_late_s > 0
-        self.injected |= self.reply_lost > 0 or self.reply_garbled > 0
+        self.injected |= self.reply_lost > 0 or self.reply_garbled > 0 or self.noisy
         return self.injected
 
 
@@ -76,12 +96,13 @@ class SimulatedBus:
         baud: int,
         chance: random.Random,
     ) -> None:
-        self._loop = asyncio.get_running_loop()
         self._env = env
         self._faces = tuple(faces)
         self._byte_s = BITS_PER_CHARACTER / baud if baud else 0.0
         self._chance = chance
         self._buffer = b""
+        self._before = b""  # the last reply that was on these wires
+        self._held: tuple[bytes, Callable[[bytes], None]] | None = None
         self.faults = BusFaults()
         self.record: WireRecord | None = None
 
@@ -97,8 +118,6 @@ class SimulatedBus:
             if not length:
                 break
             frame, buffer = buffer[:length], buffer[length:]
-            if self.record is not None:
-                self.record.passed.append((self._loop.time(), True, frame))
             self._ask(frame, deliver)
         if len(buffer) > FRAME_BYTES_MAX:
             buffer = b""
@@ -106,6 +125,11 @@ class SimulatedBus:
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
         self._env.sync()
+        if self.faults.lost_share and self._chance.random() < self.faults.lost_share:
+            self.faults.injected = True
+            return
+        if self.record is not None:
+            self.record.passed.append((self._env.loop.time(), True, frame))
         for face in self._faces:
             reply = face.receive(frame)
             if reply is not None:
@@ -126,7 +150,36 @@ class SimulatedBus:
         if faults.reply_late_s:
             faults.injected = True
             delay_s += faults.reply_late_s
-        at_s = self._loop.time() + delay_s
+        if faults.noisy or self._held is not None:
+            self._disturb(reply, delay_s, deliver)
+        else:
+            self._before = reply
+            self._deliver(reply, delay_s, deliver)
+
+    def _deliver(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+        loop = self._env.loop
+        at_s = loop.time() + delay_s
         if self.record is not None:
             self.record.passed.append((at_s, False, reply))
-        self._loop.call_at(at_s, deliver, reply)
+        loop.call_at(at_s, deliver, reply)
+
+    def _disturb(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+        """Let each disturbance happen by its share, several to one reply if it so falls."""
+        faults, drawn = self.faults, self._chance.random
+        faults.injected = True
+        held, self._held = self._held, None
+        if faults.foreign_share > drawn() and self._before:
+            self._deliver(self._before, 0.5 * delay_s, deliver)
+        self._before = reply
+        if faults.doubled_share > drawn():
+            self._deliver(reply, delay_s + drawn() * faults.late_s_max, deliver)
+        if faults.garbled_share > drawn():
+            reply = garbage(self._chance, len(reply))
+        if faults.late_share > drawn():
+            delay_s += drawn() * faults.late_s_max
+        if faults.reordered_share > drawn():
+            self._held = (reply, deliver)
+        elif not faults.lost_share > drawn():
+            self._deliver(reply, delay_s, deliver)
+        if held is not None:
+            self._deliver(held[0], delay_s, held[1])

@@ -26,6 +26,23 @@ class LoopEnvironment(simpy.Environment):
         self._armed_tick = 0
         self._stepping = False
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop whose time it keeps."""
+        return self._loop
+
+    def move(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Live on in another loop, whose time goes on from where this one's stands.
+
+        A process that dies or stops takes its loop along; the room with its instruments does not
+        die with it.
+        """
+        if self._armed is not None:
+            self._armed.cancel()
+            self._armed = None
+        self._loop = loop
+        self._arm()
+
     def seconds(self, delay_s: float) -> simpy.Event:
         """Wait ``delay_s``; what a plant's process yields."""
         return self.timeout(round(delay_s * TICKS_PER_S))

@@ -25,6 +25,7 @@ from labharness.vocabulary.requests import (
     Until,
     crc16_modbus,
 )
+from labharness.vocabulary.shares import share_text
 from labharness.vocabulary.trips import Cause, Trip
 
 __all__ = [
@@ -51,4 +52,5 @@ __all__ = [
     "Until",
     "Verdict",
     "crc16_modbus",
+    "share_text",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from labharness.capability import Answer, Artifact, NoAnswer
 from labharness.plan import StepRecord
+from labharness.vocabulary import share_text
 
 __all__ = ["compose", "growth_log"]
 
@@ -116,8 +117,9 @@ def _why_not(found: Mapping[str, Any], verdict: Mapping[str, Any], threshold: fl
             verdict["reasons"]
         )
     if verdict["confidence"] < threshold:
+        sure = share_text(verdict["confidence"])
         return (
-            f"confidence {verdict['confidence']:.3f} in {verdict['layer_count']} layers is below "
+            f"confidence {sure} in {verdict['layer_count']} layers is below "
             f"the threshold {threshold:g} after {spots} spots"
         )
     return ""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from labharness.desk.report.facts import Points, RunFacts
-from labharness.desk.report.svg import number
-from labharness.desk.report.traces import clock, unit_text
+from labharness.desk.report.quantities import unit_text
+from labharness.desk.report.svg import clock, number
 
 __all__ = ["ABSENT", "Difference", "differences"]
 

@@ -1,6 +1,6 @@
 """What a run's folder holds, as values that a report is made of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +90,9 @@ class Prediction:
         channels: The trajectory of each process value.
         duration_s: From the first step to the end of the last.
         took_s: Of each step, by its name.
-        if_killed: What follows if everything that talks to the line dies at a step's end.
+        if_killed: What each channel does if everything that talks to the line dies at a step's end.
+        stays: The heat, power and gas of the same moment, of each step whose record has them.
+        hardware: What the hazard table puts before heat.
         gas_used_cm3: Standard volume of each gas.
     """
 
@@ -98,6 +100,8 @@ class Prediction:
     duration_s: float
     took_s: Mapping[str, float]
     if_killed: Mapping[str, tuple[str, ...]]
+    stays: Mapping[str, Sequence[Mapping[str, Any]]]
+    hardware: tuple[str, ...]
     gas_used_cm3: Mapping[str, float]
 
 
@@ -112,14 +116,17 @@ class RunFacts:
         plan: The ``planned`` record; empty when nothing was planned.
         approval: Who approved it; empty when nobody had to, or nobody did.
         accepted: The ``task_accepted`` record; empty when it was not.
+        by_hand: Who drove the line by hand; empty where a task did.
         ending: ``task_completed``, ``task_failed``, ``task_rejected``, ``aborted``, or ``none``
             when the journal has no terminal message.
+        state: What the session became last; empty where none is recorded.
         answer: The payload of the terminal message.
         answer_chained: The answer was read from the journal; else it lay beside it, unhashed.
         chain: What a check of the hash chain found.
         traces: Every channel that has a unit, by name.
         prediction: What pre-flight expected; None where there was none.
         commands: How many commands ended in which way.
+        unshown: How many of the unconfirmed went to which channel that has no read-back.
         spectra: The raw spectra, where the run has any that fit their checksum.
         duration_s: From the first record to the last.
     """
@@ -130,7 +137,9 @@ class RunFacts:
     plan: Mapping[str, Any]
     approval: Mapping[str, Any]
     accepted: Mapping[str, Any]
+    by_hand: str
     ending: str
+    state: str
     answer: Mapping[str, Any]
     answer_chained: bool
     chain: VerifyReport
@@ -141,6 +150,7 @@ class RunFacts:
     steps: tuple[StepRow, ...]
     happenings: tuple[Happening, ...]
     commands: Mapping[str, int]
+    unshown: Mapping[str, int]
     instruments: tuple[Instrument, ...]
     artifacts: tuple[Kept, ...]
     spectra: Mapping[str, Any]

@@ -6,8 +6,10 @@ from typing import Any, Final
 
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.html import Html, el, joined, table
-from labharness.desk.report.svg import Frame, Scale, curve, number, rounded_ticks
+from labharness.desk.report.sentences import both
+from labharness.desk.report.svg import Frame, Scale, curve, number, rounded_ticks, significant
 from labharness.desk.report.words import say
+from labharness.vocabulary import share_text
 
 __all__ = ["evidence", "film", "layers_text", "percent"]
 
@@ -54,10 +56,14 @@ def evidence(facts: RunFacts) -> Html:
         rows.append(
             el(
                 "tr",
-                el("td", term["name"]),
-                el("td", f"{number(term['measured'])} {_unit(term['unit'])}", class_="number"),
+                el("td", both(term["name"])),
+                el(
+                    "td",
+                    f"{significant(term['measured'], 4)} {_unit(term['unit'])}",
+                    class_="number",
+                ),
                 *(el("td", f"{shares[name]:.2f}", class_="number") for name in LAYER_CLASSES),
-                el("td", term["systematic_error"], class_="said"),
+                el("td", both(term["systematic_error"]), class_="said"),
             )
         )
     posterior = found["posterior"]
@@ -76,12 +82,12 @@ def evidence(facts: RunFacts) -> Html:
         el("th", say("term"), rowspan=2),
         el("th", say("value"), rowspan=2),
         el("th", say("log_likelihood"), colspan=6),
-        el("th", say("systematic"), rowspan=2),
+        el("th", say("systematic"), rowspan=2, class_="wordy"),
     )
     below = el("tr", *(el("th", name, class_="number") for name in LAYER_CLASSES))
     terms = el("div", el("table", el("thead", above, below), el("tbody", *rows)), class_="scroll")
     said = [*found["reasons"], *found["notes"]]
-    notes = el("ul", *(el("li", each) for each in said)) if said else Html("")
+    notes = el("ul", *(el("li", both(each)) for each in said)) if said else Html("")
     key = el("p", say("evidence_key", quality=number(found["quality"])), class_="note")
     return joined(_bars(posterior), terms, key, notes)
 
@@ -96,8 +102,8 @@ def layers_text(count: int | None) -> Html:
 
 
 def percent(share: float) -> str:
-    """Write a probability in percent, rounded down: 99.998 % is not 100 %."""
-    return f"{math.floor(share * 10000) / 100:g} %"
+    """Write a probability in percent, rounded down: not even 1 is 100 %."""
+    return f"{float(share_text(share, 4)) * 100:.4g} %"
 
 
 def _share(value: float) -> str:
@@ -158,7 +164,7 @@ def _spot_table(spots: Sequence[Mapping[str, Any]]) -> Html:
         for name in ("e2g_cm1", "a1g_cm1"):
             values.append(f"{each[name]:.2f}")
         for name in ("a1g_over_silicon", "pl_over_a1g", "snr", "reduced_chi2"):
-            values.append("–" if each[name] is None else f"{each[name]:.3g}")
+            values.append("–" if each[name] is None else significant(each[name], 3))
         rows.append(el("tr", *(el("td", value, class_="number") for value in values)))
     heads: list[object] = [say("spot"), "x, µm", "y, µm", say("layers"), "A1g − E2g, cm⁻¹"]
     heads += ["E2g, cm⁻¹", "A1g, cm⁻¹", "A1g/Si", "PL/A1g", "S/N", "χ²"]

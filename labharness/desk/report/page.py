@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from labharness.desk.report.facts import RunFacts, StepRow
-from labharness.desk.report.film import evidence, film, layers_text, percent
+from labharness.desk.report.film import evidence, film
 from labharness.desk.report.html import Html, el, joined, table, text
+from labharness.desk.report.sentences import both
 from labharness.desk.report.style import STYLE
-from labharness.desk.report.svg import number
-from labharness.desk.report.traces import charts, clock, extremes, phase_table
-from labharness.desk.report.words import LANGUAGES, known, plain, say
+from labharness.desk.report.svg import clock, number
+from labharness.desk.report.tables import extremes, phase_table
+from labharness.desk.report.traces import charts
+from labharness.desk.report.verdict import intent, verdict
+from labharness.desk.report.words import LANGUAGES, PHRASES, cell, known, plain, say
 
 __all__ = ["page"]
 
@@ -35,7 +38,7 @@ def page(facts: RunFacts, language: str = "en") -> str:
     Raises:
         KeyError: There is no such language.
     """
-    title = f"{plain('title', language)}: {_intent(facts)}"
+    title = f"{plain('title', language)}: {intent(facts)}"
     choices = [
         el(
             "input",
@@ -61,8 +64,9 @@ def page(facts: RunFacts, language: str = "en") -> str:
 
 
 def _sections(facts: RunFacts) -> Iterable[Html]:
-    yield _verdict(facts)
-    yield _section("asked", _asked(facts))
+    yield verdict(facts)
+    if not facts.by_hand:
+        yield _section("asked", _asked(facts))
     if facts.plan:
         yield _section("traces", charts(facts), extremes(facts), phase_table(facts))
     drawn = _drawn(film, facts)
@@ -94,111 +98,6 @@ def _drawn(draw: Callable[[RunFacts], Html], facts: RunFacts) -> Html | None:
         return None
 
 
-# ---- the glance
-
-
-def _verdict(facts: RunFacts) -> Html:
-    parts = [el("div", _ending(facts), class_="ending"), _headline(facts)]
-    confidence = _analysis(facts).get("confidence", facts.results.get("confidence"))
-    if isinstance(confidence, float | int):
-        parts.append(_sureness(float(confidence), facts))
-    credible = _analysis(facts).get("credible_set")
-    if isinstance(credible, list) and len(credible) > 1:
-        parts.append(el("p", say("credible", set=", ".join(str(each) for each in credible))))
-    parts += [*_whys(facts), _glance(facts)]
-    if facts.answer and not facts.answer_chained:
-        parts.append(el("p", say("unchained"), class_="alarm"))
-    seed = facts.header.get("seed")
-    if seed is not None:
-        parts.append(el("p", say("simulated", seed=seed), class_="simulated"))
-    head = el("h1", say("title"), " · ", _intent(facts))
-    return joined(head, el("div", *parts, class_=f"verdict {facts.ending}"), Html("\n"))
-
-
-def _ending(facts: RunFacts) -> Html:
-    code = facts.answer.get("error_code") or facts.answer.get("reason_code")
-    ending = say("no_answer" if facts.ending == "none" else facts.ending)
-    return joined(ending, f" ({code})") if code else ending
-
-
-def _headline(facts: RunFacts) -> Html:
-    message = facts.answer.get("error_message") or facts.answer.get("reason_message")
-    if message and not _has_count(facts):
-        return el("div", message, class_="big long")
-    if _has_count(facts):
-        return el("div", layers_text(_analysis(facts)["layer_count"]), class_="big")
-    return el("div", _intent(facts), class_="big long")
-
-
-def _has_count(facts: RunFacts) -> bool:
-    count = _analysis(facts).get("layer_count", "")
-    return count is None or isinstance(count, int)
-
-
-def _sureness(confidence: float, facts: RunFacts) -> Html:
-    threshold = _mapping(facts.asked.get("constraints")).get("confidence_threshold")
-    share = min(max(confidence, 0.0), 1.0)
-    parts = [el("rect", x=0.0, y=0.0, width=100 * share, height=10.0, fill="#00875a")]
-    said: list[object] = [say("confidence", value=percent(share))]
-    if isinstance(threshold, float | int):
-        at = 100.0 * min(max(threshold, 0.0), 1.0)
-        parts.append(el("rect", x=at - 0.4, y=0.0, width=0.8, height=10.0, fill="#1c2127"))
-        said += ["; ", say("asked_confidence", value=percent(float(threshold)))]
-    bar = el("svg", *parts, viewBox="0 0 100 10", preserveAspectRatio="none", role="img")
-    return joined(el("div", bar, class_="sure"), el("div", *said))
-
-
-def _whys(facts: RunFacts) -> Iterable[Html]:
-    answer = facts.answer
-    details = _mapping(answer.get("error_details"))
-    message = answer.get("error_message")
-    if message:
-        where = say(
-            "failed_in", phase=known("phase", str(details.get("phase"))), step=details.get("step")
-        )
-        said = [message, " "] if _has_count(facts) else []
-        yield el("p", el("b", say("reason")), ": ", *said, where)
-    if facts.ending == "aborted":
-        yield el("p", el("b", say("reason")), ": ", _mapping(answer.get("data")).get("reason", ""))
-    if answer.get("suggestion"):
-        yield el("p", el("b", say("suggestion")), ": ", answer["suggestion"])
-    if facts.ending not in ("task_completed", "task_rejected"):
-        yield _made_safe(facts)
-
-
-def _made_safe(facts: RunFacts) -> Html:
-    done = facts.happened("verified")
-    acts = (*facts.happened("make_safe"), *facts.happened("trip"))
-    if not done or (acts and acts[-1].at_s > done[-1].at_s):
-        return el("p", say("safe_unknown"), class_="alarm")
-    if ";" in done[-1].text:
-        return el("p", say("safe_no"), class_="alarm")
-    return el("p", say("safe_yes"))
-
-
-def _glance(facts: RunFacts) -> Html:
-    analysis = _analysis(facts)
-    rows: list[tuple[Html, object]] = []
-    distance, sigma = analysis.get("peak_distance_cm1"), analysis.get("peak_distance_sigma_cm1")
-    if isinstance(distance, float | int) and isinstance(sigma, float | int):
-        rows.append((say("distance"), f"{distance:.2f} ± {sigma:.2f} cm⁻¹"))
-    spots, carried = analysis.get("spots"), analysis.get("spots_of_class")
-    if isinstance(spots, list) and isinstance(carried, int):
-        rows.append((say("spots_agree"), say("of", count=carried, total=len(spots))))
-    if facts.accepted:
-        rows.append((say("duration"), clock(facts.duration_s)))
-    risk = facts.accepted.get("risk_level") or facts.answer.get("assessed_risk_level")
-    if risk:
-        rows.append((say("risk"), risk))
-    if facts.steps:
-        done = sum(each.status == "COMPLETED" for each in facts.steps)
-        rows.append((say("steps_done"), say("of", count=done, total=len(facts.steps))))
-        rows.append((say("trips"), len(facts.happened("trip"))))
-        rows.append((say("warnings"), len(facts.happened("warning"))))
-    cells = [el("div", el("dt", name), el("dd", value)) for name, value in rows]
-    return el("dl", *cells, class_="glance") if cells else Html("")
-
-
 # ---- the sections
 
 
@@ -227,16 +126,17 @@ def _steps(steps: Sequence[StepRow]) -> Html:
         el(
             "tr",
             el("td", index, class_="number"),
-            el("td", known("phase", each.phase)),
-            el("td", each.description, class_="said"),
-            el("td", clock(each.start_s), class_="time"),
-            el("td", clock(_took(each)), class_="time"),
-            el("td", known("status", each.status)),
+            cell("phase", known("phase", each.phase)),
+            cell("description", both(each.description), class_="said"),
+            cell("start", clock(each.start_s), class_="time"),
+            cell("took", clock(_took(each)), class_="time"),
+            cell("status", known("status", each.status)),
             class_="bad" if each.status in ("FAILED", "TIMEOUT", "RUNNING") else None,
         )
         for index, each in enumerate(steps, 1)
     ]
-    return table(["", *map(say, ("phase", "description", "start", "took", "status"))], rows)
+    heads = ["", *map(say, ("phase", "description", "start", "took", "status"))]
+    return table(heads, rows, class_="cards")
 
 
 def _took(step: StepRow) -> float | None:
@@ -251,17 +151,32 @@ def _events(facts: RunFacts) -> Html:
             "tr",
             el("td", clock(each.at_s), class_="time"),
             el("td", known("event", each.kind)),
-            el("td", each.text, class_="said"),
-            class_="bad" if each.kind in ("trip", "error") else None,
+            el("td", both(each.text), class_="said"),
+            class_="bad" if each.kind in ("trip", "error", "doubt") else None,
         )
         for each in facts.happenings[:EVENTS_MAX]
     ]
     more = len(facts.happenings) - EVENTS_MAX
     said = [el("p", say("and_more", count=more))] if more > 0 else []
-    counts = ", ".join(f"{count} {ending}" for ending, count in facts.commands.items())
-    if counts:
-        said.append(el("p", say("commands"), ": ", counts, class_="note"))
+    if facts.commands:
+        said.append(el("p", say("commands"), ": ", *_commands(facts), class_="note"))
     return joined(table([say("time"), say("kind"), say("recorded")], rows), *said)
+
+
+def _commands(facts: RunFacts) -> Iterator[object]:
+    """Say how the physical commands ended; whatever left doubt stands out."""
+    unshown = sum(facts.unshown.values())
+    confirmed = facts.commands.get("confirmed", 0)
+    yield say("ending.confirmed", count=confirmed)
+    if unshown:
+        rows = ", ".join(f"{channel} ({count})" for channel, count in facts.unshown.items())
+        yield joined("; ", say("unshown", count=unshown, rows=rows))
+    for ending, count in facts.commands.items():
+        left = count - unshown if ending == "unconfirmed" else count
+        key = f"ending.{ending}"
+        if left and ending != "confirmed":
+            said = say(key, count=left) if key in PHRASES else f"{left} {ending}"
+            yield joined("; ", el("span", said, class_="alarm"))
 
 
 def _instruments(facts: RunFacts) -> Html:
@@ -285,7 +200,9 @@ def _provenance(facts: RunFacts) -> Html:
     count = chain.head.seq if chain.ok else chain.first_bad_seq
     seed = header.get("seed")
     rows: list[tuple[str, object]] = [
-        ("session", _digest(header.get("session_id", ""))),
+        ("by_hand", facts.by_hand)
+        if facts.by_hand
+        else ("session", _digest(header.get("session_id", ""))),
         ("began", header.get("epoch", "")),
         (
             "chain",
@@ -360,15 +277,3 @@ def _scalar(value: object) -> str:
 
 def _digest(value: object) -> Html:
     return el("span", value, class_="digest")
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _analysis(facts: RunFacts) -> Mapping[str, Any]:
-    return _mapping(facts.results.get("raman_analysis"))
-
-
-def _intent(facts: RunFacts) -> str:
-    return str(facts.asked.get("intent", facts.header.get("session_id", "")))

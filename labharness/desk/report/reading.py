@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from labharness.desk.report.facts import (
     Forecast,
-    Happening,
     Instrument,
     Kept,
     Phase,
@@ -18,6 +17,7 @@ from labharness.desk.report.facts import (
     RunFacts,
     StepRow,
 )
+from labharness.desk.report.happenings import happenings, unshown
 from labharness.desk.report.rules import Rules, read_rules
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
@@ -33,7 +33,6 @@ ENDINGS: Final = {
     "event": "aborted",
 }
 ENDED: Final = {"COMPLETED", "FAILED", "TIMEOUT"}
-QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
 
 
 def read_run(journal: Path) -> RunFacts:
@@ -61,14 +60,17 @@ def read_run(journal: Path) -> RunFacts:
     steps = _steps(plan, kinds["step"], origin_s)
     end_s = records[-1].at_s - origin_s if records else 0.0
     plan_s = min((each.start_s for each in steps if each.start_s is not None), default=0.0)
+    header = run_header(journal)
     return RunFacts(
-        header=run_header(journal),
+        header=header,
         about=about(journal),
         asked=submitted.get("payload", {}),
         plan=plan,
         approval=_first(kinds["approved"]),
         accepted=_first(kinds["task_accepted"]),
+        by_hand=str(header.get("by_hand", "")),
         ending=ending,
+        state=_state(kinds["event"]),
         answer=answer,
         answer_chained=chained,
         chain=verify_file(journal),
@@ -77,10 +79,11 @@ def read_run(journal: Path) -> RunFacts:
         prediction=_prediction(_first(kinds["prediction"]), plan_s),
         phases=_phases(steps, end_s),
         steps=steps,
-        happenings=tuple(_happenings(records, origin_s)),
+        happenings=tuple(happenings(records, origin_s)),
         commands=dict(
             sorted(Counter(str(each.body["ending"]) for each in kinds["outcome"]).items())
         ),
+        unshown=unshown(kinds["outcome"], kinds["intent"]),
         instruments=tuple(
             Instrument(each.body["instrument"], each.body["model"], each.body["firmware"])
             for each in kinds["identified"]
@@ -92,12 +95,12 @@ def read_run(journal: Path) -> RunFacts:
 
 
 def read_summary(journal: Path) -> dict[str, Any]:
-    """Give what a list of runs shows of one: its header, request, ending and duration.
+    """Give what a list of runs shows of one: header, request, ending, last state and duration.
 
     Raises:
         JournalFailed: The journal cannot be opened or read.
     """
-    wanted = ("submitted", "terminal")
+    wanted = ("submitted", "terminal", "event", "by_hand", "outcome")
     first_s = last_s = None
     found: dict[str, list[Record]] = {kind: [] for kind in wanted}
     for each in read(journal):
@@ -113,9 +116,18 @@ def read_summary(journal: Path) -> dict[str, Any]:
         "header": run_header(journal),
         "asked": submitted.get("payload", {}),
         "ending": ending,
+        "state": _state(found["event"]),
+        "by_hand": [str(each.body["text"]) for each in found["by_hand"]],
+        "refused": sum(each.body["ending"] == "refused" for each in found["outcome"]),
         "answer": answer,
         "duration_s": (last_s or 0.0) - (first_s or 0.0),
     }
+
+
+def _state(events: Sequence[Record]) -> str:
+    """Give what the session became last; empty where no event says."""
+    changes = [each.body["data"] for each in events if each.body["event_type"] == "state_changed"]
+    return str(changes[-1]["to_state"]) if changes else ""
 
 
 def _by_kind(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -210,6 +222,8 @@ def _prediction(record: Mapping[str, Any], plan_s: float) -> Prediction | None:
         duration_s=record["duration_s"],
         took_s={each["instruction"]: each["ended_s"] - each["started_s"] for each in steps},
         if_killed={each["instruction"]: tuple(each["if_killed"]) for each in steps},
+        stays={each["instruction"]: each["stays"] for each in steps if "stays" in each},
+        hardware=tuple(record.get("hardware", ())),
         gas_used_cm3=record["gas_used_cm3"],
     )
 
@@ -254,43 +268,3 @@ def _phases(steps: Iterable[StepRow], end_s: float) -> tuple[Phase, ...]:
         else:
             phases.append(Phase(step.phase, step.start_s, last_s))
     return tuple(phases)
-
-
-def _happenings(records: Iterable[Record], origin_s: float) -> Iterable[Happening]:
-    intents: dict[int, Mapping[str, Any]] = {}
-    for each in records:
-        at_s, body = each.at_s - origin_s, each.body
-        if each.kind == "intent":
-            intents[each.seq] = body
-        elif each.kind == "outcome" and body["ending"] not in QUIET_ENDINGS:
-            asked = intents.get(body["intent"], {})
-            what = f"{asked.get('channel')} = {asked.get('value')} {asked.get('unit')}"
-            detail = f": {body['detail']}" if body["detail"] else ""
-            yield Happening(at_s, "command", f"{what}: {body['ending']}{detail}")
-        elif each.kind == "trip":
-            yield Happening(at_s, "trip", f"{body['cause']}: {body['detail']}")
-        elif each.kind == "approved":
-            who = ", ".join(body["by"])
-            yield Happening(at_s, "approved", f"{who}: {body['reason']}")
-        elif each.kind == "make_safe":
-            yield Happening(at_s, "make_safe", body["procedure"])
-        elif each.kind == "verified":
-            yield Happening(at_s, "verified", _verified(body))
-        elif each.kind in ("mode", "armed", "disarmed"):
-            yield Happening(at_s, each.kind, str(body.get("mode", body.get("safe_table", ""))))
-        elif each.kind == "event":
-            yield from _told(at_s, body["event_type"], body["data"])
-
-
-def _verified(body: Mapping[str, Any]) -> str:
-    missed = [f"{row[0]} = {row[1]:g}: {row[3]}" for row in body["steps"] if row[3] != "verified"]
-    count = f"{len(body['steps']) - len(missed)}/{len(body['steps'])}"
-    return f"{body['procedure']}: {count}" + "".join(f"; {each}" for each in missed)
-
-
-def _told(at_s: float, kind: str, data: Mapping[str, Any]) -> Iterable[Happening]:
-    if kind == "state_changed":
-        what = f"{data['from_state']} → {data['to_state']}: {data['reason']}"
-        yield Happening(at_s, "state", what)
-    elif kind in ("warning", "error", "log"):
-        yield Happening(at_s, kind, str(data["message"]))

@@ -10,7 +10,7 @@ from labharness.kernel import Envelope
 __all__ = ["Bar", "Rules", "read_rules", "rules_record"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """A value that a trace may not pass.
 
@@ -19,7 +19,8 @@ class Bar:
         channel: ``instrument.channel`` that is watched or set.
         unit: Of ``value``.
         value: Where it lies.
-        trips: A reading beyond it trips; otherwise it bounds what may be set.
+        trips: A reading beyond it trips; otherwise it warns, or bounds what may be set.
+        below: It lies below what it bounds.
         source: Where the number comes from.
     """
 
@@ -28,6 +29,7 @@ class Bar:
     unit: str
     value: float
     trips: bool
+    below: bool
     source: str
 
 
@@ -96,9 +98,24 @@ def read_rules(record: Mapping[str, Any]) -> Rules:
 
 def _bars(record: Mapping[str, Any]) -> Iterator[Bar]:
     for row in record.get("trips", ()):
-        for value in (row["low"], row["high"]):
+        for below, value in ((True, row["low"]), (False, row["high"])):
             if value is not None:
-                trips = not row["warns_only"]
-                yield Bar(row["name"], row["channel"], row["unit"], value, trips, row["source"])
+                yield Bar(
+                    name=row["name"],
+                    channel=row["channel"],
+                    unit=row["unit"],
+                    value=value,
+                    trips=not row["warns_only"],
+                    below=below,
+                    source=row["source"],
+                )
     for row in record.get("limits", ()):
-        yield Bar(row["channel"], row["channel"], row["unit"], row["high"], False, row["source"])
+        yield Bar(
+            name=row["channel"],
+            channel=row["channel"],
+            unit=row["unit"],
+            value=row["high"],
+            trips=False,
+            below=False,
+            source=row["source"],
+        )

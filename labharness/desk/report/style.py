@@ -30,11 +30,10 @@ overflow-wrap:anywhere}
 .sure{height:10px;background:#dde2e7;border-radius:5px;position:relative;margin:8px 0 4px;
 max-width:420px}
 .sure svg{display:block;width:100%;height:10px}
-dl.glance{display:grid;grid-template-columns:repeat(auto-fit,minmax(118px,1fr));gap:10px 16px;
-margin:14px 0 0}
+dl.glance{display:flex;flex-wrap:wrap;gap:10px 28px;margin:14px 0 0}
+dl.glance>div{min-width:max-content}
 dl.glance dt{font-size:13px;color:var(--dim)}
 dl.glance dd{margin:0;font-weight:600}
-dl.glance div:first-child dd{white-space:nowrap}
 .simulated{margin:12px 0 0;padding:8px 12px;border:1px dashed #8a6d00;background:#fff8e1;
 border-radius:4px}
 .alarm{color:#b00020;font-weight:600}
@@ -51,11 +50,16 @@ figure{margin:14px 0 20px}
 figcaption{margin-bottom:4px}
 .legend span{margin-left:14px;font-size:14px;white-space:nowrap}
 .legend i{font-style:normal}
-.c0{color:#0072b2}.c1{color:#d55e00}.c2{color:#009e73}.c3{color:#8a4f9e}.c4{color:#a6761d}
-.c5{color:#4d4d4d}
+.c0{color:#0072b2;fill:#0072b2}.c1{color:#d55e00;fill:#c05000}.c2{color:#009e73;fill:#007a58}
+.c3{color:#8a4f9e;fill:#8a4f9e}.c4{color:#a6761d;fill:#8a6010}.c5{color:#4d4d4d;fill:#4d4d4d}
+.key span{margin-right:14px;white-space:nowrap}.key .sample{display:inline-block;width:34px;
+height:12px;vertical-align:middle}.sample line,.sample rect{stroke:#39424c}
+.sample rect{stroke:none;fill:#39424c}
+.phases{overflow-wrap:anywhere}
 svg{display:block;width:100%;height:auto}
 svg text{font-size:12px;fill:#39424c;paint-order:stroke;stroke:#fff;stroke-opacity:.75;
 stroke-width:3px;stroke-linejoin:round}
+svg text.halo{stroke-opacity:.95;stroke-width:4px}
 svg .small{font-size:10px}
 svg .in{fill:#fff;stroke:none;font-weight:700}
 svg .grid{stroke:#e3e7eb;stroke-width:.7}
@@ -63,13 +67,13 @@ svg .axis{stroke:#8b949e;stroke-width:.8}
 svg .phase{fill:#fff}
 svg .phase.odd{fill:#eef2f6}
 svg .trace{stroke-width:1.6;stroke-linejoin:round}
-svg .set{stroke-width:1;stroke-dasharray:5 3;opacity:.75}
-svg .predicted{stroke-width:1.2;stroke-dasharray:1 3;stroke-linecap:round}
+svg .set:not(.limit){stroke-width:1;stroke-dasharray:5 3;opacity:.75}
+svg .predicted{stroke-width:1.2;stroke-dasharray:9 3 2 3}
 svg .band{opacity:.16}
-svg line.limit{stroke:#c62828;stroke-width:1.2}
-svg line.warns{stroke:#b26a00;stroke-dasharray:8 4}svg text.warns{fill:#8a5200}
-svg text.limit:not(.warns),svg text.trip{fill:#b00020}
-svg .bound{stroke-width:1;stroke-dasharray:1.5 3.5}
+svg line.limit.trips{stroke:#c62828;stroke-width:1.4}
+svg line.limit.warns{stroke:#b26a00;stroke-width:1.2;stroke-dasharray:12 5}
+svg line.limit.set{stroke-width:1.4;stroke-dasharray:1.5 4;opacity:1}
+svg .leader{stroke:#8b949e;stroke-width:.8}svg text.trip{fill:#b00020}
 svg line.trip{stroke:#b00020;stroke-width:2}
 svg .warning{fill:#e09600}
 svg .point{fill:#39424c}
@@ -83,7 +87,8 @@ svg.posterior{max-width:460px}
 table{border-collapse:collapse;width:100%;font-size:14px}
 table.slim{width:auto}table.slim td,table.slim th{padding-right:24px}
 td.said{min-width:230px}
-td.source{min-width:420px}h3{font-size:15px;margin:18px 0 6px}dl.small{font-size:13px}
+td.source{min-width:300px}td.name{white-space:nowrap}
+h3{font-size:15px;margin:18px 0 6px}dl.small{font-size:13px}
 th,td{text-align:left;vertical-align:top;padding:4px 10px 4px 0;border-bottom:1px solid #e6e9ed}
 th{color:var(--dim);font-weight:600}
 .figures th{text-align:right}.time{white-space:nowrap;font-variant-numeric:tabular-nums}
@@ -96,7 +101,15 @@ body{font-size:15px}main,nav{padding-left:12px;padding-right:12px}
 .wide{display:none}.narrow{display:block}
 .pair{grid-template-columns:1fr}
 .verdict{padding:12px 14px}.verdict .big{font-size:26px}.verdict .big.long{font-size:18px}
-dl.glance{grid-template-columns:1fr 1fr}
+dl.glance{display:grid;grid-template-columns:1fr 1fr}dl.glance>div{min-width:0}
+dl.glance>div:first-child{grid-column:1/-1}
+.cards thead{display:none}.cards tr{display:block;border-bottom:1px solid var(--line);
+padding:7px 0}.cards td{display:block;border:0;padding:1px 0;min-width:0;white-space:normal}
+.cards td.number{display:inline;float:left;margin-right:8px;color:var(--dim)}
+.cards td[data-en]::before{color:var(--dim);font-size:12px}
+#en:checked~main .cards td[data-en]::before{content:attr(data-en) ": "}
+#zh:checked~main .cards td[data-zh]::before{content:attr(data-zh) "："}
+.cards td div{display:inline}.cards td div+div::before{content:"; "}
 dl.facts{grid-template-columns:1fr;gap:0}dl.facts dd{margin-bottom:10px}
 .legend span{margin-left:0;margin-right:12px}.legend{display:block}
 }
@@ -104,7 +117,13 @@ dl.facts{grid-template-columns:1fr;gap:0}dl.facts dd{margin-bottom:10px}
 @page{margin:14mm}
 body{font-size:10.5pt}nav{display:none}main{max-width:none;padding:0}
 .wide{display:block}.narrow{display:none}.scroll{overflow:visible}
-table{font-size:9pt}h2{break-after:avoid}figure,tr,.verdict{break-inside:avoid}
+table{font-size:9pt}h2,h3,.key,dt{break-after:avoid}figure,tr,.verdict{break-inside:avoid}
+dd{orphans:3;widows:3}dl.facts{grid-template-columns:110px 1fr}.pair svg{max-width:260px}
+figure{margin:8px 0 10px}
+thead{display:table-header-group;break-inside:avoid}
+tbody tr:nth-child(-n+2){break-after:avoid}tbody tr:nth-last-child(-n+2){break-before:avoid}
+h2{margin-top:16px;padding-top:6px}td.said,td.source{min-width:0}th,td{padding:3px 8px 3px 0}
+th.wordy{min-width:210px}
 *{-webkit-print-color-adjust:exact;print-color-adjust:exact}
 }
 """

@@ -11,11 +11,13 @@ __all__ = [
     "COLOURS",
     "Frame",
     "Scale",
+    "clock",
     "clock_ticks",
     "curve",
     "minutes_text",
     "number",
     "rounded_ticks",
+    "significant",
     "thinned",
 ]
 
@@ -159,6 +161,14 @@ def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:
     ]
 
 
+def clock(seconds: float | None) -> str:
+    """Write a time as h:mm:ss; a dash where there is none."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
 def minutes_text(seconds: float) -> str:
     """Write a time as hours and minutes."""
     minutes = math.floor(seconds / 60)
@@ -172,3 +182,10 @@ def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:.0f}"
     return f"{value:.4g}"
+
+
+def significant(value: float, digits: int) -> str:
+    """Write a number with its last zeros, so that a column has the same digits throughout."""
+    if not value or not math.isfinite(value):
+        return number(value)
+    return f"{value:.{max(digits - 1 - math.floor(math.log10(abs(value))), 0)}f}"

@@ -4,7 +4,7 @@ from typing import Final
 
 from labharness.desk.report.html import Html, el, text
 
-__all__ = ["LANGUAGES", "PHRASES", "known", "plain", "say"]
+__all__ = ["LANGUAGES", "PHRASES", "cell", "known", "phase_text", "plain", "say"]
 
 LANGUAGES: Final = {"en": "English", "zh": "中文"}
 
@@ -40,6 +40,13 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "warnings": ("Warnings", "警告"),
     "steps_done": ("Steps completed", "已完成步骤"),
     "failed_in": ("in phase {phase}, step {step}", "发生在阶段“{phase}”，第 {step} 步"),
+    "driven_by": ("Driven by hand by {who}", "由 {who} 手动操作"),
+    "stopped": ("Stopped: {reason}", "已停止：{reason}"),
+    "rejected": ("Rejected: {reason}", "已拒绝：{reason}"),
+    "last_state": ("it was last {state}", "最后状态：{state}"),
+    "doubted": ("Commands refused or in doubt", "被拒绝或存疑的指令"),
+    "hand_acts": ("Asked by hand", "手动操作次数"),
+    "where": ("Where", "位置"),
     "reason": ("Reason", "原因"),
     "suggestion": ("What would do", "可行的做法"),
     "safe_yes": (
@@ -81,25 +88,81 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "quantity.ppm": ("Gas in the room", "环境气体浓度"),
     "quantity.other": ("Measured", "测量值"),
     "trip_at": ("trip", "跳闸"),
-    "warn_at": ("warning", "警告"),
+    "limit.trips": ("{who} trips at {value}", "{who} 跳闸 {value}"),
+    "limit.trips.all": ("all trip at {value}", "均在 {value} 跳闸"),
+    "limit.warns": ("{who} warns at {value}", "{who} 警告 {value}"),
+    "limit.warns.all": ("all warn at {value}", "均在 {value} 警告"),
+    "limit.set": ("{who} set to ≤ {value}", "{who} 设定 ≤ {value}"),
+    "limit.set.all": ("all set to ≤ {value}", "设定均 ≤ {value}"),
+    "key.measured": ("measured", "实测"),
+    "key.set": ("set", "设定"),
+    "key.expected": ("expected by pre-flight", "预演预期"),
+    "key.bound": ("may be set up to", "允许设定上限"),
+    "key.trips": ("trips", "跳闸限值"),
+    "key.warns": ("warns", "警告限值"),
+    "phases": ("Phases (shaded)", "阶段（底色）"),
     "chart_key": (
-        "Across: time since the run began, h:mm. Shaded: phases, numbered as in the table. Red "
-        "line: limit that trips. Dotted: highest value that may be set. Dashed: what was set. Each "
-        "column of a curve shows the lowest and the highest reading in it: no excursion is lost.",
-        "横轴：运行开始后的时间，时:分。底色：各阶段，编号见表。红线：跳闸限值。点线：允许设定的最大值。"
-        "虚线：设定值。曲线每一列均保留最低与最高读数，不遗漏任何波动。",
+        "Across: time since the run began, h:mm. Each column of a curve shows the lowest and the "
+        "highest reading in it: no excursion is lost. Of several trips of a channel the one that "
+        "acts first is drawn.",
+        "横轴：运行开始后的时间，时:分。曲线每一列均保留最低与最高读数，不遗漏任何波动。"
+        "同一通道有多个跳闸限值时，仅画出最先动作的一个。",
     ),
     "foreseen": (
-        "Dots with a band: what pre-flight expected on the nominal plant: {duration} for the whole "
-        "plan, and {gas}.",
-        "带区间的点线：预演在标称装置上的预期：全程 {duration}，用气 {gas}。",
+        "Pre-flight expected on the nominal plant: {duration} for the whole plan, and {gas}.",
+        "预演在标称装置上的预期：全程 {duration}，用气 {gas}。",
     ),
     "no_gas": ("no gas", "无"),
     "expected": ("Expected", "预期"),
     "if_killed": (
-        "What would follow if all that talks to the line died at a phase's end (from pre-flight)",
-        "若控制端在某阶段结束时全部失效，将出现的情况（来自预演）",
+        "If everything that talks to the line died at a phase's end (from pre-flight)",
+        "若控制端在某阶段结束时全部失效（来自预演）",
     ),
+    "killed_at": (
+        "if everything that talks to the line died at its hottest, at the end of {phase} ({step}):",
+        "若控制端在最热时（{phase}结束时，步骤 {step}）全部失效：",
+    ),
+    "killed.heats.hold": (
+        "{name} STAYS ON, heating to {value}, until a hardware limiter acts",
+        "{name} 将持续加热，目标 {value}，直至硬件限温器动作",
+    ),
+    "killed.heats.hold.bare": (
+        "{name} STAYS ON, heating to {value}, and no hardware limiter is recorded",
+        "{name} 将持续加热，目标 {value}，且未登记任何硬件限温器",
+    ),
+    "killed.heats.unknown": (
+        "{name} MAY STAY ON, heating to {value}, until a hardware limiter acts",
+        "{name} 可能持续加热，目标 {value}，直至硬件限温器动作",
+    ),
+    "killed.heats.unknown.bare": (
+        "{name} MAY STAY ON, heating to {value}, and no hardware limiter is recorded",
+        "{name} 可能持续加热，目标 {value}，且未登记任何硬件限温器",
+    ),
+    "killed.heats.safe": (
+        "{name} stops heating by itself within {within} s",
+        "{name} 将在 {within} s 内自行停止加热",
+    ),
+    "killed.on.hold": ("{name} STAYS ON", "{name} 将保持接通"),
+    "killed.on.unknown": ("{name} MAY STAY ON", "{name} 可能保持接通"),
+    "killed.on.safe": (
+        "{name} goes off by itself within {within} s",
+        "{name} 将在 {within} s 内自行断开",
+    ),
+    "killed.flows.hold": ("{name} keeps flowing at {value}", "{name} 将以 {value} 持续流动"),
+    "killed.flows.unknown": (
+        "{name} may keep flowing at {value}, or stop",
+        "{name} 可能以 {value} 持续流动，也可能停止",
+    ),
+    "killed.flows.safe": (
+        "{name} stops flowing by itself within {within} s",
+        "{name} 将在 {within} s 内自行停止流动",
+    ),
+    "killed.nothing": (
+        "no heater stays on, and no gas flows",
+        "没有加热器保持接通，也没有气体流动",
+    ),
+    "killed_hardware": ("hardware that stands before heat: {rows}", "防止过热的硬件：{rows}"),
+    "killed_channels": ("by channel: {rows}", "各通道：{rows}"),
     "no_forecast": (
         "No prediction was recorded with this run.",
         "本次运行未记录预测轨迹。",
@@ -107,8 +170,12 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "channel": ("Channel", "通道"),
     "lowest": ("Lowest", "最低"),
     "highest": ("Highest", "最高"),
-    "limit": ("Limit", "限值"),
-    "source": ("Source of the limit", "限值依据"),
+    "settable": ("May be set up to", "允许设定上限"),
+    "trips_at": ("Trips at", "跳闸限值"),
+    "first": ("acts first", "最先动作"),
+    "later": ("after it", "其后"),
+    "warns_only": ("only warns", "仅警告"),
+    "source": ("Sources of the limits", "限值依据"),
     "phase": ("Phase", "阶段"),
     "start": ("Start", "开始"),
     "took": ("Took", "用时"),
@@ -166,7 +233,18 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "time": ("Time", "时间"),
     "kind": ("Kind", "类别"),
     "recorded": ("As recorded", "记录原文"),
-    "commands": ("Physical commands, by ending", "物理指令（按结果）"),
+    "commands": ("Physical commands", "物理指令"),
+    "ending.confirmed": ("{count} confirmed by read-back", "{count} 条经回读确认"),
+    "unshown": (
+        "{count} sent to channels that have no read-back: {rows}",
+        "{count} 条发往无回读的通道：{rows}",
+    ),
+    "ending.unconfirmed": ("{count} NOT CONFIRMED", "{count} 条未确认"),
+    "ending.refused": ("{count} REFUSED: nothing was sent", "{count} 条被拒绝：未发送"),
+    "ending.mismatch": ("{count} READ BACK OTHERWISE", "{count} 条回读不符"),
+    "ending.failed": ("{count} FAILED", "{count} 条失败"),
+    "ending.unknown": ("{count} OF UNKNOWN EFFECT", "{count} 条结果未知"),
+    "by_hand": ("By hand", "手动操作"),
     "instruments": ("Instruments", "仪器"),
     "instrument": ("Instrument", "仪器"),
     "model": ("Model", "型号"),
@@ -207,7 +285,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "phase.material_growth": ("growth", "生长"),
     "phase.cooling": ("cooling", "冷却"),
     "phase.transfer": ("transfer", "转移"),
-    "phase.characterisation": ("Raman", "表征"),
+    "phase.characterisation": ("characterisation", "表征"),
     "phase.analysis": ("analysis", "分析"),
     "phase.arming": ("arming", "上电准备"),
     "status.PENDING": ("not begun", "未开始"),
@@ -216,6 +294,12 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "status.FAILED": ("failed", "失败"),
     "status.SKIPPED": ("skipped", "跳过"),
     "status.TIMEOUT": ("timed out", "超时"),
+    "state.PENDING": ("pending", "待定"),
+    "state.RUNNING": ("running", "运行中"),
+    "state.PAUSED": ("held", "已暂停"),
+    "state.ABORTING": ("being stopped", "中止中"),
+    "event.doubt": ("command", "指令"),
+    "event.by_hand": ("by hand", "手动"),
     "event.state": ("session", "会话"),
     "event.trip": ("trip", "跳闸"),
     "event.warning": ("warning", "警告"),
@@ -253,9 +337,21 @@ def known(group: str, word: str, *, tag: str = "span") -> Html:
     return say(key, tag=tag) if key in PHRASES else text(word)
 
 
-def plain(key: str, language: str) -> str:
-    """Give a phrase without fields in one language, for a page's title."""
-    return PHRASES[key][list(LANGUAGES).index(language)]
+def plain(key: str, language: str = "en", **fields: object) -> str:
+    """Give a phrase in one language as plain text: a page's title, a line of a terminal."""
+    return PHRASES[key][list(LANGUAGES).index(language)].format(**fields)
+
+
+def cell(key: str, *children: object, class_: str | None = None) -> Html:
+    """Give a table's cell that knows its column's name: on a phone it stands before it."""
+    english, chinese = PHRASES[key]
+    return el("td", *children, class_=class_, data_en=english, data_zh=chinese)
+
+
+def phase_text(name: str) -> str:
+    """Give a recorded phase as the report calls it in English, and anybody else's as it is."""
+    key = f"phase.{name}"
+    return plain(key) if key in PHRASES else name
 
 
 def _filled(phrase: str, fields: dict[str, object]) -> Html:

@@ -10,6 +10,7 @@ from labharness_simulators.plant.growth import Growth
 from labharness_simulators.plant.optics import Laser, Spectrometer
 from labharness_simulators.plant.relays import Relays
 from labharness_simulators.plant.sample import Sample
+from labharness_simulators.plant.sensors import SensorFault, SensorFaultKind
 from labharness_simulators.plant.stage import Stage
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "MassFlow",
     "Relays",
     "Sample",
+    "SensorFault",
+    "SensorFaultKind",
     "Spectrometer",
     "Stage",
     "SulfurHeater",

@@ -135,18 +135,20 @@ class CvdTube:
                 full_scale_sccm,
                 self._relays,
                 valve,
+                faults=self.faults,
+                name=name,
                 gain=1.0 + error(0.003),
                 zero_of_full_scale=error(0.001),
             )
-            for gas, full_scale_sccm, valve in (
-                ("Ar", 500.0, ARGON_VALVE),
-                ("N2", 500.0, None),
-                ("H2", 100.0, HYDROGEN_VALVE),
+            for name, gas, full_scale_sccm, valve in (
+                ("argon", "Ar", 500.0, ARGON_VALVE),
+                ("nitrogen", "N2", 500.0, None),
+                ("hydrogen", "H2", 100.0, HYDROGEN_VALVE),
             )
         ]
         self._argon, self._nitrogen, self._hydrogen = flows
         self._gas = TubeGas(tube_volume_l)
-        self._gauge = Gauge(1.0 + error(0.0025))
+        self._gauge = Gauge(self.faults, 1.0 + error(0.0025))
         self._detector = Detector(self.faults)
         self._laser = Laser(self._relays)
         self._stage = Stage()
@@ -229,6 +231,8 @@ class CvdTube:
             heat, boat, flow = (math.exp(-dt_s / lag) for lag in lags)
             self._decays = (heat, boat, flow)
         furnace, sulfur = self._furnace, self._sulfur
+        if self.faults.sensors:
+            self.faults.advance_to(self.time_s + dt_s)
         if furnace.controller is not None:
             furnace.controller(dt_s)
         if sulfur.controller is not None:
@@ -259,12 +263,16 @@ class CvdTube:
         if furnace.tube_k > GROWTH_ONSET_K or sulfur.boat_k > HOT_SULFUR_K:
             self._evaporate_and_grow(dt_s, inflow_sccm)
 
+    def _bypass_sccm(self) -> float:
+        shut = self._relays.contacts[NITROGEN_BYPASS]
+        return 0.0 if shut else BYPASS_SCCM * supply_share(self._gas.pressure_pa)
+
     def _move_gas(self, dt_s: float, supply: float) -> tuple[float, float]:
         """Advance the tube's gas; give the flow through it and the hydrogen lost to the room."""
-        gas, coils, faults = self._gas, self._relays.coils, self.faults
+        gas, contacts, faults = self._gas, self._relays.contacts, self.faults
         hydrogen_sccm = self._hydrogen.true_sccm
         nitrogen_sccm = self._nitrogen.true_sccm
-        if not coils[NITROGEN_BYPASS]:
+        if not contacts[NITROGEN_BYPASS]:
             nitrogen_sccm += BYPASS_SCCM * supply
         inflow_sccm = self._argon.true_sccm + nitrogen_sccm + hydrogen_sccm
         if self._relays.lid_open:
@@ -277,8 +285,11 @@ class CvdTube:
             argon_sccm=self._argon.true_sccm,
             nitrogen_sccm=nitrogen_sccm,
             hydrogen_sccm=hydrogen_sccm,
-            pumping=outlet_clear and coils[PUMP_ISOLATION] and coils[PUMP],
-            venting=outlet_clear and coils[VENT],
+            pumping=outlet_clear
+            and contacts[PUMP_ISOLATION]
+            and contacts[PUMP]
+            and not faults.pump_stopped,
+            venting=outlet_clear and contacts[VENT],
         )
         if gas.pressure_pa > self._peak_pressure_pa:
             self._peak_pressure_pa = gas.pressure_pa
@@ -332,6 +343,11 @@ class CvdTube:
         raise ValueError(
             f"CvdTube: asked to {action!r}; an operator can 'load' or 'move_to_microscope'"
         )
+
+    @property
+    def in_hand(self) -> str | None:
+        """What an operator has begun and not finished."""
+        return self._in_hand
 
     def finish(self, action: str) -> None:
         """Shut what the action opened.
@@ -393,6 +409,17 @@ class CvdTube:
         self._spots.append((x_um, y_um, layers))
         return light_of(sample, layers, x_um, y_um, 1e3 * power_w, exposure_s)
 
+    def lose_power(self) -> None:
+        """Let the power dip: every coil drops, the laser is off, unsaved setpoints are gone.
+
+        The temperature controllers and the argon and nitrogen controllers come back as they were
+        set; the hydrogen controller's setpoint is never saved. Whoever makes it dip sees to it that
+        no instrument answers meanwhile.
+        """
+        self._relays.coils = [False] * len(self._relays.coils)
+        self._laser.on = False
+        self._hydrogen.setpoint_sccm = 0.0
+
     def truth(self) -> dict[str, object]:
         """Give what is really so, for referees in tests: no instrument's error, no noise.
 
@@ -417,6 +444,14 @@ class CvdTube:
             "hydrogen_sccm": self._hydrogen.true_sccm,
             "out_sccm": gas.out_sccm,
             "room_h2_ppm": self._detector.room_ppm,
+            "inert_sccm": self._argon.true_sccm + self._nitrogen.true_sccm + self._bypass_sccm(),
+            "furnace_heating": self._furnace.heating,
+            "sulfur_heating": self._sulfur.heating,
+            "lid_open": self._relays.lid_open,
+            "lid_held_open": self._relays.lid_held_open,
+            "enclosure_open": not self._relays.enclosure_shut,
+            "sucked_back_pa": gas.sucked_back_pa,
+            "laser_on": self._laser.on,
             "laser_output_w": self._laser.output_w,
             "moo3_mass_mg": self._moo3_mass_mg,
             "sulfur_mass_mg": self._sulfur_mass_mg,

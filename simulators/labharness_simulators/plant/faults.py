@@ -1,6 +1,9 @@
 """What may break in the simulated line: one field a fault, read by the parts at once."""
 
-from dataclasses import dataclass
+import random
+from dataclasses import dataclass, field
+
+from labharness_simulators.plant.sensors import SensorFault, SensorFaultKind
 
 __all__ = ["Faults"]
 
@@ -21,6 +24,11 @@ class Faults:
         enclosure_open: the laser enclosure is open; its own contacts also block the beam.
         air_leak_sccm: air drawn into the tube at any pressure.
         outlet_blocked: sulfur has clogged the tube's outlet, ahead of both vent and pump.
+        pump_stopped: the pump stands still, whatever its relay says.
+        stuck: contacts that stay as they are whatever their coil does, by the coil's index from 0:
+            a welded contactor, a valve that sticks. True is as if energised.
+        sensors: sensors that lie, by the name of the part: `furnace`, `sulfur`, `argon`,
+            `nitrogen`, `hydrogen`, `gauge`, `h2_detector`.
     """
 
     add_furnace_c_per_s: float = 0.0
@@ -33,3 +41,25 @@ class Faults:
     enclosure_open: bool = False
     air_leak_sccm: float = 0.0
     outlet_blocked: bool = False
+    pump_stopped: bool = False
+    stuck: dict[int, bool] = field(default_factory=dict)
+    sensors: dict[str, SensorFault] = field(default_factory=dict)
+
+    def lie(self, sensor: str, how: str, amount: float, chance: random.Random) -> None:
+        """Let a sensor lie from now on; `SensorFault` says what the amount means."""
+        self.sensors[sensor] = SensorFault(SensorFaultKind(how), amount, chance)
+
+    def advance_to(self, now_s: float) -> None:
+        """Tell the sensors that lie what time it is, in seconds from the plant's start."""
+        for fault in self.sensors.values():
+            fault.now_s = now_s
+
+    def heard(self, sensor: str, value: float) -> float:
+        """Give what a sensor says of a true value; NaN where it gives no signal at all."""
+        fault = self.sensors.get(sensor)
+        return value if fault is None else fault.heard(value)
+
+    def silent(self, sensor: str) -> bool:
+        """Say whether a sensor gives no signal at this moment."""
+        fault = self.sensors.get(sensor)
+        return fault is not None and fault.silent()

@@ -26,6 +26,7 @@ class Heater:
     __slots__ = (
         "_contactor",
         "_faults",
+        "_name",
         "_noise_c",
         "_relays",
         "_thermocouple_k",
@@ -38,6 +39,7 @@ class Heater:
         self._relays = relays
         self._faults = faults
         self._contactor = contactor
+        self._name = "furnace" if contactor == FURNACE_MAINS else "sulfur"
         self._thermocouple_k = AMBIENT_K
         self._noise_c = 0.0
         self.power_fraction = 0.0
@@ -48,6 +50,8 @@ class Heater:
     def sensor_broken(self) -> bool:
         """True while the thermocouple is open."""
         faults = self._faults
+        if faults.sensors and faults.silent(self._name):
+            return True
         if self._contactor == FURNACE_MAINS:
             return faults.furnace_sensor_broken
         return faults.sulfur_sensor_broken
@@ -69,7 +73,8 @@ class Heater:
         """Measure the thermocouple in °C, with its lag, error and noise; NaN when it is open."""
         if self.sensor_broken:
             return float("nan")
-        return (self._thermocouple_k - ZERO_C_K) * self.gain + self._noise_c
+        reading_c = (self._thermocouple_k - ZERO_C_K) * self.gain + self._noise_c
+        return self._faults.heard(self._name, reading_c) if self._faults.sensors else reading_c
 
     @property
     def power_on(self) -> float:
@@ -78,6 +83,11 @@ class Heater:
         if not (wanted > 0.0 and self.mains_on):
             return 0.0
         return wanted if wanted < 1.0 else 1.0
+
+    @property
+    def heating(self) -> bool:
+        """True while the winding is fed, by its controller or by a stuck output stage."""
+        return self.power_on > 0.0
 
 
 class TubeFurnace(Heater):
@@ -123,6 +133,11 @@ class TubeFurnace(Heater):
         self.thermocouple_lag_s = max(
             self.BARE_THERMOCOUPLE_LAG_S, self.THERMOCOUPLE_LAG_S * min(1.0, mass_factor)
         )
+
+    @property
+    def heating(self) -> bool:
+        """True while the winding is fed, by its controller or by a stuck output stage."""
+        return self.power_on > 0.0 or (self._faults.add_furnace_c_per_s > 0.0 and self.mains_on)
 
     def hold_power_w(self, temperature_c: float) -> float:
         """Give the power in W that holds a temperature with the lid shut."""

@@ -2,6 +2,7 @@
 
 from math import exp
 
+from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.relays import Relays
 
 __all__ = [
@@ -47,14 +48,18 @@ class MassFlow:
         setpoint_sccm: set by the face; below 0 or NaN counts as 0, above 102.4 % of full scale as
             that.
         gas: name of the gas.
+        drift: what really flows, divided by what flowed before the sensor drifted.
         true_sccm: what really enters the tube.
     """
 
     __slots__ = (
+        "_faults",
         "_measured",
+        "_name",
         "_noise",
         "_relays",
         "_valve",
+        "drift",
         "full_scale_sccm",
         "gain",
         "gas",
@@ -75,6 +80,8 @@ class MassFlow:
         relays: Relays,
         valve: int | None,
         *,
+        faults: Faults,
+        name: str,
         gain: float,
         zero_of_full_scale: float,
     ) -> None:
@@ -87,6 +94,9 @@ class MassFlow:
         self.gas_temperature_c = 23.0
         self._relays = relays
         self._valve = valve
+        self._faults = faults
+        self._name = name
+        self.drift = 1.0
         self._measured = 0.0
         self._noise = 0.0
 
@@ -94,6 +104,10 @@ class MassFlow:
     def flow_sccm(self) -> float:
         """Measure the flow in sccm as the controller reports it; never below 0."""
         flow = self._measured + self._noise
+        if self._faults.sensors:
+            flow = self._faults.heard(self._name, flow)
+            if flow != flow:
+                return 0.0  # a dead flow sensor reads its zero
         return flow if flow > 0.0 else 0.0
 
     @property
@@ -115,7 +129,7 @@ class MassFlow:
     def step(self, decay: float, supply: float, noise: float) -> None:
         """Advance by one step: `decay` is exp(-dt/lag), `noise` a standard normal draw."""
         wanted = self.setpoint_sccm
-        is_open = self._valve is None or self._relays.coils[self._valve]
+        is_open = self._valve is None or self._relays.contacts[self._valve]
         target = 0.0
         if is_open and wanted > 0.0:
             most = self.OVERRANGE * self.full_scale_sccm
@@ -126,7 +140,7 @@ class MassFlow:
         if not is_open:
             self.true_sccm = 0.0
             return
-        true = measured * self.gain + (self.zero_sccm if target > 0.0 else 0.0)
+        true = measured * self.gain * self.drift + (self.zero_sccm if target > 0.0 else 0.0)
         self.true_sccm = true if true > 0.0 else 0.0
 
 
@@ -139,9 +153,19 @@ class TubeGas:
     Attributes:
         air, argon, nitrogen, hydrogen: partial pressures in Pa.
         out_sccm: what left the tube in the last step, through vent and pump.
+        sucked_back_pa: what has come in through the vent since the start, and the oil with it.
     """
 
-    __slots__ = ("_volume_m3", "air", "argon", "hydrogen", "nitrogen", "out_sccm", "pressure_pa")
+    __slots__ = (
+        "_volume_m3",
+        "air",
+        "argon",
+        "hydrogen",
+        "nitrogen",
+        "out_sccm",
+        "pressure_pa",
+        "sucked_back_pa",
+    )
 
     PUMP_M3_PER_S = 1.0e-3  # a 5 m³/h rotary through trap and bellows
     PUMP_BASE_PA = 2.0
@@ -151,6 +175,7 @@ class TubeGas:
 
     def __init__(self, volume_l: float) -> None:
         self._volume_m3 = volume_l * 1e-3
+        self.sucked_back_pa = 0.0
         self.open_to_room()
 
     def open_to_room(self) -> None:
@@ -218,6 +243,7 @@ class TubeGas:
                 sucked = sucked * head if head > 0.0 else 0.0
                 air += sucked
                 inflow += sucked
+                self.sucked_back_pa += sucked * dt_s
         else:
             after = pressure + inflow * dt_s
         out = pressure + inflow * dt_s - after  # Pa that left

@@ -15,11 +15,12 @@ class Gauge:
         gain: reading divided by true pressure.
     """
 
-    __slots__ = ("_noise", "_pressure_pa", "gain")
+    __slots__ = ("_faults", "_noise", "_pressure_pa", "gain")
 
     NOISE = 1e-3
 
-    def __init__(self, gain: float) -> None:
+    def __init__(self, faults: Faults, gain: float) -> None:
+        self._faults = faults
         self.gain = gain
         self._pressure_pa = ATMOSPHERE_PA
         self._noise = 0.0
@@ -27,7 +28,10 @@ class Gauge:
     @property
     def pressure_torr(self) -> float:
         """Measure the tube's absolute pressure in Torr."""
-        return self._pressure_pa / PA_PER_TORR * self.gain * (1.0 + self._noise)
+        reading = self._pressure_pa / PA_PER_TORR * self.gain * (1.0 + self._noise)
+        if self._faults.sensors:
+            reading = self._faults.heard("gauge", reading)
+        return reading if reading == reading else 0.0  # a dead transducer reads its zero
 
     def step(self, pressure_pa: float, noise: float) -> None:
         """Take in the tube's pressure; `noise` is a standard normal draw."""
@@ -61,7 +65,9 @@ class Detector:
     def concentration_ppm(self) -> float:
         """Measure hydrogen in ppm, never below 0."""
         reading = self.room_ppm + self._faults.h2_detector_offset_ppm + self._noise_ppm
-        return reading if reading > 0.0 else 0.0
+        if self._faults.sensors:
+            reading = self._faults.heard("h2_detector", reading)
+        return reading if reading > 0.0 else 0.0  # so written, a dead sensor's NaN reads 0 too
 
     def step(self, dt_s: float, escaping_sccm: float, noise: float) -> None:
         """Advance by `dt_s` with that much hydrogen entering the room."""

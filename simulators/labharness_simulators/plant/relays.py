@@ -1,5 +1,7 @@
 """The relay box: eight coils that a face sets, four inputs that the line sets."""
 
+from collections.abc import Sequence
+
 from labharness_simulators.plant.faults import Faults
 
 __all__ = [
@@ -44,6 +46,18 @@ class Relays:
         self.enclosure_held_open = False
 
     @property
+    def contacts(self) -> Sequence[bool]:
+        """What the contacts and valves do: what their coils say, unless they stick."""
+        stuck = self._faults.stuck
+        if not stuck:
+            return self.coils
+        return [stuck.get(index, coil) for index, coil in enumerate(self.coils)]
+
+    def stick(self, index: int) -> None:
+        """Let a contact or valve stay as it is from now on, whatever its coil does."""
+        self._faults.stuck[index] = self.contacts[index]
+
+    @property
     def lid_open(self) -> bool:
         """True while the tube stands open, by hand or by fault."""
         return self.lid_held_open or self._faults.lid_open
@@ -66,4 +80,4 @@ class Relays:
 
     def mains_on(self, contactor: int) -> bool:
         """Say whether a heater has mains: its contactor is closed and the E-stop loop too."""
-        return self.coils[contactor] and not self._faults.estop_open
+        return self.contacts[contactor] and not self._faults.estop_open

@@ -1,0 +1,112 @@
+"""Faults put into a room and taken out again: the plant, its wires, the harness's own ground."""
+
+import errno
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from labharness.chaos.scenario import CONTACTS, Fault
+from labharness.journal import JournalFailed
+from labharness.lab import Lab
+from labharness.lab.simulated import SimulatedLab
+
+__all__ = ["inject"]
+
+SHARES = {
+    "reply_lost": "lost_share",
+    "reply_garbled": "garbled_share",
+    "reply_late": "late_share",
+    "reply_foreign": "foreign_share",
+    "reply_doubled": "doubled_share",
+    "reply_reordered": "reordered_share",
+}
+FLAGS = {
+    "lid_open": "lid_open",
+    "exhaust_lost": "exhaust_lost",
+    "enclosure_open": "enclosure_open",
+    "estop_open": "estop_open",
+    "pump_stopped": "pump_stopped",
+    "outlet_blocked": "outlet_blocked",
+}
+AMOUNTS = {
+    "air_leak": "air_leak_sccm",
+    "heater_runaway": "add_furnace_c_per_s",
+    "hydrogen_escapes": "h2_detector_offset_ppm",
+}
+
+Undo = Callable[[], None]
+
+
+def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Random) -> Undo:
+    """Let a fault begin; give what ends it.
+
+    Args:
+        fault: Which; ``kill`` and ``pause`` are the world's, not ours.
+        room: The simulated room.
+        lab: The harness that is alive, for faults of the ground it stands on.
+        chance: Source of what the fault makes up.
+    """
+    kind, target = fault.kind, fault.target
+    plant = room.plant
+    if kind.startswith("sensor_"):
+        plant.faults.lie(target, kind.removeprefix("sensor_"), fault.amount, chance)
+        return lambda: _forget(plant.faults.sensors, target)
+    if kind in FLAGS:
+        return _set(plant.faults, FLAGS[kind], True, False)
+    if kind in AMOUNTS:
+        return _set(plant.faults, AMOUNTS[kind], fault.amount, 0.0)
+    if kind in SHARES:
+        return _set(room.buses[target].faults, SHARES[kind], fault.amount, 0.0)
+    if kind == "bus_cut":
+        return _set(room.buses[target].faults, "cut", True, False)
+    if kind == "contact_stuck":
+        number = CONTACTS.index(target)
+        plant.parts["relays"].stick(number)
+        return lambda: _forget(plant.faults.stuck, number)
+    if kind == "flow_drift":
+        return _set(plant.parts[target], "drift", fault.amount, 1.0)
+    if kind == "power_dip":
+        plant.lose_power()
+        undone = [_set(bus.faults, "cut", True, False) for bus in room.buses.values()]
+
+        def power_back() -> None:
+            for each in undone:
+                each()
+
+        return power_back
+    if lab is None:
+        return lambda: None
+    if kind == "clock_jump":
+        return _set(lab.clock, "jumped_s", fault.amount, 0.0)
+    if kind == "disk_full":
+        return _fill_disk(lab)
+    raise ValueError(f"no such fault: {kind}")
+
+
+def _set(owner: Any, name: str, value: object, healthy: object) -> Undo:  # noqa: ANN401 - any part
+    setattr(owner, name, value)
+    return lambda: setattr(owner, name, healthy)
+
+
+def _forget(table: dict[Any, Any], key: object) -> None:
+    table.pop(key, None)
+
+
+def _fill_disk(lab: Lab) -> Undo:
+    journal: Any = lab.line.journal
+    latch: Any = lab.guard.latch
+    commit, write = journal.commit, latch.write
+
+    def full_journal() -> None:
+        raise JournalFailed("no space left on device")
+
+    def full_latch(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    journal.commit, latch.write = full_journal, full_latch
+
+    def undo() -> None:
+        journal.commit, latch.write = commit, write
+
+    return undo

@@ -1,0 +1,206 @@
+"""The referee: sees what is really so in the plant, never a reading, and calls what must not be."""
+
+import math
+import struct
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import simpy
+
+from labharness.chaos.rules import (
+    ATMOSPHERE_PA,
+    BESIDE,
+    GRAIN_S,
+    PRESSURE_PA_MAX,
+    RELIEVED,
+    REPEATS_S,
+    TRIP_S,
+    Scene,
+    Truth,
+    energised,
+    rules_of,
+)
+from labharness.chaos.scenario import Fault
+from labharness.lab.lab import LabPlan
+from labharness.lab.simulated import SimulatedLab
+
+__all__ = ["Referee", "Violation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A rule that was broken.
+
+    Attributes:
+        rule: Its name.
+        at_s: When it was called, in lab time.
+        since_s: How long it had held by then.
+        allowed_s: How long it may.
+        detail: What was really so.
+    """
+
+    rule: str
+    at_s: float
+    since_s: float
+    allowed_s: float
+    detail: str
+
+
+class Referee:
+    """Looks at the plant once a second, as a process of the room itself.
+
+    Args:
+        plan: The lab's files.
+        room: The simulated room.
+        stop: Called at the first violation.
+    """
+
+    def __init__(self, plan: LabPlan, room: SimulatedLab, stop: Callable[[], None]) -> None:
+        watched = {
+            port.name
+            for port in plan.file.port
+            for each in plan.instruments
+            if each.port == port.name
+            and any(
+                name.startswith(f"{each.name}.") and watch.procedure
+                for name, watch in plan.envelope.watches.items()
+            )
+        }
+        self.scene = Scene()
+        self.violation: Violation | None = None
+        self.demands: dict[str, float] = {}
+        self.energised = False
+        self._room = room
+        self._stop = stop
+        self._watched_ports = frozenset(watched)
+        port_of = {each.name: each.port for each in plan.instruments}
+        self._safing_ports = sorted(
+            {
+                port_of[step.channel.partition(".")[0]]
+                for procedure in plan.envelope.procedures.values()
+                for step in procedure.steps
+            }
+        )
+        self._rules = rules_of(self._watched_ports)
+        self._since: dict[str, float] = {}
+        self._must_trip_since_s = math.inf
+        self._digest = sha256()
+        room.env.process(self._watch())
+
+    @property
+    def digest(self) -> str:
+        """Digest of everything that was really so, second by second."""
+        return self._digest.hexdigest()
+
+    def begins(self, fault: Fault, *, leak_checked: bool) -> None:
+        """Take notice of what the line cannot see through, or not act on."""
+        blind = self.scene.blind
+        if fault.kind.startswith("sensor_"):
+            blind.add(fault.target)
+        elif fault.kind == "flow_drift":
+            pass  # within 30 %, and five volumes are asked where three would do
+        elif fault.kind == "hydrogen_escapes":
+            blind.add("h2_detector")
+        elif fault.kind == "contact_stuck" and fault.target == "nitrogen_bypass_shut":
+            blind.add("bypass stuck")
+        elif fault.kind == "air_leak" and leak_checked:
+            blind.add("leak")  # the leak check is over: nothing on this line measures oxygen
+        elif fault.kind == "contact_stuck" and fault.target == "vent":
+            blind.add("vent stuck")
+        elif fault.kind == "contact_stuck" and fault.target == "argon_valve":
+            blind.add("argon")
+        elif fault.kind == "bus_cut" and fault.target == "vacuum":
+            blind.add("vacuum")
+        elif fault.kind == "bus_cut" and fault.target == "laser":
+            blind.add("laser cut")
+        elif fault.kind == "exhaust_lost":
+            blind.add("exhaust_lost")
+        elif fault.kind == "power_dip":
+            blind.update(("no power", "vent stuck", "vacuum"))
+
+    def ends(self, fault: Fault) -> None:
+        """Take notice of what is whole again; what a lie has led to may outlast it."""
+        if fault.kind == "exhaust_lost":
+            self.scene.blind.discard("exhaust_lost")
+
+    def begin_growth(self) -> None:
+        """A harness begins."""
+        self.scene.harness = "alive"
+        self.scene.stopped = False
+        self.energised = False
+        self._must_trip_since_s = math.inf
+
+    def _watch(self) -> Generator[simpy.Event, object, None]:
+        room, plant = self._room, self._room.plant
+        while True:
+            yield room.env.seconds(GRAIN_S)
+            self._judge(plant.truth(), plant, room.env.now * 1e-6)
+
+    def _judge(self, truth: Truth, plant: Any, now_s: float) -> None:  # noqa: ANN401 - any plant
+        scene = self.scene
+        scene.cut = {name for name, bus in self._room.buses.items() if bus.faults.cut}
+        if plant.faults.sensors or scene.silent:
+            scene.silent = {
+                heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
+            }
+        if truth["pressure_pa"] > PRESSURE_PA_MAX / BESIDE:
+            scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
+        on = energised(truth) or bool(truth["laser_on"])
+        self.energised = self.energised or on
+        self._expect_latch(plant, now_s)
+        self._digest.update(
+            struct.pack(
+                "<7d?",
+                now_s,
+                truth["furnace_heater_c"],
+                truth["sulfur_c"],
+                truth["pressure_pa"],
+                truth["o2_fraction"],
+                truth["h2_fraction"],
+                truth["inert_sccm"],
+                on,
+            )
+        )
+        lossy = any(self._room.buses[port].faults.noisy for port in self._safing_ports)
+        for rule in self._rules:
+            if not rule.broken(truth, scene):
+                self._since.pop(rule.name, None)
+                continue
+            for_s = now_s - self._since.setdefault(rule.name, now_s)
+            allowed_s = rule.allowed_s + (REPEATS_S if rule.allowed_s and lossy else 0.0)
+            if for_s < allowed_s:
+                continue
+            if rule.blinded_by & scene.blind:
+                self.demands[rule.name] = self.demands.get(rule.name, 0.0) + GRAIN_S
+            elif self.violation is None:
+                self.violation = Violation(rule.name, now_s, for_s, allowed_s, _told(truth, scene))
+                self._stop()
+
+    def _expect_latch(self, plant: Any, now_s: float) -> None:  # noqa: ANN401 - any plant
+        """Know when a line that is in use must have tripped, whatever it noticed."""
+        scene = self.scene
+        must = (
+            self.energised
+            and scene.harness == "alive"
+            and bool(plant.faults.estop_open or scene.silent or scene.cut & self._watched_ports)
+        )
+        if not must:
+            self._must_trip_since_s = math.inf
+        elif now_s - min(self._must_trip_since_s, now_s) >= TRIP_S:
+            scene.latched = True
+        else:
+            self._must_trip_since_s = min(self._must_trip_since_s, now_s)
+
+
+def _told(truth: Truth, scene: Scene) -> str:
+    return (
+        f"furnace {truth['furnace_heater_c']:.0f} degC{' heated' * truth['furnace_heating']}, "
+        f"sulfur {truth['sulfur_c']:.0f} degC{' heated' * truth['sulfur_heating']}, "
+        f"{truth['pressure_pa'] / ATMOSPHERE_PA:.3f} atm, "
+        f"oxygen {100 * truth['o2_fraction']:.2f} %, "
+        f"hydrogen {100 * truth['h2_fraction']:.1f} % and {truth['hydrogen_sccm']:.1f} sccm, "
+        f"inert {truth['inert_sccm']:.0f} sccm, laser {'on' if truth['laser_on'] else 'off'}, "
+        f"harness {scene.harness}"
+    )

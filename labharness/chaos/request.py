@@ -1,0 +1,70 @@
+"""What is asked for in a scenario, and the approval that lets it be tried."""
+
+import json
+
+from labharness.admission.approval import StandingApproval, sign
+from labharness.admission.callers import read_callers
+from labharness.chaos.scenario import Scenario
+from labharness.hcp.codec import Message, decode
+from labharness.hcp.messages import TaskSubmit
+from labharness.lab.files import read_text
+from labharness.lab.lab import LabPlan
+from labharness.lab.tasks import repository_key
+
+__all__ = ["approval", "submission"]
+
+CAPABILITY = "cvd-material-synthesis"
+DURATION_MAX = "PT36H"
+
+
+def submission(plan: LabPlan, scenario: Scenario) -> tuple[Message, TaskSubmit]:
+    """Ask for the growth of a scenario."""
+    callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
+    body = {
+        "hcp_version": "1.0",
+        "message_id": scenario.name.replace("/", "-"),
+        "timestamp": "2026-01-01T08:00:00.000Z",
+        "session_id": None,
+        "type": "task_submit",
+        "payload": {
+            "capability": CAPABILITY,
+            "capability_version": "1.x",
+            "caller_id": next(iter(callers)),
+            "intent": "Grow while things go wrong",
+            "inputs": {
+                "target_material": "MoS2",
+                "substrate": "SiO2/Si",
+                "recipe": dict(scenario.recipe),
+            },
+            "constraints": {
+                "max_duration": DURATION_MAX,
+                "confidence_threshold": 0.95,
+                "data_classification": "T2",
+            },
+            "expected_output": {"format": "raman_spectrum_analysis"},
+        },
+    }
+    message = decode(json.dumps(body).encode())
+    if not isinstance(message.payload, TaskSubmit):
+        raise TypeError("a submission is no submission")
+    return message, message.payload
+
+
+def approval(plan: LabPlan) -> StandingApproval:
+    """Approve whatever the search asks for: the envelope is what is tried, not a person."""
+    return sign(
+        StandingApproval(
+            id="fault-search",
+            capability=CAPABILITY,
+            risk_max="R4",
+            input_limits={"temperature_c_max": 2000.0},
+            gases_allowed=("argon", "nitrogen", "hydrogen"),
+            envelope_digest=plan.envelope_digest,
+            lab_digest=plan.lab_digest,
+            given_by="labharness chaos",
+            reason="simulated instruments only: nothing can be harmed",
+            until="2036-01-01T00:00:00Z",
+            links="loopback",
+        ),
+        repository_key(),
+    )

@@ -1,0 +1,278 @@
+"""The referee's rules: each a harm, how long it may be so, and what blinds the line to it.
+
+What happens behind such a lie is no violation but a *demand*: it is counted, because a hardware
+safeguard has to answer it. Decision 0013 has the reasons.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "ATMOSPHERE_PA",
+    "BESIDE",
+    "GRAIN_S",
+    "HEARTBEAT_S_MAX",
+    "KILL_S",
+    "PAUSE_S",
+    "PRESSURE_PA_MAX",
+    "RELIEVED",
+    "REPEATS_S",
+    "TRIP_S",
+    "Rule",
+    "Scene",
+    "Truth",
+    "energised",
+    "rules_of",
+]
+
+# The bounds and limits are the referee's own: an envelope that is wrong must not move them.
+GRAIN_S = 1.0  # the referee looks once a second, after the plant's step
+HEARTBEAT_S_MAX = 1.0  # the guard gives up a silent harness after so long
+PLAUSIBLE_S = 30.0  # a thermocouple's lag beside a limit that is passed by a runaway heater
+
+STALE_S = 3.5  # silence until it must be noticed: two polls, and a time-out to each of three tries
+POLL_S = 1.0
+WIRE_S = 2.0  # a procedure's first wave, after the longest exchange in flight
+REPEATS_S = 10.0  # longer by so much where wires lose frames: what is not answered is sent again
+TRIP_S = STALE_S + POLL_S + WIRE_S + GRAIN_S
+KILL_S = WIRE_S + GRAIN_S  # the guard sees the harness's end at once
+PAUSE_S = HEARTBEAT_S_MAX + WIRE_S + GRAIN_S
+
+ATMOSPHERE_PA = 101_325.0
+LEL_H2, LIMITING_O2 = 0.04, 0.05  # NFPA 69: hydrogen burns from 4 %, in nitrogen from 5 % oxygen
+PURGED_O2 = 0.01  # a fifth of that, the practice of NFPA 69 before hydrogen is let in
+ROOM_H2_PPM = 4000.0  # a tenth of the lower limit
+SULFUR_MELTS_C = 115.0
+HOT_TUBE_C = 150.0
+OPENED_C = 100.0  # a person who opens the tube by plan must not find it hotter
+INERT_SCCM = 10.0
+LEAST_SCCM = 0.5  # flows below are a controller's zero
+SUCKED_PA = 0.1 * ATMOSPHERE_PA  # the vent may open from 740 Torr on, which draws a fifth of it
+LOW_PA = 0.9 * ATMOSPHERE_PA
+FURNACE_C_MAX = 1000.0  # fused quartz: 1050 °C at atmosphere, a margin of 50 °C
+SULFUR_C_MAX = 300.0  # its heater's jacket; 250 °C and the overshoot
+PRESSURE_PA_MAX = 1.15 * ATMOSPHERE_PA  # a quartz tube with O-ring flanges
+BESIDE = 1.01  # beside a limit, for what the instruments themselves may be wrong by
+
+RELIEVED = "relieved"
+
+Truth = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Scene:
+    """What the referee knows beside the plant: who is there, and what was broken on purpose.
+
+    Attributes:
+        harness: ``alive``, ``killed``, ``paused`` or ``gone`` (its run has ended).
+        latched: Something happened after which nothing may be energised before a reset.
+        blind: What the line cannot see, or not act on, since something was broken.
+        cut: Ports that are cut at this moment.
+        stopped: Somebody has asked for a stop.
+        silent: Heaters whose thermocouple gives no signal at this moment.
+    """
+
+    harness: str = "gone"
+    latched: bool = False
+    blind: set[str] = field(default_factory=set)
+    cut: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
+    stopped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One harm.
+
+    Attributes:
+        name: Its name.
+        broken: Says whether it is so.
+        allowed_s: How long it may be so.
+        blinded_by: Words of ``Scene.blind`` behind which it is a demand and no violation.
+    """
+
+    name: str
+    broken: Callable[[Truth, Scene], bool]
+    allowed_s: float
+    blinded_by: frozenset[str] = frozenset()
+
+
+def energised(truth: Truth) -> bool:
+    """Say whether anything is on that a procedure turns off by two ways."""
+    return heating(truth) or hydrogen(truth)
+
+
+def heating(truth: Truth) -> bool:
+    """Say whether either heater is fed."""
+    return bool(truth["furnace_heating"] or truth["sulfur_heating"])
+
+
+def hydrogen(truth: Truth) -> bool:
+    """Say whether hydrogen enters the tube."""
+    return bool(truth["hydrogen_sccm"] > LEAST_SCCM)
+
+
+def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
+    """Write the rules; ``watched_ports`` are those whose silence must be noticed."""
+
+    def hot_source(truth: Truth) -> bool:
+        return bool(truth["sulfur_c"] > SULFUR_MELTS_C or truth["h2_fraction"] > LEL_H2)
+
+    def rule(
+        name: str, broken: Callable[[Truth, Scene], bool], allowed_s: float, *blinded_by: str
+    ) -> Rule:
+        return Rule(name, broken, allowed_s, frozenset(blinded_by))
+
+    return (
+        rule(
+            "ignitable mixture in the tube",
+            lambda t, s: t["h2_fraction"] > LEL_H2 and t["o2_fraction"] > LIMITING_O2,
+            0.0,
+        ),
+        rule(
+            "hydrogen into a tube that holds air",
+            lambda t, s: hydrogen(t) and t["o2_fraction"] > PURGED_O2,
+            TRIP_S,
+            "leak",
+            "argon",
+            "nitrogen",
+        ),
+        rule(
+            "hydrogen without extraction",
+            lambda t, s: hydrogen(t) and bool(s.blind & {"exhaust_lost"}),
+            TRIP_S,
+        ),
+        rule(
+            "hydrogen with the lid open", lambda t, s: hydrogen(t) and bool(t["lid_open"]), TRIP_S
+        ),
+        rule(
+            "hydrogen in the room",
+            lambda t, s: hydrogen(t) and t["room_h2_ppm"] > BESIDE * ROOM_H2_PPM,
+            TRIP_S,
+            "h2_detector",
+        ),
+        rule(
+            "heat without extraction",
+            lambda t, s: heating(t) and bool(s.blind & {"exhaust_lost"}),
+            TRIP_S,
+        ),
+        rule("heat with the lid open", lambda t, s: heating(t) and bool(t["lid_open"]), TRIP_S),
+        rule(
+            "heat by a thermocouple that gives no signal",
+            lambda t, s: any(t[f"{heater}_heating"] for heater in s.silent),
+            TRIP_S,
+        ),
+        rule(
+            "furnace too hot and heated",
+            lambda t, s: (
+                t["furnace_heater_c"] > BESIDE * FURNACE_C_MAX and bool(t["furnace_heating"])
+            ),
+            TRIP_S + PLAUSIBLE_S,
+            "furnace",
+        ),
+        rule(
+            "sulfur too hot and heated",
+            lambda t, s: t["sulfur_c"] > BESIDE * SULFUR_C_MAX and bool(t["sulfur_heating"]),
+            TRIP_S + PLAUSIBLE_S,
+            "sulfur",
+        ),
+        rule(
+            "hot sulfur in air, and heated",
+            lambda t, s: (
+                t["sulfur_c"] > SULFUR_MELTS_C
+                and t["o2_fraction"] > PURGED_O2
+                and bool(t["sulfur_heating"])
+            ),
+            TRIP_S,
+            "leak",
+            "argon",
+            "nitrogen",
+            "sulfur",
+        ),
+        rule(
+            "a hot tube opened by plan",
+            lambda t, s: (
+                bool(t["lid_held_open"])
+                and (t["sulfur_c"] > OPENED_C or t["substrate_c"] > OPENED_C)
+            ),
+            0.0,
+            "furnace",
+            "sulfur",
+        ),
+        rule(
+            "pressure too high and gas flowing",
+            lambda t, s: (
+                t["pressure_pa"] > BESIDE * PRESSURE_PA_MAX
+                and s.harness == "alive"
+                and t["inert_sccm"] + t["hydrogen_sccm"] > LEAST_SCCM
+            ),
+            TRIP_S,
+            "gauge",
+            "no power",
+        ),
+        rule(
+            "hot tube below atmosphere",
+            lambda t, s: (
+                t["pressure_pa"] < LOW_PA
+                and (t["sulfur_c"] > SULFUR_MELTS_C or t["substrate_c"] > HOT_TUBE_C)
+            ),
+            TRIP_S,
+            "gauge",
+            "furnace",
+            "sulfur",
+        ),
+        rule(
+            "oil sucked back through the vent",
+            lambda t, s: t["sucked_back_pa"] > SUCKED_PA,
+            0.0,
+            "gauge",
+            "vacuum",
+            "vent stuck",
+        ),
+        rule(
+            "no inert gas over a hot source",
+            lambda t, s: hot_source(t) and t["inert_sccm"] < INERT_SCCM and not t["lid_open"],
+            TRIP_S,
+            "gauge",
+            RELIEVED,
+            "argon",
+        ),
+        rule(
+            "laser on with its enclosure open",
+            lambda t, s: bool(t["laser_on"] and t["enclosure_open"]),
+            TRIP_S,
+        ),
+        rule(
+            "laser on, and nobody who could turn it off",
+            lambda t, s: bool(t["laser_on"]) and (s.latched or s.stopped or s.harness != "alive"),
+            TRIP_S,
+            "laser cut",
+        ),
+        rule("energised after a stop request", lambda t, s: energised(t) and s.stopped, TRIP_S),
+        rule(
+            "energised while a watched port is silent",
+            lambda t, s: energised(t) and bool(s.cut & watched_ports),
+            TRIP_S,
+        ),
+        rule(
+            "energised though the harness is dead",
+            lambda t, s: energised(t) and s.harness == "killed",
+            KILL_S,
+        ),
+        rule(
+            "energised though the harness stands still",
+            lambda t, s: energised(t) and s.harness == "paused",
+            PAUSE_S,
+        ),
+        rule(
+            "energised after the run has ended",
+            lambda t, s: energised(t) and s.harness == "gone",
+            KILL_S,
+        ),
+        rule(
+            "energised while it must be latched",
+            lambda t, s: energised(t) and s.latched,
+            TRIP_S,
+        ),
+    )

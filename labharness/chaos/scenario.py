@@ -1,0 +1,335 @@
+"""One growth and what goes wrong in it: drawn from a seed, or read from a file."""
+
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from labharness.clock import Chance
+
+__all__ = ["Fault", "Kind", "Scenario", "draw", "read_scenario", "write_scenario"]
+
+STAGES = (
+    "loading",
+    "leak_check",
+    "purge",
+    "ramp",
+    "material_growth",
+    "cooling",
+    "transfer",
+    "characterisation",
+)
+STAGE_WEIGHTS = (1, 2, 2, 5, 4, 2, 1, 2)  # where something is hot, energised or under vacuum
+PROMPT_S_MAX = 60.0  # half of all faults come within the first minute of their stage
+LATER_MEAN_S = 900.0
+FOR_GOOD_S = 0.0
+LASTS_S = (1.0, 3.0, 10.0, 60.0, 600.0, FOR_GOOD_S, FOR_GOOD_S)
+
+# Some kinds harm only somewhere; more than half of their draws fall there.
+BITES: Mapping[str, tuple[str, ...]] = {
+    "enclosure_open": ("characterisation",),
+    "outlet_blocked": ("purge", "ramp", "material_growth"),
+    "heater_runaway": ("ramp", "material_growth"),
+    "lid_open": ("purge", "ramp", "material_growth"),
+    "exhaust_lost": ("ramp", "material_growth"),
+    "bus_cut": ("ramp", "material_growth"),
+    "air_leak": ("loading", "leak_check"),
+    "pump_stopped": ("leak_check",),
+}
+BITES_SHARE = 0.6
+WEIGHTS: Mapping[str, float] = {
+    "bus_cut": 4,
+    "kill": 3,
+    "pause": 3,
+    "heater_runaway": 2,
+    "lid_open": 2,
+}
+PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most harms
+
+FAULTS_MAX = 6
+RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
+LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
+HYDROGEN_SHARE = 0.4
+SECOND_GROWTH_SHARE = 0.25
+LOOKS_SHARE = 0.2
+
+SENSORS = ("furnace", "sulfur", "argon", "nitrogen", "hydrogen", "gauge", "h2_detector")
+GARBAGE_MAX = {
+    "furnace": 1300.0,
+    "sulfur": 400.0,
+    "argon": 500.0,
+    "nitrogen": 500.0,
+    "hydrogen": 100.0,
+    "gauge": 1500.0,
+    "h2_detector": 10_000.0,
+}
+PORTS = ("heat", "inert", "hydrogen", "relays", "vacuum", "detector", "laser", "spectrometer")
+CONTACTS = (
+    "argon_valve",
+    "nitrogen_bypass_shut",
+    "hydrogen_valve",
+    "pump_isolation",
+    "vent",
+    "pump",
+    "furnace_contactor",
+    "sulfur_contactor",
+)
+
+
+class Kind:
+    """Names of what can go wrong; what each does is in ``inject``."""
+
+    SENSORS = tuple(
+        f"sensor_{how}"
+        for how in ("off", "stuck", "garbage", "wrong", "slow", "delayed", "intermittent")
+    )
+    NOISES = tuple(f"reply_{how}" for how in ("lost", "garbled", "late", "foreign", "doubled"))
+    CONTACTS = ("lid_open", "exhaust_lost", "enclosure_open", "estop_open")
+    ALL = (
+        *SENSORS,
+        *NOISES,
+        "reply_reordered",
+        "bus_cut",
+        *CONTACTS,
+        "contact_stuck",
+        "flow_drift",
+        "pump_stopped",
+        "air_leak",
+        "outlet_blocked",
+        "heater_runaway",
+        "hydrogen_escapes",
+        "power_dip",
+        "kill",
+        "pause",
+        "clock_jump",
+        "disk_full",
+        "stop_request",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One thing that goes wrong.
+
+    Attributes:
+        kind: What.
+        stage: It counts from the beginning of this stage of the growth.
+        after_s: Lab time from there.
+        lasts_s: After so long it is over; 0 is for good.
+        target: Which port, sensor or contact.
+        amount: How much of it; what it means is the kind's.
+        growth: In which growth of the scenario, from 0.
+    """
+
+    kind: str
+    stage: str
+    after_s: float
+    lasts_s: float = FOR_GOOD_S
+    target: str = ""
+    amount: float = 0.0
+    growth: int = 0
+
+    def __str__(self) -> str:
+        where = f" {self.target}" if self.target else ""
+        much = f" {self.amount:g}" if self.amount else ""
+        ends = f" for {self.lasts_s:g} s" if self.lasts_s else ""
+        return f"{self.kind}{where}{much}{ends}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One growth, what goes wrong in it, and whether another follows after a reset.
+
+    Attributes:
+        name: ``seed/number`` of the search that drew it.
+        seed: Of the room and of the harness in it.
+        recipe: Of the request, in the words of the capability.
+        faults: What goes wrong.
+        second_growth: After a trip everything is mended, a named person resets, and a second
+            growth is begun over whatever is still hot.
+        looks: The sample is looked at to the end; otherwise a stop request ends the run soon after
+            the laser is on, because spectra cost more than they can endanger.
+    """
+
+    name: str
+    seed: int
+    recipe: Mapping[str, float] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+    second_growth: bool = False
+    looks: bool = False
+
+
+def draw(seed: int, number: int, rate: float) -> Scenario:
+    """Draw one scenario of a search; equal arguments give an equal one.
+
+    Args:
+        seed: Of the search.
+        number: Of the scenario, from 0.
+        rate: Factor on the drawn rate of faults; 0 gives growths in which nothing goes wrong.
+    """
+    chance = Chance(seed).stream(f"scenario/{number}")
+    recipe = {
+        "temperature_c": float(chance.choice((650, 700, 735, 750, 790, 850, 920))),
+        "dwell_s": float(chance.choice((60, 300, 600, 1800))),
+        "sulfur_temperature_c": float(chance.choice((150, 180, 200, 230))),
+        "argon_sccm": float(chance.choice((30, 50, 100, 200))),
+    }
+    if chance.random() < HYDROGEN_SHARE:
+        recipe["hydrogen_sccm"] = float(chance.choice((5, 10, 20, 45)))
+    room_seed = chance.getrandbits(48)
+    second = chance.random() < SECOND_GROWTH_SHARE
+    looks = chance.random() < LOOKS_SHARE
+    expected = rate * math.exp(chance.uniform(math.log(RATE_LOW), math.log(RATE_HIGH)))
+    kinds = chance.sample(Kind.ALL, chance.randint(2, len(Kind.ALL)))
+    count = min(FAULTS_MAX, _poisson(chance, expected))
+    faults: list[Fault] = []
+    for _ in range(count):
+        kind = chance.choices(kinds, [WEIGHTS.get(each, 1.0) for each in kinds])[0]
+        fault = _fault(chance, kind, growth=int(second and chance.random() < 0.4))
+        if all(_together(fault, other) for other in faults):
+            faults.append(fault)
+    return Scenario(
+        name=f"{seed}/{number}",
+        seed=room_seed,
+        recipe=recipe,
+        faults=tuple(faults),
+        second_growth=second,
+        looks=looks,
+    )
+
+
+def read_scenario(text: str) -> Scenario:
+    """Read a scenario from JSON.
+
+    Raises:
+        ValueError: It is none; says why.
+    """
+    try:
+        body = json.loads(text)
+        faults = tuple(Fault(**each) for each in body.pop("faults"))
+        scenario = Scenario(**body, faults=faults)
+        unknown = {fault.kind for fault in faults} - set(Kind.ALL)
+    except (TypeError, KeyError, AttributeError) as why:
+        raise ValueError(f"no scenario: {why}") from None
+    if unknown:
+        raise ValueError(f"unknown kinds of fault {sorted(unknown)}; there are {Kind.ALL}")
+    return scenario
+
+
+def write_scenario(scenario: Scenario) -> str:
+    """Write a scenario as JSON."""
+    body: dict[str, Any] = asdict(scenario)
+    return json.dumps(body, indent=1) + "\n"
+
+
+def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
+    stage = chance.choices(STAGES, STAGE_WEIGHTS)[0]
+    if kind in BITES and chance.random() < BITES_SHARE:
+        stage = chance.choice(BITES[kind])
+    prompt = chance.random() < 1 / 2
+    after_s = chance.uniform(0, PROMPT_S_MAX) if prompt else chance.expovariate(1 / LATER_MEAN_S)
+    lasts_s = chance.choice(LASTS_S)
+    target, amount = "", 0.0
+    if kind.startswith("sensor_"):
+        target = chance.choice(SENSORS)
+        amount = _sensor_amount(chance, kind, target)
+    elif kind in ("bus_cut", *Kind.NOISES, "reply_reordered"):
+        target = chance.choices(PORTS, PORT_WEIGHTS)[0]
+        amount = 0.0 if kind == "bus_cut" else chance.choice((0.01, 0.1, 0.5, 0.95))
+        if kind == "reply_lost":
+            amount = min(amount, LOST_MAX)
+    elif kind == "contact_stuck":
+        target = chance.choice(CONTACTS)
+    elif kind == "flow_drift":
+        target = chance.choice(("argon", "nitrogen", "hydrogen"))
+        amount = chance.uniform(0.7, 1.3)
+    elif kind in ("air_leak", "hydrogen_escapes"):
+        amount = chance.uniform(0.5, 20.0) if kind == "air_leak" else 9000.0
+    elif kind == "heater_runaway":
+        amount = chance.choice((0.2, 1.0, 5.0, 20.0))
+    elif kind == "power_dip":
+        lasts_s = chance.choice((0.2, 1.0, 3.0, 30.0))
+    elif kind == "pause":
+        lasts_s = chance.choice((0.3, 0.8, 4.0, 15.0, 60.0))
+    elif kind in ("kill", "stop_request"):
+        lasts_s = FOR_GOOD_S
+    elif kind == "clock_jump":
+        amount = chance.choice((-86_400.0, -3600.0, 3600.0, 200_000.0))
+        lasts_s = FOR_GOOD_S
+    return Fault(
+        kind=kind,
+        stage=stage,
+        after_s=round(after_s, 3),
+        lasts_s=lasts_s,
+        target=target,
+        amount=round(amount, 4),
+        growth=growth,
+    )
+
+
+def _sensor_amount(chance: random.Random, kind: str, sensor: str) -> float:
+    if kind == "sensor_garbage":
+        return GARBAGE_MAX[sensor]
+    if kind == "sensor_wrong":
+        return chance.choice((0.5, 0.9, 1.1, 2.0))
+    if kind in ("sensor_slow", "sensor_delayed"):
+        return chance.choice((5.0, 30.0, 300.0))
+    return chance.choice((0.1, 0.5, 0.9)) if kind == "sensor_intermittent" else 0.0
+
+
+def _together(one: Fault, other: Fault) -> bool:
+    """Say whether two faults may come together: not if they defeat both ways to one safe state.
+
+    Decision 0013 has the reason. Heat and hydrogen are each shut off by the relays and by their
+    controller; pressure is let off by the outlet and stopped at the inlet; the laser is shut off by
+    its command and by the enclosure's contact.
+    """
+    ways = (
+        (_by_the_relays, _by_the_controllers),
+        (_of_the_outlet, _of_the_inlet),
+        (lambda fault: fault.kind == "bus_cut" and fault.target == "laser", _of_the_enclosure),
+    )
+    return not any(
+        (first(one) and second(other)) or (first(other) and second(one)) for first, second in ways
+    )
+
+
+def _by_the_relays(fault: Fault) -> bool:
+    welded = fault.target in ("furnace_contactor", "sulfur_contactor", "hydrogen_valve")
+    return (fault.kind == "bus_cut" and fault.target == "relays") or (
+        fault.kind == "contact_stuck" and welded
+    )
+
+
+def _by_the_controllers(fault: Fault) -> bool:
+    cut = fault.kind == "bus_cut" and fault.target in ("heat", "hydrogen")
+    return cut or fault.kind in ("heater_runaway", "power_dip")
+
+
+def _of_the_outlet(fault: Fault) -> bool:
+    stuck = fault.kind == "contact_stuck" and fault.target == "vent"
+    return stuck or fault.kind in ("outlet_blocked", "power_dip")
+
+
+def _of_the_inlet(fault: Fault) -> bool:
+    cut = fault.kind == "bus_cut" and fault.target in ("relays", "inert", "vacuum")
+    stuck = fault.kind == "contact_stuck" and fault.target in (
+        "nitrogen_bypass_shut",
+        "argon_valve",
+    )
+    return cut or stuck or fault.kind == "power_dip"
+
+
+def _of_the_enclosure(fault: Fault) -> bool:
+    return fault.kind == "enclosure_open"
+
+
+def _poisson(chance: random.Random, mean: float) -> int:
+    """Draw a count by Knuth's product of uniforms; the mean is small."""
+    bound, product, count = math.exp(-mean), chance.random(), 0
+    while product > bound:
+        product *= chance.random()
+        count += 1
+    return count

@@ -1,0 +1,176 @@
+"""Many scenarios over worker processes: hours counted, violations kept, resumable at any moment."""
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from labharness.chaos.scenario import draw, write_scenario
+from labharness.chaos.world import Verdict, play
+from labharness.lab.lab import read_lab
+
+__all__ = ["Search", "Tally", "play_one", "search"]
+
+WORKERS = 2
+AHEAD = 2  # scenarios handed out a worker, so that none waits for the other
+SCENARIOS_A_WORKER = 50  # then it is replaced: what a growth leaves in memory does not add up
+VIOLATIONS_MAX = 20  # a search that finds so many has found enough
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What is searched.
+
+    Attributes:
+        lab: The lab file.
+        hours: Lab time to simulate, h.
+        seed: From which all scenarios are drawn.
+        rate: Factor on the drawn rates of faults.
+    """
+
+    lab: str
+    hours: float
+    seed: int
+    rate: float = 1.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a search has found so far.
+
+    Attributes:
+        seed: Of the search.
+        rate: Of the search.
+        lab_digest: Over lab file and envelope; another one cannot be resumed.
+        lab_s: Lab time simulated, s.
+        done: Numbers of the scenarios that are over, below ``next`` and others.
+        faults: How many faults were in them.
+        endings: How the growths ended, counted.
+        demands: Seconds for which a hardware safeguard had to answer, by rule.
+        violations: Scenario, rule, detail, timeline and digest of each.
+    """
+
+    seed: int
+    rate: float
+    lab_digest: str
+    lab_s: float = 0.0
+    done: set[int] = field(default_factory=set)
+    faults: int = 0
+    demands: dict[str, float] = field(default_factory=dict)
+    violations: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, number: int, said: dict[str, Any]) -> None:
+        """Count one scenario."""
+        self.done.add(number)
+        self.lab_s += said["lab_s"]
+        self.faults += said["faults"]
+        for rule, seconds in said["demands"].items():
+            self.demands[rule] = self.demands.get(rule, 0.0) + seconds
+        if said["violation"] is not None:
+            self.violations.append(said)
+
+    def write(self, path: Path) -> None:
+        """Keep it, whole or not at all."""
+        body = {**asdict(self), "done": sorted(self.done)}
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+        fresh.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> "Tally":
+        """Read what was kept.
+
+        Raises:
+            ValueError: It is no state of a search.
+        """
+        try:
+            body = json.loads(path.read_text("utf-8"))
+            return cls(**{**body, "done": set(body["done"])})
+        except (TypeError, KeyError, ValueError) as why:
+            raise ValueError(f"{path} is no state of a search: {why}") from None
+
+
+def search(
+    asked: Search, tally: Tally, told: Callable[[Tally, dict[str, Any]], None], workers: int
+) -> Tally:
+    """Search until the hours are full or enough is found; ``tally`` is kept up as it goes.
+
+    Args:
+        asked: What.
+        tally: Where it stands; a search that is resumed goes on from there.
+        told: Called after each scenario.
+        workers: Processes; 1 searches in this one.
+    """
+    for number, said in _played(asked, tally, workers):
+        tally.take(number, said)
+        told(tally, said)
+    return tally
+
+
+def _played(asked: Search, tally: Tally, workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    fresh = (number for number in _numbers() if number not in tally.done)
+
+    def enough() -> bool:
+        return tally.lab_s >= asked.hours * 3600.0 or len(tally.violations) >= VIOLATIONS_MAX
+
+    if workers == 1:
+        while not enough():
+            number = next(fresh)
+            yield number, play_one(asked, number)
+        return
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),
+        initializer=_leave_interrupts_to_the_parent,
+        max_tasks_per_child=SCENARIOS_A_WORKER,
+    )
+    running: dict[Future[dict[str, Any]], int] = {}
+    try:
+        while not enough():
+            while len(running) < workers * AHEAD:
+                number = next(fresh)
+                running[pool.submit(play_one, asked, number)] = number
+            ended, _ = wait(running, return_when=FIRST_COMPLETED)
+            for each in sorted(ended, key=running.__getitem__):
+                yield running.pop(each), each.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def play_one(asked: Search, number: int) -> dict[str, Any]:
+    """Draw and play one scenario of a search, in a folder that is thrown away."""
+    plan = read_lab(Path(asked.lab))
+    scenario = draw(asked.seed, number, asked.rate)
+    with TemporaryDirectory(prefix="labharness-chaos-") as folder:
+        return told_of(play(plan, scenario, Path(folder)))
+
+
+def told_of(verdict: Verdict) -> dict[str, Any]:
+    """Write a verdict as JSON values."""
+    violation = verdict.violation
+    return {
+        "name": verdict.scenario.name,
+        "lab_s": verdict.lab_s,
+        "faults": len(verdict.scenario.faults),
+        "digest": verdict.digest,
+        "demands": dict(verdict.demands),
+        "violation": None if violation is None else asdict(violation),
+        "scenario": json.loads(write_scenario(verdict.scenario)),
+        "timeline": [list(each) for each in verdict.timeline],
+    }
+
+
+def _numbers() -> Iterator[int]:
+    number = 0
+    while True:  # the search ends it: hours are full, or enough is found
+        yield number
+        number += 1
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,453 @@
+"""One scenario played to its end: a room that lives on, and harnesses that come and go in it.
+
+A loop of the event loop's kind is a process: all timers, tasks and callbacks of a harness live on
+its loop. Killing a harness is to leave its loop for good, with whatever it held fenced (roads,
+journal, latch), and no ``finally`` of it runs before that. Stopping it for a while is to let the
+room live on in another loop meanwhile. What survives a harness is the guard: a copy of its core,
+as it stood at that instant, runs the safe procedure on the same buses.
+"""
+
+import asyncio
+import copy
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import simpy
+
+from labharness.chaos.inject import Undo, inject
+from labharness.chaos.referee import Referee, Violation
+from labharness.chaos.request import approval, submission
+from labharness.chaos.rules import HEARTBEAT_S_MAX, RELIEVED, REPEATS_S
+from labharness.chaos.scenario import Fault, Scenario
+from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
+from labharness.guard import GuardCore, Latch, PortState, SafeFrame
+from labharness.guard.shell import LoopGuard
+from labharness.journal import JournalFailed, SqliteJournal
+from labharness.lab.care import still_standing
+from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.simulated import SimulatedLab
+from labharness.lab.tasks import BadOutput, RunResult, TaskRun
+from labharness.link import LoopbackLink
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["Verdict", "play"]
+
+WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
+DEAD_S = 60.0  # nobody is there for so long after a run or a kill
+SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended meanwhile
+LOOK_S = 0.1
+WATCHED_COOLING = "cooling_under_watch"
+CALM_S = 900.0  # of a line that has been made safe; then its harness is killed as well
+LOOKS_S = 90.0  # the laser is on by then; what its spectra say makes nothing safer
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a scenario ended.
+
+    Attributes:
+        scenario: Which.
+        violation: What was wrong; ``None`` for nothing.
+        lab_s: Lab time that was simulated.
+        digest: Of all that was really so, and of what the harness told.
+        timeline: When what happened, in lab time.
+        demands: Seconds for which a hardware safeguard had to answer, by rule.
+    """
+
+    scenario: Scenario
+    violation: Violation | None
+    lab_s: float
+    digest: str
+    timeline: tuple[tuple[float, str], ...]
+    demands: Mapping[str, float]
+
+
+def play(plan: LabPlan, scenario: Scenario, folder: Path) -> Verdict:
+    """Play one scenario.
+
+    Args:
+        plan: The line; it must be simulated throughout.
+        scenario: What happens.
+        folder: A folder of its own, for journals and the latch.
+    """
+    world = _World(plan, scenario, folder)
+    try:
+        world.play()
+    finally:
+        world.close()
+    return world.verdict()
+
+
+class _World:
+    """The room, the harness that is in it at the moment, and the referee."""
+
+    def __init__(self, plan: LabPlan, scenario: Scenario, folder: Path) -> None:
+        self._scenario = scenario
+        self._folder = folder
+        self._plan = replace(plan, state_dir=folder / "state")
+        self._chance = Chance(scenario.seed)
+        self._loop = VirtualLoop()
+        self._room = SimulatedLab(plan.file, Clock(self._loop), self._chance)
+        self._referee = Referee(self._plan, self._room, self._halt)
+        self._lab: Lab | None = None
+        self._task: TaskRun | None = None
+        self._growth = 0
+        self._stages: set[str] = set()
+        self._active: list[tuple[Fault, Undo]] = []
+        self._timeline: list[tuple[float, str]] = []
+        self._halted = False
+        self._killed = False
+        self._pause_s = 0.0
+        self._told = sha256()
+        self._room.env.process(self._end_of_the_world())
+
+    # ---- the story
+
+    def play(self) -> None:
+        """Play it: a growth; if it must have latched, another that may not begin; a reset."""
+        self._grow(0)
+        if self._halted or not self._latched():
+            return
+        self._grow(1)
+        if self._halted or not self._scenario.second_growth:
+            return
+        self._mend()
+        if self._reset():
+            self._growth = 1
+            self._grow(2)
+
+    def verdict(self) -> Verdict:
+        """Sum up."""
+        told = f"{self._referee.digest}{self._told.hexdigest()}"
+        return Verdict(
+            scenario=self._scenario,
+            violation=self._referee.violation,
+            lab_s=self._loop.time(),
+            digest="sha256:" + sha256(told.encode()).hexdigest(),
+            timeline=tuple(sorted(self._timeline, key=lambda each: each[0])),
+            demands=self._referee.demands,
+        )
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        finish(self._loop)
+
+    def _latched(self) -> bool:
+        return self._referee.scene.latched or (self._plan.state_dir / "latch.json").exists()
+
+    # ---- one growth
+
+    def _grow(self, number: int) -> None:
+        self._stages.clear()
+        self._killed, self._pause_s, self._lab = False, 0.0, None
+        self._referee.begin_growth()
+        self._note(f"growth {number + 1} is asked for")
+        message, payload = submission(self._plan, self._scenario)
+        task = TaskRun(
+            self._plan,
+            message,
+            payload,
+            speed=None,
+            seed=self._scenario.seed + number,
+            out=self._folder / f"growth{number + 1}",
+            tell=self._hear,
+            prepare=self._take,
+            room=self._room,
+            approvals=(approval(self._plan),),
+        )
+        self._task = task
+        ended = begin(task.work(self._loop), self._loop)
+        ended.add_done_callback(lambda _: self._loop.stop())
+        while not ended.done() and not self._halted:
+            self._loop.run_forever()
+            if self._killed:
+                self._survive()
+                return
+            if self._pause_s and not ended.done():
+                self._stand_still()
+        if self._halted:
+            return
+        try:
+            self._say_how(ended.result())
+        except (BadOutput, asyncio.CancelledError) as why:
+            self._note(f"no run: {why}")
+        except Exception as why:  # noqa: BLE001 - whatever breaks in a harness is a finding
+            self._find("the harness broke", f"{type(why).__name__}: {why}")
+        self._referee.scene.harness = "gone"
+        self._leave()
+        self._nobody(DEAD_S)
+
+    def _say_how(self, result: RunResult) -> None:
+        body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+        why = body.get("error_message") or body.get("reason_message") or ""
+        for trip in self._lab.line.safing.trips if self._lab else ():
+            self._timeline.append((trip.at_s, f"trip: {trip.cause.value}: {trip.detail}"))
+        self._note(f"{result.message.type} {body.get('error_code', '')} {why}".strip())
+        self._told.update(result.journal_head.encode())
+        if body.get("error_code") == "internal_error":
+            self._find("the harness broke", why)
+
+    def _take(self, lab: Lab) -> None:
+        self._lab = lab
+
+    def _hear(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Hear what the harness tells; a stage begins the clocks of its faults."""
+        if kind != "progress" or data["stage"] in self._stages or self._killed:
+            return
+        stage = data["stage"]
+        self._stages.add(stage)
+        self._note(f"stage {stage}")
+        if stage == WATCHED_COOLING:
+            self._room.env.process(self._lose_patience())
+        if stage == "characterisation" and not self._scenario.looks:
+            self._loop.call_later(LOOKS_S, self._stop_run)
+        for number, fault in enumerate(self._scenario.faults):
+            if fault.stage == stage and fault.growth == self._growth:
+                self._room.env.process(self._suffer(number, fault))
+
+    def _suffer(self, number: int, fault: Fault) -> Generator[simpy.Event, object, None]:
+        env = self._room.env
+        yield env.seconds(fault.after_s)
+        self._note(f"fault: {fault}")
+        if fault.kind == "kill":
+            self._kill()
+            return
+        if fault.kind == "stop_request":
+            self._stop_run()
+            return
+        if fault.kind == "pause":
+            if self._referee.scene.harness == "alive":
+                self._pause_s = fault.lasts_s
+                self._loop.stop()
+            return
+        self._referee.begins(fault, leak_checked="purge" in self._stages)
+        undo = inject(fault, self._room, self._lab, self._chance.stream(f"fault/{number}"))
+        active = (fault, undo)
+        self._active.append(active)
+        if fault.lasts_s:
+            yield env.seconds(fault.lasts_s)
+            if active in self._active:
+                self._undo(active)
+                self._note(f"over: {fault}")
+
+    def _stop_run(self) -> None:
+        if self._task is not None and self._referee.scene.harness == "alive":
+            self._referee.scene.stopped = True
+            self._task.abort("stop request (fault search)")
+
+    def _undo(self, active: tuple[Fault, Undo]) -> None:
+        fault, undo = active
+        self._active.remove(active)
+        undo()
+        self._referee.ends(fault)
+
+    # ---- a harness that dies
+
+    def _lose_patience(self) -> Generator[simpy.Event, object, None]:
+        """Kill a harness that only watches a safe line cool, so that hours go where risk is."""
+        lab = self._lab
+        yield self._room.env.seconds(CALM_S)
+        if self._lab is lab and self._referee.scene.harness == "alive":
+            self._note("the rest is cooling: the harness is killed")
+            self._kill()
+
+    def _kill(self) -> None:
+        if self._lab is None or self._referee.scene.harness != "alive":
+            return
+        self._killed = True
+        self._referee.scene.harness = "killed"
+        lab = self._lab
+        for link in lab.links.values():
+            link.close()
+        journal: Any = lab.line.journal
+        journal.commit = _dead
+        latch: Any = lab.guard.latch
+        latch.write = _dead_latch
+        self._loop.stop()
+
+    def _survive(self) -> None:
+        """Go on without the harness: the guard makes safe, and nobody is there for a while."""
+        lab, self._lab = self._lab, None
+        if lab is None:
+            raise RuntimeError("nobody was killed")
+        core, memory = lab.guard.core, lab.line.memory
+        core.log = None
+        core = copy.deepcopy(core)
+        named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
+        procedure = memory.procedure(named, self._loop.time())
+        self._leave()
+        if core.armed:
+            self._referee.scene.latched = True
+            self._live(self._guard_alone(core, procedure, "the harness died"))
+            self._note(f"guard: {procedure}")
+        self._nobody(DEAD_S)
+        self._referee.scene.harness = "gone"
+
+    async def _guard_alone(self, core: GuardCore, procedure: str, why: str) -> Trip:
+        """Run a procedure as the guard's process does that has lost its harness."""
+        links = {name: LoopbackLink(bus) for name, bus in self._room.buses.items()}
+        for link in links.values():
+            await link.open()
+        guard = LoopGuard(core, links, Latch(self._plan.state_dir / "latch.json"))
+        unanswered: list[SafeFrame] = []
+
+        def answered(frame: SafeFrame, error: str) -> None:
+            if error:
+                unanswered.append(frame)
+
+        guard.on_safe_frame = answered
+        trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, self._loop.time(), why)
+        guard.trip(trip)
+        until_s = self._loop.time() + REPEATS_S
+        while self._loop.time() < until_s and (_busy(core) or unanswered):
+            await _sleep(self._loop, LOOK_S)
+            if unanswered and not _busy(core):
+                again, unanswered[:] = unanswered[:], []
+                guard.repeat(again)
+        guard.close()
+        return trip
+
+    def _stand_still(self) -> None:
+        """Let the room live on while the harness stands still, and the guard lose patience."""
+        pause_s, self._pause_s = self._pause_s, 0.0
+        lab, stopped, scene = self._lab, self._loop, self._referee.scene
+        if lab is None or scene.harness != "alive":
+            return
+        scene.harness = "paused"
+        self._loop = self._move_to(_later(stopped))
+        trip = None
+        self._live(_sleep(self._loop, min(pause_s, HEARTBEAT_S_MAX)))
+        if pause_s > HEARTBEAT_S_MAX and lab.guard.core.armed:
+            scene.latched = True
+            memory = lab.line.memory
+            named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
+            procedure = memory.procedure(named, stopped.time())
+            why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
+            trip = self._live(self._guard_alone(lab.guard.core, procedure, why))
+            self._live(_sleep(self._loop, pause_s - HEARTBEAT_S_MAX))
+            self._note(f"guard: {procedure}")
+        meanwhile, self._loop = self._loop, stopped
+        stopped.ticks = meanwhile.ticks
+        self._room.env.move(stopped)
+        finish(meanwhile)
+        scene.harness = "alive"
+        if trip is not None:
+            stopped.call_soon(lab.guard.give_up, "the guard has tripped meanwhile")
+            stopped.call_soon(lab.line.safing.trip, trip)
+
+    # ---- loops as processes
+
+    def _leave(self) -> None:
+        """Leave a loop for good; what is left on it ends where nobody hears it."""
+        dead = self._loop
+        self._loop = self._move_to(_later(dead))
+        finish(dead)
+
+    def _move_to(self, loop: VirtualLoop) -> VirtualLoop:
+        self._room.env.move(loop)
+        return loop
+
+    def _nobody(self, for_s: float) -> None:
+        """Let time pass with no harness; a person shuts what was opened for one."""
+        if self._room.plant.in_hand is not None:
+            self._room.env.process(self._shut())
+            for_s = max(for_s, 2 * SHUT_S)
+        self._live(_sleep(self._loop, for_s))
+
+    def _live(self, work: Any) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+        task = self._loop.create_task(work)
+        task.add_done_callback(lambda _: self._loop.stop())
+        while not task.done() and not self._halted:
+            self._loop.run_forever()
+        return task.result() if task.done() else None
+
+    def _shut(self) -> Generator[simpy.Event, object, None]:
+        yield self._room.env.seconds(SHUT_S)
+        plant = self._room.plant
+        if plant.in_hand is not None:
+            plant.finish(plant.in_hand)
+
+    def _halt(self) -> None:
+        self._halted = True
+        self._loop.stop()
+
+    def _end_of_the_world(self) -> Generator[simpy.Event, object, None]:
+        yield self._room.env.seconds(WORLD_S_MAX)
+        self._find("the harness hangs", f"not over after {WORLD_S_MAX / 3600:g} h of lab time")
+
+    def _find(self, rule: str, detail: str) -> None:
+        if self._referee.violation is None:
+            now_s = self._loop.time()
+            self._referee.violation = Violation(rule, now_s, 0.0, 0.0, detail)
+        self._halt()
+
+    # ---- mending and resetting
+
+    def _mend(self) -> None:
+        for active in list(self._active):
+            self._undo(active)
+        self._note("everything is mended")
+
+    def _reset(self) -> bool:
+        """Have a named person reset the latch, as ``labharness reset`` does."""
+        latch = Latch(self._plan.state_dir / "latch.json")
+        if latch.trip is not None:
+            standing = self._live(self._look(latch.trip))
+            if self._halted or standing:
+                self._note(f"no reset: {'; '.join(standing or ())}")
+                return False
+            latch.open()
+        self._referee.scene.latched = False
+        self._referee.scene.blind &= {RELIEVED}  # a reset lets no inert gas in
+        self._note("reset by a person")
+        return True
+
+    async def _look(self, trip: Trip) -> list[str]:
+        folder = self._folder / "reset"
+        folder.mkdir(exist_ok=True)
+        with SqliteJournal(folder / "journal.sqlite") as journal:
+            lab = Lab(
+                self._plan,
+                clock=Clock(self._loop),
+                chance=self._chance,
+                journal=journal,
+                room=self._room,
+            )
+            try:
+                return await still_standing(lab, trip)
+            finally:
+                await lab.line.close()
+
+    # ---- telling
+
+    def _note(self, text: str) -> None:
+        self._timeline.append((self._loop.time(), text))
+        self._told.update(f"{self._loop.time():.6f} {text}\n".encode())
+
+
+def _later(loop: VirtualLoop) -> VirtualLoop:
+    """Make a loop whose time goes on from another's."""
+    after = VirtualLoop()
+    after.ticks = loop.ticks
+    return after
+
+
+def _busy(core: GuardCore) -> bool:
+    return any(port.safe or port.state is PortState.SENT for port in core.ports.values())
+
+
+async def _sleep(loop: VirtualLoop, for_s: float) -> None:
+    woken = loop.create_future()
+    loop.call_later(for_s, woken.set_result, None)
+    await woken
+
+
+def _dead() -> None:
+    raise JournalFailed("the process is dead")
+
+
+def _dead_latch(path: Path, text: str) -> None:
+    raise OSError("the process is dead")

@@ -1,0 +1,85 @@
+"""What is charted together: all channels of one unit, with the bounds of each of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from labharness.desk.report.facts import RunFacts
+from labharness.desk.report.rules import Bar
+from labharness.desk.report.svg import COLOURS
+
+__all__ = ["UNITS", "Quantity", "acting", "quantities", "unit_text"]
+
+UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "um": "µm"}
+FIRST: Final = ("degC", "sccm", "Torr")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """All channels of one unit: measured, set, and what bounds them.
+
+    Attributes:
+        settable: The bounds of what may be set, by instrument.
+        watched: The bounds whose passing trips or warns.
+    """
+
+    unit: str
+    measured: tuple[str, ...]
+    set: tuple[str, ...]
+    settable: tuple[Bar, ...]
+    watched: tuple[Bar, ...]
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """The instruments that measure it, in order."""
+        return tuple(dict.fromkeys(each.partition(".")[0] for each in self.measured))
+
+    def colour_index(self, channel: str) -> int | None:
+        """Give the colour of a channel's instrument; None where it measures nothing of this."""
+        owner = channel.partition(".")[0]
+        return self.owners.index(owner) % len(COLOURS) if owner in self.owners else None
+
+    def colour(self, channel: str) -> str:
+        """Give it as CSS has it; grey where there is none."""
+        index = self.colour_index(channel)
+        return "#555" if index is None else COLOURS[index]
+
+
+def unit_text(unit: str) -> str:
+    """Give a unit as people write it."""
+    return UNITS.get(unit, unit)
+
+
+def quantities(facts: RunFacts) -> list[Quantity]:
+    """Give each quantity that is measured and can trip the line, in the order of the page."""
+    rules = facts.rules
+    shown = set(rules.setpoints.values())
+    found = []
+    for unit in dict.fromkeys((*FIRST, *rules.units.values())):
+        bars = tuple(bar for bar in rules.bars if bar.unit == unit)
+        measured = tuple(
+            channel
+            for channel, its in rules.units.items()
+            if its == unit and channel not in shown and channel in facts.traces
+        )
+        can_set = {bar.channel for bar in bars}
+        set_ = tuple(
+            shows
+            for channel, shows in rules.setpoints.items()
+            if channel in can_set and shows in facts.traces
+        )
+        settable = tuple(bar for bar in bars if bar.channel in rules.setpoints)
+        watched = tuple(bar for bar in bars if bar.channel not in rules.setpoints)
+        if unit and measured and any(bar.channel in rules.units for bar in bars):
+            found.append(Quantity(unit, measured, set_, settable, watched))
+    return found
+
+
+def acting(bars: Iterable[Bar]) -> list[Bar]:
+    """Give of each channel's trips the one on either side that a reading passes first."""
+    first: dict[tuple[str, bool], Bar] = {}
+    for bar in bars:
+        at = bar.channel, bar.below
+        if bar.trips and (at not in first or (bar.value < first[at].value) != bar.below):
+            first[at] = bar
+    return list(first.values())

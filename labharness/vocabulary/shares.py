@@ -1,0 +1,12 @@
+"""How a probability is written where people read it: rounded down, and never as certainty."""
+
+__all__ = ["share_text"]
+
+KEPT = 12  # decimals in which 0.57 is 0.57, though its binary value is a little less
+
+
+def share_text(share: float, decimals: int = 3) -> str:
+    """Write a probability with fixed decimals: 0.99998 is 0.999, and so is 1."""
+    if share >= 1.0 - 10.0**-KEPT:
+        return "0." + "9" * decimals
+    return f"{max(share, 0.0):.{KEPT}f}"[: 2 + decimals]

@@ -1,0 +1,150 @@
+"""The planted bugs of the referee's kind: each takes away one protection against a harm.
+
+A bug is a text replaced in the line's own files, or a name replaced in the code; the search must
+find it within so many hours. What is not in this list because nothing found it is said in decision
+0013: where two further layers stand behind a protection, its loss alone harms nobody.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from labharness.chaos.world import _World
+from labharness.guard.shell import LoopGuard
+from labharness.kernel import rules
+from labharness.lab import LabPlan
+from labharness.line.procedures import Verification
+from labharness.line.safing import Safing
+from rig import approved_copy
+
+__all__ = ["HARMS", "Harm", "planted"]
+
+HOURS_MAX = 200.0
+
+Patch = Callable[[], contextlib.AbstractContextManager[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """One protection taken away.
+
+    Attributes:
+        name: What no longer holds.
+        edits: Texts of the lab file or its envelope, and what stands there instead, everywhere.
+        patch: What is replaced in the code.
+    """
+
+    name: str
+    edits: tuple[tuple[str, str], ...] = ()
+    patch: Patch = contextlib.nullcontext
+
+
+def _counts_double(memory: Any, track: Any, value: float, now: float) -> None:
+    for _ in range(2):
+        _count_inert(memory, track, value, now)
+
+
+_count_inert = rules._count_inert
+
+
+async def _nobody(world: object, *args: object) -> None:
+    """A guard that is not there."""
+
+
+def _trip_but_not_latched(guard: LoopGuard, trip: Any) -> None:
+    for port in guard.core.trip(trip.procedure):
+        guard._send_safe(port)
+    guard.core.latched = False
+
+
+async def _make_safe_not(safing: Safing, procedure: str) -> Verification:
+    return Verification(procedure, (), 0.0)
+
+
+def _procedure_without(channel: str, value: int) -> tuple[str, str]:
+    return (f'    ["{channel}", {value}],\n', "")
+
+
+EXTRACTION = '    { channel = "box.exhaust_flow", at_least = 1 },\n'
+LID = '    { channel = "box.lid_shut", at_least = 1 },\n'
+VACUUM = 'when = { channel = "gauge.pressure", at_most = 700 }\ninstead = "hold_vacuum"\n'
+
+HARMS = (
+    Harm(
+        "the procedures forget hydrogen",
+        (_procedure_without("box.hydrogen_valve", 0), _procedure_without("hydrogen.setpoint", 0)),
+    ),
+    Harm(
+        "the procedures forget the furnace's contactor",
+        (_procedure_without("box.furnace_contactor", 0),),
+    ),
+    Harm(
+        "the procedures shut the inert gas",
+        (
+            ('    ["box.nitrogen_bypass_shut", 0],\n', '    ["box.nitrogen_bypass_shut", 1],\n'),
+            ('    ["box.argon_valve", 1],\n', '    ["box.argon_valve", 0],\n'),
+            ('    ["argon.setpoint", 100],\n', '    ["argon.setpoint", 0],\n'),
+        ),
+    ),
+    Harm("no interlock on the extraction", ((EXTRACTION, ""),)),
+    Harm("no interlock on the lid", ((LID, ""),)),
+    Harm("silence is stale a hundred times later", (("stale_s = 3.5", "stale_s = 350"),)),
+    Harm(
+        "over-temperature does not trip",
+        (
+            (
+                "[safety_envelope.parameters.temperature]\nmax = 1000",
+                "[safety_envelope.parameters.temperature]\nmax = 9000",
+            ),
+        ),
+    ),
+    Harm("over-pressure does not trip", (("max = 1.15", "max = 115"),)),
+    Harm("a vacuum is vented", ((VACUUM, ""),)),
+    Harm(
+        "the enclosure does not turn the laser off",
+        (
+            (
+                'require = [{ channel = "box.enclosure_shut", at_least = 1 }]\n'
+                'on_loss = "immediate_shutdown"\n',
+                'require = [{ channel = "box.enclosure_shut", at_least = 1 }]\n',
+            ),
+        ),
+    ),
+    Harm(
+        "a hot tube may be opened", (("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),)
+    ),
+    Harm(
+        "the purge is counted double",
+        patch=lambda: mock.patch.object(rules, "_count_inert", _counts_double),
+    ),
+    Harm(
+        "the guard overlooks the harness's end",
+        patch=lambda: mock.patch.object(_World, "_guard_alone", _nobody),
+    ),
+    Harm(
+        "a trip does not latch",
+        patch=lambda: mock.patch.object(LoopGuard, "trip", _trip_but_not_latched),
+    ),
+    Harm(
+        "a run that ends is not made safe",
+        patch=lambda: mock.patch.object(Safing, "make_safe", _make_safe_not),
+    ),
+)
+
+
+@contextlib.contextmanager
+def planted(harm: Harm, folder: Path) -> Iterator[LabPlan]:
+    """Give the short line with one protection taken away."""
+
+    def edit(text: str) -> str:
+        for right, wrong in harm.edits:
+            text = text.replace(right, wrong)
+        return text
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = approved_copy(folder, edit=edit)
+    with harm.patch():
+        yield plan

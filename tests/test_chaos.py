@@ -1,0 +1,337 @@
+"""The fault search: replay is exact, the dead stay dead, rules see the truth, planted bugs fall."""
+
+import importlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from commands import say, spawn
+from labharness.chaos import (
+    Fault,
+    Scenario,
+    Search,
+    Tally,
+    Verdict,
+    draw,
+    play,
+    read_scenario,
+    search,
+    shrink,
+    write_scenario,
+)
+from labharness.chaos.rules import KILL_S, PAUSE_S, STALE_S, TRIP_S, Scene, rules_of
+from labharness.chaos.scenario import Kind
+from labharness.chaos.search import told_of
+from labharness.lab import LabPlan, default_lab_path, read_lab
+from planted_harms import HARMS, HOURS_MAX, Harm, planted
+from rig import SHORT_LINE
+
+COOL_START: dict[str, float] = {"temperature_c": 650.0, "dwell_s": 60.0, "argon_sccm": 100.0}
+CLEAN_HOURS = 5.0
+
+
+def scenario(*faults: Fault, second_growth: bool = False, **recipe: float) -> Scenario:
+    return Scenario(
+        name="0/0",
+        seed=5,
+        recipe={**COOL_START, **recipe},
+        faults=faults,
+        second_growth=second_growth,
+    )
+
+
+def fault(kind: str, stage: str = "ramp", after_s: float = 60.0, **more: Any) -> Fault:
+    return Fault(kind=kind, stage=stage, after_s=after_s, **more)
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Callable[..., Verdict]:
+    count = iter(range(100))
+
+    def run(each: Scenario, plan: LabPlan | None = None) -> Verdict:
+        folder = tmp_path / f"world{next(count)}"
+        folder.mkdir()
+        return play(plan or read_lab(SHORT_LINE), each, folder)
+
+    return run
+
+
+def told(verdict: Verdict) -> str:
+    return "\n".join(f"{at_s:.3f} {text}" for at_s, text in verdict.timeline)
+
+
+def test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: Callable[..., Verdict]
+) -> None:
+    lossy = fault("reply_lost", "loading", 5.0, target="inert", amount=0.1)
+    each = scenario(lossy, fault("kill", "leak_check", 40.0))
+    here = played(each)
+    file = tmp_path / "scenario.json"
+    file.write_text(write_scenario(each), "utf-8")
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    there = spawn("chaos", "--replay", file, "--line", SHORT_LINE)
+    assert there.code == 0, there
+    assert here.digest in there.out
+    assert played(replace(each, seed=each.seed + 1)).digest != here.digest
+
+
+@pytest.mark.parametrize("kind", ["kill", "pause"])
+def test_a_harness_that_dies_or_stands_still_over_heat_leaves_the_line_safe_and_latched(
+    played: Callable[..., Verdict], kind: str
+) -> None:
+    verdict = played(scenario(fault(kind, lasts_s=15.0 if kind == "pause" else 0.0)))
+    assert verdict.violation is None
+    assert "guard: immediate_shutdown" in told(verdict)
+    assert "task_rejected  The line is latched" in told(verdict)
+
+
+@pytest.mark.soak
+def test_a_pause_shorter_than_the_heartbeat_disturbs_no_growth(
+    played: Callable[..., Verdict],
+) -> None:
+    verdict = played(scenario(fault("pause", lasts_s=0.8), fault("stop_request", after_s=90.0)))
+    assert verdict.violation is None
+    assert "guard" not in told(verdict)
+    assert "trip" not in told(verdict)
+
+
+def test_nothing_of_a_dead_harness_is_heard_again(
+    played: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the guard's stand-in nobody is there: what the coils were they stay."""
+    from labharness.chaos import world
+
+    async def nobody(*args: object) -> None:
+        return None
+
+    monkeypatch.setattr(world._World, "_guard_alone", nobody)
+    verdict = played(scenario(fault("kill")))
+    assert verdict.violation is not None
+    assert verdict.violation.rule == "energised though the harness is dead"
+
+
+@pytest.mark.soak
+def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
+    played: Callable[..., Verdict],
+) -> None:
+    verdict = played(
+        scenario(
+            fault("estop_open", "ramp", 100.0),
+            fault("stop_request", "ramp", 100.0, growth=1),
+            second_growth=True,
+        )
+    )
+    assert verdict.violation is None
+    assert "reset by a person" in told(verdict)
+    assert told(verdict).count("stage ramp") == 2
+
+
+@pytest.mark.parametrize(
+    ("bug", "each"),
+    [
+        ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
+        ("a vacuum is vented", scenario(fault("kill", "leak_check", 30.0))),
+    ],
+    ids=["procedure", "vacuum"],
+)
+def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
+    played: Callable[..., Verdict], tmp_path: Path, bug: str, each: Scenario
+) -> None:
+    (harm,) = [harm for harm in HARMS if harm.name == bug]
+    with planted(harm, tmp_path / "lab") as plan:
+        assert played(each, plan).violation is not None
+    assert played(each).violation is None
+
+
+def test_five_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
+    asked = Search(lab=str(SHORT_LINE), hours=CLEAN_HOURS, seed=1)
+    tally = search(asked, Tally(seed=1, rate=1.0, lab_digest=""), lambda *said: None, workers=1)
+    assert tally.lab_s >= CLEAN_HOURS * 3600
+    assert tally.faults >= 10
+    assert tally.violations == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)
+def test_every_planted_harm_is_found_within_two_hundred_hours(tmp_path: Path, harm: Harm) -> None:
+    lab_s, number = 0.0, 0
+    with planted(harm, tmp_path / "lab") as plan:
+        while lab_s < HOURS_MAX * 3600:
+            folder = tmp_path / f"world{number}"
+            folder.mkdir()
+            verdict = play(plan, draw(7, number, 1.0), folder)
+            lab_s, number = lab_s + verdict.lab_s, number + 1
+            if verdict.violation is not None:
+                found = f"{lab_s / 3600:.1f} h, {number} scenarios: {verdict.violation.rule}"
+                print(f"{harm.name:50} {found}")  # noqa: T201 - the table is the result
+                return
+    pytest.fail(f"{harm.name}: not found in {HOURS_MAX:g} h")
+
+
+# ---- the referee's rules, one state each
+
+WELL: dict[str, Any] = {
+    "furnace_heater_c": 700.0,
+    "substrate_c": 700.0,
+    "sulfur_c": 200.0,
+    "pressure_pa": 102_000.0,
+    "o2_fraction": 1e-4,
+    "h2_fraction": 0.0,
+    "hydrogen_sccm": 0.0,
+    "inert_sccm": 50.0,
+    "room_h2_ppm": 0.0,
+    "furnace_heating": True,
+    "sulfur_heating": True,
+    "lid_open": False,
+    "lid_held_open": False,
+    "enclosure_open": False,
+    "sucked_back_pa": 0.0,
+    "laser_on": False,
+}
+HARMFUL: dict[str, dict[str, Any]] = {
+    "ignitable mixture in the tube": {"h2_fraction": 0.05, "o2_fraction": 0.06},
+    "hydrogen into a tube that holds air": {"hydrogen_sccm": 10.0, "o2_fraction": 0.02},
+    "hydrogen with the lid open": {"hydrogen_sccm": 10.0, "lid_open": True},
+    "hydrogen in the room": {"hydrogen_sccm": 10.0, "room_h2_ppm": 5000.0},
+    "heat with the lid open": {"lid_open": True},
+    "furnace too hot and heated": {"furnace_heater_c": 1020.0},
+    "sulfur too hot and heated": {"sulfur_c": 310.0},
+    "hot sulfur in air, and heated": {"o2_fraction": 0.05},
+    "a hot tube opened by plan": {"lid_held_open": True},
+    "pressure too high and gas flowing": {"pressure_pa": 120_000.0},
+    "hot tube below atmosphere": {"pressure_pa": 50_000.0},
+    "oil sucked back through the vent": {"sucked_back_pa": 50_000.0},
+    "no inert gas over a hot source": {"inert_sccm": 0.0},
+    "laser on with its enclosure open": {"laser_on": True, "enclosure_open": True},
+}
+
+
+def broken(truth: dict[str, Any], scene: Scene) -> set[str]:
+    rules = rules_of(frozenset({"heat"}))
+    return {rule.name for rule in rules if rule.broken({**WELL, **truth}, scene)}
+
+
+def test_a_growth_in_good_order_breaks_no_rule() -> None:
+    assert broken({}, Scene(harness="alive")) == set()
+
+
+@pytest.mark.parametrize("rule", HARMFUL)
+def test_a_harmful_state_breaks_its_rule(rule: str) -> None:
+    assert rule in broken(HARMFUL[rule], Scene(harness="alive"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "scene"),
+    [
+        ("heat without extraction", Scene(harness="alive", blind={"exhaust_lost"})),
+        ("heat by a thermocouple that gives no signal", Scene(harness="alive", silent={"sulfur"})),
+        ("energised while a watched port is silent", Scene(harness="alive", cut={"heat"})),
+        ("energised though the harness is dead", Scene(harness="killed")),
+        ("energised though the harness stands still", Scene(harness="paused")),
+        ("energised after a stop request", Scene(harness="alive", stopped=True)),
+        ("energised after the run has ended", Scene(harness="gone")),
+        ("energised while it must be latched", Scene(harness="alive", latched=True)),
+    ],
+)
+def test_heat_in_the_wrong_scene_breaks_its_rule(rule: str, scene: Scene) -> None:
+    assert rule in broken({}, scene)
+
+
+def test_the_shipped_envelope_keeps_the_referees_own_bounds() -> None:
+    envelope = read_lab(default_lab_path()).envelope
+    assert max(each.stale_s for each in envelope.watches.values() if each.procedure) <= STALE_S
+    assert (TRIP_S, KILL_S, PAUSE_S) == (7.5, 3.0, 4.0)
+
+
+# ---- drawing, shrinking, keeping
+
+
+@given(st.integers(0, 10**6), st.integers(0, 1000), st.floats(0, 4))
+@settings(deadline=None, max_examples=50)
+def test_a_scenario_is_drawn_from_its_seed_and_survives_its_file(
+    seed: int, number: int, rate: float
+) -> None:
+    drawn = draw(seed, number, rate)
+    assert drawn == draw(seed, number, rate) == read_scenario(write_scenario(drawn))
+    assert {each.kind for each in drawn.faults} <= set(Kind.ALL)
+
+
+def test_every_kind_of_fault_is_drawn_and_hardware_is_never_defeated_twice() -> None:
+    drawn = [draw(3, number, 2.0).faults for number in range(2000)]
+    assert {each.kind for faults in drawn for each in faults} == set(Kind.ALL)
+    for faults in drawn:
+        cut = {each.target for each in faults if each.kind == "bus_cut"}
+        assert not {"relays", "heat"} <= cut
+        assert not ("relays" in cut and any(each.kind == "heater_runaway" for each in faults))
+
+
+def test_without_a_rate_nothing_goes_wrong() -> None:
+    assert not any(draw(3, number, 0.0).faults for number in range(50))
+
+
+@given(st.integers(1, 6), st.data())
+@settings(deadline=None, max_examples=50)
+def test_shrinking_leaves_exactly_the_faults_that_it_takes(count: int, data: st.DataObject) -> None:
+    faults = tuple(fault("kill", after_s=float(number)) for number in range(count))
+    needed = data.draw(st.sets(st.sampled_from(faults), min_size=1))
+    found = shrink(scenario(*faults, second_growth=True), lambda each: needed <= set(each.faults))
+    assert set(found.faults) == needed
+    assert not found.second_growth
+
+
+def test_a_search_goes_on_where_it_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: list[int] = []
+
+    def quick(asked: Search, number: int) -> dict[str, Any]:
+        asked_for.append(number)
+        verdict = Verdict(scenario(), None, 3600.0, "", (), {"a rule": 2.0})
+        return told_of(verdict)
+
+    module = importlib.import_module("labharness.chaos.search")
+    monkeypatch.setattr(module, "play_one", quick)
+    tally = Tally(seed=1, rate=1.0, lab_digest="")
+    state = tmp_path / "state.json"
+    search(Search(lab="", hours=3, seed=1), tally, lambda t, said: t.write(state), workers=1)
+    kept = Tally.read(state)
+    assert kept == tally
+    search(Search(lab="", hours=5, seed=1), kept, lambda t, said: None, workers=1)
+    assert asked_for == [0, 1, 2, 3, 4]
+    assert kept.demands == {"a rule": 10.0}
+
+
+# ---- the command
+
+
+def test_the_command_refuses_in_one_plain_line(tmp_path: Path) -> None:
+    say("chaos", "--replay", "nobody").is_one_plain_error("nobody", "SEED")
+    say("chaos", "--line", tmp_path / "none.toml").is_one_plain_error("none.toml")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({"name": "1/1", "seed": 1, "faults": [{"kind": "flood"}]}))
+    say("chaos", "--replay", wrong).is_one_plain_error("no scenario")
+
+
+def test_the_command_finds_says_shrinks_and_replays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (harm,) = [harm for harm in HARMS if harm.name == "a vacuum is vented"]
+    file = tmp_path / "scenario.json"
+    noise = fault("reply_late", "loading", 5.0, target="stage", amount=0.1)
+    each = scenario(noise, fault("kill", "leak_check", 30.0))
+    file.write_text(write_scenario(replace(each, name="9/9")), "utf-8")
+    with planted(harm, tmp_path / "lab"):
+        line = tmp_path / "lab" / "lab.toml"
+        said = say("chaos", "--replay", file, "--shrink", "--line", line)
+    assert said.code == 1
+    assert "VIOLATION" in said.out
+    assert "reply_late" not in said.out
+    assert "fault: kill" in said.out

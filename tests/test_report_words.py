@@ -1,0 +1,162 @@
+"""What a report is written with: markup, phrases, numbers, and runs that no task drove."""
+
+import string
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from labharness.cli import main
+from labharness.desk.report.film import percent
+from labharness.desk.report.html import Html, el, text
+from labharness.desk.report.limits import apart
+from labharness.desk.report.page import page
+from labharness.desk.report.reading import read_run
+from labharness.desk.report.sentences import SENTENCES, both, chinese
+from labharness.desk.report.svg import (
+    clock_ticks,
+    rounded_ticks,
+    significant,
+)
+from labharness.desk.report.words import LANGUAGES, PHRASES
+from labharness.journal import SqliteJournal
+from labharness.lab.tasks import JOURNAL_NAME
+from labharness.vocabulary import share_text
+from markup import parsed
+from rig import SHORT_LINE
+
+
+@settings(deadline=None, max_examples=60)
+@given(raw=st.text())
+def test_any_text_is_one_text_node_and_one_attribute(raw: str) -> None:
+    reader = parsed(el("p", raw, title=raw))
+    assert reader.tags == ["p"]
+    assert len(reader.attributes) == 1
+    assert "".join(reader.texts) == reader.attributes[0][1]
+
+
+def test_markup_made_here_is_kept_and_a_long_text_is_cut() -> None:
+    assert el("p", Html("<b>x</b>"), "<b>") == "<p><b>x</b>&lt;b&gt;</p>"
+    assert len(text("x" * 10_000)) < 4100
+
+
+def test_both_languages_have_every_phrase_with_the_same_blanks() -> None:
+    for key, phrases in PHRASES.items():
+        assert len(phrases) == len(LANGUAGES)
+        assert all(phrases), key
+        blanks = [
+            {name for _, name, _, _ in string.Formatter().parse(each) if name} for each in phrases
+        ]
+        assert blanks[0] == blanks[1], key
+        written = not key.startswith(("phase.", "status.", "event."))
+        assert not written or phrases[0] != phrases[1], key
+
+
+@settings(deadline=None, max_examples=60)
+@given(low=st.floats(-1e6, 1e6), span=st.floats(1e-3, 1e6), count=st.integers(1, 10))
+def test_ticks_are_few_round_and_within_the_axis(low: float, span: float, count: int) -> None:
+    high = low + span
+    places = [value for value, _ in rounded_ticks(low, high, count)]
+    assert len(places) <= 2 * count + 2
+    assert all(low - 1e-6 * span <= each <= high + 1e-6 * span for each in places)
+    assert len(clock_ticks(span, count)) <= count + 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(places=st.lists(st.floats(20, 210), max_size=8).map(sorted))
+def test_labels_beside_a_chart_lie_apart_and_not_below_it(places: list[float]) -> None:
+    found = apart(places, 20.0, 210.0)
+    assert all(later - one >= 13.0 - 1e-6 for one, later in pairwise(found))
+    assert all(each <= 210.0 for each in found)
+    if all(later - one >= 13.0 for one, later in pairwise(places)):
+        assert found == places, "nothing moves without need"
+
+
+def test_a_sentence_of_ours_has_its_chinese_with_the_same_blanks() -> None:
+    for english, ours in SENTENCES.items():
+        wanted = english.count("{}")
+        used = {
+            at if not name else int(name)
+            for at, (_, name, _, _) in enumerate(
+                each for each in string.Formatter().parse(ours) if each[1] is not None
+            )
+        }
+        assert used == set(range(wanted)), english
+    assert (
+        chinese("Heat the furnace to 522 degC at 15 degC/min") == "以 15 °C/min 将炉子加热至 522 °C"
+    )
+    assert (
+        chinese("RUNNING → PAUSED: hold by hand (Ada): tea")
+        == "运行中 → 已暂停：手动暂停（Ada）：tea"
+    )
+    assert chinese("somebody else's words") == "somebody else's words"
+
+
+@settings(deadline=None, max_examples=60)
+@given(raw=st.text())
+def test_a_text_that_is_not_ours_stays_as_it_was_recorded(raw: str) -> None:
+    assert "".join(parsed(both(f"\t{raw}")).texts) == unescape(text(f"\t{raw}"))
+
+
+def test_a_certain_confidence_is_not_claimed() -> None:
+    assert [percent(each) for each in (1.0, 0.99999, 0.95, 0.5, 0.57)] == [
+        "99.99 %",
+        "99.99 %",
+        "95 %",
+        "50 %",
+        "57 %",
+    ]
+    assert [share_text(each) for each in (1.0, 0.9999, 0.57, 0.0)] == [
+        "0.999",
+        "0.999",
+        "0.570",
+        "0.000",
+    ]
+
+
+def test_a_column_keeps_its_digits() -> None:
+    shown = [significant(each, 3) for each in (0.081, 0.08, 0.0785, 24.0, 1234.0, 0.0)]
+    assert shown == ["0.0810", "0.0800", "0.0785", "24.0", "1234", "0"]
+
+
+def test_a_line_driven_by_hand_has_a_page_and_a_row_that_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hand = ["--attend", "--speed", "fast", "--for", "5", "--name", "Ada", "--lab", str(SHORT_LINE)]
+    asked = ["set", "argon.setpoint"]
+    assert main([*asked, "80", "sccm", *hand, "--out", str(tmp_path / "done")]) == 0
+    assert main([*asked, "600", "sccm", *hand, "--out", str(tmp_path / "refused")]) == 2
+    capsys.readouterr()
+    assert main(["history", "--runs", str(tmp_path)]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert all("by hand" in each and "none" not in each for each in rows)
+    assert "1 refused; set argon.setpoint = 600 sccm by hand (Ada)" in rows[1]
+    done, refused = (read_run(tmp_path / each / JOURNAL_NAME) for each in ("done", "refused"))
+    assert [each.text for each in done.happenings if each.kind in ("by_hand", "command")] == [
+        "set argon.setpoint = 80 sccm by hand (Ada)",
+        "argon.setpoint = 80 sccm: confirmed, reads 80",
+    ]
+    html = page(refused)
+    assert "Driven by hand by Ada" in html
+    said = "argon.setpoint = 600 sccm: REFUSED: argon.setpoint: asked 600 sccm, allowed 0 to 500"
+    assert said in html.partition('class="big long">')[2][:400]
+    assert '<tr class="bad">' in html
+    assert "What was asked" not in html
+    assert "No answer" not in page(done)
+
+
+def test_a_run_that_is_held_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one").mkdir()
+    journal = SqliteJournal(tmp_path / "one" / JOURNAL_NAME, run={"session_id": "x"}, about={})
+    for at_s, (before, to) in enumerate([("PENDING", "RUNNING"), ("RUNNING", "PAUSED")]):
+        data = {"from_state": before, "to_state": to, "reason": "hold by hand (Ada)"}
+        journal.append("event", {"event_type": "state_changed", "data": data}, float(at_s))
+    journal.close()
+    assert main(["history", "--runs", str(tmp_path)]) == 0
+    assert " held " in capsys.readouterr().out
+    html = page(read_run(tmp_path / "one" / JOURNAL_NAME))
+    assert "No answer" in html
+    assert 'it was last <span class="en" lang="en">held<' in html
