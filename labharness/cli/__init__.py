@@ -1,13 +1,19 @@
-"""The command line: arguments here, work in one small module a command, imported when asked for."""
+"""The command line: which module carries out which command, imported when it is asked for."""
 
 import argparse
-import re
 import sys
-from collections.abc import Sequence
-from datetime import date
-from typing import NoReturn
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
-__all__ = ["EXIT_ABORTED", "EXIT_COMPLETED", "EXIT_FAILED", "EXIT_REJECTED", "EXIT_USAGE", "main"]
+__all__ = [
+    "BY_HAND",
+    "EXIT_ABORTED",
+    "EXIT_COMPLETED",
+    "EXIT_FAILED",
+    "EXIT_REJECTED",
+    "EXIT_USAGE",
+    "main",
+]
 
 EXIT_COMPLETED = 0
 EXIT_FAILED = 1  # also check commands with findings
@@ -17,17 +23,32 @@ EXIT_USAGE = 64  # no HCP message, bad lab file, bad output folder, bad argument
 
 BY_HAND = ("read", "set", "watch", "hold", "resume", "stop", "safe")
 
-
-class _Parser(argparse.ArgumentParser):
-    """argparse, with our exit code for wrong usage (its own is 2, which means rejected here)."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+MODULES: dict[str, tuple[str, ...]] = {
+    "alarms": ("alarms",),
+    "analyse": ("analyse",),
+    "approvals": ("approvals",),
+    "arm": ("arm",),
+    "chaos": ("chaos",),
+    "doctor": ("doctor",),
+    "guard": ("guard",),
+    "hand": BY_HAND,
+    "hazards": ("hazards",),
+    "labs": ("lab", "envelope", "reset"),
+    "offers": ("drivers", "capabilities"),
+    "plan": ("plan",),
+    "records": ("journal", "artifact"),
+    "report": ("report", "history", "compare"),
+    "run": ("run",),
+    "simulate": ("simulate", "room"),
+}
+"""The commands of each module; its function has the module's name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; give its exit code."""
-    chosen = _parser().parse_args(arguments)
+    from labharness.cli.arguments import make_parser
+
+    chosen = make_parser().parse_args(arguments)
     try:
         return _carry_out(chosen)
     except KeyboardInterrupt:  # `run` answers it itself as soon as there is a line to make safe
@@ -48,365 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _carry_out(chosen: argparse.Namespace) -> int:
-    if chosen.command == "run":
-        from labharness.cli.run import run
-
-        return run(chosen)
-    if chosen.command == "plan":
-        from labharness.cli.plan import plan
-
-        return plan(chosen)
-    if chosen.command in ("drivers", "capabilities"):
-        from labharness.cli.offers import offers
-
-        return offers(chosen)
-    if chosen.command in ("lab", "envelope", "reset"):
-        from labharness.cli.labs import labs
-
-        return labs(chosen)
-    if chosen.command == "guard":
-        from labharness.cli.guard import guard
-
-        return guard(chosen.lab, once=chosen.once)
-    if chosen.command == "arm":
-        from labharness.cli.arm import arm
-
-        return arm(chosen.lab)
-    if chosen.command in BY_HAND:
-        from labharness.cli.hand import hand
-
-        return hand(chosen)
-    if chosen.command == "approvals":
-        from labharness.cli.approvals import approvals
-
-        return approvals(chosen)
-    if chosen.command == "doctor":
-        from labharness.cli.doctor import doctor
-
-        return doctor(chosen)
-    if chosen.command == "alarms":
-        from labharness.cli.alarms import alarms
-
-        return alarms(chosen)
-    if chosen.command == "hazards":
-        from labharness.cli.hazards import hazards
-
-        return hazards(chosen)
-    if chosen.command in ("simulate", "room"):
-        from labharness.cli.simulate import simulate
-
-        return simulate(chosen)
-    if chosen.command == "analyse":
-        from labharness.cli.analyse import analyse
-
-        return analyse(chosen)
-    if chosen.command in ("report", "history", "compare"):
-        from labharness.cli.report import report
-
-        return report(chosen)
-    if chosen.command == "chaos":
-        from labharness.cli.chaos import chaos
-
-        return chaos(chosen)
-    from labharness.cli.records import records
-
-    return records(chosen)
-
-
-def _parser() -> _Parser:
-    parser = _Parser(
-        prog="labharness",
-        description="Run laboratory instruments behind a safety envelope.",
-        epilog="Exit codes: 0 completed, 1 failed or findings, 2 rejected, 3 aborted, 64 usage.",
-    )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    run = commands.add_parser("run", help="run one task (an HCP task_submit message)")
-    run.add_argument("task", metavar="TASK.json")
-    _add_lab(run)
-    run.add_argument("--out", metavar="DIR", help="folder to fill (default runs/<time>-<session>)")
-    run.add_argument(
-        "--speed", type=_speed, default=None, metavar="fast|real|N", help="lab seconds a second"
-    )
-    run.add_argument("--seed", type=_seed, help="of a simulated run (default 1)")
-    run.add_argument("--json", action="store_true", help="print exactly one HCP message")
-    run.add_argument(
-        "--approval-timeout",
-        type=_positive,
-        metavar="SECONDS",
-        help="wait so long for a person to approve (default a day; not at all at --speed fast)",
-    )
-
-    plan = commands.add_parser("plan", help="fly one task on the nominal plant, submitting nothing")
-    plan.add_argument("task", metavar="TASK.json")
-    _add_lab(plan)
-    plan.add_argument("--dry-run", action="store_true", help="what it always is; accepted and kept")
-    plan.add_argument("--json", action="store_true", help="print the prediction as JSON")
-
-    commands.add_parser("drivers", help="list the instrument kinds that are installed")
-
-    offered = commands.add_parser("capabilities", help="list or show what the lab offers")
-    verbs = offered.add_subparsers(dest="verb", required=True, metavar="list|show")
-    verbs.add_parser("list", help="one line each")
-    verbs.add_parser("show", help="one declaration").add_argument("name")
-
-    lab = commands.add_parser("lab", help="check a lab file")
-    check = lab.add_subparsers(dest="verb", required=True, metavar="check").add_parser(
-        "check", help="compute wire times and staleness"
-    )
-    _add_lab(check)
-    check.add_argument("--connect", action="store_true", help="identify every instrument")
-
-    envelope = commands.add_parser("envelope", help="check or show a lab's envelope")
-    verbs = envelope.add_subparsers(dest="verb", required=True, metavar="check|show")
-    for name, text in (("check", "say what does not hold"), ("show", "print every rule")):
-        _add_lab(verbs.add_parser(name, help=text))
-
-    doctor = commands.add_parser("doctor", help="say what stands in the way of a run, and the fix")
-    _add_lab(doctor)
-    doctor.add_argument("--json", action="store_true", help="print one JSON array")
-
-    reset = commands.add_parser("reset", help="open the latch, when the cause is gone")
-    reset.add_argument("--name", type=_words, required=True, help="who resets it")
-    reset.add_argument("--reason", type=_words, required=True, help="why it may be reset")
-    _add_lab(reset)
-
-    commands.add_parser("arm", help="write what the guard process may send").add_argument(
-        "lab", metavar="LAB.toml"
-    )
-    guard = commands.add_parser("guard", help="own a lab's ports and its latch, as a process")
-    guard.add_argument("lab", metavar="LAB.toml")
-    guard.add_argument("--once", action="store_true", help="end with the run that came")
-    approvals = commands.add_parser("approvals", help="approve or reject what waits for a person")
-    verbs = approvals.add_subparsers(dest="verb", required=True, metavar="list|show|approve|reject")
-    _add_lab(verbs.add_parser("list", help="one line each"))
-    for name, text in (
-        ("show", "all that there is to know of one"),
-        ("approve", "agree to exactly this plan"),
-        ("reject", "refuse it"),
-    ):
-        verb = verbs.add_parser(name, help=text)
-        verb.add_argument("id", metavar="ID")
-        _add_lab(verb)
-        if name != "show":
-            verb.add_argument("--name", type=_words, required=True, help="who decides")
-            verb.add_argument("--reason", type=_words, required=True, help="why")
-
-    _add_by_hand(commands)
-    _add_alarms(commands.add_parser("alarms", help="list alarms; acknowledge or shelve one"))
-    _add_hazards(commands.add_parser("hazards", help="list safeguards; record a proof test"))
-    simulate = commands.add_parser("simulate", help="serve a simulated lab on real ports")
-    simulate.add_argument("lab", metavar="LAB.toml")
-    simulate.add_argument("--speed", type=_times, default=1.0, metavar="N", help="(default 1)")
-    simulate.add_argument("--seed", type=_seed, default=1, help="of plant and noise (default 1)")
-    simulate.add_argument("--folder", metavar="DIR", help="for the ports' paths")
-    simulate.add_argument(
-        "--write-lab", metavar="OUT.toml", help="lab file for the other side (default DIR/lab.toml)"
-    )
-
-    room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
-    room.add_argument("folder", metavar="DIR", help="where it is served")
-    room.add_argument("asked", metavar="WHAT", help="status, truth, faults, fault, bus, ...")
-    room.add_argument("details", nargs="*", metavar="NAME=VALUE")
-
-    journal = commands.add_parser("journal", help="verify, show or export a run's journal")
-    verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
-    for name, text in (
-        ("verify", "check the chain; name the first bad record"),
-        ("show", "print the records for people"),
-        ("export", "print the records as JSON Lines"),
-    ):
-        verbs.add_parser(name, help=text).add_argument("folder", metavar="DIR")
-
-    artifact = commands.add_parser("artifact", help="find the file of an artifact's URI")
-    artifact.add_argument("uri", metavar="URI")
-    artifact.add_argument("--runs", default="runs", metavar="DIR", help="where runs are kept")
-    artifact.add_argument("--cat", action="store_true", help="print its content")
-
-    report = commands.add_parser("report", help="make a run's report, one page to send")
-    report.add_argument("folder", metavar="DIR")
-    report.add_argument("--lang", choices=("en", "zh"), default="en", help="shown first")
-    report.add_argument("--out", metavar="FILE", help="(default DIR/report.html)")
-
-    history = commands.add_parser("history", help="list the runs of a folder")
-    history.add_argument("--runs", default="runs", metavar="DIR", help="where runs are kept")
-
-    compare = commands.add_parser("compare", help="say what differs between two runs")
-    compare.add_argument("one", metavar="DIR")
-    compare.add_argument("other", metavar="DIR")
-
-    analyse = commands.add_parser("analyse", help="say what spectra show; count layers of MoS2")
-    analyse.add_argument("files", nargs="+", metavar="FILE")
-    analyse.add_argument("--json", action="store_true", help="print one JSON array")
-    analyse.add_argument("--plot", action="store_true", help="draw FILE.svg beside each FILE")
-    analyse.add_argument("--save", metavar="OUT", help="write one FILE's spectra: .csv, .nxs, .h5")
-    analyse.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
-    analyse.add_argument(
-        "--film",
-        choices=("unknown", "cvd", "exfoliated"),
-        default="unknown",
-        help="how it was made",
-    )
-    analyse.add_argument(
-        "--a1g-si", type=_positive, metavar="RATIO", help="A1g over silicon of one layer here"
-    )
-
-    chaos = commands.add_parser("chaos", help="search for faults that harm, on a simulated line")
-    chaos.add_argument("--hours", type=_positive, default=10.0, metavar="H", help="of lab time")
-    chaos.add_argument("--seed", type=_seed, default=1, help="of the search (default 1)")
-    chaos.add_argument(
-        "--faults", type=_rate, default=1.0, metavar="RATE", help="factor on the drawn rates"
-    )
-    chaos.add_argument("--line", metavar="FILE", help="lab file (default: the simulated lab)")
-    chaos.add_argument("--state", metavar="FILE", help="where it stands (default chaos-SEED.json)")
-    chaos.add_argument("--workers", type=int, choices=range(1, 65), metavar="N", help="(default 2)")
-    chaos.add_argument("--replay", metavar="FILE|SEED/N", help="play one scenario, and tell it")
-    chaos.add_argument("--shrink", action="store_true", help="with --replay: to the fewest faults")
-    return parser
-
-
-def _add_by_hand(commands: "argparse._SubParsersAction[_Parser]") -> None:
-    """Add the commands that take a line by the hand."""
-    texts = {
-        "read": "measure channels now",
-        "set": "set one channel, judged and read back like any other",
-        "watch": "show what a line reads, live",
-        "hold": "let no further command of a run through",
-        "resume": "let a held run go on",
-        "stop": "end what runs, and make the line safe",
-        "safe": "run the safe procedure now",
-    }
-    verbs = {name: commands.add_parser(name, help=texts[name]) for name in BY_HAND}
-    for name, verb in verbs.items():
-        _add_lab(verb)
-        if name not in ("read", "watch"):
-            verb.add_argument("--name", type=_words, help="who asks (default: this account)")
-            verb.add_argument("--reason", default="", help="why; it is journaled")
-        if name in ("set", "watch"):
-            verb.add_argument("--for", type=_positive, dest="for_s", metavar="SECONDS")
-        if name in ("read", "watch"):
-            verb.add_argument("--json", action="store_true", help="print JSON")
-    verbs["read"].add_argument("channels", nargs="+", metavar="CHANNEL")
-    settable = verbs["set"]
-    settable.add_argument("channel", metavar="CHANNEL")
-    settable.add_argument("value", type=_number, metavar="VALUE")
-    settable.add_argument("unit", nargs="?", default="", metavar="UNIT")
-    settable.add_argument(
-        "--attend", action="store_true", help="drive a line that nobody drives, and leave it safe"
-    )
-    settable.add_argument("--out", metavar="DIR", help="folder of the journal, with --attend")
-    settable.add_argument(
-        "--speed", type=_speed, default=1.0, metavar="fast|real|N", help="of a simulated lab"
-    )
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
-        hint = (
-            f"; put a blank before the unit: {number[0]} {text[number.end() :]}" if number else ""
-        )
-        raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}") from None
-
-
-def _add_alarms(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|test|ack|shelve|...")
-    _add_lab(verbs.add_parser("list", help="print what is active, unacknowledged or silenced"))
-    _add_lab(verbs.add_parser("test", help="send a test message on every channel of alert"))
-    for name, text in (
-        ("ack", "say that you know of an alarm, or of all"),
-        ("shelve", "not to be told of an alarm for a while"),
-        ("unshelve", "be told again"),
-        ("suppress", "silence an alarm by design (maintainer)"),
-        ("unsuppress", "end that (maintainer)"),
-        ("remove", "take an alarm out of service (maintainer)"),
-        ("place", "put it back (maintainer)"),
-    ):
-        verb = verbs.add_parser(name, help=text)
-        verb.add_argument("alarm", metavar="ALARM|all" if name == "ack" else "ALARM")
-        verb.add_argument("--name", type=_words, required=True, help="who does it")
-        verb.add_argument("--reason", type=_words, required=True, help="why")
-        roles = ("operator", "maintainer")
-        verb.add_argument("--role", choices=roles, default="operator", help="of who does it")
-        if name == "shelve":
-            length = verb.add_mutually_exclusive_group()
-            length.add_argument("--minutes", type=_positive, metavar="MIN", help="(default 480)")
-            length.add_argument("--once", action="store_true", help="until its cause is gone")
-        _add_lab(verb)
-
-
-def _add_hazards(parser: argparse.ArgumentParser) -> None:
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|proof")
-    _add_lab(verbs.add_parser("list", help="print hazards and their hardware safeguards"))
-    proof = verbs.add_parser("proof", help="record a proof test of a safeguard")
-    proof.add_argument("hazard", metavar="HAZARD")
-    proof.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help="(default today)")
-    proof.add_argument("--name", type=_words, required=True, help="who tested it")
-    proof.add_argument("--reason", type=_words, required=True, help="how, and what was found")
-    proof.add_argument("--failed", action="store_true", help="it did not pass")
-    _add_lab(proof)
-
-
-def _add_lab(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lab", metavar="FILE", help="lab file (default: the simulated lab)")
-
-
-def _speed(text: str) -> float | None:
-    if text == "fast":
-        return None
-    if text == "real":
-        return 1.0
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not fast, real, or a number up to 1000000")
-    return speed
-
-
-def _times(text: str) -> float:
-    from labharness.lab.simulate import SPEED_MAX
-
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed <= SPEED_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, up to {SPEED_MAX:g}")
-    return speed
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return value
-
-
-def _rate(text: str) -> float:
-    return 0.0 if text == "0" else _positive(text)
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
-
-
-def _words(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
+    module = next(name for name, commands in MODULES.items() if chosen.command in commands)
+    work: Callable[[argparse.Namespace], int]
+    work = getattr(import_module(f"labharness.cli.{module}"), module)
+    return work(chosen)

@@ -1,5 +1,6 @@
 """``labharness arm``: write what the guard process of a lab may send."""
 
+import argparse
 from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
@@ -12,10 +13,10 @@ from labharness.line import compile_procedures
 __all__ = ["arm"]
 
 
-def arm(lab: str) -> int:
+def arm(chosen: argparse.Namespace) -> int:
     """Write armed.json, unless a check of the lab finds something."""
     try:
-        plan = read_lab(Path(lab))
+        plan = read_lab(Path(chosen.lab))
         findings = plan.check()
         for finding in findings:
             complain(f"labharness arm: {finding.where}: {finding.what}")
@@ -24,7 +25,7 @@ def arm(lab: str) -> int:
         procedures = compile_procedures(plan.envelope, {i.name: i for i in plan.instruments})
         armed = armed_of(plan, procedures, SAFE_TABLE)
         if armed is None:
-            complain(f"labharness arm: {lab} has no port that is {' or '.join(GUARDED)}")
+            complain(f"labharness arm: {chosen.lab} has no port that is {' or '.join(GUARDED)}")
             return EXIT_USAGE
         path = write_armed(plan.state_dir, armed)
     except BadLabFile as why:

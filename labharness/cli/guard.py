@@ -1,5 +1,6 @@
 """``labharness guard``: the guard process of one lab. Nothing heavy may be imported here."""
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from labharness.guard.start import CannotGuard, serve
 __all__ = ["guard"]
 
 
-def guard(lab: str, *, once: bool) -> int:
+def guard(chosen: argparse.Namespace) -> int:
     """Serve until told to stop."""
     try:
-        serve(lab_home(Path(lab)), once=once)
+        serve(lab_home(Path(chosen.lab)), once=chosen.once)
     except (BadArming, CannotGuard) as why:
         sys.stderr.write(f"labharness guard: {why}\n")
         return EXIT_USAGE
