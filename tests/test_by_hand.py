@@ -212,11 +212,11 @@ def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:
 
 
 class Run:
-    """A run at five times real time, in a process of its own."""
+    """A run at eight times real time, in a process of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        arguments = ["run", EXAMPLE, *LAB, "--speed", "5", "--out", folder]
+        arguments = ["run", EXAMPLE, *LAB, "--speed", "8", "--out", folder]
         self.process = subprocess.Popen(
             [*COMMAND, *map(str, arguments)],
             stdout=subprocess.PIPE,
@@ -357,7 +357,7 @@ def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
 @unix
 @alone
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
-    arguments = ["set", "argon.setpoint", "50", "sccm", "--attend", "--speed", "5", "--name", "Ada"]
+    arguments = ["set", "argon.setpoint", "50", "sccm", "--attend", "--speed", "8", "--name", "Ada"]
     first = subprocess.Popen(
         [*COMMAND, *arguments, "--lab", str(SHORT_LINE), "--out", str(tmp_path)],
         stdout=subprocess.PIPE,

@@ -90,7 +90,9 @@ def test_ctrl_c_at_any_moment_ends_in_one_session_closed_message(
 class _Watched:
     """Stands for the printer of progress."""
 
-    def __init__(self, *, quiet: bool, fast: bool, tell: Callable[..., None]) -> None:
+    def __init__(
+        self, *, quiet: bool, fast: bool, lab_option: str, tell: Callable[..., None]
+    ) -> None:
         self.head = ""
         self.tell = partial(tell, self)
 

@@ -64,7 +64,7 @@ def test_a_run_that_was_held_goes_on_to_its_answer_and_no_deadline_counts_the_ho
 ) -> None:
     async def act(lab: Lab, word: Word) -> None:
         assert (await word("hold"))["ok"]
-        await asyncio.sleep(1500)  # longer than a purge may take on this line
+        await asyncio.sleep(900)  # longer than a purge may take on this line
         assert (await word("resume"))["ok"]
 
     ran = run_by_hand(short_plan, stage, act)

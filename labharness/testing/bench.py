@@ -307,6 +307,7 @@ def _all_came(injections: list[Injection], end: str, stages: list[str]) -> None:
     entered = ", ".join(dict.fromkeys(stages)) or "none"
     for each in injections:
         if not each.done:
+            each.done = True  # it is told once
             when = f"{each.after_s:g} s" + (f" into stage {each.stage!r}" if each.stage else "")
             raise FaultNeverCame(
                 f"{each.name} was to come {when} and never did: the run ended as {end}; "

@@ -86,8 +86,10 @@ SENTENCES: Final[dict[str, str]] = {
     "air": "空气",
     "hydrogen": "氢气",
     # ---- steps of a growth
-    "furnace off": "关闭炉子",
-    "sulfur off": "关闭硫加热器",
+    "Furnace: open the contactor": "炉子：断开接触器",
+    "Sulfur: open the contactor": "硫源：断开接触器",
+    "Furnace: setpoint to 20 degC": "炉子：设定值降至 20 °C",
+    "Sulfur: setpoint to 20 degC": "硫源：设定值降至 20 °C",
     "Wait until the furnace is cold enough to open the tube": "等待炉子冷却至可开管",
     "Wait until the sulfur is cold enough to open the tube": "等待硫源冷却至可开管",
     "Wait until the sulfur is cold enough too": "等待硫源也冷却",
