@@ -114,9 +114,11 @@ def room_of(lab: Lab) -> SimulatedLab:
 
 
 def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has a class of its own
-    return (
-        {} if faults is None else {each.name: getattr(faults, each.name) for each in fields(faults)}
-    )
+    if faults is None:
+        return {}
+    found = {each.name: getattr(faults, each.name) for each in fields(faults)}
+    # what is more than a level (contacts that stick, sensors that lie) takes a function of the lab
+    return {name: level for name, level in found.items() if isinstance(level, bool | int | float)}
 
 
 def _level(name: str, level: Level, healthy: Level) -> Level:
