@@ -111,7 +111,7 @@ padding:7px 0}.cards td{display:block;border:0;padding:1px 0;min-width:0;white-s
 #zh:checked~main .cards td[data-zh]::before{content:attr(data-zh) "："}
 .cards td div{display:inline}.cards td div+div::before{content:"; "}
 dl.facts{grid-template-columns:1fr;gap:0}dl.facts dd{margin-bottom:10px}
-.legend span{margin-left:0;margin-right:12px}.legend{display:block}
+.legend span{display:inline-block;margin-left:0;margin-right:12px}.legend{display:block}
 }
 @media print{
 @page{margin:14mm}
