@@ -1,7 +1,7 @@
 # What a person or CI asks of this repository. Needs make and Python 3.11 or later, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
-WORKERS ?= 3  # of two cores: some tests wait for processes of their own
+WORKERS ?= 2
 
 .PHONY: demo help test check soak mutants mutants-kernel bench approve-sim lock clean
 
@@ -13,7 +13,7 @@ help: ## list what there is
 
 # Exit code 5 says that no test carries the mark, which is no failure.
 test: .venv/.installed-dev ## all tests but the long proofs
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not soak and not serial" --junitxml build/junit.xml
+	$(BIN)/pytest -n $(WORKERS) -m "not soak and not serial" --junitxml build/junit.xml
 	$(BIN)/pytest -m "serial and not soak" --junitxml build/junit-serial.xml || test $$? -eq 5
 
 check: .venv/.installed-dev ## format, lint, types, imports, tidy rules

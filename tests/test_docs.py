@@ -22,8 +22,6 @@ from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of
 from rig import EXAMPLE
 
-pytestmark = pytest.mark.xdist_group(__name__)  # what they look at is made once
-
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
     "README.md",

@@ -30,8 +30,6 @@ from labharness.lab.tasks import JOURNAL_NAME, TaskRun
 from markup import parsed
 from rig import EXAMPLE, SHORT_LINE, message_of
 
-pytestmark = pytest.mark.xdist_group(__name__)  # what they look at is made once
-
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\u202e{intent}\ud800\x1b[2J"
 )
