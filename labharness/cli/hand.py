@@ -7,7 +7,6 @@ the line, and leaves it safe.
 
 import argparse
 import json
-import signal
 import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -21,7 +20,6 @@ from labharness.cli import (
     EXIT_USAGE,
 )
 from labharness.cli.show import (
-    STOP_SIGNALS,
     OutputLost,
     account,
     chosen_lab,
@@ -29,6 +27,7 @@ from labharness.cli.show import (
     complain,
     say,
 )
+from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, pause
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed
@@ -152,17 +151,8 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
         plan, folder, by=str(asked["by"]), speed=chosen.speed, for_s=chosen.for_s, tell=complain
     )
 
-    def interrupted(number: int, frame: object) -> None:
-        complain("stop request: bringing the line to its safe state")
-        attendance.stop(f"stop request ({signal.Signals(number).name})")
-
-    stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
-    before = {each: signal.signal(each, interrupted) for each in stops}
-    try:
+    with stoppable(attendance.stop):
         answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen))
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
     state = "NOT verified safe" if left.unverified else "in its safe state, verified"
     say(f"{left.ended}; the line is {state}")
     for each in left.unverified:

@@ -1,7 +1,6 @@
 """``labharness run``: one task from a file to its answer."""
 
 import argparse
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from labharness.cli import (
     EXIT_USAGE,
 )
 from labharness.cli.show import (
-    STOP_SIGNALS,
     OutputLost,
     chosen_lab,
     clock_text,
@@ -22,6 +20,7 @@ from labharness.cli.show import (
     drop_output,
     say,
 )
+from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, utc_text, wall_clock_utc
 from labharness.desk.report.words import phase_text
 from labharness.hcp import answers
@@ -70,7 +69,8 @@ def run(chosen: argparse.Namespace) -> int:
             tell=told.tell,
         )
         told.head = f"{plan.file.lab.title} · session {task.session_id} · {task.folder}"
-        result = _interruptible(task)
+        with stoppable(task.abort):
+            result = task.execute()
     except BadPayload as why:
         if why.message.type != "task_submit":
             complain(f"labharness run: {chosen.task} holds a message of type {why.message.type!r}")
@@ -99,22 +99,6 @@ def _report(result: RunResult) -> None:
         write_report(result.folder)
     except (OSError, ValueError, JournalFailed) as why:  # the answer stands without it
         complain(f"labharness run: the report of {result.folder} cannot be made: {why}")
-
-
-def _interruptible(task: TaskRun) -> RunResult:
-    """Execute; Ctrl-C or a lost terminal asks for an abort: the line is made safe first."""
-
-    def interrupted(number: int, frame: object) -> None:
-        complain("stop request: bringing the line to its safe state")
-        task.abort(f"stop request ({signal.Signals(number).name})")
-
-    stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
-    before = {each: signal.signal(each, interrupted) for each in stops}
-    try:
-        return task.execute()
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 def read_submit(path: Path) -> tuple[Message, TaskSubmit]:

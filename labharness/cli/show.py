@@ -9,7 +9,6 @@ from pathlib import Path
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
 __all__ = [
-    "STOP_SIGNALS",
     "OutputLost",
     "chosen_lab",
     "clock_text",
@@ -17,8 +16,6 @@ __all__ = [
     "drop_output",
     "say",
 ]
-
-STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
 
 
 class OutputLost(OSError):
