@@ -299,7 +299,7 @@ def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run
     assert "latched" in said.out
     code, out = running.end()
     assert code == 1
-    assert "made safe by hand: Ada: smoke" in out
+    assert "made safe by hand (Ada): smoke" in out
     again = say("run", EXAMPLE, *LAB, "--out", running.folder.with_name("again"))
     assert again.code == 2
     assert "latched" in again.out

@@ -55,6 +55,12 @@ def test_lab_check_connect_names_every_instrument_and_writes_to_none(wires: list
     assert wrote(wires) == []
 
 
+@pytest.mark.parametrize("command", ["reset", "approvals approve 0123456789ab", "alarms ack all"])
+def test_a_name_that_cannot_be_written_down_is_one_plain_error(command: str) -> None:
+    said = say(*command.split(), "--name", "Ad\udcff", "--reason", "y", "--lab", SHORT_LINE)
+    said.is_one_plain_error("cannot be written down")
+
+
 def test_envelope_check_and_show() -> None:
     assert say("envelope", "check", "--lab", SHORT_LINE).code == 0
     said = say("envelope", "show", "--lab", SHORT_LINE)

@@ -153,6 +153,23 @@ def test_a_stop_is_never_refused_for_its_words(
     assert run_by_hand(short_plan, "loading", act).type == "event"
 
 
+@pytest.mark.parametrize(("word_", "ends"), [("stop", "event"), ("safe", "task_failed")])
+def test_words_that_nothing_can_write_down_keep_no_stop_from_being_verified(
+    short_plan: LabPlan, run_by_hand: Callable[..., Ran], word_: str, ends: str
+) -> None:
+    async def act(lab: Lab, word: Word) -> None:
+        # what a terminal of another encoding makes of a name or a reason
+        assert (await word(word_, by="Ad\udcff", reason="smoke \udcff\x1b[2J"))["ok"]
+
+    ran = run_by_hand(short_plan, "material_growth", act)
+    assert ran.type == ends, ran.body
+    assert "smoke" in str(ran.body)
+    assert "internal" not in str(ran.body)
+    assert "\x1b" not in str(ran.events)
+    assert ran.lab.line.safing.verifications or ends == "event"
+    assert ran.truth["substrate_c"] < 80
+
+
 def test_a_stop_during_a_hold_is_carried_out_at_once(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran]
 ) -> None:

@@ -314,4 +314,6 @@ def _day(text: str) -> date:
 def _words(text: str) -> str:
     if not text.strip():
         raise argparse.ArgumentTypeError("it is empty")
+    if not text.isprintable():  # also what a terminal of another encoding made of it
+        raise argparse.ArgumentTypeError(f"{text!r} has characters that cannot be written down")
     return text

@@ -18,6 +18,7 @@ from labharness.vocabulary import Cause, Command, Ending, Trip
 __all__ = ["ByHand", "NotUnderstood", "Owner"]
 
 TEXT_MAX = 500  # characters of a name or a reason
+VALUE_MAX = 1e300  # nothing is set to more; what is no number at all the kernel refuses
 SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
 
 
@@ -114,18 +115,18 @@ class ByHand:
     async def _set(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel, unit = _text(asked, "channel"), asked.get("unit", "")
         value = asked.get("value")
-        try:
-            value = float("x" if isinstance(value, bool | str) else value)  # type: ignore[arg-type]  # checked by trying
-        except (TypeError, ValueError, OverflowError):
-            raise NotUnderstood(f"value {str(value)[:40]!r} is no number") from None
-        if not isinstance(unit, str):
-            raise NotUnderstood(f"unit {unit!r} is no text")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise NotUnderstood(f"value {str(value)[:40]!r} is no number")
+        if abs(value) > VALUE_MAX:  # a whole number of any length passes as JSON
+            raise NotUnderstood(f"a value is a number up to {VALUE_MAX:g}")
+        if not isinstance(unit, str) or not unit.isprintable():
+            raise NotUnderstood(f"unit {unit!r} is no text that can be read")
         self._line.check()
         what = f"{channel} = {value:g} {unit}".rstrip()
         self._wished(asked, f"set {what}")
         told = f"by hand ({asked['by']}): {what}"
         try:
-            outcome = await self._line.perform(Command(channel, value, unit))
+            outcome = await self._line.perform(Command(channel, float(value), unit))
         except (NotArmed, NoReply, Tripped, LookupError) as why:
             self._line.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
             raise
@@ -149,8 +150,7 @@ class ByHand:
         return {"said": "going on"}
 
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        by, reason = str(asked.get("by"))[:TEXT_MAX], str(asked.get("reason") or "")[:TEXT_MAX]
-        text = f"stop request by hand ({by})" + (f": {reason}" if reason else "")
+        text = _said("stop request by hand", asked)
         self._owner.abort(text)  # first: nothing about the words may keep a stop back
         self._note(text)
         self._line.on_warning(text)
@@ -161,7 +161,7 @@ class ByHand:
         line = self._line
         procedure = line.envelope.procedure_of[Cause.STOP_REQUEST]
         now_s = line.clock.now_s()
-        why = f"made safe by hand: {asked.get('by')}: {asked.get('reason')}"[:TEXT_MAX]
+        why = _said("made safe by hand", asked)
         line.safing.trip(Trip(Cause.STOP_REQUEST, procedure, "by hand", None, now_s, why))
         if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)
@@ -182,16 +182,24 @@ class ByHand:
 
     def _wished(self, asked: Mapping[str, Any], what: str) -> str:
         """Record who asked for what, and why, before it is done; give it as one text."""
-        by, reason = _text(asked, "by"), asked.get("reason") or ""
+        _text(asked, "by")
+        reason = asked.get("reason") or ""
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:
             raise NotUnderstood(f"a reason is a text of at most {TEXT_MAX} characters")
-        text = f"{what} by hand ({by})" + (f": {reason}" if reason else "")
+        text = _said(f"{what} by hand", asked)
         self._note(text)
         return text
 
     def _note(self, text: str) -> None:
         with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
             self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
+
+
+def _said(what: str, asked: Mapping[str, Any]) -> str:
+    """Put who asks, and why, into one text that can be written down, whatever they are."""
+    by, reason = (str(asked.get(name) or "")[:TEXT_MAX] for name in ("by", "reason"))
+    text = f"{what} ({by})" + (f": {reason}" if reason else "")
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
 
 
 def _text(asked: Mapping[str, Any], name: str) -> str:
