@@ -22,22 +22,6 @@ from labharness.line import LineAlarms
 Act = Callable[[Lab], None]
 
 
-def plant_fault(name: str, value: object = True) -> Act:
-    def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        setattr(lab.simulated.plant.faults, name, value)
-
-    return act
-
-
-def cut(port: str) -> Act:
-    def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.cut = True
-
-    return act
-
-
 @dataclass
 class Watched:
     """An armed line and its alarms, while or after something happened to it."""

@@ -46,6 +46,7 @@ TARGETS = {
     "labharness/kernel/rules.py": KERNEL_TESTS,
     "labharness/guard/core.py": (
         "tests/test_guard_core.py",
+        "tests/test_guard_ports.py",
         "tests/test_kernel_and_guard.py",
     ),
 }

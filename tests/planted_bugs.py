@@ -65,7 +65,7 @@ PLANTED = (
         "labharness/guard/core.py",
         "drain_s=max(request.timeout_s, DRAIN_S_MIN)",
         "drain_s=0.0",
-        "tests/test_guard_core.py::"
+        "tests/test_guard_ports.py::"
         "test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one",
     ),
     PlantedBug(

@@ -1,4 +1,4 @@
-"""What tests share: messages to submit, and labs with approvals of their own."""
+"""What tests share: messages to submit, labs with approvals of their own, and what breaks."""
 
 import json
 from collections.abc import Callable
@@ -8,10 +8,9 @@ from typing import Any
 from labharness.admission.approval import StandingApproval, sign, write_approval
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
-from labharness.lab import LabPlan, read_lab
+from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.tasks import repository_key
-from labharness.testing.bench import Ran
-from labharness.testing.bench import as_submit as message_of
+from labharness.testing.bench import Ran, as_submit
 from labharness.testing.faults import Injection
 
 __all__ = [
@@ -21,7 +20,9 @@ __all__ = [
     "Injection",
     "Ran",
     "approved_copy",
-    "message_of",
+    "as_submit",
+    "cut",
+    "plant_fault",
     "submission",
 ]
 
@@ -36,7 +37,7 @@ def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[Messa
     if max_duration is not None:
         body["payload"]["constraints"]["max_duration"] = max_duration
     body["payload"]["inputs"].update(inputs)
-    return message_of(body)
+    return as_submit(body)
 
 
 def approved_copy(
@@ -68,3 +69,23 @@ def approved_copy(
     text = write_approval(sign(approval, repository_key()))
     (folder / "short_line_approval.toml").write_text(text, "utf-8")
     return plan
+
+
+def plant_fault(name: str, value: object = True) -> Callable[[Lab], None]:
+    """Break something in the simulated room."""
+
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        setattr(lab.simulated.plant.faults, name, value)
+
+    return act
+
+
+def cut(port: str) -> Callable[[Lab], None]:
+    """Cut the wires of one port."""
+
+    def act(lab: Lab) -> None:
+        assert lab.simulated is not None
+        lab.simulated.buses[port].faults.cut = True
+
+    return act

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from alarmed import Hears, Watched, plant_fault, server, silent_server, watch
+from alarmed import Hears, Watched, server, silent_server, watch
 from commands import edited_lab, say
 from labharness.alarm import ALERT_S_MAX, AppriseChannels, BadAddress, Channel, Severity
 from labharness.lab import LabPlan, read_lab
+from rig import plant_fault
 
 SPEED = 5.0  # lab seconds a second: arming takes two seconds, and alerts are timed by the wall
 MAIL, CHAT = Channel(name="mail"), Channel(name="chat")

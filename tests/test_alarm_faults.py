@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from alarmed import Act, cut, plant_fault
+from alarmed import Act
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from rig import Injection, Ran
+from rig import Injection, Ran, cut, plant_fault
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"

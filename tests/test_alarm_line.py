@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from alarmed import Act, Watched, cut, plant_fault, watch
+from alarmed import Act, Watched, watch
 from commands import say
 from labharness.alarm import Channel, Event, Severity
 from labharness.alarm.channels import Done
 from labharness.lab import LabPlan
 from labharness.lab.alarms import listed, reset_alarms
 from labharness.vocabulary import Command
-from rig import SHORT_LINE, approved_copy
+from rig import SHORT_LINE, approved_copy, cut, plant_fault
 
 CALLS_MAX = 10  # of one fault in ten minutes: more is a flood (ISA-18.2)
 IDLE_FAULTS = {

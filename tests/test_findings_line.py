@@ -13,7 +13,7 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.link.loopback import LoopbackLink
 from labharness.vocabulary import DeviceFault
-from rig import Injection, Ran
+from rig import Injection, Ran, cut, plant_fault
 
 Run = Callable[..., Ran]
 Act = Callable[[Lab], None]
@@ -22,22 +22,6 @@ PORTS = ("relays", "inert", "hydrogen", "vacuum", "detector", "laser", "heat")
 VERIFY_S_MAX = 10.0  # of every procedure of the short line
 VENT_PA_MIN = 93_326.0  # 700 Torr: below it an open vent sucks the bubbler's oil back
 CONTACTOR_FURNACE, CONTACTOR_SULFUR, HYDROGEN_VALVE, VENT = 6, 7, 2, 4  # coils from 0, as wired
-
-
-def plant_fault(name: str) -> Act:
-    def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        setattr(lab.simulated.plant.faults, name, True)
-
-    return act
-
-
-def cut(port: str) -> Act:
-    def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.cut = True
-
-    return act
 
 
 def stick_argon(lab: Lab) -> None:

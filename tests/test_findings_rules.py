@@ -19,7 +19,7 @@ from labharness.line.exchanges import Exchanges
 from labharness.line.safing import Safing
 from labharness.link import Link
 from labharness.vocabulary import Allowed, Cause, Command, Refused, Request, Trip, Until
-from rig import EXAMPLE, SHORT_LINE, Injection, Ran, message_of, submission
+from rig import EXAMPLE, SHORT_LINE, Injection, Ran, as_submit, submission
 
 Run = Callable[..., Ran]
 NOW_S = 100.0
@@ -142,7 +142,7 @@ def test_doubts_add_up_until_one_read_back_settles_them(short_plan: LabPlan) -> 
 def test_an_empty_data_classification_is_rejected(short_plan: LabPlan, run_task: Run) -> None:
     body = json.loads(EXAMPLE.read_text("utf-8"))
     body["payload"]["constraints"]["data_classification"] = ""
-    ran = run_task(short_plan, message_of(body))
+    ran = run_task(short_plan, as_submit(body))
     assert ran.type == "task_rejected"
     assert "data_classification" in ran.body["reason_message"]
     assert ran.lab.guard.core.log == []

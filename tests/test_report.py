@@ -28,7 +28,7 @@ from labharness.journal import SqliteJournal
 from labharness.lab import Lab, read_lab
 from labharness.lab.tasks import JOURNAL_NAME, TaskRun
 from markup import parsed
-from rig import EXAMPLE, SHORT_LINE, message_of
+from rig import EXAMPLE, SHORT_LINE, as_submit
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\u202e{intent}\ud800\x1b[2J"
@@ -54,7 +54,7 @@ def grown(folder: Path, act: Callable[[Lab], None] | None = None, **payload: Any
         if act is not None and kind == "progress" and data["stage"] == "material_growth":
             opened[0].clock.loop.call_later(60.0, act, opened[0])
 
-    message, submit = message_of(body)
+    message, submit = as_submit(body)
     TaskRun(
         read_lab(SHORT_LINE),
         message,

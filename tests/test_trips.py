@@ -9,26 +9,10 @@ from labharness.cli import main
 from labharness.guard import Source
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from rig import SHORT_LINE, Injection, Ran, approved_copy, submission
+from rig import SHORT_LINE, Injection, Ran, approved_copy, cut, plant_fault, submission
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"
-
-
-def plant_fault(name: str, value: object) -> Callable[[Lab], None]:
-    def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        setattr(lab.simulated.plant.faults, name, value)
-
-    return act
-
-
-def cut(port: str) -> Callable[[Lab], None]:
-    def act(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.buses[port].faults.cut = True
-
-    return act
 
 
 FAULTS = [

@@ -21,8 +21,15 @@ from labharness.vocabulary import (
     Until,
 )
 
-__all__ = ["EXCHANGE_S_MAX", "read_request", "read_safe", "read_trip"]
-__all__ += ["write_request", "write_safe", "write_trip"]
+__all__ = [
+    "EXCHANGE_S_MAX",
+    "read_request",
+    "read_safe",
+    "read_trip",
+    "write_request",
+    "write_safe",
+    "write_trip",
+]
 
 EXCHANGE_S_MAX = 60.0  # no exchange of any port is longer; each port's own bound is in armed.json
 
