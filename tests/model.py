@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from labharness.kernel import Envelope, Memory, Mode, judge, observe, tick
-from labharness.vocabulary import Allowed, Command, Trip
+from labharness.vocabulary import OPERATOR, Allowed, Command, Trip
 
 __all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
 
@@ -69,6 +69,12 @@ class State(NamedTuple):
     def fills(self) -> bool:
         """Any gas enters the tube."""
         return self.argon_flows or self.hydrogen_flows or not self.bypass_shut
+
+    @property
+    def openable(self) -> bool:
+        """Nothing hot, and nothing on that heats, flows or shines out of an open tube."""
+        on = self.furnace_mains or self.sulfur_mains or self.hydrogen_valve or self.laser
+        return not (self.furnace or self.sulfur or on)
 
     @property
     def furnace_heats(self) -> bool:
@@ -200,6 +206,7 @@ class Model:
             track.value, track.at_s = value, NOW_S
         memory.mode = Mode.TRIPPED if state.tripped else Mode.RUNNING
         memory.purged_cm3["air"] = 1e9 if state.purged else 0.0
+        memory.purged_cm3["hydrogen"] = 1e9
         memory.tight = bool(state.tight)
         return memory
 
@@ -242,10 +249,23 @@ class Model:
             for what, after in self._commanded(state, readings):
                 if energised(after):
                     yield Found(f"{flag}, and {what} allowed", (str(state),))
+        for flushed in (True, False):
+            if self._may_be_opened(state, flushed) and not (flushed and state.openable):
+                yield Found("opened by plan, hot or live or not flushed", (str(state),))
         for flag, (readings, channel) in ONLY_BEFORE_COMMANDS.items():
             for what, after in self._commanded(state, readings):
                 if what == channel and (after.furnace_set or after.sulfur_set):
                     yield Found(f"{flag}, and {what} allowed", (str(state),))
+
+    def _may_be_opened(self, state: State, flushed: bool) -> bool:
+        """Say whether a person would be asked to open the tube."""
+        memory = self.load(state)
+        memory.purged_cm3["hydrogen"] *= flushed
+        return any(
+            isinstance(judge(Command(channel, 0.0, ""), memory, NOW_S), Allowed)
+            for channel in self.envelope.limits
+            if channel.startswith(f"{OPERATOR}.")
+        )
 
     def _commanded(
         self, state: State, readings: Mapping[str, float]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from labharness.capability.cvd.steps import Steps
 from labharness.chaos.world import _World
 from labharness.guard.shell import LoopGuard
 from labharness.kernel import rules
@@ -64,12 +65,21 @@ async def _make_safe_not(safing: Safing, procedure: str) -> Verification:
     return Verification(procedure, (), 0.0)
 
 
+def _add_unflushed(steps: Steps, instruction_id: str, *rest: Any, **more: Any) -> None:
+    if instruction_id != "load_flush_hydrogen":
+        _add_step(steps, instruction_id, *rest, **more)
+
+
+_add_step = Steps.add
+
+
 def _procedure_without(channel: str, value: int) -> tuple[str, str]:
     return (f'    ["{channel}", {value}],\n', "")
 
 
 EXTRACTION = '    { channel = "box.exhaust_flow", at_least = 1 },\n'
 LID = '    { channel = "box.lid_shut", at_least = 1 },\n'
+FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
 VACUUM = 'when = { channel = "gauge.pressure", at_most = 700 }\ninstead = "hold_vacuum"\n'
 
 HARMS = (
@@ -115,6 +125,11 @@ HARMS = (
     ),
     Harm(
         "a hot tube may be opened", (("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),)
+    ),
+    Harm(
+        "a tube that may hold hydrogen is opened",
+        ((FLUSHED, ""),),
+        lambda: mock.patch.object(Steps, "add", _add_unflushed),
     ),
     Harm(
         "the purge is counted double",

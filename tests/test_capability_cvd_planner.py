@@ -155,6 +155,13 @@ def test_the_tube_opens_only_with_heat_off_setpoints_cold_and_temperatures_seen(
     assert opened == 2
 
 
+def test_whatever_was_left_in_the_tube_is_flushed_out_before_it_is_opened_to_load() -> None:
+    plan = planned()
+    order = ids(plan)
+    assert order.index("load_sulfur_cold") < order.index("load_flush_hydrogen")
+    assert order.index("load_flush_hydrogen") < order.index("load")
+
+
 def test_hydrogen_is_flushed_out_before_the_lid_opens() -> None:
     plan = planned(replace(PLAIN, hydrogen_sccm=10.0))
     order = ids(plan)
@@ -204,8 +211,8 @@ def test_the_leak_limit_follows_the_volume(volume_cm3: float, mbar_per_min: floa
 
 def test_a_small_tube_is_filled_no_faster_than_half_its_volume_a_minute() -> None:
     small = planned(facts=replace(FACTS, tube_volume_cm3=200))
-    assert [c.value for c in commands(small) if c.channel == "argon.setpoint"][1] == 100
-    assert [c.value for c in commands(planned()) if c.channel == "argon.setpoint"][1] == 480
+    assert [c.value for c in commands(small) if c.channel == "argon.setpoint"][3] == 100
+    assert [c.value for c in commands(planned()) if c.channel == "argon.setpoint"][3] == 480
 
 
 def test_equal_requests_give_equal_digests_and_another_recipe_another() -> None:

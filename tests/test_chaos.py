@@ -191,6 +191,7 @@ WELL: dict[str, Any] = {
     "sulfur_heating": True,
     "lid_open": False,
     "lid_held_open": False,
+    "opened_h2_fraction": 0.0,
     "enclosure_open": False,
     "sucked_back_pa": 0.0,
     "laser_on": False,
@@ -205,6 +206,10 @@ HARMFUL: dict[str, dict[str, Any]] = {
     "sulfur too hot and heated": {"sulfur_c": 310.0},
     "hot sulfur in air, and heated": {"o2_fraction": 0.05},
     "a hot tube opened by plan": {"lid_held_open": True},
+    "the tube opened by plan with hydrogen in it": {
+        "lid_held_open": True,
+        "opened_h2_fraction": 0.02,
+    },
     "pressure too high and gas flowing": {"pressure_pa": 120_000.0},
     "hot tube below atmosphere": {"pressure_pa": 50_000.0},
     "oil sucked back through the vent": {"sucked_back_pa": 50_000.0},

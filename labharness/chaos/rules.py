@@ -46,6 +46,7 @@ ROOM_H2_PPM = 4000.0  # a tenth of the lower limit
 SULFUR_MELTS_C = 115.0
 HOT_TUBE_C = 150.0
 OPENED_C = 100.0  # a person who opens the tube by plan must not find it hotter
+OPENED_H2 = 0.01  # a quarter of the lower limit, the practice of NFPA 69
 INERT_SCCM = 10.0
 LEAST_SCCM = 0.5  # flows below are a controller's zero
 SUCKED_PA = 0.1 * ATMOSPHERE_PA  # the vent may open from 740 Torr on, which draws a fifth of it
@@ -199,6 +200,11 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             0.0,
             "furnace",
             "sulfur",
+        ),
+        rule(
+            "the tube opened by plan with hydrogen in it",
+            lambda t, s: bool(t["lid_held_open"]) and t["opened_h2_fraction"] > OPENED_H2,
+            0.0,
         ),
         rule(
             "pressure too high and gas flowing",

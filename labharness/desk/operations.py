@@ -91,6 +91,11 @@ class LineOperations:
         return self._line.holding.total_s()
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Have a manual step done; a trip meanwhile ends it."""
-        self._asked(text)
-        return await self._line.unless_tripped(self._operator.confirm(action, text, details))
+        """Have a manual step done that the envelope allows; a trip meanwhile ends it."""
+
+        async def ask() -> str:
+            self._asked(text)
+            return await self._operator.confirm(action, text, details)
+
+        await self._line.released()
+        return await self._line.by_hand(action, ask)

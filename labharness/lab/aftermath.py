@@ -6,6 +6,7 @@ from labharness.driver import Channel
 from labharness.kernel import Envelope
 from labharness.lab.lab import SAFE_TABLE, LabPlan
 from labharness.plan import Stays
+from labharness.vocabulary import OPERATOR
 
 __all__ = ["hardware", "if_killed", "what_stays"]
 
@@ -38,6 +39,8 @@ def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
     """
     found, told = [], set[str]()
     for channel in plan.envelope.limits:
+        if channel.startswith(f"{OPERATOR}."):
+            continue  # what a person opens stays as the person left it
         spec = _spec(plan, channel)
         value = _shown(plan, channel, latest)
         mains = _switches(plan, channel)
@@ -93,8 +96,10 @@ def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
     """Give the switches of the safe table that an interlock guards with this channel alone."""
     found = dict[str, None]()
     for row in plan.envelope.interlocks:
+        if channel not in row.guards:
+            continue
         switches = [each for each in row.guards if not _spec(plan, each).unit]
-        if channel in row.guards and len(row.guards) == 1 + len(switches):
+        if len(row.guards) == 1 + len(switches):
             found.update(dict.fromkeys(each for each in switches if each in _safe(plan)))
     return tuple(found)
 

@@ -5,9 +5,9 @@ This is a face: units are converted here, so that the kernel only compares.
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from labharness.kernel import (
     Backfill,
@@ -17,19 +17,30 @@ from labharness.kernel import (
     EnvelopeInvalid,
     Interlock,
     LeakCheck,
-    LeakTight,
     Limit,
     Plausible,
     Procedure,
     Purge,
-    PurgedOf,
-    Role,
     Step,
     TripRow,
     Watch,
 )
+from labharness.lab.envelope_rows import (
+    BoundRow,
+    InterlockRow,
+    KindLimits,
+    LimitRow,
+    LineFile,
+    OpeningRow,
+    Parameter,
+    PlausibleRow,
+    PurgedRow,
+    PurgeRow,
+    SafetyEnvelope,
+    TightRow,
+)
 from labharness.lab.tables import BadTable, first_error, read_table
-from labharness.vocabulary import Cause
+from labharness.vocabulary import OPERATOR, Cause
 
 __all__ = [
     "KindLimits",
@@ -42,8 +53,6 @@ __all__ = [
 
 T = TypeVar("T", bound=BaseModel)
 
-PROHIBITED_ACTIONS = ("simultaneous_gas_mixing_without_purge",)
-PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure")
 TORR_PER_ATM = 760.0  # definition of the torr, CGPM 1954
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "temperature": {"celsius": ("degC", 1.0)},
@@ -55,183 +64,6 @@ QUANTITY_CAUSES = {
     "pressure": Cause.OVER_PRESSURE,
     "gas_flow_rate": Cause.OVER_FLOW,
 }
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
-
-
-class Parameter(_Strict):
-    """One row of HCP L3's ``parameters``."""
-
-    max: float
-    unit: str
-    hard_limit: bool
-    source: str = "HCP safety envelope"
-
-
-class SafetyEnvelope(_Strict):
-    """HCP L3's ``safety_envelope``, with its names checked."""
-
-    parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter]
-    prohibited_actions: tuple[Literal[PROHIBITED_ACTIONS], ...] = ()  # type: ignore[valid-type]  # one list of names
-    emergency_procedures: dict[Cause, Literal[PROCEDURES]] = Field(default_factory=dict)  # type: ignore[valid-type]
-
-    def to_json(self) -> dict[str, Any]:
-        """Give it as HCP L3 writes it."""
-        said: dict[str, Any] = self.model_dump(mode="json")
-        for parameter in said["parameters"].values():
-            del parameter["source"]
-        return said
-
-
-class _LimitRow(_Strict):
-    channel: str
-    unit: str
-    low: float
-    high: float
-    source: str
-    role: Role = Role.OPERATE
-    step_max: float | None = None
-    always_safe: tuple[float, ...] = ()
-
-
-class _BoundRow(_Strict):
-    channel: str
-    at_least: float | None = None
-    at_most: float | None = None
-
-    def read(self) -> Bound:
-        low = -math.inf if self.at_least is None else self.at_least
-        return Bound(self.channel, low, math.inf if self.at_most is None else self.at_most)
-
-
-class _PurgedRow(_Strict):
-    purged_of: str
-    volumes: float
-
-    def read(self) -> PurgedOf:
-        return PurgedOf(self.purged_of, self.volumes)
-
-
-class _TightRow(_Strict):
-    tight_since: str
-
-    def read(self) -> LeakTight:
-        return LeakTight(self.tight_since)
-
-
-class _InterlockRow(_Strict):
-    name: str
-    guards: tuple[str, ...] = ()
-    require: tuple[dict[str, Any], ...] = ()
-    forbid: tuple[_BoundRow, ...] = ()
-    during: _BoundRow | None = None
-    source: str
-    above: float | None = None
-    upto: float | None = None
-    below: float | None = None
-    on_loss: str = ""
-    prohibits: str = ""
-
-
-class _WatchRow(_Strict):
-    channel: str
-    stale_s: float
-    trips: bool = True
-
-
-class _TripRow(_Strict):
-    name: str
-    channel: str
-    cause: Cause
-    unit: str
-    source: str
-    low: float | None = None
-    high: float | None = None
-
-
-class _PlausibleRow(_Strict):
-    name: str
-    channel: str
-    cause: Cause
-    found_s: float
-    source: str
-    warns: bool = False
-    during: tuple[_BoundRow, ...] = ()
-    rise_min: float | None = None
-    span_min: float = 0.0
-    span_max: float | None = None
-    expects: _BoundRow | None = None
-    agrees_with: str = ""
-    differ_max: float | None = None
-
-
-class _ProcedureRow(_Strict):
-    wire_s_max: float
-    verify_s_max: float
-    steps: tuple[tuple[str, float] | tuple[str, float, Literal["optional"]], ...]
-    when: _BoundRow | None = None
-    instead: str = ""
-
-
-class _BackfillRow(_Strict):
-    channel: str
-    cycles: int
-    low: float
-    high: float
-    atmosphere: float
-    inert_min: float
-    dilution_min: float
-    source: str
-
-
-class _LeakCheckRow(_Strict):
-    channel: str
-    isolated: tuple[_BoundRow, ...]
-    below: float
-    over_s: float
-    leak_max: float
-    voided_by: str
-    source: str
-
-
-class _PurgeRow(_Strict):
-    inert: tuple[str, ...]
-    present: dict[str, _BoundRow]
-    source: str
-    backfill: _BackfillRow | None = None
-    leak_check: _LeakCheckRow | None = None
-
-
-class LineFile(_Strict):
-    """The envelope file of a whole line."""
-
-    line: str
-    description: str
-    safety_envelope: SafetyEnvelope
-    quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]]
-    limit: tuple[_LimitRow, ...]
-    watch: tuple[_WatchRow, ...]
-    interlock: tuple[_InterlockRow, ...]
-    trip: tuple[_TripRow, ...]
-    plausible: tuple[_PlausibleRow, ...] = ()
-    procedures: dict[str, _ProcedureRow]
-    purge: _PurgeRow
-
-
-class _KindLimit(_Strict):
-    unit: str
-    low: float
-    high: float
-    source: str
-
-
-class KindLimits(_Strict):
-    """The limits an instrument of one kind has by itself."""
-
-    kind: str
-    limits: dict[str, _KindLimit] = Field(default_factory=dict)
 
 
 def parse_line(text: str, where: str) -> LineFile:
@@ -276,6 +108,7 @@ def build_envelope(
     limits = {row.channel: _limit(row, file, kinds, readbacks) for row in file.limit}
     if len(limits) != len(file.limit):
         raise EnvelopeInvalid("a channel has two limits")
+    limits |= {f"{OPERATOR}.{row.action}": _opening(row, file, kinds) for row in file.opening}
     units = {channel: limit.unit for channel, limit in limits.items()}
     return Envelope(
         line=file.line,
@@ -330,12 +163,12 @@ def build_envelope(
     )
 
 
-def _bound(row: _BoundRow | None) -> Bound | None:
+def _bound(row: BoundRow | None) -> Bound | None:
     return None if row is None else row.read()
 
 
 def _condition(row: Mapping[str, Any], name: str) -> Condition:
-    for model in (_BoundRow, _PurgedRow, _TightRow):
+    for model in (BoundRow, PurgedRow, TightRow):
         if set(row) <= set(model.model_fields):
             try:
                 read: Condition = model.model_validate(row).read()
@@ -350,7 +183,7 @@ def _condition(row: Mapping[str, Any], name: str) -> Condition:
     )
 
 
-def _plausible(row: _PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausible:
+def _plausible(row: PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausible:
     return Plausible(
         name=row.name,
         channel=row.channel,
@@ -368,7 +201,7 @@ def _plausible(row: _PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausib
     )
 
 
-def _purge(row: _PurgeRow, volume_cm3: float) -> Purge:
+def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
     fill, check = row.backfill, row.leak_check
     return Purge(
         volume_cm3=volume_cm3,
@@ -389,7 +222,7 @@ def _purge(row: _PurgeRow, volume_cm3: float) -> Purge:
 
 
 def _limit(
-    row: _LimitRow,
+    row: LimitRow,
     file: LineFile,
     kinds: Mapping[str, KindLimits],
     readbacks: Mapping[str, str],
@@ -421,7 +254,23 @@ def _limit(
     )
 
 
-def _above(row: _InterlockRow) -> float:
+def _opening(row: OpeningRow, file: LineFile, kinds: Mapping[str, KindLimits]) -> Limit:
+    """Make what a person is asked to open a command: its contact to 0, judged as any other."""
+    if OPERATOR in kinds:
+        raise EnvelopeInvalid(f"opening {row.action!r}: an instrument is called {OPERATOR!r} too")
+    if row.opens not in {watch.channel for watch in file.watch}:
+        raise EnvelopeInvalid(f"opening {row.action!r}: {row.opens} is not watched")
+    return Limit(
+        channel=f"{OPERATOR}.{row.action}",
+        unit="",
+        low=0.0,
+        high=0.0,
+        source=row.source,
+        readback=row.opens,
+    )
+
+
+def _above(row: InterlockRow) -> float:
     """A row with only ``below`` stands before no command upwards."""
     if row.above is not None:
         return row.above

@@ -42,6 +42,7 @@ from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, 
 from labharness.line.line import TICK_S
 from labharness.line.parts import channel_of, read_frames
 from labharness.link import Link, LoopbackLink
+from labharness.vocabulary import OPERATOR
 
 __all__ = ["DEFAULT_LAB", "Lab", "LabPlan", "default_lab_path", "read_lab"]
 
@@ -393,7 +394,11 @@ def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> No
         for each in instruments
         for channel, spec in each.driver.channels.items()
     }
-    rows = [(f"limit {c}", c, limit.unit) for c, limit in envelope.limits.items()]
+    rows = [
+        (f"limit {c}", c, limit.unit)
+        for c, limit in envelope.limits.items()
+        if not c.startswith(f"{OPERATOR}.")
+    ]
     rows += [(f"trip {row.name!r}", row.channel, row.unit) for row in envelope.trips]
     for what, channel, unit in rows:
         if units.get(channel) != unit:

@@ -212,7 +212,9 @@ class _Flight:
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Have the simulated operator do a manual step."""
-        return await self._line.unless_tripped(self._lab.operator.confirm(action, text, details))
+        return await self._line.by_hand(
+            action, lambda: self._lab.operator.confirm(action, text, details)
+        )
 
     # ---- inside
 

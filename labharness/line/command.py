@@ -16,14 +16,26 @@ from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Memory, begin, conclude, judge
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument, channel_of
-from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
+from labharness.vocabulary import (
+    OPERATOR,
+    Command,
+    DeviceFault,
+    Ending,
+    Outcome,
+    Refused,
+    Request,
+)
 
-__all__ = ["Writer"]
+__all__ = ["NotOpened", "Writer"]
 
 WAITING_MAX = 64  # commands that wait for their turn; a plan has one, a person a few
 
 T = TypeVar("T")
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
+
+
+class NotOpened(PermissionError):
+    """The envelope does not let a person open the line by hand; nobody was asked."""
 
 
 class Writer:
@@ -83,6 +95,27 @@ class Writer:
         finally:
             self._waiting -= 1
 
+    async def begin_opening(self, action: str) -> Command:
+        """Judge and record what a person is about to open; its contact counts as open from now on.
+
+        Raises:
+            NotOpened: The kernel refuses it.
+            JournalFailed: It could not be recorded; nobody was asked.
+        """
+        command = Command(f"{OPERATOR}.{action}", 0.0, "")
+        async with self._turn:
+            verdict = judge(command, self._memory, self._now_s())
+            refused = verdict.reason if isinstance(verdict, Refused) else ""
+            said = self._journal.append(
+                "opening", {"action": action, "refused": refused}, self._now_s()
+            )
+            await self._journal.durable(said)
+            verdict = judge(command, self._memory, self._now_s())
+            if isinstance(verdict, Refused):
+                raise NotOpened(verdict.reason)
+            begin(self._memory, command)
+            return command
+
     async def _in_turn(self, command: Command) -> Outcome:
         async with self._turn:
             value = command.value if math.isfinite(command.value) else str(command.value)
@@ -107,7 +140,10 @@ class Writer:
         verdict = judge(command, self._memory, self._now_s())
         if isinstance(verdict, Refused):
             return Outcome(command, Ending.REFUSED, None, verdict.reason)
-        instrument, channel, spec = channel_of(self._instruments, command.channel)
+        try:
+            instrument, channel, spec = channel_of(self._instruments, command.channel)
+        except LookupError as why:  # a person opens it, and is asked to
+            return Outcome(command, Ending.REFUSED, None, str(why))
         exchange = instrument.driver.encode(channel, command.value)
         try:
             first = next(exchange)

@@ -13,7 +13,7 @@ from labharness.clock import Clock
 from labharness.driver import Identity
 from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Envelope, Memory, Mode, change, observe, tick
+from labharness.kernel import Envelope, Memory, Mode, change, conclude, observe, tick
 from labharness.line.command import Writer
 from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
@@ -350,6 +350,26 @@ class Line:
             return task.result()
         finally:
             task.cancel()
+
+    async def by_hand(self, action: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Have a person open the line, if the envelope allows it at this moment.
+
+        Until it is done the contact counts as open, whatever it reads.
+
+        Raises:
+            NotOpened: The kernel refuses it; nobody was asked.
+            JournalFailed: It could not be recorded; nobody was asked, and the line trips.
+            Tripped: The line has tripped; whoever was asked is asked no more.
+        """
+        self.check()
+        try:
+            command = await self._writer.begin_opening(action)
+        except JournalFailed as why:
+            self.lose_journal(str(why))
+            raise
+        done = await self.unless_tripped(ask())
+        conclude(self.memory, command)
+        return done
 
     def check(self) -> None:
         """Raise ``Tripped`` if the line has tripped."""

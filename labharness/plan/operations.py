@@ -44,5 +44,8 @@ class Operations(Protocol):
         ...
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Have an operator do a step by hand; give the name of who confirms it."""
+        """Have an operator do a step by hand; give the name of who confirms it.
+
+        Raises ``PermissionError`` when the envelope refuses it; nobody was asked then.
+        """
         ...

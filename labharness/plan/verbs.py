@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from labharness.plan.step import Step, Verb
+from labharness.plan.step import FailureKind, Step, Verb
 from labharness.vocabulary import Command
 
 __all__ = ["PHYSICAL_VERBS", "stated_commands"]
@@ -135,7 +135,10 @@ async def ask_operator(step: Step) -> Mapping[str, Any]:
     finally:
         answer.cancel()
         await asyncio.gather(answer, return_exceptions=True)  # a trip may have ended it as well
-    return {"confirmed_by": answer.result(), "took_s": step.operations.now_s() - started_s}
+    try:
+        return {"confirmed_by": answer.result(), "took_s": step.operations.now_s() - started_s}
+    except PermissionError as why:  # the line may not be opened now; nobody was asked
+        raise step.failed(f"{asked['action']}: {why}", FailureKind.REFUSED) from None
 
 
 def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:

@@ -1,6 +1,7 @@
 """The nouns everybody shares: frozen values, standard library only."""
 
 from labharness.vocabulary.commands import (
+    OPERATOR,
     Allowed,
     Command,
     Ending,
@@ -29,6 +30,7 @@ from labharness.vocabulary.shares import share_text
 from labharness.vocabulary.trips import Cause, Trip
 
 __all__ = [
+    "OPERATOR",
     "Allowed",
     "BadReply",
     "Cause",

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Allowed", "Command", "Ending", "Outcome", "Reading", "Refused", "Verdict"]
+__all__ = ["OPERATOR", "Allowed", "Command", "Ending", "Outcome", "Reading", "Refused", "Verdict"]
+
+OPERATOR = "operator"  # owns the channels that no wire sets: what a person is asked to open by hand
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
     """
     growth = growth_facts(facts)
     steps = Steps()
-    _load(steps, recipe, growth)
+    _load(steps, recipe, facts, growth)
     _leak_check(steps, facts, growth)
     _purge(steps, recipe, facts, growth)
     _heat(steps, recipe, growth)
@@ -69,10 +69,11 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
     )
 
 
-def _load(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
+def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "loading"
     _heat_off(steps, "load")
-    open_below_c = growth["open_below_c"]
+    open_below_c, volumes = growth["open_below_c"], growth["purge_volumes"]
+    steps.set("load_flush", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush the tube")
     for heater in ("furnace", "sulfur"):
         # 24 h: whatever an earlier run left hot has cooled by then
         steps.add(
@@ -83,6 +84,17 @@ def _load(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
             timeout_s=OPERATOR_S_MAX,
             kind=Kind.QUERY,
         )
+    expected_s = volumes * facts.tube_volume_cm3 / growth["purge_sccm"] * 60.0
+    # nobody knows what an earlier run, or a person, left in the tube
+    steps.add(
+        "load_flush_hydrogen",
+        "purge",
+        f"Flush {volumes:g} tube volumes against hydrogen before the lid opens",
+        {"contaminant": "hydrogen", "volumes": volumes},
+        expected_s=expected_s,
+        timeout_s=SLACK * expected_s + SPARE_S,
+    )
+    steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
     steps.add(
         "load",
         "ask_operator",

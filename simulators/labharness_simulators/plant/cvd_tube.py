@@ -176,6 +176,7 @@ class CvdTube:
         self._sulfur_mass_mg = 0.0
         self._spots: deque[tuple[float, float, int]] = deque(maxlen=SPOTS_MAX)
         self._peak_pressure_pa = self._gas.pressure_pa
+        self._opened_h2_fraction = 0.0
         self._decays_for_s = 0.0
         self._decays = (1.0, 1.0, 1.0)
 
@@ -393,6 +394,7 @@ class CvdTube:
 
     def _open_lid(self, action: str) -> None:
         self._in_hand = action
+        self._opened_h2_fraction = self._gas.hydrogen_fraction
         self._relays.lid_held_open = True
         self._gas.open_to_room()
 
@@ -449,6 +451,7 @@ class CvdTube:
             "sulfur_heating": self._sulfur.heating,
             "lid_open": self._relays.lid_open,
             "lid_held_open": self._relays.lid_held_open,
+            "opened_h2_fraction": self._opened_h2_fraction,
             "enclosure_open": not self._relays.enclosure_shut,
             "sucked_back_pa": gas.sucked_back_pa,
             "laser_on": self._laser.on,

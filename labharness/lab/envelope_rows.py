@@ -1,0 +1,230 @@
+"""The tables of envelope files, key by key; what is not here is an unknown key."""
+
+import math
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from labharness.kernel import Bound, LeakTight, PurgedOf, Role
+from labharness.vocabulary import Cause
+
+__all__ = [
+    "BoundRow",
+    "InterlockRow",
+    "KindLimits",
+    "LimitRow",
+    "LineFile",
+    "OpeningRow",
+    "Parameter",
+    "PlausibleRow",
+    "PurgeRow",
+    "PurgedRow",
+    "SafetyEnvelope",
+    "TightRow",
+]
+
+PROHIBITED_ACTIONS = ("simultaneous_gas_mixing_without_purge",)
+PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+
+
+class Parameter(_Strict):
+    """One row of HCP L3's ``parameters``."""
+
+    max: float
+    unit: str
+    hard_limit: bool
+    source: str = "HCP safety envelope"
+
+
+class SafetyEnvelope(_Strict):
+    """HCP L3's ``safety_envelope``, with its names checked."""
+
+    parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter]
+    prohibited_actions: tuple[Literal[PROHIBITED_ACTIONS], ...] = ()  # type: ignore[valid-type]  # one list of names
+    emergency_procedures: dict[Cause, Literal[PROCEDURES]] = Field(default_factory=dict)  # type: ignore[valid-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """Give it as HCP L3 writes it."""
+        said: dict[str, Any] = self.model_dump(mode="json")
+        for parameter in said["parameters"].values():
+            del parameter["source"]
+        return said
+
+
+class LimitRow(_Strict):
+    """A ``[[limit]]``."""
+
+    channel: str
+    unit: str
+    low: float
+    high: float
+    source: str
+    role: Role = Role.OPERATE
+    step_max: float | None = None
+    always_safe: tuple[float, ...] = ()
+
+
+class OpeningRow(_Strict):
+    """An ``[[opening]]``: what a person is asked to open, and the contact that shows it."""
+
+    action: str
+    opens: str
+    source: str
+
+
+class BoundRow(_Strict):
+    """A bound on a reading; one end or both."""
+
+    channel: str
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def read(self) -> Bound:
+        """Give it as the kernel has it."""
+        low = -math.inf if self.at_least is None else self.at_least
+        return Bound(self.channel, low, math.inf if self.at_most is None else self.at_most)
+
+
+class PurgedRow(_Strict):
+    """A purge proof that is asked for."""
+
+    purged_of: str
+    volumes: float
+
+    def read(self) -> PurgedOf:
+        """Give it as the kernel has it."""
+        return PurgedOf(self.purged_of, self.volumes)
+
+
+class TightRow(_Strict):
+    """A leak check that is asked for."""
+
+    tight_since: str
+
+    def read(self) -> LeakTight:
+        """Give it as the kernel has it."""
+        return LeakTight(self.tight_since)
+
+
+class InterlockRow(_Strict):
+    """An ``[[interlock]]``."""
+
+    name: str
+    guards: tuple[str, ...] = ()
+    require: tuple[dict[str, Any], ...] = ()
+    forbid: tuple[BoundRow, ...] = ()
+    during: BoundRow | None = None
+    source: str
+    above: float | None = None
+    upto: float | None = None
+    below: float | None = None
+    on_loss: str = ""
+    prohibits: str = ""
+
+
+class WatchRow(_Strict):
+    channel: str
+    stale_s: float
+    trips: bool = True
+
+
+class _TripRow(_Strict):
+    name: str
+    channel: str
+    cause: Cause
+    unit: str
+    source: str
+    low: float | None = None
+    high: float | None = None
+
+
+class PlausibleRow(_Strict):
+    """A ``[[plausible]]``."""
+
+    name: str
+    channel: str
+    cause: Cause
+    found_s: float
+    source: str
+    warns: bool = False
+    during: tuple[BoundRow, ...] = ()
+    rise_min: float | None = None
+    span_min: float = 0.0
+    span_max: float | None = None
+    expects: BoundRow | None = None
+    agrees_with: str = ""
+    differ_max: float | None = None
+
+
+class ProcedureRow(_Strict):
+    wire_s_max: float
+    verify_s_max: float
+    steps: tuple[tuple[str, float] | tuple[str, float, Literal["optional"]], ...]
+    when: BoundRow | None = None
+    instead: str = ""
+
+
+class BackfillRow(_Strict):
+    channel: str
+    cycles: int
+    low: float
+    high: float
+    atmosphere: float
+    inert_min: float
+    dilution_min: float
+    source: str
+
+
+class LeakCheckRow(_Strict):
+    channel: str
+    isolated: tuple[BoundRow, ...]
+    below: float
+    over_s: float
+    leak_max: float
+    voided_by: str
+    source: str
+
+
+class PurgeRow(_Strict):
+    """The ``[purge]``."""
+
+    inert: tuple[str, ...]
+    present: dict[str, BoundRow]
+    source: str
+    backfill: BackfillRow | None = None
+    leak_check: LeakCheckRow | None = None
+
+
+class LineFile(_Strict):
+    """The envelope file of a whole line."""
+
+    line: str
+    description: str
+    safety_envelope: SafetyEnvelope
+    quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]]
+    limit: tuple[LimitRow, ...]
+    opening: tuple[OpeningRow, ...] = ()
+    watch: tuple[WatchRow, ...]
+    interlock: tuple[InterlockRow, ...]
+    trip: tuple[_TripRow, ...]
+    plausible: tuple[PlausibleRow, ...] = ()
+    procedures: dict[str, ProcedureRow]
+    purge: PurgeRow
+
+
+class KindLimit(_Strict):
+    unit: str
+    low: float
+    high: float
+    source: str
+
+
+class KindLimits(_Strict):
+    """The limits an instrument of one kind has by itself."""
+
+    kind: str
+    limits: dict[str, KindLimit] = Field(default_factory=dict)
