@@ -43,8 +43,8 @@ class Harm:
     patch: Patch = contextlib.nullcontext
 
 
-def _counts_double(memory: Any, track: Any, value: float, now: float) -> None:
-    for _ in range(2):
+def _counts_hundredfold(memory: Any, track: Any, value: float, now: float) -> None:
+    for _ in range(100):
         _count_inert(memory, track, value, now)
 
 
@@ -79,8 +79,22 @@ def _procedure_without(channel: str, value: int) -> tuple[str, str]:
 
 EXTRACTION = '    { channel = "box.exhaust_flow", at_least = 1 },\n'
 LID = '    { channel = "box.lid_shut", at_least = 1 },\n'
+LID_ALONE = """[[interlock]]
+name = "a hot furnace keeps its lid"
+during = { channel = "furnace.temperature", at_least = 150 }
+require = [{ channel = "box.lid_shut", at_least = 1 }]
+on_loss = "immediate_shutdown"
+source = "the tube is opened below 60 to 80 C; air over hot sources burns them"
+"""
+LID_AND_AIR = (
+    '[purge.present.air]\nchannel = "box.lid_shut"\nat_most = 0.5\n',
+    '[purge.present.air]\nchannel = "box.lid_shut"\nat_most = -1\n',
+)
 FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
-VACUUM = 'when = { channel = "gauge.pressure", at_most = 700 }\ninstead = "hold_vacuum"\n'
+VACUUM = """when = { channel = "gauge.pressure", at_most = 700 }
+unless = { channel = "box.vent", at_least = 1 }
+instead = "hold_vacuum"
+"""
 
 HARMS = (
     Harm(
@@ -88,8 +102,13 @@ HARMS = (
         (_procedure_without("box.hydrogen_valve", 0), _procedure_without("hydrogen.setpoint", 0)),
     ),
     Harm(
-        "the procedures forget the furnace's contactor",
-        (_procedure_without("box.furnace_contactor", 0),),
+        "the procedures forget the furnace",
+        (
+            _procedure_without("box.furnace_contactor", 0),
+            _procedure_without("furnace.mode", 1),
+            _procedure_without("furnace.output", 0),
+            _procedure_without("furnace.setpoint", 0),
+        ),
     ),
     Harm(
         "the procedures shut the inert gas",
@@ -100,7 +119,7 @@ HARMS = (
         ),
     ),
     Harm("no interlock on the extraction", ((EXTRACTION, ""),)),
-    Harm("no interlock on the lid", ((LID, ""),)),
+    Harm("no interlock on the lid", ((LID, ""), (LID_ALONE, ""), LID_AND_AIR)),
     Harm("silence is stale a hundred times later", (("stale_s = 3.5", "stale_s = 350"),)),
     Harm(
         "over-temperature does not trip",
@@ -109,6 +128,7 @@ HARMS = (
                 "[safety_envelope.parameters.temperature]\nmax = 1000",
                 "[safety_envelope.parameters.temperature]\nmax = 9000",
             ),
+            ("span_max = 160\n", "span_max = 16000\n"),
         ),
     ),
     Harm("over-pressure does not trip", (("max = 1.15", "max = 115"),)),
@@ -124,7 +144,12 @@ HARMS = (
         ),
     ),
     Harm(
-        "a hot tube may be opened", (("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),)
+        "a hot tube may be opened",
+        (
+            ("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),
+            ('    { channel = "furnace.temperature", at_most = 80 },\n', ""),
+            ('    { channel = "sulfur.temperature", at_most = 80 },\n', ""),
+        ),
     ),
     Harm(
         "a tube that may hold hydrogen is opened",
@@ -132,8 +157,8 @@ HARMS = (
         lambda: mock.patch.object(Steps, "add", _add_unflushed),
     ),
     Harm(
-        "the purge is counted double",
-        patch=lambda: mock.patch.object(rules, "_count_inert", _counts_double),
+        "the purge is counted a hundredfold",
+        patch=lambda: mock.patch.object(rules, "_count_inert", _counts_hundredfold),
     ),
     Harm(
         "the guard overlooks the harness's end",

@@ -102,6 +102,10 @@ def checking(**fields: Any) -> dict[str, Any]:
             "gives way to 'no such'",
         ),
         (
+            lambda: {"procedures": {"shutdown": replace(SHUTDOWN, unless=Bound("no.such", 1.0))}},
+            "no.such",
+        ),
+        (
             lambda: {"procedures": {"shutdown": replace(SHUTDOWN, when=Bound("no.such", 1.0))}},
             "asks 'no.such'",
         ),

@@ -322,6 +322,24 @@ def test_a_procedure_gives_way_only_while_its_state_is_proven() -> None:
     assert memory.procedure("shutdown", 0.0) == "shutdown"
 
 
+def test_a_state_that_another_reading_belies_is_not_believed() -> None:
+    shutdown = ENVELOPE.procedures["shutdown"]
+    vacuum, flowing = Bound("gauge.pressure", high=700.0), Bound("argon.flow", low=10.0)
+    procedures = {
+        "shutdown": replace(shutdown, when=vacuum, unless=flowing, instead="hold_vacuum"),
+        "hold_vacuum": replace(shutdown, name="hold_vacuum"),
+    }
+    memory = Memory(replace(ENVELOPE, procedures=procedures))
+    see(memory, 0.0, gauge__pressure=0.0)
+    assert memory.procedure("shutdown", 0.0) == "hold_vacuum", "nothing was read against it"
+    see(memory, 0.0, argon__flow=9.0)
+    assert memory.procedure("shutdown", 0.0) == "hold_vacuum"
+    see(memory, 0.0, argon__flow=10.0)
+    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    see(memory, STALE_S + 0.1, gauge__pressure=0.0)
+    assert memory.procedure("shutdown", STALE_S + 0.1) == "hold_vacuum", "what belies it is stale"
+
+
 def test_a_command_sent_twice_is_doubted_once() -> None:
     memory = running()
     for _ in range(3):

@@ -10,9 +10,13 @@ from typing import Any
 import simpy
 
 from labharness.chaos.rules import (
+    ARGON_S,
     ATMOSPHERE_PA,
     BESIDE,
+    FOR_EVER,
     GRAIN_S,
+    INERT_SCCM,
+    LIES,
     PRESSURE_PA_MAX,
     RELIEVED,
     REPEATS_S,
@@ -27,6 +31,8 @@ from labharness.lab.lab import LabPlan
 from labharness.lab.simulated import SimulatedLab
 
 __all__ = ["Referee", "Violation"]
+
+OUTLET = ("outlet_blocked", "power_dip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,8 @@ class Referee:
         )
         self._rules = rules_of(self._watched_ports)
         self._since: dict[str, float] = {}
+        self._sees_at: dict[str, float] = {}
+        self._lying: set[str] = set()
         self._must_trip_since_s = math.inf
         self._digest = sha256()
         room.env.process(self._watch())
@@ -98,19 +106,14 @@ class Referee:
         """Take notice of what the line cannot see through, or not act on."""
         blind = self.scene.blind
         if fault.kind.startswith("sensor_"):
-            blind.add(fault.target)
-        elif fault.kind == "flow_drift":
-            pass  # within 30 %, and five volumes are asked where three would do
-        elif fault.kind == "hydrogen_escapes":
-            blind.add("h2_detector")
-        elif fault.kind == "contact_stuck" and fault.target == "nitrogen_bypass_shut":
-            blind.add("bypass stuck")
+            for word, for_s in LIES.get((fault.target, fault.kind), ()):
+                self._blinds(word, for_s)
         elif fault.kind == "air_leak" and leak_checked:
             blind.add("leak")  # the leak check is over: nothing on this line measures oxygen
         elif fault.kind == "contact_stuck" and fault.target == "vent":
             blind.add("vent stuck")
         elif fault.kind == "contact_stuck" and fault.target == "argon_valve":
-            blind.add("argon")
+            self._blinds("argon", ARGON_S)
         elif fault.kind == "bus_cut" and fault.target == "vacuum":
             blind.add("vacuum")
         elif fault.kind == "bus_cut" and fault.target == "laser":
@@ -119,11 +122,41 @@ class Referee:
             blind.add("exhaust_lost")
         elif fault.kind == "power_dip":
             blind.update(("no power", "vent stuck", "vacuum"))
+        if fault.kind.startswith("sensor_") and fault.target in ("argon", "gauge"):
+            self._lying.add(fault.target)
+        if fault.kind in OUTLET or (fault.kind == "contact_stuck" and fault.target == "vent"):
+            self._lying.add("outlet")
+        if fault.kind == "contact_stuck" and fault.target == "argon_valve":
+            self._lying.add("argon valve")
+        # what fails, and its only witness: two faults that together nothing can see
+        if self._lying >= {"argon", "argon valve"}:
+            self._blinds("argon", FOR_EVER)
+        if self._lying >= {"gauge", "outlet"}:
+            self._blinds("pressure unseen", FOR_EVER)
 
     def ends(self, fault: Fault) -> None:
         """Take notice of what is whole again; what a lie has led to may outlast it."""
         if fault.kind == "exhaust_lost":
             self.scene.blind.discard("exhaust_lost")
+
+    def mended(self) -> None:
+        """Everything is whole again, and somebody has seen to it."""
+        self.scene.blind &= {RELIEVED}  # a reset lets no inert gas in
+        self._sees_at.clear()
+        self._lying.clear()
+
+    def _blinds(self, word: str, for_s: float) -> None:
+        self.scene.blind.add(word)
+        until_s = self._room.env.now * 1e-6 + for_s
+        self._sees_at[word] = max(until_s, self._sees_at.get(word, until_s))
+
+    def _sees(self, word: str) -> None:
+        """Let the line see again, and give it from now on the time that its rules allow."""
+        self.scene.blind.discard(word)
+        self._sees_at.pop(word, None)
+        for rule in self._rules:
+            if word in rule.blinded_by and not rule.blinded_by & self.scene.blind:
+                self._since.pop(rule.name, None)
 
     def begin_growth(self) -> None:
         """A harness begins."""
@@ -147,6 +180,10 @@ class Referee:
             }
         if truth["pressure_pa"] > PRESSURE_PA_MAX / BESIDE:
             scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
+        elif RELIEVED in scene.blind and truth["inert_sccm"] > INERT_SCCM:
+            self._sees(RELIEVED)
+        for word in [each for each, until_s in self._sees_at.items() if until_s <= now_s]:
+            self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])
         self.energised = self.energised or on
         self._expect_latch(plant, now_s)

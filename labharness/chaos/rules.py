@@ -4,16 +4,21 @@ What happens behind such a lie is no violation but a *demand*: it is counted, be
 safeguard has to answer it. Decision 0013 has the reasons.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "ARGON_S",
     "ATMOSPHERE_PA",
     "BESIDE",
+    "FOR_EVER",
     "GRAIN_S",
     "HEARTBEAT_S_MAX",
+    "INERT_SCCM",
     "KILL_S",
+    "LIES",
     "PAUSE_S",
     "PRESSURE_PA_MAX",
     "RELIEVED",
@@ -57,6 +62,55 @@ PRESSURE_PA_MAX = 1.15 * ATMOSPHERE_PA  # a quartz tube with O-ring flanges
 BESIDE = 1.01  # beside a limit, for what the instruments themselves may be wrong by
 
 RELIEVED = "relieved"
+FOR_EVER = math.inf
+
+# How long a plausibility row may take that stands against a lie: its found_s in the envelope, and
+# one poll. A thermocouple that is stuck while it is cold is found once its heater has been driven
+# to full power for the row's two windows; the ramps take up to 6 min to drive it there.
+STUCK_HEAT_S = 600.0 + POLL_S
+GARBAGE_S = 10.0 + POLL_S
+FILLING_S = 20.0 + POLL_S
+ARGON_S = 20.0 + POLL_S
+
+# By sensor and lie: the word, and for how long it blinds. What is not here does not blind: no
+# signal is known at once, and a lie of a flow's meter harms nobody while its valve is sound.
+LIES: Mapping[tuple[str, str], tuple[tuple[str, float], ...]] = {
+    **{
+        (heater, f"sensor_{how}"): ((heater, for_s),)
+        for heater in ("furnace", "sulfur")
+        for how, for_s in (
+            ("stuck", STUCK_HEAT_S),
+            ("garbage", GARBAGE_S),
+            ("wrong", FOR_EVER),  # one thermocouple a heater: nothing knows better
+            ("slow", FOR_EVER),
+            ("delayed", FOR_EVER),
+        )
+    },
+    **{
+        ("gauge", f"sensor_{how}"): (("gauge", FOR_EVER), ("pressure unseen", for_s))
+        for how, for_s in (
+            ("off", FILLING_S),
+            ("stuck", FILLING_S),
+            ("intermittent", FILLING_S),
+            ("slow", FOR_EVER),
+            ("delayed", FOR_EVER),
+        )
+    },
+    # a gauge that reads too high lets every gas off, the inert too, and nothing knows better
+    **{
+        ("gauge", f"sensor_{how}"): (
+            ("gauge", FOR_EVER),
+            ("pressure unseen", FOR_EVER),
+            ("gauge reads high", FOR_EVER),
+        )
+        for how in ("wrong", "garbage")
+    },
+    ("h2_detector", "sensor_garbage"): (("h2_detector", GARBAGE_S),),
+    **{
+        ("h2_detector", f"sensor_{how}"): (("h2_detector", FOR_EVER),)
+        for how in ("off", "stuck", "wrong", "slow", "delayed", "intermittent")
+    },
+}
 
 Truth = Mapping[str, Any]
 
@@ -137,7 +191,6 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             TRIP_S,
             "leak",
             "argon",
-            "nitrogen",
         ),
         rule(
             "hydrogen without extraction",
@@ -188,8 +241,6 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             TRIP_S,
             "leak",
             "argon",
-            "nitrogen",
-            "sulfur",
         ),
         rule(
             "a hot tube opened by plan",
@@ -214,7 +265,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
                 and t["inert_sccm"] + t["hydrogen_sccm"] > LEAST_SCCM
             ),
             TRIP_S,
-            "gauge",
+            "pressure unseen",
             "no power",
         ),
         rule(
@@ -225,8 +276,6 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             ),
             TRIP_S,
             "gauge",
-            "furnace",
-            "sulfur",
         ),
         rule(
             "oil sucked back through the vent",
@@ -240,7 +289,8 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             "no inert gas over a hot source",
             lambda t, s: hot_source(t) and t["inert_sccm"] < INERT_SCCM and not t["lid_open"],
             TRIP_S,
-            "gauge",
+            "gauge reads high",
+            "pressure unseen",
             RELIEVED,
             "argon",
         ),

@@ -4,7 +4,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labharness.clock import Chance
@@ -51,8 +51,12 @@ PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most har
 FAULTS_MAX = 6
 RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
 LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
-HYDROGEN_SHARE = 0.4
-SECOND_GROWTH_SHARE = 0.25
+HYDROGEN_SHARE = 0.6
+SECOND_GROWTH_SHARE = 0.35
+# What is worst while another fault is being answered; it then comes within seconds of that one.
+UPON = ("kill", "pause", "power_dip", "bus_cut", "stop_request", "reply_lost", "disk_full")
+UPON_SHARE = 0.3
+UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
 
 SENSORS = ("furnace", "sulfur", "argon", "nitrogen", "hydrogen", "gauge", "h2_detector")
@@ -188,6 +192,13 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
     for _ in range(count):
         kind = chance.choices(kinds, [WEIGHTS.get(each, 1.0) for each in kinds])[0]
         fault = _fault(chance, kind, growth=int(second and chance.random() < 0.4))
+        if all(_together(fault, other) for other in faults):
+            faults.append(fault)
+    if 0 < len(faults) < FAULTS_MAX and chance.random() < UPON_SHARE:
+        first = chance.choice(faults)
+        after_s = round(first.after_s + chance.uniform(0.0, UPON_S_MAX), 3)
+        drawn = _fault(chance, chance.choice(UPON), growth=first.growth)
+        fault = replace(drawn, stage=first.stage, after_s=after_s)
         if all(_together(fault, other) for other in faults):
             faults.append(fault)
     return Scenario(

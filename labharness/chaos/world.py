@@ -20,7 +20,7 @@ import simpy
 from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import Referee, Violation
 from labharness.chaos.request import approval, submission
-from labharness.chaos.rules import HEARTBEAT_S_MAX, RELIEVED, REPEATS_S
+from labharness.chaos.rules import HEARTBEAT_S_MAX, REPEATS_S
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.guard import GuardCore, Latch, PortState, SafeFrame
@@ -401,7 +401,7 @@ class _World:
                 return False
             latch.open()
         self._referee.scene.latched = False
-        self._referee.scene.blind &= {RELIEVED}  # a reset lets no inert gas in
+        self._referee.mended()
         self._note("reset by a person")
         return True
 

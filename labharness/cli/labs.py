@@ -99,6 +99,7 @@ def _rules(envelope: Envelope) -> Iterator[str]:
     for procedure in envelope.procedures.values():
         steps = ", ".join(f"{step.channel} = {step.value:g}" for step in procedure.steps)
         instead = f"; {procedure.instead} while {procedure.when}" if procedure.when else ""
+        instead += f", unless {procedure.unless}" if procedure.unless else ""
         yield f"procedure  {procedure.name}: {steps}{instead}"
 
 

@@ -184,7 +184,8 @@ class Memory:
     def procedure(self, name: str, now: float) -> str:
         """Give the procedure that makes safe in the state the line is proven to be in."""
         procedure = self.envelope.procedures[name]
-        if procedure.when is not None and self.holds(procedure.when, now):
+        believed = procedure.unless is None or not self.holds(procedure.unless, now)
+        if procedure.when is not None and self.holds(procedure.when, now) and believed:
             return procedure.instead
         return name
 

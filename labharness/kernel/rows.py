@@ -193,6 +193,7 @@ class Procedure:
         verify_s_max: Longest time until each step is verified, or is reported as not.
         when: While this is proven, ``instead`` is the safe state (do not vent a vacuum).
         instead: Name of that procedure; ``""`` for none.
+        unless: While this is proven, ``when`` is not believed (a vented tube is under no vacuum).
     """
 
     name: str
@@ -201,3 +202,4 @@ class Procedure:
     verify_s_max: float
     when: Bound | None = None
     instead: str = ""
+    unless: Bound | None = None

@@ -130,7 +130,8 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
     async def act(lab: Lab) -> dict[str, Any]:
         unopened = await _open_roads(lab)
         line = lab.line
-        depends = [each.when.channel for each in line.envelope.procedures.values() if each.when]
+        rows = line.envelope.procedures.values()
+        depends = [each.channel for row in rows for each in (row.when, row.unless) if each]
         await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
         done = await ByHand(line, _Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}

@@ -165,6 +165,7 @@ class ProcedureRow(_Strict):
     verify_s_max: float
     steps: tuple[tuple[str, float] | tuple[str, float, Literal["optional"]], ...]
     when: BoundRow | None = None
+    unless: BoundRow | None = None
     instead: str = ""
 
 

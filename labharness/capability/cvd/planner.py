@@ -73,6 +73,7 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
     steps.stage = "loading"
     _heat_off(steps, "load")
     open_below_c, volumes = growth["open_below_c"], growth["purge_volumes"]
+    steps.set("load_argon_open", "box.argon_valve", 1, "", "Open the argon valve")
     steps.set("load_flush", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush the tube")
     for heater in ("furnace", "sulfur"):
         # 24 h: whatever an earlier run left hot has cooled by then

@@ -1,0 +1,121 @@
+"""Opening the line by hand is judged as a command is: only cold, off and flushed; then it is open."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from labharness.clock import Chance, Clock, VirtualLoop
+from labharness.clock import run as run_on
+from labharness.journal.forgetful import Forgetful
+from labharness.kernel import EnvelopeInvalid
+from labharness.lab import Lab, default_lab_path, read_lab
+from labharness.lab.files import BadLabFile
+from labharness.lab.lab import SAFE_TABLE
+from labharness.line.command import NotOpened
+from labharness.vocabulary import Command, Ending
+from rig import SHORT_LINE, approved_copy
+
+FLUSHED_S = 200.0  # five volumes of 200 cm3 at 480 sccm take 125 s
+
+
+def on_a_running_line(work: Callable[[Lab], Awaitable[None]]) -> None:
+    loop = VirtualLoop()
+
+    async def main() -> None:
+        plan = read_lab(SHORT_LINE)
+        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful())
+        try:
+            await lab.line.open()
+            await lab.line.arm(SAFE_TABLE)
+            lab.line.start()
+            await work(lab)
+        finally:
+            await lab.line.close()
+
+    run_on(main(), loop)
+
+
+async def flush(lab: Lab) -> None:
+    await lab.line.perform(Command("argon.setpoint", 480.0, "sccm"))
+    until_s = lab.clock.now_s() + FLUSHED_S
+    while lab.clock.now_s() < until_s:
+        await lab.line.next_tick()
+
+
+async def nobody() -> str:
+    raise AssertionError("somebody was asked")
+
+
+async def somebody() -> str:
+    return "ada"
+
+
+def test_nobody_is_asked_to_open_a_tube_of_which_nobody_knows_what_is_in_it() -> None:
+    async def work(lab: Lab) -> None:
+        with pytest.raises(NotOpened, match="purged of hydrogen by 5 volumes"):
+            await lab.line.by_hand("load", nobody)
+        await flush(lab)
+        assert await lab.line.by_hand("load", somebody) == "ada"
+        with pytest.raises(NotOpened, match="has no limit"):
+            await lab.line.by_hand("unscrew", nobody)
+
+    on_a_running_line(work)
+
+
+@pytest.mark.parametrize(
+    ("command", "lacks"),
+    [
+        (Command("box.furnace_contactor", 1.0, ""), "furnace_contactor"),
+        (Command("box.sulfur_contactor", 1.0, ""), "sulfur_contactor"),
+    ],
+)
+def test_nobody_is_asked_to_open_what_is_on(command: Command, lacks: str) -> None:
+    async def work(lab: Lab) -> None:
+        await flush(lab)
+        assert (await lab.line.perform(command)).ending is Ending.CONFIRMED
+        with pytest.raises(NotOpened, match=lacks):
+            await lab.line.by_hand("load", nobody)
+
+    on_a_running_line(work)
+
+
+def test_until_it_is_done_the_lid_counts_as_open_whatever_it_reads() -> None:
+    async def work(lab: Lab) -> None:
+        await flush(lab)
+        endings = []
+
+        async def meanwhile() -> str:
+            await lab.line.next_tick()
+            assert lab.line.latest("box.lid_shut") == 1.0
+            outcome = await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
+            endings.append(outcome.ending)
+            return "ada"
+
+        await lab.line.by_hand("load", meanwhile)
+        outcome = await lab.line.perform(Command("box.furnace_contactor", 1.0, ""))
+        assert [*endings, outcome.ending] == [Ending.REFUSED, Ending.CONFIRMED]
+
+    on_a_running_line(work)
+
+
+def test_no_command_opens_what_a_person_opens() -> None:
+    async def work(lab: Lab) -> None:
+        await flush(lab)
+        outcome = await lab.line.perform(Command("operator.load", 0.0, ""))
+        assert outcome.ending is Ending.REFUSED
+        assert "no instrument 'operator'" in outcome.detail
+
+    on_a_running_line(work)
+
+
+def test_an_opening_names_a_contact_that_is_watched(tmp_path: Path) -> None:
+    wrong = ('opens = "box.lid_shut"', 'opens = "box.lid"')
+    with pytest.raises((BadLabFile, EnvelopeInvalid), match=r"box\.lid is not watched"):
+        approved_copy(tmp_path, edit=lambda text: text.replace(*wrong))
+
+
+def test_every_line_that_ships_judges_what_its_plans_ask_a_person_to_open() -> None:
+    for path in (SHORT_LINE, default_lab_path()):
+        limits = read_lab(path).envelope.limits
+        assert {"operator.load", "operator.move_to_microscope"} <= set(limits)
