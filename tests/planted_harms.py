@@ -1,8 +1,8 @@
 """The planted bugs of the referee's kind: each takes away one protection against a harm.
 
 A bug is a text replaced in the line's own files, or a name replaced in the code; the search must
-find it within so many hours. What is not in this list because nothing found it is said in decision
-0013: where two further layers stand behind a protection, its loss alone harms nobody.
+find it within so many hours. Where further layers stand behind a protection, its loss alone harms
+nobody; a bug takes them all away then.
 """
 
 import contextlib
@@ -91,6 +91,7 @@ LID_AND_AIR = (
     '[purge.present.air]\nchannel = "box.lid_shut"\nat_most = -1\n',
 )
 FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
+VENTED = 'unless = { channel = "box.vent", at_least = 1 }\n'
 VACUUM = """when = { channel = "gauge.pressure", at_most = 700 }
 unless = { channel = "box.vent", at_least = 1 }
 instead = "hold_vacuum"
@@ -155,6 +156,18 @@ HARMS = (
         "a tube that may hold hydrogen is opened",
         ((FLUSHED, ""),),
         lambda: mock.patch.object(Steps, "add", _add_unflushed),
+    ),
+    Harm("a gauge that is dead is taken for a vacuum", ((VENTED, ""),)),
+    Harm(
+        "nothing sees that a gauge is stuck while the tube is filled",
+        (("rise_min = 5\nfound_s = 20\n", "rise_min = -1e6\nfound_s = 20\n"),),
+    ),
+    Harm(
+        "nothing sees that a thermocouple is stuck",
+        (
+            ("rise_min = 2\nfound_s = 240\n", "rise_min = -1e6\nfound_s = 240\n"),
+            ("span_min = 0.1\nfound_s = 240\n", "span_min = 0\nfound_s = 240\n"),
+        ),
     ),
     Harm(
         "the purge is counted a hundredfold",

@@ -137,8 +137,39 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     [
         ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
         ("a vacuum is vented", scenario(fault("kill", "leak_check", 30.0))),
+        (
+            "a tube that may hold hydrogen is opened",
+            scenario(
+                fault("power_dip", "cooling", 60.0, lasts_s=1.0),
+                fault("stop_request", "leak_check", 5.0, growth=1),
+                second_growth=True,
+                hydrogen_sccm=45.0,
+                argon_sccm=50.0,
+                sulfur_temperature_c=150.0,
+            ),
+        ),
+        pytest.param(
+            "a gauge that is dead is taken for a vacuum",
+            scenario(
+                fault("sensor_off", "ramp", 740.0, target="gauge"),
+                fault("stop_request", "ramp", 745.0),
+            ),
+            marks=pytest.mark.soak,
+        ),
+        (
+            "nothing sees that a gauge is stuck while the tube is filled",
+            scenario(fault("sensor_stuck", "purge", 110.0, target="gauge")),
+        ),
+        pytest.param(
+            "nothing sees that a thermocouple is stuck",
+            scenario(
+                fault("sensor_stuck", "ramp", 300.0, target="sulfur"),
+                dwell_s=1800.0,
+            ),
+            marks=pytest.mark.soak,
+        ),
     ],
-    ids=["procedure", "vacuum"],
+    ids=["procedure", "vacuum", "hydrogen left", "dead gauge", "stuck gauge", "thermocouple"],
 )
 def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     played: Callable[..., Verdict], tmp_path: Path, bug: str, each: Scenario
@@ -166,7 +197,7 @@ def test_every_planted_harm_is_found_within_two_hundred_hours(tmp_path: Path, ha
         while lab_s < HOURS_MAX * 3600:
             folder = tmp_path / f"world{number}"
             folder.mkdir()
-            verdict = play(plan, draw(7, number, 1.0), folder)
+            verdict = play(plan, draw(1, number, 1.0), folder)
             lab_s, number = lab_s + verdict.lab_s, number + 1
             if verdict.violation is not None:
                 found = f"{lab_s / 3600:.1f} h, {number} scenarios: {verdict.violation.rule}"

@@ -1,4 +1,4 @@
-"""Opening the line by hand is judged as a command is: only cold, off and flushed; then it is open."""
+"""Opening the line by hand is judged as a command is: cold, off, flushed; and then it is open."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
