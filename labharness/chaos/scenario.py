@@ -43,7 +43,9 @@ WEIGHTS: Mapping[str, float] = {
     "bus_cut": 4,
     "kill": 3,
     "pause": 3,
-    "heater_runaway": 2,
+    "heater_runaway": 3,
+    "outlet_blocked": 2,
+    "power_dip": 2,
     "lid_open": 2,
 }
 PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most harms
@@ -259,7 +261,8 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     elif kind in ("air_leak", "hydrogen_escapes"):
         amount = chance.uniform(0.5, 20.0) if kind == "air_leak" else 9000.0
     elif kind == "heater_runaway":
-        amount = chance.choice((0.2, 1.0, 5.0, 20.0))
+        amount = chance.choice((0.2, 1.0, 20.0, 20.0))
+        lasts_s = chance.choice((60.0, 600.0, FOR_GOOD_S))  # shorter, it heats nothing too far
     elif kind == "power_dip":
         lasts_s = chance.choice((0.2, 1.0, 3.0, 30.0))
     elif kind == "pause":
