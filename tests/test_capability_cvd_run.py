@@ -73,6 +73,7 @@ class Bench:
             furnace_mass_factor=0.08,
             furnace_loss_factor=2.5,
             sulfur_mass_factor=0.3,
+            vented=True,  # as arming leaves it
         )
         self.part: dict[str, Any] = dict(self.plant.parts)
         self.set_to: dict[str, float] = {}
