@@ -93,6 +93,7 @@ SENTENCES: Final[dict[str, str]] = {
     "Wait until the furnace is cold enough to open the tube": "等待炉子冷却至可开管",
     "Wait until the sulfur is cold enough to open the tube": "等待硫源冷却至可开管",
     "Wait until the sulfur is cold enough too": "等待硫源也冷却",
+    "Flush the tube": "冲洗石英管",
     "Have an operator load boats and substrate": "由操作员装入料舟和衬底",
     "Load {} mg MoO3 and the {} substrate above it, {} mg sulfur upstream, and shut the lid.": (
         "装入 {} mg MoO3，其上放置 {} 衬底，上游放 {} mg 硫，然后关盖。"
