@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from labharness.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Memory, begin, conclude, judge
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument, channel_of
+from labharness.line.programs import Gate
 from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
 
 __all__ = ["Writer"]
@@ -30,7 +30,7 @@ class Writer:
     """Performs commands, one at a time.
 
     Args:
-        memory: What the kernel knows.
+        gate: Judges, and remembers what was sent.
         instruments: Whose channels are set.
         exchanges: The way to the ports.
         journal: Where intents and outcomes go.
@@ -41,31 +41,31 @@ class Writer:
     def __init__(
         self,
         *,
-        memory: Memory,
+        gate: Gate,
         instruments: Mapping[str, Instrument],
         exchanges: Exchanges,
         journal: Journal,
         now_s: Callable[[], float],
         read: Callable[[str], Awaitable[float]],
     ) -> None:
-        self._memory = memory
+        self._gate = gate
         self._instruments = instruments
         self._exchanges = exchanges
         self._journal = journal
         self._now_s = now_s
         self._read = read
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()  # whose it is may write
         self._frames = 0
         self._waiting = 0
 
     async def idle(self) -> None:
         """Return when no command is in flight."""
-        async with self._turn:
+        async with self.turn:
             return
 
     async def between(self, act: Callable[[], T]) -> T:
         """Do something while no command is on its way."""
-        async with self._turn:
+        async with self.turn:
             return act()
 
     async def perform(self, command: Command) -> Outcome:
@@ -84,7 +84,7 @@ class Writer:
             self._waiting -= 1
 
     async def _in_turn(self, command: Command) -> Outcome:
-        async with self._turn:
+        async with self.turn:
             value = command.value if math.isfinite(command.value) else str(command.value)
             asked = {"channel": command.channel, "value": value, "unit": command.unit}
             intent = self._journal.append("intent", asked, self._now_s())
@@ -104,7 +104,7 @@ class Writer:
             return outcome
 
     async def _send(self, command: Command) -> Outcome:
-        verdict = judge(command, self._memory, self._now_s())
+        verdict = self._gate.judge(command)
         if isinstance(verdict, Refused):
             return Outcome(command, Ending.REFUSED, None, verdict.reason)
         instrument, channel, spec = channel_of(self._instruments, command.channel)
@@ -134,11 +134,11 @@ class Writer:
             while True:
                 await lease.settle()
                 # from here to the frame's hand-over there is no await: the verdict still holds
-                verdict = judge(command, self._memory, self._now_s())
+                verdict = self._gate.judge(command)
                 if isinstance(verdict, Refused):
                     ending = Ending.UNKNOWN if self._frames else Ending.REFUSED
                     return Outcome(command, ending, None, verdict.reason)
-                begin(self._memory, command)
+                self._gate.begin(command)
                 self._frames += 1
                 reply = await lease.send(request, command=True)
                 try:
@@ -153,7 +153,7 @@ class Writer:
         if spec.readback is None or (trouble and many):  # what shows one frame does not show all
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
-            conclude(self._memory, command)
+            self._gate.conclude(command)
             return Outcome(command, Ending.UNCONFIRMED, None, "nothing can show it")
         shown_by = owner + spec.readback
         until_s = self._now_s() + spec.settle_s
@@ -163,7 +163,7 @@ class Writer:
             except NoReply as why:
                 return Outcome(command, Ending.UNKNOWN, None, f"{trouble}; {why}".strip("; "))
             if abs(found - command.value) <= spec.resolution:
-                conclude(self._memory, command)
+                self._gate.conclude(command)
                 return Outcome(command, Ending.CONFIRMED, found, trouble)
             if self._now_s() >= until_s or fault:
                 what = f"{shown_by} reads {found:g} {spec.unit}, asked {command.value:g}"

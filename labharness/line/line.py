@@ -26,10 +26,12 @@ from labharness.line.parts import (
 )
 from labharness.line.poll import Poller
 from labharness.line.procedures import Verification
+from labharness.line.programs import Gate
 from labharness.line.reader import Reader
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
 from labharness.line.standing import lost_conditions, standing_trips
+from labharness.line.upload import Programs
 from labharness.link import Link
 from labharness.vocabulary import (
     Cause,
@@ -120,13 +122,25 @@ class Line:
             take=self._take,
             note=self._note,
         )
+        self._gate = Gate(self.memory, self.instruments, self._loop.time)
+        self._gate.on_over = self._program_over
         self._writer = Writer(
-            memory=self.memory,
+            gate=self._gate,
             instruments=self.instruments,
             exchanges=exchanges,
             journal=journal,
             now_s=self._loop.time,
             read=self.read,
+        )
+        self.programs = Programs(
+            gate=self._gate,
+            instruments=self.instruments,
+            writer=self._writer,
+            exchanges=exchanges,
+            journal=journal,
+            now_s=self._loop.time,
+            perform=self.perform,
+            lost=self.lose_journal,
         )
         self.safing = Safing(
             memory=self.memory,
@@ -452,7 +466,12 @@ class Line:
         trips = tick(self.memory, self._loop.time())
         if trips:
             self._answer(trips)
+        self._gate.look()
         self.on_tick()
+
+    def _program_over(self, text: str) -> None:
+        self._note("program_over", {"detail": text})
+        self.on_warning(text)
 
     def _answer(self, trips: Sequence[Trip]) -> None:
         for trip in trips:

@@ -9,6 +9,7 @@ from labharness.vocabulary.commands import (
     Refused,
     Verdict,
 )
+from labharness.vocabulary.programs import BadProgram, Program, Segment, read_program
 from labharness.vocabulary.requests import (
     BadReply,
     DeviceFault,
@@ -30,6 +31,7 @@ from labharness.vocabulary.trips import Cause, Trip
 
 __all__ = [
     "Allowed",
+    "BadProgram",
     "BadReply",
     "Cause",
     "Command",
@@ -41,16 +43,19 @@ __all__ = [
     "Message",
     "Nothing",
     "Outcome",
+    "Program",
     "Quiet",
     "Reading",
     "Refused",
     "ReplyRule",
     "Request",
     "Rtu",
+    "Segment",
     "Transaction",
     "Trip",
     "Until",
     "Verdict",
     "crc16_modbus",
+    "read_program",
     "share_text",
 ]
