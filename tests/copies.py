@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["DRAWERS", "make_copy", "run_in"]
 
 ROOT = Path(__file__).parent.parent
-DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples")
+DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples", "docs")
 TEST_S_MAX = 120.0
 
 

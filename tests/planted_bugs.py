@@ -283,4 +283,20 @@ PLANTED = (
         'b""',
         "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
     ),
+    PlantedBug(
+        "program started though one segment was not read back",
+        "labharness/line/upload.py",
+        "        found = await self._found(name, block)\n        if found != block.holds:",
+        "        found = await self._found(name, block)\n        if False:",
+        "tests/test_programs.py::"
+        "test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_error",
+    ),
+    PlantedBug(
+        "half a program left in the instrument",
+        "labharness/line/upload.py",
+        "for block in (programmer.empty, *rest, blocks[-1]):",
+        "for block in (*rest, blocks[-1]):",
+        "tests/test_programs.py::"
+        "test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once",
+    ),
 )
