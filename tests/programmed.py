@@ -65,4 +65,3 @@ async def prepared(lab: Lab) -> None:
     ):
         outcome = await line.perform(Command(channel, value, unit))
         assert outcome.ending is Ending.CONFIRMED, outcome
-    await line.read("furnace.program")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from commands import say
 from labharness.desk import ByHand
 from labharness.lab import BadLabFile, Lab
 from labharness.line import Line, StepState, Tripped
@@ -302,7 +303,7 @@ def test_what_somebody_typed_at_the_instrument_after_the_upload_is_not_started(
     scene(act)
 
 
-@pytest.mark.parametrize("cause", ["exhaust", "stop", "safe"])
+@pytest.mark.parametrize("cause", ["exhaust", "dip", "stop", "safe"])
 def test_whatever_ends_a_run_ends_its_program_with_the_heat_off(
     scene: Callable[..., None], cause: str
 ) -> None:
@@ -315,6 +316,15 @@ def test_whatever_ends_a_run_ends_its_program_with_the_heat_off(
             plant.faults.exhaust_lost = True
             with pytest.raises(Tripped, match=r"lost what takes box\.exhaust_flow"):
                 await wait(line, 10)
+            await line.safing.verified()
+        elif cause == "dip":  # the controllers come back as they were, and the program goes on
+            plant.lose_power()
+            room_of(lab).buses["heat"].faults.cut = True
+            with pytest.raises(Tripped):
+                await wait(line, 10)
+            assert room_of(lab).faces["furnace"]._programmer.runs
+            await asyncio.sleep(3)
+            room_of(lab).buses["heat"].faults.cut = False
             await line.safing.verified()
         elif cause == "stop":
             await line.settle("immediate_shutdown")
@@ -455,3 +465,61 @@ def test_a_person_uploads_and_starts_by_words_and_nonsense_is_told(
         assert (await say(act="reset"))["ending"] == "confirmed"
 
     scene(act)
+
+
+@pytest.fixture
+def anneal(files: Path) -> tuple[Path, Path]:
+    """A lab file, and the program of the how-to."""
+    programmed(files)
+    path = files / "anneal.toml"
+    path.write_text(block("program"), "utf-8")
+    return files / "lab.toml", path
+
+
+def test_the_page_shows_a_program_that_can_be_and_what_it_takes(
+    anneal: tuple[Path, Path], wires: list[Lab]
+) -> None:
+    lab, path = anneal
+    said = say("program", "check", "furnace", path, "--lab", lab)
+    assert said.code == 0, said
+    lines = said.out.splitlines()
+    assert lines[0] == "  1  ramp to 750 degC at 15 degC/min"
+    assert lines[-1].endswith("from 20 degC, if it never waits")
+    assert wires == []
+
+
+def test_what_can_never_be_is_told_before_anybody_is_asked(anneal: tuple[Path, Path]) -> None:
+    lab, path = anneal
+    path.write_text("[[segment]]\nramp_to_c = 951\nat_c_per_min = 61\n", "utf-8")
+    for verb in ("check", "upload"):
+        said = say("program", verb, "furnace", path, "--lab", lab)
+        assert said.code == 2
+        assert "furnace.setpoint 951 degC, allowed 0 to 950 degC" in said.err
+        assert "furnace.setpoint_rate 61 degC/min, allowed 0.1 to 60 degC/min" in said.err
+
+
+def test_a_program_with_nobody_to_run_it_says_who_could(anneal: tuple[Path, Path]) -> None:
+    lab, path = anneal
+    said = say("program", "upload", "furnace", path, "--lab", lab)
+    assert said.code == 1
+    assert "nothing runs on lab short-line; one terminal drives the line" in said.err
+
+
+@pytest.mark.parametrize(
+    ("instrument", "text", "words"),
+    [
+        ("furnace", "[[segment]", ("is no TOML",)),
+        ("furnace", "[[segment]]\nramp_to_c = 5\n", ("segment 1", "takes at_c_per_min")),
+        ("furnace", "", ("1 to 200",)),
+        ("argon", "", ("argon runs no programs; on this line these run programs: furnace",)),
+    ],
+)
+def test_a_bad_file_or_name_is_one_plain_error(
+    anneal: tuple[Path, Path], instrument: str, text: str, words: tuple[str, ...]
+) -> None:
+    lab, path = anneal
+    path.write_text(text, "utf-8")
+    here = say("program", "check", instrument, path, "--lab", lab)
+    here.is_one_plain_error(*words)
+    gone = say("program", "check", "furnace", path.with_name("gone.toml"), "--lab", lab)
+    gone.is_one_plain_error("gone.toml")

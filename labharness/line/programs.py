@@ -66,10 +66,10 @@ class Gate:
         if stored is None or self._now_s() - stored[1] > READ_S_MAX:
             why = f"{name}: no program was uploaded, or read back within {READ_S_MAX:g} s"
             return Refused(command, RULE, why)
-        number = f"{name}.{self._programmers[name].number}"
-        slot = self._programmers[name].slot
-        if not self._reads(number, slot):
-            return Refused(command, RULE, f"{number} does not read {slot}, the program uploaded")
+        if not self.chosen(name):
+            number, slot = self._programmers[name].number, self._programmers[name].slot
+            why = f"{name}.{number} does not read {slot}, the program uploaded"
+            return Refused(command, RULE, why)
         return self.judge_program(name, stored[0])
 
     def judge_program(self, name: str, program: Program) -> Verdict:
@@ -98,6 +98,12 @@ class Gate:
         """Say whether a program that this line started stands still."""
         status = self._memory.track(f"{name}.{self._programmers[name].status}")
         return name in self._going and status.value == self._programmers[name].hold
+
+    def chosen(self, name: str) -> bool:
+        """Say whether the stored program that is ours is the one that would run."""
+        programmer, memory = self._programmers[name], self._memory
+        track = memory.track(f"{name}.{programmer.number}")
+        return memory.fresh(track, self._now_s()) and track.possible() == (programmer.slot,)
 
     def begin(self, command: Command) -> None:
         """Remember that a command was sent, and all that it sets going."""
@@ -136,10 +142,6 @@ class Gate:
         programmer = self._programmers.get(name)
         runs = programmer is not None and channel == programmer.status
         return name if runs and programmer is not None and command.value == programmer.run else ""
-
-    def _reads(self, channel: str, value: float) -> bool:
-        track = self._memory.track(channel)
-        return self._memory.fresh(track, self._now_s()) and track.possible() == (value,)
 
 
 def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:

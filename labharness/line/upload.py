@@ -128,8 +128,12 @@ class Programs:
                 changed = f"{differ[0].name} is not as it was uploaded: upload it again"
                 return Outcome(command, Ending.REFUSED, None, changed)
             self._gate.stored[name] = (stored[0], self._now_s())
-        chosen = await self._perform(Command(f"{name}.{programmer.number}", programmer.slot, ""))
-        return chosen if chosen.ending is not Ending.CONFIRMED else await self._perform(command)
+        if not self._gate.chosen(name):
+            number = Command(f"{name}.{programmer.number}", programmer.slot, "")
+            outcome = await self._perform(number)
+            if outcome.ending is not Ending.CONFIRMED:
+                return outcome
+        return await self._perform(command)
 
     async def hold(self, name: str) -> Outcome:
         """Let a program stand still where it is; the heat stays."""
