@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from commands import say
 from labharness.desk import ByHand
-from labharness.lab import BadLabFile, Lab
+from labharness.lab import Lab
 from labharness.line import Line, StepState, Tripped
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.testing.faults import room_of
 from labharness.testing.wires import WireLog
 from labharness.vocabulary import Command, Ending, Program, read_program
-from programmed import ANNEAL, block, prepared, program, programmed
+from programmed import ANNEAL, prepared, program, programmed
 
 Scene = Callable[[Lab], Awaitable[None]]
 RUN = Command("furnace.program_status", 2, "")
@@ -208,6 +207,22 @@ def test_nothing_is_started_that_was_not_uploaded_and_read_back_lately(
             await wait(line, 11)
         assert status(line) == 1
         assert (await line.programs.start("furnace")).ending is Ending.CONFIRMED, "it reads again"
+
+    scene(act)
+
+
+def test_no_program_starts_over_a_hot_setpoint_to_which_it_would_return(
+    scene: Callable[..., None],
+) -> None:
+    async def act(lab: Lab) -> None:
+        line = lab.line
+        await line.perform(Command("furnace.setpoint", 300, "degC"))
+        assert (await line.programs.upload("furnace", program())).ending is Ending.CONFIRMED
+        outcome = await line.programs.start("furnace")
+        assert outcome.ending is Ending.REFUSED
+        assert "takes furnace.setpoint at most 60; it reads 300" in outcome.detail
+        await line.perform(Command("furnace.setpoint", 0, "degC"))
+        assert (await line.programs.start("furnace")).ending is Ending.CONFIRMED
 
     scene(act)
 
@@ -409,32 +424,7 @@ def test_a_run_begins_with_no_program_running(
     virtual_time.run(main())
 
 
-# ---- the lab's files, and a person
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (block("procedure"), "", "procedure 'immediate_shutdown' does not reset them: add"),
-        (
-            '_status"\nstale_s = 3.5\n',
-            '_status"\nstale_s = 3.5\ntrips = false\n',
-            "nothing watches",
-        ),
-        (
-            'on_loss = "immediate_shutdown"\nsource = "what the furnace',
-            'source = "what the furnace',
-            "no [[interlock]] with on_loss guards furnace.program_status above 1",
-        ),
-        ("above = -1\n", "", "requires furnace.program_status at_most 1"),
-    ],
-)
-def test_an_envelope_under_which_a_program_could_go_on_is_refused(
-    tmp_path: Path, old: str, new: str, said: str
-) -> None:
-    with pytest.raises(BadLabFile, match="furnace runs programs, and ") as why:
-        programmed(tmp_path, lambda text: text.replace(old, new))
-    assert said in str(why.value)
+# ---- a person
 
 
 def test_a_person_uploads_and_starts_by_words_and_nonsense_is_told(
@@ -465,61 +455,3 @@ def test_a_person_uploads_and_starts_by_words_and_nonsense_is_told(
         assert (await say(act="reset"))["ending"] == "confirmed"
 
     scene(act)
-
-
-@pytest.fixture
-def anneal(files: Path) -> tuple[Path, Path]:
-    """A lab file, and the program of the how-to."""
-    programmed(files)
-    path = files / "anneal.toml"
-    path.write_text(block("program"), "utf-8")
-    return files / "lab.toml", path
-
-
-def test_the_page_shows_a_program_that_can_be_and_what_it_takes(
-    anneal: tuple[Path, Path], wires: list[Lab]
-) -> None:
-    lab, path = anneal
-    said = say("program", "check", "furnace", path, "--lab", lab)
-    assert said.code == 0, said
-    lines = said.out.splitlines()
-    assert lines[0] == "  1  ramp to 750 degC at 15 degC/min"
-    assert lines[-1].endswith("from 20 degC, if it never waits")
-    assert wires == []
-
-
-def test_what_can_never_be_is_told_before_anybody_is_asked(anneal: tuple[Path, Path]) -> None:
-    lab, path = anneal
-    path.write_text("[[segment]]\nramp_to_c = 951\nat_c_per_min = 61\n", "utf-8")
-    for verb in ("check", "upload"):
-        said = say("program", verb, "furnace", path, "--lab", lab)
-        assert said.code == 2
-        assert "furnace.setpoint 951 degC, allowed 0 to 950 degC" in said.err
-        assert "furnace.setpoint_rate 61 degC/min, allowed 0.1 to 60 degC/min" in said.err
-
-
-def test_a_program_with_nobody_to_run_it_says_who_could(anneal: tuple[Path, Path]) -> None:
-    lab, path = anneal
-    said = say("program", "upload", "furnace", path, "--lab", lab)
-    assert said.code == 1
-    assert "nothing runs on lab short-line; one terminal drives the line" in said.err
-
-
-@pytest.mark.parametrize(
-    ("instrument", "text", "words"),
-    [
-        ("furnace", "[[segment]", ("is no TOML",)),
-        ("furnace", "[[segment]]\nramp_to_c = 5\n", ("segment 1", "takes at_c_per_min")),
-        ("furnace", "", ("1 to 200",)),
-        ("argon", "", ("argon runs no programs; on this line these run programs: furnace",)),
-    ],
-)
-def test_a_bad_file_or_name_is_one_plain_error(
-    anneal: tuple[Path, Path], instrument: str, text: str, words: tuple[str, ...]
-) -> None:
-    lab, path = anneal
-    path.write_text(text, "utf-8")
-    here = say("program", "check", instrument, path, "--lab", lab)
-    here.is_one_plain_error(*words)
-    gone = say("program", "check", "furnace", path.with_name("gone.toml"), "--lab", lab)
-    gone.is_one_plain_error("gone.toml")

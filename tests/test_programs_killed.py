@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pymodbus.client import ModbusSerialClient
 
-from commands import COMMAND, spawn
+from commands import COMMAND, say, spawn
 from labharness.lab import read_lab
 from labharness.lab.control import Control, NoOwner
 from programmed import programmed
@@ -110,6 +110,8 @@ def kills(tmp_path: Path, count: int, seed: int) -> None:
             answers: list[dict[str, object]] = []
             asking = threading.Thread(target=upload, args=(lab.state_dir, number, answers))
             with attended(served.lab_file, tmp_path / f"run{number}", lab.state_dir):
+                reset = ("program", "reset", "furnace", "--name", "Ada", "--lab", served.lab_file)
+                assert say(*reset).out == "furnace: reset confirmed\n"
                 since = served.ask("bytes", since=0)["count"]
                 asking.start()
                 frames = chance.randint(1, 8)  # of twelve
@@ -117,8 +119,8 @@ def kills(tmp_path: Path, count: int, seed: int) -> None:
             asking.join()
             assert answers == [{"ok": False}], "it was killed before its upload ended"
             until(lambda: RESETS in heard(served, since), "the reset of the program")  # noqa: B023 - as above
-            reset = ("reset", "--name", "Ada", "--reason", "test", "--lab", served.lab_file)
-            until(lambda: spawn(*reset).code == 0, "the latch")  # noqa: B023 - as above
+            unlatch = ("reset", "--name", "Ada", "--reason", "test", "--lab", served.lab_file)
+            until(lambda: spawn(*unlatch).code == 0, "the latch")  # noqa: B023 - as above
             assert heard(served, since).rpartition(STORES)[2].count(RESETS) >= 1, "reset comes last"
         assert press_run(served) == (1, END, 1)
 
@@ -130,4 +132,4 @@ def test_a_harness_killed_in_an_upload_leaves_no_program_that_runs(tmp_path: Pat
 @pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_harnesses_killed_in_an_upload_one_after_the_other_leave_none(tmp_path: Path) -> None:
-    kills(tmp_path, 20, 2)
+    kills(tmp_path, 10, 2)
