@@ -15,7 +15,11 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_copy(tmp_path_factory.mktemp("copy"))
 
 
-@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.promise)
+EVERY_DAY = [each for each in PLANTED if not each.dear]
+DEAR = [pytest.param(each, marks=pytest.mark.soak) for each in PLANTED if each.dear]
+
+
+@pytest.mark.parametrize("bug", [*EVERY_DAY, *DEAR], ids=lambda bug: bug.promise)
 def test_a_planted_bug_turns_its_test_red(copy: Path, bug: PlantedBug) -> None:
     file = copy / bug.file
     healthy = file.read_text("utf-8")

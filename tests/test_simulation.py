@@ -181,7 +181,9 @@ def test_frames_arrive_whole_however_they_are_cut(cuts: list[int]) -> None:
 
 
 @pytest.mark.parametrize(("pause_s", "answered"), [(0.1, 1), (0.0, 0)])
-def test_silence_ends_half_a_frame_where_the_protocol_says_so(pause_s: float, answered: int) -> None:
+def test_silence_ends_half_a_frame_where_the_protocol_says_so(
+    pause_s: float, answered: int
+) -> None:
     class Framed(Echo):
         gap_characters = 3.5
 
