@@ -140,6 +140,7 @@ class Plug:
             (SqliteJournal, "_open", self._of_journal("journal open")),
             (os, "fsync", self._of_descriptor("fsync")),
             (os, "write", self._of_descriptor("write")),
+            (Path, "open", self._of_opening),
             (Path, "replace", self._of_path("replace")),
             (Path, "write_text", self._of_path("write_text")),
             (Path, "write_bytes", self._of_path("write_bytes")),
@@ -195,6 +196,14 @@ class Plug:
             return plugged
 
         return seam
+
+    def _of_opening(self, real: Any) -> Any:
+        def plugged(path: Path, mode: str = "r", *args: Any, **options: Any) -> Any:
+            if mode.startswith("r"):
+                return real(path, mode, *args, **options)
+            return self._on_file(f"open {path.name}", lambda: real(path, mode, *args, **options))
+
+        return plugged
 
     def _of_descriptor(self, call: str) -> Seam:
         def seam(real: Any) -> Any:

@@ -22,7 +22,7 @@ from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read, verify_file
 from labharness.kernel import Mode
-from labharness.lab import Lab, LabPlan
+from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.tasks import BadOutput, RunResult
 from labharness.vocabulary import Command, Ending
 
@@ -128,7 +128,7 @@ class _Restarted(_World):
     def _grow(self, number: int) -> None:
         try:
             super()._grow(number)
-        except BadOutput:  # before there was anything to run
+        except (BadOutput, BadLabFile):  # before there was anything to run
             self.found.growths.append("no run")
             self._referee.scene.harness = "gone"
 

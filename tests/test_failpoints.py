@@ -95,6 +95,7 @@ POINTS = (
     Failpoint("hydrogen safe", "dies after", "cooling", DIED),
     # the latch: its file, its name, the folder that holds the name
     Failpoint("fsync latch.new", "full", "", "task_rejected resource_unavailable"),
+    Failpoint("open latch.new", "broken", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("fsync latch.new", "full", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint(
         "fsync latch.new",
@@ -119,6 +120,7 @@ POINTS = (
     Failpoint("replace index.json", "broken", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("replace index.json", "dies after", "analysis", "died"),
     Failpoint("write_bytes submit.json", "half", "", "no run"),
+    Failpoint("open line.lock", "broken", "", "no run"),
     Failpoint("write_text owner.json", "full", "", WELL),
     Failpoint("fsync answer.new", "full", "ramp", BY_ESTOP, faults=ESTOP),
     Failpoint("replace answer.json", "dies before", "ramp", DIED, faults=ESTOP),
