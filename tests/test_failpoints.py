@@ -5,6 +5,7 @@ the fresh harness reads what is so and sets nothing, a line that must be latched
 before a named person has reset it, and then it grows again.
 """
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from failplug import Failpoint
 from failpoints import suffer
 from labharness.chaos import Fault
 from labharness.lab import LabPlan
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux names the file behind a descriptor (/proc)"
+)
 
 ESTOP = (Fault(kind="estop_open", stage="ramp", after_s=30.0),)
 STOP = (Fault(kind="stop_request", stage="ramp", after_s=30.0),)
