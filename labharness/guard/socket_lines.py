@@ -11,15 +11,16 @@ __all__ = ["LINE_BYTES_MAX", "Line", "Lines", "SocketLines", "line_of"]
 
 LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names
 UNSENT_BYTES_MAX = 64 * 1024 * 1024  # a harness that reads nothing for so long is given up
-READ_BYTES_MAX = 1 << 18
+READ_BYTES_MAX = 1 << 16  # each read asks for so much memory: more is slow to get
 READS_MAX = 16  # at a time: a harness that talks without end holds up no port
 
 Line = Mapping[str, object]
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # json.dumps would make one each time
 
 
 def line_of(message: Line) -> bytes:
     """Write one message."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return _encode(message).encode() + b"\n"
 
 
 class Lines:
