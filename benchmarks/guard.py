@@ -5,7 +5,8 @@ frame was at their socket (the system's stamp) and when they had read it. Bare b
 the measure; bare, loop and process take turns, each after the same pause.
 
 Instruments have processors of their own. Where there are two or more, so have these: else the last
-frames would wait for the processor on which the guard goes on to write its latch.
+frames would wait for the processor on which the guard goes on to write its latch. With the argument
+``shared`` they have not.
 """
 
 import asyncio
@@ -117,7 +118,7 @@ def keep_apart(*, last: bool) -> set[int]:
     if sys.platform != "linux":
         return set()
     mine = os.sched_getaffinity(0)
-    if len(mine) > 1:
+    if len(mine) > 1 and "shared" not in sys.argv:
         os.sched_setaffinity(0, {max(mine)} if last else mine - {max(mine)})
     return mine
 
@@ -131,7 +132,7 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "instruments"],
+            [sys.executable, __file__, "instruments", *sys.argv[1:]],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

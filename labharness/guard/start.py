@@ -80,7 +80,7 @@ def _go_first() -> None:
     (sched(7), "Limiting the CPU usage of real-time and deadline processes").
     """
     if sys.platform == "linux":
-        with suppress(PermissionError):  # no right to it: the guard is as good as its neighbours
+        with suppress(OSError):  # no right to it: the guard is as good as its neighbours
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
 
 
