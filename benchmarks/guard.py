@@ -336,7 +336,7 @@ async def measure(bench: Bench) -> None:
 
 def show(name: str, took_s: list[float], bare_s: list[float] | None = None) -> None:
     """Print one row."""
-    p99_s = sorted(took_s)[int(0.99 * len(took_s))]
+    p99_s = sorted(took_s)[int(0.99 * (len(took_s) - 1))]
     ratio = "" if bare_s is None else f"{median(took_s) / median(bare_s):6.2f} x bare"
     times = [f"{each * 1e6:7.0f} us" for each in (median(took_s), p99_s, max(took_s))]
     print(f"{name:60} median{times[0]}  p99{times[1]}  max{times[2]}  {ratio}")
