@@ -86,6 +86,14 @@ PLANTED = (
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
     ),
     PlantedBug(
+        "unverified end taken for safe",
+        "labharness/line/line.py",
+        "if not verification.complete and",
+        "if False and",
+        "tests/test_failures.py::"
+        "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
+    ),
+    PlantedBug(
         "purge by timer instead of flow",
         "labharness/kernel/rules.py",
         "passed_cm3 = min(track.value, value) / 60 * gap_s",
