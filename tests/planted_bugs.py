@@ -20,6 +20,8 @@ class PlantedBug:
         right: The text that protects.
         wrong: What stands there instead.
         test: The test that must turn red.
+        dear: Planted in the long proofs only: its promise has another bug for every day, or it
+            takes a whole growth.
     """
 
     promise: str
@@ -27,6 +29,7 @@ class PlantedBug:
     right: str
     wrong: str
     test: str
+    dear: bool = False
 
 
 PLANTED = (
@@ -81,6 +84,14 @@ PLANTED = (
         "elif abs(value - wanted.value) <= spec.resolution:",
         "elif True:",
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
+    ),
+    PlantedBug(
+        "unverified end taken for safe",
+        "labharness/line/line.py",
+        "if not verification.complete and",
+        "if False and",
+        "tests/test_failures.py::"
+        "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
     ),
     PlantedBug(
         "purge by timer instead of flow",
@@ -282,5 +293,182 @@ PLANTED = (
         '(b"\\n" if cut_short else b"")',
         'b""',
         "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
+    ),
+    PlantedBug(
+        "chance of another process",
+        "labharness/clock/chance.py",
+        'return random.Random(f"{self.seed}/{path}")',
+        'return random.Random(f"{self.seed}/{hash(path)}")',
+        "tests/test_chaos.py::"
+        "test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes",
+        dear=True,
+    ),
+    PlantedBug(
+        "command that asks whether it is simulated",
+        "labharness/line/command.py",
+        "        if self._waiting >= WAITING_MAX:",
+        "        if self._waiting >= WAITING_MAX and not self.simulated:",
+        "tests/test_tidy.py::test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
+        dear=True,
+    ),
+    PlantedBug(
+        "wrong unit accepted",
+        "labharness/kernel/rules.py",
+        "    if command.unit != unit:",
+        "    if False:",
+        "tests/test_kernel_states.py::test_commands_at_the_limits_are_never_clipped",
+        dear=True,
+    ),
+    PlantedBug(
+        "over-temperature answered late",
+        "labharness/line/line.py",
+        "            self.guard.new_epoch()\n        if trips:\n            self._answer(trips)\n",
+        "            self.guard.new_epoch()\n        if trips:\n"
+        "            self._loop.call_later(0.5, self._answer, trips)\n",
+        "tests/test_deadlines_of_causes.py::"
+        "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
+    ),
+    PlantedBug(
+        "stuck sensor believed",
+        "labharness/kernel/rules.py",
+        "or (over and (rise < row.rise_min or span < row.span_min))",
+        "or False",
+        "tests/test_kernel_plausible.py::"
+        "test_a_stuck_sensor_is_found_within_its_time_wherever_it_began_to_stick",
+        dear=True,
+    ),
+    PlantedBug(
+        "writer waits for a foreign lock",
+        "labharness/journal/store.py",
+        "BUSY_TIMEOUT_S: Final = 0.01",
+        "BUSY_TIMEOUT_S: Final = 1.0",
+        "tests/test_deadlines_burdened.py::"
+        "test_a_trip_keeps_its_software_time_under_any_burden[locked_database]",
+    ),
+    PlantedBug(
+        "first wave put off",
+        "labharness/guard/shell.py",
+        "        for port in self.core.trip(trip.procedure):\n            self._send_safe(port)\n",
+        "        for port in self.core.trip(trip.procedure):\n"
+        "            self._loop.call_later(1.0, self._send_safe, port)\n",
+        "tests/test_deadlines_burdened.py::"
+        "test_a_trip_keeps_its_software_time_under_any_burden[ten_thousand_commands]",
+        dear=True,
+    ),
+    PlantedBug(
+        "record that fails stops making safe",
+        "labharness/line/line.py",
+        "            self.journal_lost = str(why)\n\n    def _take",
+        "            self.journal_lost = str(why)\n            raise\n\n    def _take",
+        "tests/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
+        dear=True,
+    ),
+    PlantedBug(
+        "planner keeps who waits for it",
+        "labharness/line/line.py",
+        "await asyncio.wait((task, tick), return_when=asyncio.FIRST_COMPLETED)",
+        "await asyncio.wait((task,))",
+        "tests/test_procedures_fail.py::test_a_trip_does_not_wait_for_a_planner_in_mid_thought",
+        dear=True,
+    ),
+    PlantedBug(
+        "reset that is a start",
+        "labharness/kernel/modes.py",
+        "    Mode.TRIPPED: frozenset({Mode.DISARMED}),",
+        "    Mode.TRIPPED: frozenset({Mode.DISARMED, Mode.RUNNING}),",
+        "tests/test_kernel.py::test_the_table_of_modes_is_this_one",
+        dear=True,
+    ),
+    PlantedBug(
+        "milder trip takes over",
+        "labharness/line/safing.py",
+        "standing.cause.rank <= trip.cause.rank",
+        "False",
+        "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
+    ),
+    PlantedBug(
+        "command sent before its intent is on disk",
+        "labharness/line/command.py",
+        "            await self._journal.durable(intent)\n",
+        "",
+        "tests/test_failpoints.py::"
+        "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
+        "[purge: journal commit 1: dies within]",
+        dear=True,
+    ),
+    PlantedBug(
+        "latch not looked at after a restart",
+        "labharness/guard/shell.py",
+        "        if latch.trip is not None:\n            core.latched = True\n",
+        "",
+        "tests/test_failpoints.py::"
+        "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
+        "[ramp: replace latch.json 1: dies before]",
+        dear=True,
+    ),
+    PlantedBug(
+        "answer lost to a full disk",
+        "labharness/lab/tasks.py",
+        "        except OSError as why:  # who asked",
+        "        except ZeroDivisionError as why:  # who asked",
+        "tests/test_failpoints.py::"
+        "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
+        "[ramp: fsync answer.new 1: full]",
+        dear=True,
+    ),
+    PlantedBug(
+        "record acknowledged before the disk has it",
+        "labharness/journal/store.py",
+        "PRAGMA synchronous=FULL",
+        "PRAGMA synchronous=OFF",
+        "tests/test_journal_store.py::test_a_commit_waits_for_the_disk_itself",
+    ),
+    PlantedBug(
+        "failed commit forgets its queue",
+        "labharness/journal/store.py",
+        "            self._failure = str(error)\n",
+        "            self._failure = str(error)\n            self._queue.clear()\n",
+        "tests/test_journal_store.py::test_a_full_disk_stops_the_journal_until_there_is_room",
+        dear=True,
+    ),
+    PlantedBug(
+        "lost journal overlooked",
+        "labharness/line/line.py",
+        "        procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
+        "        return\n        procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
+        "tests/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
+        dear=True,
+    ),
+    PlantedBug(
+        "shelf without end",
+        "labharness/alarm/board.py",
+        "    if not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds():",
+        "    if False:",
+        "tests/test_alarm_board.py::test_no_shelf_lasts_longer_than_the_bound",
+        dear=True,
+    ),
+    PlantedBug(
+        "every alarm of a group calls",
+        "labharness/alarm/board.py",
+        "calls = alarm.gravity < group.gravest and recent < CALLS_MAX",
+        "calls = True",
+        "tests/test_alarm_board.py::test_what_follows_a_first_out_joins_its_group_silently",
+        dear=True,
+    ),
+    PlantedBug(
+        "kernel reaches out of its room",
+        "labharness/kernel/rules.py",
+        "\nimport math\n",
+        "\nimport math\nimport os\n",
+        "tests/test_tidy.py::test_the_kernel_imports_only_what_is_listed",
+    ),
+    PlantedBug(
+        "overdue proof test overlooked",
+        "labharness/lab/hazards.py",
+        "        if age > self.proof_days:",
+        "        if False:",
+        "tests/test_unattended.py::"
+        "test_unattended_work_is_refused_without_hardware_that_was_tested[overdue]",
+        dear=True,
     ),
 )

@@ -257,6 +257,55 @@ def test_what_is_left_running_is_cancelled_and_the_loop_is_closed() -> None:
     assert loop.is_closed()
 
 
+class _PlainTurns(VirtualLoop):
+    """A virtual loop that always takes asyncio's own turn."""
+
+    def _run_once(self) -> None:
+        asyncio.SelectorEventLoop._run_once(self)  # type: ignore[attr-defined]  # private to asyncio
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["at", "soon", "cancel"]),
+            st.sampled_from([0.0, 1e-7, 1e-6, 0.1, 0.1000001, 1.0, 3.0]),
+            st.integers(0, 9),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_a_short_turn_does_what_asyncios_own_turn_does(steps: list[tuple[str, float, int]]) -> None:
+    def trace_of(loop: VirtualLoop) -> list[tuple[int, int]]:
+        trace: list[tuple[int, int]] = []
+        timers: list[asyncio.TimerHandle] = []
+
+        def act(number: int) -> None:
+            trace.append((loop.ticks, number))
+            for kind, after_s, of in steps[number + 1 : number + 3]:
+                if kind == "at":
+                    timers.append(loop.call_later(after_s, note, of))
+                elif kind == "soon":
+                    loop.call_soon(note, of)
+                elif timers:
+                    timers[of % len(timers)].cancel()
+
+        def note(number: int) -> None:
+            trace.append((loop.ticks, -1 - number))
+
+        for number, (_, after_s, _) in enumerate(steps):
+            timers.append(loop.call_at(after_s, act, number))
+        loop.call_at(60.0, loop.stop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+        return trace
+
+    assert trace_of(VirtualLoop()) == trace_of(_PlainTurns())
+
+
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
 def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
     loop_of: Callable[[], Any],
@@ -267,7 +316,11 @@ def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
         assert loop._scheduled == [timer]
         assert (timer._when, timer._scheduled) == (7.25, True)
         assert isinstance(loop._clock_resolution, float)
+        assert (list(loop._ready), loop._stopping) == ([], False)
+        assert callable(asyncio.SelectorEventLoop._run_once)  # type: ignore[attr-defined]  # private to asyncio
+        assert callable(timer._run)
         timer.cancel()
+        assert timer._cancelled
         assert loop._timer_cancelled_count == 1
     finally:
         loop.close()

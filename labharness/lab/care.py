@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -210,8 +211,13 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
             standing = await still_standing(lab, trip)
             if standing:
                 raise NotReset(f"the cause still stands: {'; '.join(standing)}")
-            with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            try:
+                with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    file.flush()
+                    os.fsync(file.fileno())  # who reset outlives a power cut, or nobody did
+            except OSError as why:
+                raise NotReset(f"resets.jsonl cannot be written: {why.strerror or why}") from None
             _reset_alarms(plan, name, reason)
             try:
                 await lab.line.guard.reset()
