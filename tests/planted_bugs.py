@@ -86,6 +86,14 @@ PLANTED = (
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
     ),
     PlantedBug(
+        "unverified end taken for safe",
+        "labharness/line/line.py",
+        "if not verification.complete and",
+        "if False and",
+        "tests/test_failures.py::"
+        "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
+    ),
+    PlantedBug(
         "purge by timer instead of flow",
         "labharness/kernel/rules.py",
         "passed_cm3 = min(track.value, value) / 60 * gap_s",
@@ -478,5 +486,19 @@ PLANTED = (
         "for block in (*rest, blocks[-1]):",
         "tests/test_programs.py::"
         "test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once",
+    ),
+    PlantedBug(
+        "reason read before the first byte",
+        "labharness/guard/process.py",
+        "        self._send_procedure(procedure)\n        try:\n            trip = read()\n",
+        "        try:\n            trip = read()\n            self._send_procedure(procedure)\n",
+        "tests/test_guard_first_wave.py::test_a_reason_that_cannot_be_read_still_latches",
+    ),
+    PlantedBug(
+        "lost road told between two frames",
+        "labharness/guard/ports.py",
+        "                    lost.append((name, why))",
+        "                    self._end(name, why, now)",
+        "tests/test_guard_first_wave.py::test_a_road_that_is_lost_is_told_of_after_the_last_byte",
     ),
 )

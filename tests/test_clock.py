@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import random
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -24,6 +25,7 @@ from labharness.clock import (
     run,
     utc_text,
 )
+from labharness.clock.loops import SWITCH_S
 
 DAY_S = 86_400.0
 
@@ -187,6 +189,21 @@ def test_a_task_group_cancels_in_the_order_of_making() -> None:
     with pytest.raises(ExceptionGroup):
         virtually(main())
     assert cancelled == list(range(100))
+
+
+def test_a_paced_loop_lets_no_busy_thread_keep_the_interpreter_for_long() -> None:
+    before_s = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        PacedLoop(1.0).close()
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_S, abs=2e-6)
+        sys.setswitchinterval(1e-4)
+        PacedLoop(1.0).close()
+        assert sys.getswitchinterval() == pytest.approx(1e-4, abs=2e-6), (
+            "who wants it finer keeps it"
+        )
+    finally:
+        sys.setswitchinterval(before_s)
 
 
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])

@@ -265,13 +265,18 @@ class Line:
     async def settle(self, procedure: str) -> Verification:
         """Let nothing more be set, by whomever, and bring the line to a procedure's safe state.
 
-        A line that has tripped runs its own procedure: that one is waited for.
+        A line that has tripped runs its own procedure: that one is waited for. One that does not
+        get there is brought down further, and has tripped if nothing verifies that it is down.
         """
         self.holding.end()
         if self.memory.mode is Mode.RUNNING:  # or a value that waits for its turn would follow
             self._mode(Mode.HELD)
         if self.memory.trip is None:
-            return await self.safing.make_safe(procedure)
+            verification = await self.safing.make_safe(procedure)
+            if not verification.complete and self.memory.trip is None:
+                await self.bring_down(Stage.ABORT)
+            if self.memory.trip is None:
+                return verification
         await self.safing.verified()
         return self.safing.verifications[-1]
 
