@@ -7,25 +7,19 @@ import sys
 import tempfile
 from pathlib import Path
 
-from copies import make_copy, run_in
+from copies import FAILED, copied
 from planted_bugs import PLANTED
-
-FAILED = 1
 
 
 def main() -> int:
     """Plant each bug; give 1 if any survives."""
     survivors = 0
-    with tempfile.TemporaryDirectory() as folder:
-        copy = make_copy(Path(folder) / "copy")
+    with tempfile.TemporaryDirectory() as folder, copied(Path(folder) / "copy") as copy:
         for bug in PLANTED:
-            file = copy / bug.file
-            healthy = file.read_text("utf-8")
-            file.write_text(healthy.replace(bug.right, bug.wrong), "utf-8")
-            caught = bug.right in healthy and run_in(copy, bug.test).returncode == FAILED
-            file.write_text(healthy, "utf-8")
-            survivors += not caught
-            verdict = "caught" if caught else "SURVIVED"
+            with copy.wrong(bug.file, bug.right, bug.wrong):
+                code, _ = copy.run(bug.test)
+            survivors += code != FAILED
+            verdict = "caught" if code == FAILED else "SURVIVED"
             sys.stdout.write(f"{verdict:9} {bug.promise:42} {bug.test.partition('::')[2]}\n")
             sys.stdout.flush()
     sys.stdout.write(f"{len(PLANTED) - survivors} caught, {survivors} survived\n")

@@ -110,7 +110,7 @@ def paced(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run at 10 times real time that waits for a person."""
     path = tmp_path / "task.json"
     path.write_text(json.dumps(hot()), "utf-8")
-    arguments = ["--lab", str(SHORT_LINE), "--speed", "10", "--out", str(tmp_path / "run")]
+    arguments = ["--lab", str(SHORT_LINE), "--speed", "2", "--out", str(tmp_path / "run")]
     run = subprocess.Popen(
         [*COMMAND, "run", str(path), *arguments, "--approval-timeout", "40"],
         stdout=subprocess.PIPE,
@@ -133,7 +133,6 @@ def until(run: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"the run ended without saying {words!r}")
 
 
-@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_paced_run_waits_for_a_person_and_goes_on_when_one_agrees(
     paced: subprocess.Popen[str], tmp_path: Path
@@ -148,7 +147,6 @@ def test_a_paced_run_waits_for_a_person_and_goes_on_when_one_agrees(
     assert paced.returncode == 3
 
 
-@pytest.mark.serial
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_stop_request_while_waiting_withdraws_the_request(
     paced: subprocess.Popen[str], tmp_path: Path

@@ -121,6 +121,16 @@ def test_a_latched_line_takes_no_task_until_a_named_person_resets_it(
     assert (row["name"], row["reason"]) == ("Ada", "looked")
 
 
+def test_a_reset_that_cannot_be_recorded_leaves_the_line_latched() -> None:
+    path = latch_of(SHORT_LINE)
+    Latch(path).close(Trip(Cause.STOP_REQUEST, "immediate_shutdown", "test", None, 1.0, "test"))
+    path.with_name("resets.jsonl").mkdir()  # a disk that takes nothing
+    said = say("reset", "--name", "Ada", "--reason", "looked", "--lab", SHORT_LINE)
+    assert said.code == 1
+    assert said.err == "labharness reset: resets.jsonl cannot be written: Is a directory\n"
+    assert path.exists()
+
+
 def test_a_latch_that_cannot_be_read_stays_shut_and_is_told_in_one_line(tmp_path: Path) -> None:
     path = latch_of(SHORT_LINE)
     path.write_text("garbage", "utf-8")

@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import random
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -24,6 +25,7 @@ from labharness.clock import (
     run,
     utc_text,
 )
+from labharness.clock.loops import SWITCH_S
 
 DAY_S = 86_400.0
 
@@ -189,6 +191,21 @@ def test_a_task_group_cancels_in_the_order_of_making() -> None:
     assert cancelled == list(range(100))
 
 
+def test_a_paced_loop_lets_no_busy_thread_keep_the_interpreter_for_long() -> None:
+    before_s = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        PacedLoop(1.0).close()
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_S, abs=2e-6)
+        sys.setswitchinterval(1e-4)
+        PacedLoop(1.0).close()
+        assert sys.getswitchinterval() == pytest.approx(1e-4, abs=2e-6), (
+            "who wants it finer keeps it"
+        )
+    finally:
+        sys.setswitchinterval(before_s)
+
+
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
 def test_an_exception_in_a_callback_fails_the_run(loop_of: type[VirtualLoop | PacedLoop]) -> None:
     def broken() -> None:
@@ -240,6 +257,55 @@ def test_what_is_left_running_is_cancelled_and_the_loop_is_closed() -> None:
     assert loop.is_closed()
 
 
+class _PlainTurns(VirtualLoop):
+    """A virtual loop that always takes asyncio's own turn."""
+
+    def _run_once(self) -> None:
+        asyncio.SelectorEventLoop._run_once(self)  # type: ignore[attr-defined]  # private to asyncio
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    steps=st.lists(
+        st.tuples(
+            st.sampled_from(["at", "soon", "cancel"]),
+            st.sampled_from([0.0, 1e-7, 1e-6, 0.1, 0.1000001, 1.0, 3.0]),
+            st.integers(0, 9),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+def test_a_short_turn_does_what_asyncios_own_turn_does(steps: list[tuple[str, float, int]]) -> None:
+    def trace_of(loop: VirtualLoop) -> list[tuple[int, int]]:
+        trace: list[tuple[int, int]] = []
+        timers: list[asyncio.TimerHandle] = []
+
+        def act(number: int) -> None:
+            trace.append((loop.ticks, number))
+            for kind, after_s, of in steps[number + 1 : number + 3]:
+                if kind == "at":
+                    timers.append(loop.call_later(after_s, note, of))
+                elif kind == "soon":
+                    loop.call_soon(note, of)
+                elif timers:
+                    timers[of % len(timers)].cancel()
+
+        def note(number: int) -> None:
+            trace.append((loop.ticks, -1 - number))
+
+        for number, (_, after_s, _) in enumerate(steps):
+            timers.append(loop.call_at(after_s, act, number))
+        loop.call_at(60.0, loop.stop)
+        try:
+            loop.run_forever()
+        finally:
+            loop.close()
+        return trace
+
+    assert trace_of(VirtualLoop()) == trace_of(_PlainTurns())
+
+
 @pytest.mark.parametrize("loop_of", [VirtualLoop, PacedLoop])
 def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
     loop_of: Callable[[], Any],
@@ -250,7 +316,11 @@ def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
         assert loop._scheduled == [timer]
         assert (timer._when, timer._scheduled) == (7.25, True)
         assert isinstance(loop._clock_resolution, float)
+        assert (list(loop._ready), loop._stopping) == ([], False)
+        assert callable(asyncio.SelectorEventLoop._run_once)  # type: ignore[attr-defined]  # private to asyncio
+        assert callable(timer._run)
         timer.cancel()
+        assert timer._cancelled
         assert loop._timer_cancelled_count == 1
     finally:
         loop.close()

@@ -52,6 +52,7 @@ VARIES = re.compile(
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "alicat_mc": {"unit": "A", "gas": "Ar", "full_scale_sccm": 100.0},
+    "eurotherm_2400": {"program": 1},
 }
 
 

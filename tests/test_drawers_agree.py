@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 KINDS = sorted(driver_kinds())
 SETTINGS: dict[str, dict[str, Any]] = {  # where a lab file must say more than the kind
     "alicat_mc": {"unit": "A", "gas": "Ar", "full_scale_sccm": 100.0},
+    "eurotherm_2400": {"program": 1},
 }
 
 

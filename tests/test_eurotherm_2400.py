@@ -215,7 +215,7 @@ def test_what_does_not_fit_is_refused_before_a_frame_exists(channel: str, value:
         Eurotherm2400().write(channel, value)
 
 
-@pytest.mark.parametrize("bad", [{"unit": 0}, {"unit": 248}, {"decimals": 3}])
+@pytest.mark.parametrize("bad", [{"unit": 0}, {"unit": 248}, {"decimals": 3}, {"program": 21}])
 def test_bad_settings_are_refused(bad: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"within|0, 1 or 2"):
         Eurotherm2400(**bad)
@@ -224,7 +224,7 @@ def test_bad_settings_are_refused(bad: dict[str, int]) -> None:
 def test_the_envelope_limits_exactly_the_settable_channels() -> None:
     text = (files("labharness_envelopes") / "eurotherm_2400.toml").read_text()
     limits = tomllib.loads(text)["limits"]
-    channels = Eurotherm2400().channels
+    channels = Eurotherm2400(program=1).channels
     assert {name: row["unit"] for name, row in limits.items()} == {
         name: each.unit for name, each in channels.items() if each.settable
     }

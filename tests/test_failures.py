@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from labharness.guard import Latch
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
@@ -119,6 +120,39 @@ def test_a_stop_request_during_the_ramp_closes_the_session_aborted(
     assert verified.body["complete"]
     assert not (short_plan.state_dir / "latch.json").exists()
     assert run_task(short_plan).type == "task_completed"
+
+
+def deafen_argon(lab: Lab) -> None:
+    """Leave the argon controller at 50 sccm, deaf to the serial line."""
+    assert lab.simulated is not None
+    face = lab.simulated.faces["argon"]
+    face._setpoint_sccm = face._part.setpoint_sccm = 50.0
+    face.setpoint_source = "A"
+
+
+def test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    deaf = Injection("ramp", 30.0, deafen_argon)
+    ran = run_task(short_plan, inject=(deaf,), abort=("ramp", 31.0))
+    assert ran.body["data"]["final_state"] == "ABORTED"
+    (warning,) = ran.body["data"]["warnings"]
+    assert "argon.setpoint = 100: mismatch (reads 50)" in warning
+    assert heat_is_off(ran)
+    trip = Latch(short_plan.state_dir / "latch.json").trip
+    assert trip is not None
+    assert trip.detail.startswith("not verified by abort: argon.setpoint")
+    again = run_task(short_plan)
+    assert again.body["reason_code"] == "resource_unavailable"
+
+
+def test_a_good_end_that_nothing_verifies_is_no_good_end(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan, inject=(Injection("analysis", 0.0, deafen_argon),))
+    assert ran.type == "task_failed"
+    assert "not verified by abort: argon.setpoint" in ran.body["error_message"]
+    assert Latch(short_plan.state_dir / "latch.json").trip is not None
 
 
 def test_an_admission_that_breaks_is_answered_and_sends_nothing(

@@ -233,6 +233,18 @@ def test_an_unknown_procedure_still_latches_and_voids() -> None:
     refused(core, lambda: core.send("heat", WRITE, 0.0, permit))
 
 
+def test_a_procedure_leaves_in_order_of_hazard_however_it_was_written() -> None:
+    core = GuardCore({"heat": (), "gas": ()}, {"stop": tuple(reversed(SAFE))})
+    assert core.trip("stop") == ("heat", "gas")
+    assert [list(port.safe) for port in core.ports.values()] == [
+        [SAFE[0], SAFE[2]],
+        [SAFE[1], SAFE[3]],
+    ]
+    core.send_safe("heat", 0.0)
+    assert core.trip("stop") == ("heat", "gas")
+    assert list(core.ports["heat"].safe) == [SAFE[0], SAFE[2]], "whole each time"
+
+
 def test_nothing_to_send_is_nothing_sent() -> None:
     core = armed()
     assert core.send_safe("heat", 0.0) is None

@@ -97,7 +97,7 @@ def refuse(rig: GuardBench, caller: Caller, count: int, seed: int) -> None:
 
 
 def test_no_forged_permit_passes(armed_caller: tuple[GuardBench, Caller]) -> None:
-    refuse(*armed_caller, count=1500, seed=1)
+    refuse(*armed_caller, count=2000, seed=1)
 
 
 @pytest.mark.soak

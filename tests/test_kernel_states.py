@@ -256,7 +256,7 @@ def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
     free=st.floats(),
     age_s=st.sampled_from([0.0, STALE_S, math.nextafter(STALE_S, 99.0), 1e9]),
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=2000)
 def test_commands_at_the_limits_are_never_clipped(
     channel: str, where: str, ulps: int, unit: str, free: float, age_s: float
 ) -> None:

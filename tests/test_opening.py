@@ -12,7 +12,7 @@ from labharness.kernel import EnvelopeInvalid
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import SAFE_TABLE
-from labharness.line.command import NotOpened
+from labharness.line.opening import NotOpened
 from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE, approved_copy
 

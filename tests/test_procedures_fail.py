@@ -361,7 +361,7 @@ def test_a_line_that_is_closed_without_obeying_latches(short_plan: LabPlan, tmp_
 
 def test_a_hold_that_a_command_holds_up_becomes_a_stop(short_plan: LabPlan, tmp_path: Path) -> None:
     async def work(lab: Lab) -> None:
-        turn = lab.line._writer._turn
+        turn = lab.line._writer.turn
         await turn.acquire()
         began_s = lab.clock.loop.time()
         reached = await lab.line.bring_down()

@@ -64,6 +64,21 @@ def test_a_guard_is_started_where_none_runs_and_ends_with_its_run(rig: GuardBenc
         os.kill(pids[0], 0)
 
 
+def test_where_the_arming_cannot_be_written_no_guard_is_started(rig: GuardBench) -> None:
+    async def work(guard: RemoteGuard) -> None:
+        (rig.state_dir / "armed.json").unlink()
+        (rig.state_dir / "armed.new").mkdir()  # a disk that takes nothing
+        with pytest.raises(LinkLost, match=r"armed\.new"):
+            await guard.open()
+        assert guard._child.pid is None
+        assert not (rig.state_dir / "armed.json").exists()
+        (rig.state_dir / "armed.new").rmdir()
+        await guard.open()
+        assert await ask(guard) == b"ok read\r"
+
+    with_guard(rig, work)
+
+
 def test_a_guard_that_somebody_keeps_is_used_and_stays(rig: GuardBench) -> None:
     kept = rig.start()
     rig.call().leave()

@@ -180,6 +180,32 @@ def test_frames_arrive_whole_however_they_are_cut(cuts: list[int]) -> None:
     virtually(main())
 
 
+@pytest.mark.parametrize(("pause_s", "answered"), [(0.1, 1), (0.0, 0)])
+def test_silence_ends_half_a_frame_where_the_protocol_says_so(
+    pause_s: float, answered: int
+) -> None:
+    class Framed(Echo):
+        gap_characters = 3.5
+
+        def frame_length(self, buffer: bytes) -> int:
+            return 8 if len(buffer) >= 8 else 0
+
+        def receive(self, frame: bytes) -> bytes | None:
+            return frame if frame == b"01234567" else None
+
+    async def main() -> None:
+        env = LoopEnvironment(asyncio.get_running_loop())
+        bus = SimulatedBus(env, [Framed(env)], baud=9600, chance=random.Random(1))
+        heard: list[bytes] = []
+        bus.transmit(b"01234", heard.append)
+        await asyncio.sleep(pause_s)
+        bus.transmit(b"01234567", heard.append)
+        await asyncio.sleep(1.0)
+        assert len(heard) == answered
+
+    virtually(main())
+
+
 def test_faults_are_done_to_replies_and_are_owned_up_to() -> None:
     async def main() -> None:
         bus, face, link, heard = await on_a_bus(0)

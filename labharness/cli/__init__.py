@@ -36,6 +36,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "labs": ("lab", "envelope", "reset"),
     "offers": ("drivers", "capabilities"),
     "plan": ("plan",),
+    "program": ("program",),
     "records": ("journal", "artifact"),
     "report": ("report", "history", "compare"),
     "run": ("run",),

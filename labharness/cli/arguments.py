@@ -98,6 +98,7 @@ def make_parser() -> _Parser:
             verb.add_argument("--reason", type=_words, required=True, help="why")
 
     _add_by_hand(commands)
+    _add_program(commands.add_parser("program", help="run a file of segments on an instrument"))
     _add_alarms(commands.add_parser("alarms", help="list alarms; acknowledge or shelve one"))
     _add_hazards(commands.add_parser("hazards", help="list safeguards; record a proof test"))
     simulate = commands.add_parser("simulate", help="serve a simulated lab on real ports")
@@ -203,6 +204,26 @@ def _add_by_hand(commands: "argparse._SubParsersAction[_Parser]") -> None:
     settable.add_argument(
         "--speed", type=_speed, default=1.0, metavar="fast|real|N", help="of a simulated lab"
     )
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="check|upload|start|hold|reset"
+    )
+    for name, text in (
+        ("check", "say what a program is, and what in it can never be; nothing is sent"),
+        ("upload", "store it in the instrument, each segment judged and read back"),
+        ("start", "start what was uploaded, or let a held one go on"),
+        ("hold", "let it stand still where it is; the heat stays"),
+        ("reset", "end it: the instrument goes back to its own setpoint"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("instrument", metavar="INSTRUMENT")
+        if name in ("check", "upload"):
+            verb.add_argument("file", metavar="FILE.toml")
+        _add_lab(verb)
+        verb.add_argument("--name", type=_words, help="who asks (default: this account)")
+        verb.add_argument("--reason", default="", help="why; it is journaled")
 
 
 def _number(text: str) -> float:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import chosen_lab, complain, say
+from labharness.cli.show import OutputLost, chosen_lab, complain, say
 from labharness.guard import LatchUnreadable
 from labharness.kernel import Envelope, Interlock
 from labharness.lab import BadLabFile, LabPlan
@@ -35,7 +35,9 @@ def labs(chosen: argparse.Namespace) -> int:
     except (NotReset, LineBusy, LatchUnreadable) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED
-    except (NotADirectoryError, FileExistsError, PermissionError) as why:
+    except (BrokenPipeError, OutputLost):
+        raise  # the command line's own matter
+    except OSError as why:
         complain(f"labharness {chosen.command}: state directory {why.filename}: {why.strerror}")
         return EXIT_USAGE
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
-from labharness.vocabulary import Cause, Command, Ending, Trip
+from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
 __all__ = ["ByHand", "NotUnderstood", "Owner"]
 
@@ -61,6 +61,7 @@ class ByHand:
             "status": self._status,
             "read": self._read,
             "set": self._set,
+            "program": self._program,
             "hold": self._hold,
             "resume": self._resume,
             "stop": self._stop,
@@ -75,7 +76,7 @@ class ByHand:
             if work is None:
                 raise NotUnderstood(f"no word {word!r}; there are {', '.join(self._words)}")
             return {"ok": True, **await work(asked)}
-        except (NotUnderstood, NotArmed, NoReply, Tripped, LookupError) as why:
+        except (NotUnderstood, BadProgram, NotArmed, NoReply, Tripped, LookupError) as why:
             return {"ok": False, "error": str(why.args[0] if why.args else why)}
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,6 +141,27 @@ class ByHand:
             "read_back": outcome.read_back,
             "detail": outcome.detail,
         }
+
+    async def _program(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Store, start, hold or reset a program of an instrument."""
+        name, act, programs = _text(asked, "instrument"), asked.get("act"), self._line.programs
+        acts = {"start": programs.start, "hold": programs.hold, "reset": programs.reset}
+        self._line.check()
+        if act == "upload":
+            program = read_program(asked.get("program"))
+            self._wished(asked, f"upload a program of {len(program.segments)} segments to {name}")
+            stored = await programs.upload(name, program)
+            ending, detail, more = stored.ending, stored.detail, {"written": stored.written}
+        elif isinstance(act, str) and act in acts:
+            self._wished(asked, f"{act} the program of {name}")
+            outcome = await acts[act](name)
+            ending, detail, more = outcome.ending, outcome.detail, {}
+        else:
+            raise NotUnderstood(f"a program is one of upload, {', '.join(acts)}, not {act!r}")
+        shown = ending.value if ending is Ending.CONFIRMED else ending.value.upper()
+        said = f": {detail}" if detail else ""
+        self._line.on_warning(f"by hand ({asked['by']}): {name}: program {act} {shown}{said}")
+        return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
 
     async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         said = await self._owner.hold(self._by_hand(asked, "hold"))

@@ -380,7 +380,7 @@ class Desk:
             self._warned(f"{verification.procedure}: {step}")
         if not line.guard.latch.saved():
             self._warned(f"the latch could not be saved: {line.guard.latch.write_error}")
-        if ended is not None:
+        if ended is not None or line.memory.trip is not None:
             self._progress("cooling_under_watch", 100, "polling and trips stay until it is cold")
             await watch_until_cold(line)
         line.disarm()

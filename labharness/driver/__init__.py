@@ -4,12 +4,15 @@ from labharness.driver.ascii import line_request, number
 from labharness.driver.channels import Channel, Identity, Query, Scan
 from labharness.driver.driver import Driver, Exchange, fault
 from labharness.driver.messages import message_request, results
+from labharness.driver.programs import Block, Programmer
 
 __all__ = [
+    "Block",
     "Channel",
     "Driver",
     "Exchange",
     "Identity",
+    "Programmer",
     "Query",
     "Scan",
     "fault",

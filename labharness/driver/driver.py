@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping
 from typing import ClassVar
 
 from labharness.driver.channels import Channel, Identity, Query, Scan
+from labharness.driver.programs import Programmer
 from labharness.vocabulary import DeviceFault, Request
 
 __all__ = ["Driver", "Exchange"]
@@ -25,12 +26,14 @@ class Driver(ABC):
         baud: Speed the instrument leaves the factory with; 0 where there is no serial line.
         unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
             nothing does. A lab that loads it on a real link is warned.
+        programmer: How it takes whole programs; ``None`` where it runs none.
     """
 
     channels: Mapping[str, Channel] = {}
     renamed: Mapping[str, str] = {}
     baud: ClassVar[int] = 9600
     unverified: ClassVar[str] = ""
+    programmer: Programmer | None = None
 
     @abstractmethod
     def scans(self) -> tuple[Scan, ...]:

@@ -16,9 +16,10 @@ alone may send out of DRAIN, because making safe does not wait for quiet.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
+from typing import NamedTuple
 
 from labharness.vocabulary import BadReply, Nothing, Quiet, Request
 
@@ -102,8 +103,7 @@ class Sent:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):  # one for each exchange: a frozen dataclass takes five times as long
     """The end of an exchange: a whole right reply, or why there is none."""
 
     request: Request
@@ -238,6 +238,7 @@ class GuardCore:
     ) -> None:
         self.ports = {name: Port(name, frozenset(frames)) for name, frames in reads.items()}
         self.procedures = dict(procedures)
+        self._waves = {name: _by_port(frames) for name, frames in procedures.items()}
         self.epoch = 0
         self.armed = False
         self.latched = False
@@ -322,18 +323,11 @@ class GuardCore:
         """
         self.new_epoch()
         self.latched = True
-        return self.queue(self.procedures[procedure])
+        return self._queue(self._waves[procedure])
 
     def queue(self, frames: Iterable[SafeFrame]) -> tuple[str, ...]:
-        """Queue frames of a procedure (its first wave, or a retry of single steps)."""
-        order: dict[str, list[SafeFrame]] = {}
-        for frame in sorted(frames, key=lambda each: each.step):
-            order.setdefault(frame.port, []).append(frame)
-        for name, waiting in order.items():
-            port = self.ports[name]
-            port.safe.clear()
-            port.safe.extend(waiting)
-        return tuple(order)
+        """Queue single frames of a procedure: a retry, or without a trip."""
+        return self._queue(_by_port(frames))
 
     def send_safe(self, port_name: str, now: float) -> bytes | None:
         """Give the next waiting frame of a procedure, unless an exchange is on the wire."""
@@ -350,6 +344,13 @@ class GuardCore:
         """Open the latch; that the cause is gone and who asks is the line's to establish."""
         self.latched = False
         self.new_epoch()
+
+    def _queue(self, waves: Mapping[str, Sequence[SafeFrame]]) -> tuple[str, ...]:
+        for name, waiting in waves.items():
+            port = self.ports[name]
+            port.safe.clear()
+            port.safe.extend(waiting)
+        return tuple(waves)
 
     def _make_room(self, port: str, now: float) -> None:
         if self.latched or not self.armed:
@@ -371,3 +372,11 @@ class GuardCore:
             raise NotPermitted(f"permit {permit.number} is of epoch {permit.epoch}")
         if not now <= permit.expires_s:
             raise NotPermitted(f"permit {permit.number} has expired")
+
+
+def _by_port(frames: Iterable[SafeFrame]) -> dict[str, list[SafeFrame]]:
+    """Sort frames by hazard for each port; the port of the most hazardous one comes first."""
+    order: dict[str, list[SafeFrame]] = {}
+    for frame in sorted(frames, key=lambda each: each.step):
+        order.setdefault(frame.port, []).append(frame)
+    return order

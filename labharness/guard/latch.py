@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
+from labharness.guard.written import write_trip
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["Latch", "LatchUnreadable", "probe", "write_durably"]
+
+_encode = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one while a line trips
 
 
 class LatchUnreadable(RuntimeError):
@@ -41,7 +43,7 @@ class Latch:
         if self.trip is not None:
             return
         self.trip = trip
-        text = json.dumps(asdict(trip), sort_keys=True)
+        text = _encode(write_trip(trip))
         try:
             self.write(self._path, text)
         except OSError as why:
@@ -84,8 +86,8 @@ def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
 def write_durably(path: Path, text: str) -> None:
     """Put a small file in its place whole, and on the disk before this returns."""
     fresh = path.with_suffix(".new")
-    with fresh.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with fresh.open("wb") as file:
+        file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

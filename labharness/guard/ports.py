@@ -4,7 +4,7 @@ import selectors
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
-from labharness.guard.core import Finished, GuardCore, Permit, Port, PortState, SafeFrame
+from labharness.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
 from labharness.link import LinkLost
 from labharness.link.descriptors import Road
 from labharness.vocabulary import Request
@@ -83,7 +83,9 @@ class Ports:
         now = self._steady_s()
         frame = self.core.send(name, request, now, permit)
         self._asked[name] = number
-        self._hand_over(name, frame, now)
+        why = self._hand_over(name, frame)
+        if why:
+            self._end(name, why, now)
 
     def forget(self) -> None:
         """Nobody waits any more for the exchanges that are under way."""
@@ -91,16 +93,14 @@ class Ports:
 
     def trip(self, procedure: str) -> None:
         """Run a procedure: its first wave on all ports before anything else."""
-        for name in self.core.trip(procedure):
-            self._send_safe(name)
+        self._send_safe(self.core.trip(procedure))
         self.unanswered = set(self.core.procedures[procedure])
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
         """Send frames of a procedure; the lost roads among theirs are opened for the next time."""
         again = tuple(frames)
         self.unanswered.update(again)
-        for name in self.core.queue(again):
-            self._send_safe(name)
+        self._send_safe(self.core.queue(again))
         for name in {frame.port for frame in again}:
             road = self._roads[name]
             if road.fileno() < 0:
@@ -126,7 +126,7 @@ class Ports:
             try:
                 data = road.read()
             except LinkLost as why:
-                self._lose(name, road, port, str(why), now)
+                self._lose(name, road, str(why), now)
                 return
             if port.state is PortState.DRAIN and now >= port.due_s:
                 port.expire(now)  # its quiet was over before these bytes came
@@ -136,32 +136,42 @@ class Ports:
 
         return read
 
-    def _lose(self, name: str, road: Road, port: Port, why: str, now: float) -> None:
+    def _lose(self, name: str, road: Road, why: str, now: float) -> None:
         with suppress(KeyError, ValueError):
             self._selector.unregister(road.fileno())
         road.close()
         self.on_lost(name, why)
-        finished = port.lose(why, now)
-        if finished is not None:
-            self._finish(name, finished)
+        self._end(name, why, now)
 
-    def _hand_over(self, name: str, frame: bytes, now: float) -> None:
+    def _hand_over(self, name: str, frame: bytes) -> str:
+        """Write to a road; give the reason when it is lost."""
         try:
             self._roads[name].write(frame)
         except LinkLost as why:
-            finished = self.core.ports[name].lose(str(why), now)
-            if finished is not None:
-                self._finish(name, finished)
+            return str(why)
+        return ""
 
-    def _send_safe(self, name: str) -> None:
+    def _send_safe(self, names: Iterable[str]) -> None:
+        """Send the next frame of each port; a road that is lost is told of after the last byte."""
         now = self._steady_s()
-        frame = self.core.send_safe(name, now)
-        if frame is not None:
-            self._hand_over(name, frame, now)
+        lost = []
+        for name in names:
+            frame = self.core.send_safe(name, now)
+            if frame is not None:
+                why = self._hand_over(name, frame)
+                if why:
+                    lost.append((name, why))
+        for name, why in lost:
+            self._end(name, why, now)
+
+    def _end(self, name: str, why: str, now: float) -> None:
+        finished = self.core.ports[name].lose(why, now)
+        if finished is not None:
+            self._finish(name, finished)
 
     def _finish(self, name: str, finished: Finished) -> None:
         if self.core.ports[name].safe:
-            self._send_safe(name)
+            self._send_safe((name,))
         safe = finished.safe
         if safe is None:
             number, self._asked[name] = self._asked[name], None

@@ -17,6 +17,7 @@ from pathlib import Path
 from labharness.guard.absence import AbsenceLog, ArmedMark
 from labharness.guard.armed import Armed
 from labharness.guard.core import SafeFrame
+from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch, LatchUnreadable
 from labharness.guard.notify import Notifier
 from labharness.guard.ports import Ports
@@ -185,16 +186,29 @@ class ProcessGuard:
 
     # ---- making safe
 
-    def trip(self, trip: Trip) -> None:
-        """Run a procedure for the harness."""
-        self._run_procedure(trip, trip.procedure)
-        self.log.add("tripped", procedure=trip.procedure, why=trip.detail)
+    def trip(self, procedure: str, read: Callable[[], Trip]) -> None:
+        """Run a procedure for the harness, and only then read why.
+
+        Raises:
+            BadFields: The reason cannot be read; the line is safe and latched all the same.
+        """
+        self._send_procedure(procedure)
+        try:
+            trip = read()
+        except BadFields as why:
+            self.latch.close(self._trip_of("harness", str(why), procedure))
+            raise
+        self.latch.close(trip)
+        self.log.add("tripped", procedure=procedure, why=trip.detail)
 
     def _run_procedure(self, trip: Trip, procedure: str) -> None:
         """Bytes first, then the latch; the log comes after, by the caller."""
+        self._send_procedure(procedure)
+        self.latch.close(trip)
+
+    def _send_procedure(self, procedure: str) -> None:
         self.ports.trip(procedure)
         self._procedure = procedure
-        self.latch.close(trip)
 
     def _lose(self, why: str) -> None:
         """Do without the harness: make safe, latch, and take its arming away."""

@@ -199,28 +199,29 @@ class RemoteGuard:
                 },
                 "request": write_request(request),
             }
-        self._take(port)
+        self._take(port, number)
         self._asked[port] = (number, done)
         self._tell(message)
 
-    def _take(self, port: str) -> None:
+    def _take(self, port: str, number: int) -> None:
+        """Count a port as taken until the guard has heard so many messages and says otherwise."""
         self._free[port] = False
-        self._busy_since[port] = self._told + 1
+        self._busy_since[port] = number
 
     # ---- making safe
 
     def trip(self, trip: Trip) -> None:
         """Have a procedure run: one write to the socket, before anything else."""
-        for frame in self.procedures[trip.procedure]:
-            self._take(frame.port)
         self._moves({"do": "trip", "trip": write_trip(trip)})
+        for frame in self.procedures[trip.procedure]:
+            self._take(frame.port, self._told)
         self._is_latched = True
         self.latch.close(trip)
 
     def repeat(self, frames: Sequence[SafeFrame]) -> None:
         """Have single frames of a procedure sent, again or without a trip."""
         for frame in frames:
-            self._take(frame.port)
+            self._take(frame.port, self._told + 1)
         self._tell({"do": "repeat", "frames": [list(self._places[frame]) for frame in frames]})
 
     def new_epoch(self) -> None:

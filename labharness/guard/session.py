@@ -114,8 +114,9 @@ class Session:
         if self._over:
             return
         try:
-            self._lines.flush()
-            self._watch()
+            if self._lines.waits:
+                self._lines.flush()
+                self._watch()
             for message in self._lines.hear():
                 self.heard += 1
                 fields = Fields(message, "message of the harness")
@@ -175,12 +176,11 @@ class Session:
         return request, permit
 
     def _take_trip(self, fields: Fields) -> None:
-        trip = read_trip(fields.inside("trip"))
-        fields.end()
-        if trip.procedure not in self._guard.core.procedures:
-            raise BadFields(f"no procedure {trip.procedure!r}")
+        inner = fields.inside("trip")
+        procedure = inner.one_of("procedure", self._guard.core.procedures)
         self._moves += 1
-        self._guard.trip(trip)
+        self._guard.trip(procedure, lambda: read_trip(inner, procedure))
+        fields.end()
         self.say({"say": "standing"})
 
     def _take_repeat(self, fields: Fields) -> None:

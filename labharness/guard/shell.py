@@ -198,7 +198,7 @@ class LoopGuard:
         self._offer(port)  # also where nobody owned the exchange any more
 
     def _offer(self, port: str) -> None:
-        if self._turns.offer(port) and port not in self._quiet:
+        if self._turns.waiting[port] and self._turns.offer(port) and port not in self._quiet:
             state = self.core.ports[port]
             if state.state is PortState.DRAIN:
                 due_s = state.due_s

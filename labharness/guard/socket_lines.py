@@ -11,15 +11,18 @@ __all__ = ["LINE_BYTES_MAX", "Line", "Lines", "SocketLines", "line_of"]
 
 LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names
 UNSENT_BYTES_MAX = 64 * 1024 * 1024  # a harness that reads nothing for so long is given up
-READ_BYTES_MAX = 1 << 18
+READ_BYTES_MAX = 1 << 16  # each read asks for so much memory: more is slow to get
 READS_MAX = 16  # at a time: a harness that talks without end holds up no port
 
 Line = Mapping[str, object]
+# json.dumps makes an encoder each time, and json.loads guesses at an encoding, while a line trips
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
 def line_of(message: Line) -> bytes:
     """Write one message."""
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return _encode(message).encode() + b"\n"
 
 
 class Lines:
@@ -32,7 +35,7 @@ class Lines:
         """Give each message that is whole.
 
         Raises:
-            ValueError: A line is no JSON, or does not end.
+            ValueError: A line is no JSON in UTF-8, or does not end.
         """
         whole, end, rest = (self._begun + data).rpartition(b"\n")
         self._begun = rest
@@ -40,7 +43,7 @@ class Lines:
             raise ValueError(f"a message longer than {LINE_BYTES_MAX} bytes")
         if end:
             for line in whole.split(b"\n"):
-                yield json.loads(line)
+                yield _decode(line.decode())
 
 
 class SocketLines:

@@ -168,11 +168,11 @@ def write_trip(trip: Trip) -> dict[str, object]:
     }
 
 
-def read_trip(fields: Fields) -> Trip:
-    """Read a trip; raises as ``read_request`` does."""
+def read_trip(fields: Fields, procedure: str | None = None) -> Trip:
+    """Read a trip, whose procedure may have been taken already; raises as ``read_request`` does."""
     trip = Trip(
         cause=Cause(fields.one_of("cause", tuple(Cause))),
-        procedure=fields.text("procedure"),
+        procedure=fields.text("procedure") if procedure is None else procedure,
         channel=fields.text("channel"),
         value=None if fields.null("value") else fields.number("value"),
         at_s=fields.number("at_s"),

@@ -45,8 +45,10 @@ seed must give the same journal."""
 BLOCK_LAB_S: Final = 60.0
 """Lab time (s) whose samples make one block: what a crash may take of the samples."""
 
-BUSY_TIMEOUT_S: Final = 0.25
-"""Longest wait (s) for another process's lock; sqlite3's own 5 s would starve a heartbeat."""
+BUSY_TIMEOUT_S: Final = 0.01
+"""Longest wait (s) of the writer for another process's lock. It waits on the loop that has to hand
+over a trip's first wave within 50 ms; sqlite3's own 5 s would starve a heartbeat as well. Readers
+hold up no writer (WAL), so that only a foreign writer is ever waited for."""
 
 STREAMS_MAX: Final = 1_000
 """Streams one journal may declare."""

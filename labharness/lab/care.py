@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from labharness.lab.lab import Lab, LabPlan
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.line import NoReply, NotArmed
+from labharness.line.standing import causes_of
 from labharness.link import LinkLost
 from labharness.vocabulary import Trip
 
@@ -211,8 +213,13 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
             standing = await still_standing(lab, trip)
             if standing:
                 raise NotReset(f"the cause still stands: {'; '.join(standing)}")
-            with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            try:
+                with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    file.flush()
+                    os.fsync(file.fileno())  # who reset outlives a power cut, or nobody did
+            except OSError as why:
+                raise NotReset(f"resets.jsonl cannot be written: {why.strerror or why}") from None
             _reset_alarms(plan, name, reason)
             try:
                 await lab.line.guard.reset()
@@ -237,7 +244,8 @@ async def still_standing(lab: Lab, trip: Trip) -> list[str]:
     except (LinkLost, NoReply) as why:
         return [str(why)]
     await lab.line.next_tick()
-    return list(lab.line.causes_of(trip))
+    line = lab.line
+    return list(causes_of(trip, line.memory, line.instruments, line.clock.now_s()))
 
 
 def _with_lab(

@@ -36,6 +36,7 @@ from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file
 from labharness.lab.lock import Owner
 from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
+from labharness.lab.programs import check_covered
 from labharness.lab.settings import check_fitting, check_plant
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Finding, Instrument, Line, PortTiming, check_wires, compile_procedures
@@ -169,6 +170,7 @@ def read_lab(path: Path) -> LabPlan:
             volume_cm3=file.tube.volume_cm3,
         )
         _known_channels(envelope, instruments)
+        check_covered(envelope, instruments)
         compile_procedures(envelope, {each.name: each for each in instruments})
     except (EnvelopeInvalid, LookupError) as why:
         raise BadLabFile(f"{path}: {why}") from None

@@ -38,6 +38,7 @@ from labharness.clock import (
 from labharness.clock import run as run_on
 from labharness.desk import Admitting, ByHand, Desk, HouseFacts
 from labharness.guard import LatchUnreadable
+from labharness.guard.latch import write_durably
 from labharness.hcp import answers
 from labharness.hcp.codec import Message, encode
 from labharness.hcp.messages import TaskSubmit
@@ -400,7 +401,10 @@ class TaskRun:
             with suppress(JournalFailed):  # the desk has said so already
                 journal.close()
         head = journal.head.hash
-        (self.folder / "answer.json").write_bytes(encode(message) + b"\n")
+        try:
+            write_durably(self.folder / "answer.json", encode(message).decode() + "\n")
+        except OSError as why:  # who asked is answered all the same
+            self._warn(f"{self.folder / 'answer.json'} cannot be written: {why.strerror or why}")
         return RunResult(message, self.folder, head)
 
     async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:

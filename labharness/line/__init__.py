@@ -7,6 +7,8 @@ from labharness.line.holding import HoldTooLong
 from labharness.line.line import Line, NotArmed, Tripped
 from labharness.line.parts import Instrument, PortTiming, read_frames
 from labharness.line.procedures import StepState, Verification, compile_procedures
+from labharness.line.programs import programmer_of
+from labharness.line.upload import Uploaded
 from labharness.line.wire import Finding, PortCost, check_wires, port_costs
 
 __all__ = [
@@ -22,11 +24,13 @@ __all__ = [
     "PortTiming",
     "StepState",
     "Tripped",
+    "Uploaded",
     "Verification",
     "alarm_name",
     "check_wires",
     "compile_procedures",
     "port_costs",
+    "programmer_of",
     "read_frames",
     "watch_until_cold",
 ]

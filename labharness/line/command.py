@@ -13,20 +13,12 @@ from typing import TypeVar
 
 from labharness.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Memory, begin, conclude, judge
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument, channel_of
-from labharness.vocabulary import (
-    OPERATOR,
-    Command,
-    DeviceFault,
-    Ending,
-    Outcome,
-    Refused,
-    Request,
-)
+from labharness.line.programs import Gate
+from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
 
-__all__ = ["NotOpened", "Writer"]
+__all__ = ["Writer"]
 
 WAITING_MAX = 64  # commands that wait for their turn; a plan has one, a person a few
 
@@ -34,15 +26,11 @@ T = TypeVar("T")
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
 
 
-class NotOpened(PermissionError):
-    """The envelope does not let a person open the line by hand; nobody was asked."""
-
-
 class Writer:
     """Performs commands, one at a time.
 
     Args:
-        memory: What the kernel knows.
+        gate: Judges, and remembers what was sent.
         instruments: Whose channels are set.
         exchanges: The way to the ports.
         journal: Where intents and outcomes go.
@@ -53,31 +41,31 @@ class Writer:
     def __init__(
         self,
         *,
-        memory: Memory,
+        gate: Gate,
         instruments: Mapping[str, Instrument],
         exchanges: Exchanges,
         journal: Journal,
         now_s: Callable[[], float],
         read: Callable[[str], Awaitable[float]],
     ) -> None:
-        self._memory = memory
+        self._gate = gate
         self._instruments = instruments
         self._exchanges = exchanges
         self._journal = journal
         self._now_s = now_s
         self._read = read
-        self._turn = asyncio.Lock()
+        self.turn = asyncio.Lock()  # whose it is may write
         self._frames = 0
         self._waiting = 0
 
     async def idle(self) -> None:
         """Return when no command is in flight."""
-        async with self._turn:
+        async with self.turn:
             return
 
     async def between(self, act: Callable[[], T]) -> T:
         """Do something while no command is on its way."""
-        async with self._turn:
+        async with self.turn:
             return act()
 
     async def perform(self, command: Command) -> Outcome:
@@ -95,29 +83,8 @@ class Writer:
         finally:
             self._waiting -= 1
 
-    async def begin_opening(self, action: str) -> Command:
-        """Judge and record what a person is about to open; its contact counts as open from now on.
-
-        Raises:
-            NotOpened: The kernel refuses it.
-            JournalFailed: It could not be recorded; nobody was asked.
-        """
-        command = Command(f"{OPERATOR}.{action}", 0.0, "")
-        async with self._turn:
-            verdict = judge(command, self._memory, self._now_s())
-            refused = verdict.reason if isinstance(verdict, Refused) else ""
-            said = self._journal.append(
-                "opening", {"action": action, "refused": refused}, self._now_s()
-            )
-            await self._journal.durable(said)
-            verdict = judge(command, self._memory, self._now_s())
-            if isinstance(verdict, Refused):
-                raise NotOpened(verdict.reason)
-            begin(self._memory, command)
-            return command
-
     async def _in_turn(self, command: Command) -> Outcome:
-        async with self._turn:
+        async with self.turn:
             value = command.value if math.isfinite(command.value) else str(command.value)
             asked = {"channel": command.channel, "value": value, "unit": command.unit}
             intent = self._journal.append("intent", asked, self._now_s())
@@ -137,7 +104,7 @@ class Writer:
             return outcome
 
     async def _send(self, command: Command) -> Outcome:
-        verdict = judge(command, self._memory, self._now_s())
+        verdict = self._gate.judge(command)
         if isinstance(verdict, Refused):
             return Outcome(command, Ending.REFUSED, None, verdict.reason)
         try:
@@ -170,11 +137,11 @@ class Writer:
             while True:
                 await lease.settle()
                 # from here to the frame's hand-over there is no await: the verdict still holds
-                verdict = judge(command, self._memory, self._now_s())
+                verdict = self._gate.judge(command)
                 if isinstance(verdict, Refused):
                     ending = Ending.UNKNOWN if self._frames else Ending.REFUSED
                     return Outcome(command, ending, None, verdict.reason)
-                begin(self._memory, command)
+                self._gate.begin(command)
                 self._frames += 1
                 reply = await lease.send(request, command=True)
                 try:
@@ -189,7 +156,7 @@ class Writer:
         if spec.readback is None or (trouble and many):  # what shows one frame does not show all
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)
-            conclude(self._memory, command)
+            self._gate.conclude(command)
             return Outcome(command, Ending.UNCONFIRMED, None, "nothing can show it")
         shown_by = owner + spec.readback
         until_s = self._now_s() + spec.settle_s
@@ -199,7 +166,7 @@ class Writer:
             except NoReply as why:
                 return Outcome(command, Ending.UNKNOWN, None, f"{trouble}; {why}".strip("; "))
             if abs(found - command.value) <= spec.resolution:
-                conclude(self._memory, command)
+                self._gate.conclude(command)
                 return Outcome(command, Ending.CONFIRMED, found, trouble)
             if self._now_s() >= until_s or fault:
                 what = f"{shown_by} reads {found:g} {spec.unit}, asked {command.value:g}"

@@ -13,31 +13,23 @@ from labharness.clock import Clock
 from labharness.driver import Identity
 from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Envelope, Memory, Mode, change, conclude, observe, tick
+from labharness.kernel import Envelope, Memory, Mode, change, observe, tick
 from labharness.line.command import Writer
 from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
-from labharness.line.parts import (
-    BoundScan,
-    Instrument,
-    bind,
-    prepare_commands,
-)
+from labharness.line.opening import Openings
+from labharness.line.parts import BoundScan, Instrument, bind, prepare_commands
 from labharness.line.poll import Poller
 from labharness.line.procedures import Verification
+from labharness.line.programs import Gate
 from labharness.line.reader import Reader
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
-from labharness.line.standing import lost_conditions, standing_trips
+from labharness.line.standing import standing_trips
+from labharness.line.upload import Programs
 from labharness.link import Link
-from labharness.vocabulary import (
-    Cause,
-    Command,
-    Ending,
-    Outcome,
-    Trip,
-)
+from labharness.vocabulary import Cause, Command, Ending, Outcome, Trip
 
 __all__ = ["Line", "NotArmed", "Tripped"]
 
@@ -120,13 +112,26 @@ class Line:
             take=self._take,
             note=self._note,
         )
+        self._gate = Gate(self.memory, self.instruments, self._loop.time)
+        self._gate.on_over = self._program_over
         self._writer = Writer(
-            memory=self.memory,
+            gate=self._gate,
             instruments=self.instruments,
             exchanges=exchanges,
             journal=journal,
             now_s=self._loop.time,
             read=self.read,
+        )
+        self._openings = Openings(self._gate, self._writer, journal, self._loop.time)
+        self.programs = Programs(
+            gate=self._gate,
+            instruments=self.instruments,
+            writer=self._writer,
+            exchanges=exchanges,
+            journal=journal,
+            now_s=self._loop.time,
+            perform=self.perform,
+            lost=self.lose_journal,
         )
         self.safing = Safing(
             memory=self.memory,
@@ -251,13 +256,18 @@ class Line:
     async def settle(self, procedure: str) -> Verification:
         """Let nothing more be set, by whomever, and bring the line to a procedure's safe state.
 
-        A line that has tripped runs its own procedure: that one is waited for.
+        A line that has tripped runs its own procedure: that one is waited for. One that does not
+        get there is brought down further, and has tripped if nothing verifies that it is down.
         """
         self.holding.end()
         if self.memory.mode is Mode.RUNNING:  # or a value that waits for its turn would follow
             self._mode(Mode.HELD)
         if self.memory.trip is None:
-            return await self.safing.make_safe(procedure)
+            verification = await self.safing.make_safe(procedure)
+            if not verification.complete and self.memory.trip is None:
+                await self.bring_down(Stage.ABORT)
+            if self.memory.trip is None:
+                return verification
         await self.safing.verified()
         return self.safing.verifications[-1]
 
@@ -363,12 +373,12 @@ class Line:
         """
         self.check()
         try:
-            command = await self._writer.begin_opening(action)
+            command = await self._openings.begin(action)
         except JournalFailed as why:
             self.lose_journal(str(why))
             raise
         done = await self.unless_tripped(ask())
-        conclude(self.memory, command)
+        self._gate.conclude(command)
         return done
 
     def check(self) -> None:
@@ -418,14 +428,6 @@ class Line:
                 found.append(f"port {port} is a real link ({link.kind}), and {why}")
         return tuple(found)
 
-    def causes_of(self, trip: Trip) -> tuple[str, ...]:
-        """Say what still stands in the way of a reset after a trip."""
-        now = self._loop.time()
-        found = standing_trips(self.memory, now)
-        if trip.cause is Cause.INTERLOCK_LOST:
-            found += lost_conditions(self.memory, self.instruments, trip.channel, now)
-        return found
-
     # ---- inside
 
     def _mode(self, to: Mode) -> None:
@@ -472,7 +474,12 @@ class Line:
         trips = tick(self.memory, self._loop.time())
         if trips:
             self._answer(trips)
+        self._gate.look()
         self.on_tick()
+
+    def _program_over(self, text: str) -> None:
+        self._note("program_over", {"detail": text})
+        self.on_warning(text)
 
     def _answer(self, trips: Sequence[Trip]) -> None:
         for trip in trips:

@@ -4,8 +4,19 @@ from collections.abc import Mapping
 
 from labharness.kernel import Bound, Memory
 from labharness.line.parts import Instrument, channel_of
+from labharness.vocabulary import Cause, Trip
 
-__all__ = ["lost_conditions", "standing_trips"]
+__all__ = ["causes_of", "standing_trips"]
+
+
+def causes_of(
+    trip: Trip, memory: Memory, instruments: Mapping[str, Instrument], now: float
+) -> tuple[str, ...]:
+    """Say what still stands in the way of a reset after a trip."""
+    found = standing_trips(memory, now)
+    if trip.cause is Cause.INTERLOCK_LOST:
+        found += _lost_conditions(memory, instruments, trip.channel, now)
+    return found
 
 
 def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
@@ -21,7 +32,7 @@ def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
     return tuple(found)
 
 
-def lost_conditions(
+def _lost_conditions(
     memory: Memory, instruments: Mapping[str, Instrument], channel: str, now: float
 ) -> tuple[str, ...]:
     """Say which conditions on a contact, whose loss under power trips, do not hold.

@@ -13,7 +13,7 @@ import serial
 
 from labharness.link.roads import LinkLost
 
-__all__ = ["Road", "SerialRoad", "TcpRoad", "open_port"]
+__all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "open_port"]
 
 READ_BYTES_MAX = 65_536
 
@@ -112,13 +112,10 @@ class SerialRoad:
         return data
 
     def write(self, data: bytes) -> None:
-        """Hand the bytes to the driver of the port.
-
-        pyserial's own write would wait, without end, for a port whose buffer is full.
-        """
+        """Hand the bytes to the driver of the port."""
         if self._port is None:
             raise LinkLost(f"{self.name} is closed")
-        _hand_over(self.fileno(), data, self.name)
+        hand_over(self.fileno(), data, self.name)
 
     def close(self) -> None:
         """Close the port; bytes already handed over are still sent by the system."""
@@ -173,7 +170,7 @@ class TcpRoad:
         """Hand the bytes to the socket."""
         if self._socket is None:
             raise LinkLost(f"{self.name} is closed")
-        _hand_over(self.fileno(), data, self.name)
+        hand_over(self.fileno(), data, self.name)
 
     def close(self) -> None:
         """Close at once."""
@@ -182,7 +179,12 @@ class TcpRoad:
             self._socket = None
 
 
-def _hand_over(descriptor: int, data: bytes, name: str) -> None:
+def hand_over(descriptor: int, data: bytes, name: str) -> None:
+    """Hand all bytes to the system at once, or raise ``LinkLost``; never wait.
+
+    pyserial's own write would wait, without end, for a port whose buffer is full, and a trip with
+    it.
+    """
     try:
         taken = os.write(descriptor, data)
     except BlockingIOError:

@@ -1,11 +1,12 @@
 """Serial ports through pyserial: exclusive, 8N1 unless the lab file says otherwise."""
 
 import asyncio
+import os
 from collections.abc import Callable
 
 import serial
 
-from labharness.link.descriptors import open_port
+from labharness.link.descriptors import hand_over, open_port
 from labharness.link.roads import LinkLost, nobody
 
 __all__ = ["SerialLink"]
@@ -50,6 +51,9 @@ class SerialLink:
         """Hand the bytes to the driver of the port."""
         if self._port is None:
             raise LinkLost(f"serial {self._path} is closed")
+        if os.name == "posix":
+            hand_over(self._port.fileno(), data, f"serial {self._path}")
+            return
         try:
             self._port.write(data)
         except serial.SerialException as why:

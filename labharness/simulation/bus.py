@@ -10,6 +10,7 @@ from labharness.simulation.faces import Face, garbage
 __all__ = ["BusFaults", "SimulatedBus", "WireRecord"]
 
 BITS_PER_CHARACTER = 10  # 8N1: start, eight data, stop
+GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: of t3.5 above 19200 baud
 FRAME_BYTES_MAX = 65_536
 
 
@@ -101,6 +102,10 @@ class SimulatedBus:
         self._byte_s = BITS_PER_CHARACTER / baud if baud else 0.0
         self._chance = chance
         self._buffer = b""
+        self._buffer_s = 0.0  # when its last byte arrived
+        self._gap_s = 0.0
+        if baud and self._faces[0].gap_characters:
+            self._gap_s = max(self._faces[0].gap_characters * self._byte_s, GAP_S_MIN)
         self._before = b""  # the last reply that was on these wires
         self._held: tuple[bytes, Callable[[bytes], None]] | None = None
         self.faults = BusFaults()
@@ -112,7 +117,9 @@ class SimulatedBus:
         if faults.cut:
             faults.injected = True
             return
-        buffer = self._buffer + data if self._buffer else data
+        buffer = data
+        if self._buffer and not self._silence_ended_it():
+            buffer = self._buffer + data
         while buffer:
             length = self._faces[0].frame_length(buffer)
             if not length:
@@ -122,6 +129,12 @@ class SimulatedBus:
         if len(buffer) > FRAME_BYTES_MAX:
             buffer = b""
         self._buffer = buffer
+        if buffer:
+            self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
+
+    def _silence_ended_it(self) -> bool:
+        """Say whether the wires were silent for so long that half a frame is forgotten."""
+        return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
         self._env.sync()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from labharness.clock import monotonic_ns
-from labharness.simulation.bus import BITS_PER_CHARACTER, SimulatedBus
+from labharness.simulation.bus import BITS_PER_CHARACTER, GAP_S_MIN, SimulatedBus
 from labharness.simulation.faces import Face
 from labharness.simulation.pace import GRID_S, Wire
 
@@ -16,7 +16,6 @@ __all__ = ["ByteLog", "Conversation", "LoggedBytes", "Outlet"]
 LOG_ROWS_MAX = 100_000  # the oldest go first; an hour of a line that is polled once a second
 PENDING_BYTES_MAX = 4_095  # of requests, as much as a Linux terminal holds; then its writer waits
 REPLIES_BYTES_MAX = 1_048_576  # under way to one client; a reply beyond is lost
-GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: of t3.5 above 19200 baud
 GAP_WALL_S_MIN = 0.002  # a writer that the system interrupts between two pieces is no gap
 CHUNK_WALL_S = 0.001  # bytes that arrive within this are handed over together, but the last
 

@@ -20,7 +20,7 @@ class Face(ABC):
     Attributes:
         latency_s: Time the instrument takes before its reply starts.
         gap_characters: A silence of so many characters ends a frame, whole or not; 0 where none
-            does. Only a served port with a baud rate has silences.
+            does. Only a port with a baud rate has silences.
     """
 
     latency_s = 0.005

@@ -10,6 +10,7 @@ from labharness.vocabulary.commands import (
     Refused,
     Verdict,
 )
+from labharness.vocabulary.programs import BadProgram, Program, Segment, read_program
 from labharness.vocabulary.requests import (
     BadReply,
     DeviceFault,
@@ -32,6 +33,7 @@ from labharness.vocabulary.trips import Cause, Trip
 __all__ = [
     "OPERATOR",
     "Allowed",
+    "BadProgram",
     "BadReply",
     "Cause",
     "Command",
@@ -43,16 +45,19 @@ __all__ = [
     "Message",
     "Nothing",
     "Outcome",
+    "Program",
     "Quiet",
     "Reading",
     "Refused",
     "ReplyRule",
     "Request",
     "Rtu",
+    "Segment",
     "Transaction",
     "Trip",
     "Until",
     "Verdict",
     "crc16_modbus",
+    "read_program",
     "share_text",
 ]

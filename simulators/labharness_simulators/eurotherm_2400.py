@@ -1,7 +1,10 @@
-"""The wire face of a Eurotherm 2400 temperature controller, with its PID loop.
+"""The wire face of a Eurotherm 2400 temperature controller, with its PID loop and its programmer.
 
-Typed in from Eurotherm HA026230 issue 3, chapters 3 to 6. Not simulated: autotune, programmer,
-the IEEE region, bit functions 01, 02 and 05, and the detection of heater failure and loop break.
+Typed in from Eurotherm HA026230 issue 3, chapters 3 to 6. Not simulated: autotune, the IEEE region,
+bit functions 01, 02 and 05, the detection of heater failure and loop break, and of the programmer
+calls, logic outputs and editing the program that runs. A program starts from the process value,
+goes on in manual, and goes on after a dip of power where it was (background knowledge: how an
+instrument is commissioned decides).
 The integral rests while the error is beyond the proportional band. With PB 20 degC, Ti 200 s and
 Td 15 s a 1200 W tube furnace overshoots a step by less than 2 degC, and the end of a ramp by half
 a degree for each degC/min.
@@ -20,15 +23,34 @@ PROPORTIONAL, INTEGRAL, DERIVATIVE = 6, 8, 9
 ALARM_1, OUTPUT_HIGH, OUTPUT_LOW, BREAK_OUTPUT, RATE = 13, 30, 31, 34, 35
 FAST_STATUS, SUMMARY, FIRMWARE, SP_HIGH, SP_LOW = 74, 75, 107, 111, 112
 MAKER, INSTRUMENT, ADDRESS, BREAK_FLAG, MANUAL, ACKNOWLEDGE = 121, 122, 131, 258, 273, 274
+PROGRAM, PROGRAM_STATUS, SEGMENT_TYPE, SEGMENT_LEFT = 22, 23, 29, 36
+SEGMENT, PROGRAM_LEFT, CYCLES_LEFT, SEGMENT_TARGET, SEGMENT_RATE, PROGRAM_SP = (
+    56,
+    58,
+    59,
+    160,
+    161,
+    163,
+)
 
 READ_ONLY = frozenset(
     {PV, WO, SP, FAST_STATUS, SUMMARY, FIRMWARE, MAKER, INSTRUMENT, ADDRESS, BREAK_FLAG}
+)
+COURSE = frozenset(
+    {SEGMENT_TYPE, SEGMENT_LEFT, SEGMENT, PROGRAM_LEFT, CYCLES_LEFT}
+    | {SEGMENT_TARGET, SEGMENT_RATE, PROGRAM_SP}
 )
 LAST_ADDRESS = 12_550  # the map ends with the resolution of the serial line
 ALARM_BIT, MANUAL_BIT, BREAK_BIT = 1 << 0, 1 << 4, 1 << 5
 OUT_OF_RANGE_BIT = 1 << 10
 OVER_RANGE_C = 1400.0  # what a type K input shows when its thermocouple is open
 WORD_MAX = 32_767
+STORED_FROM, STORED_EACH, STORED_PROGRAMS = 8192, 136, 20  # number 0 is the one that runs
+PARTS, PART_WORDS = 17, 8  # general data and 16 segments
+IS_RESET, IS_RUN, IS_HOLD, IS_HOLDBACK, IS_COMPLETE = 1, 2, 4, 8, 16
+T_END, T_RAMP, T_RAMP_TIME, T_DWELL, T_STEP = 0, 1, 2, 3, 4
+END_RESET, END_DWELL, END_OUTPUT = 0, 1, 2
+UNIT_S = (1, 60, 3600)
 
 
 class Simulator(ModbusFace):
@@ -40,6 +62,7 @@ class Simulator(ModbusFace):
     Args:
         pid: Proportional band in degC, integral time in s, derivative time in s.
         setpoint_high_c: Register 111 as commissioned.
+        program: Above 0 it has the programmer option, with 20 stored programs.
     """
 
     functions = (3, 4, 6, 7, 16)
@@ -52,6 +75,7 @@ class Simulator(ModbusFace):
         *,
         unit: int = 1,
         decimals: int = 1,
+        program: int = 0,
         pid: Sequence[float] = (20.0, 200.0, 15.0),
         setpoint_high_c: float = 1200.0,
     ) -> None:
@@ -85,13 +109,17 @@ class Simulator(ModbusFace):
             MANUAL: 0,
             ACKNOWLEDGE: 0,
         }
+        self._programmer = _Programmer(self._per_degree) if program else None
         part.controller = self.step
 
     def step(self, dt_s: float) -> None:
         """Advance the loop by ``dt_s`` and drive the heater."""
         words = self._words
         pv_c = self._measured_c()
+        programmer = self._programmer
         if dt_s > 0:
+            if programmer is not None:
+                programmer.step(pv_c, dt_s)
             self._ramp(pv_c, dt_s)
             self._differentiate(pv_c, dt_s)
         self._pv_c = pv_c
@@ -101,6 +129,9 @@ class Simulator(ModbusFace):
         elif self._part.sensor_broken:
             self._integral_c = 0.0
             percent = signed(words[BREAK_OUTPUT]) / 10
+        elif programmer is not None and programmer.end_output_percent is not None:
+            self._integral_c = 0.0
+            percent = programmer.end_output_percent
         else:
             percent = self._control(pv_c, dt_s)
         low, high = signed(words[OUTPUT_LOW]) / 10, signed(words[OUTPUT_HIGH]) / 10
@@ -125,7 +156,10 @@ class Simulator(ModbusFace):
             raise Refusal(2)
         try:
             for address, word in enumerate(words, start):
-                if address in self._words or address in READ_ONLY:
+                programmer = self._programmer
+                if programmer is not None and programmer.has(address):
+                    programmer.store(address, word, self._measured_c())
+                elif address in self._words or address in READ_ONLY:
                     self._store(address, word)
                 elif function == 6:
                     raise Refusal(3)  # in a block, what is not configured is silently discarded
@@ -145,6 +179,8 @@ class Simulator(ModbusFace):
             return self._status()
         if address == BREAK_FLAG:
             return int(self._part.sensor_broken)
+        if self._programmer is not None and self._programmer.has(address):
+            return self._programmer.read(address)
         word = self._words.get(address)
         return self._chance.getrandbits(16) if word is None else word
 
@@ -170,7 +206,10 @@ class Simulator(ModbusFace):
     def _ramp(self, pv_c: float, dt_s: float) -> None:
         target_c = signed(self._words[SL]) / self._per_degree
         rate_c_per_min = self._words[RATE] / self._per_degree
-        if not rate_c_per_min:
+        programmer = self._programmer
+        if programmer is not None and programmer.runs:
+            self._working_c = programmer.setpoint_c
+        elif not rate_c_per_min:
             self._working_c = target_c
         elif self._words[MANUAL] or self._part.sensor_broken:
             self._working_c = pv_c  # so that control starts again without a jump
@@ -185,7 +224,10 @@ class Simulator(ModbusFace):
         self._slope_c_per_s += (slope_c_per_s - self._slope_c_per_s) * dt_s / (filter_s + dt_s)
 
     def _control(self, pv_c: float, dt_s: float) -> float:
-        if not self._words[RATE]:
+        programmer = self._programmer
+        if programmer is not None and programmer.runs:
+            self._working_c = programmer.setpoint_c
+        elif not self._words[RATE]:
             self._working_c = signed(self._words[SL]) / self._per_degree
         band_c = max(self._words[PROPORTIONAL] / self._per_degree, 1 / self._per_degree)
         integral_s = self._words[INTEGRAL]
@@ -214,6 +256,178 @@ class Simulator(ModbusFace):
         if self._part.sensor_broken:
             status |= BREAK_BIT | OUT_OF_RANGE_BIT
         return status
+
+
+class _Programmer:
+    """The programmer option: stored programs, and the copy of one that runs.
+
+    Attributes:
+        setpoint_c: What the program asks for.
+        end_output_percent: The output of an End of that type, once it is reached.
+    """
+
+    def __init__(self, per_degree: int) -> None:
+        self._per_degree = per_degree
+        self._number = 1
+        self._status = IS_RESET
+        self._stored = [[0] * PARTS * PART_WORDS for _ in range(STORED_PROGRAMS + 1)]
+        self._segment = 0
+        self._left_s = 0.0
+        self._cycles = 0
+        self.setpoint_c = 0.0
+        self.end_output_percent: float | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the setpoint is the program's: it is not reset."""
+        return self._status != IS_RESET
+
+    def has(self, address: int) -> bool:
+        """Say whether an address is one of the programmer's."""
+        end = STORED_FROM + STORED_EACH * (STORED_PROGRAMS + 1)
+        return (
+            address in COURSE
+            or PROGRAM <= address <= PROGRAM_STATUS
+            or (STORED_FROM <= address < end)
+        )
+
+    def read(self, address: int) -> int:
+        """Give one word."""
+        if address >= STORED_FROM:
+            number, at = divmod(address - STORED_FROM, STORED_EACH)
+            return self._stored[number][at]
+        words = self._words(self._segment)
+        kind, target, rate = words[:3] if self.runs else (0, 0, 0)
+        found = {
+            PROGRAM: self._number,
+            PROGRAM_STATUS: self._status,
+            SEGMENT: self._segment,
+            SEGMENT_TYPE: kind,
+            SEGMENT_TARGET: target,
+            SEGMENT_RATE: rate,
+            SEGMENT_LEFT: min(round(self._segment_left_s()), WORD_MAX),
+            PROGRAM_LEFT: min(round(self._program_left_s()), WORD_MAX),
+            CYCLES_LEFT: self._cycles,
+            PROGRAM_SP: round(self.setpoint_c * self._per_degree) & 0xFFFF if self.runs else 0,
+        }
+        return found[address]
+
+    def store(self, address: int, word: int, pv_c: float) -> None:
+        """Take one word, or refuse it."""
+        if address == PROGRAM_STATUS:
+            self._order(word, pv_c)
+        elif address == PROGRAM:
+            if self.runs or not 1 <= word <= STORED_PROGRAMS:
+                raise Refusal(3)
+            self._number = word
+        elif address in COURSE or self.runs:
+            raise Refusal(3)  # what runs is edited in hold only, and not here
+        else:
+            number, at = divmod(address - STORED_FROM, STORED_EACH)
+            if not number or (at % PART_WORDS == 0 and at and word > 5):
+                raise Refusal(3)
+            self._stored[number][at] = word
+
+    def step(self, pv_c: float, dt_s: float) -> None:
+        """Let a program go on by ``dt_s``."""
+        kind, back, *_ = self._words(0)
+        off_c = pv_c - self.setpoint_c
+        beyond = {0: False, 1: off_c < -self._c(back), 2: off_c > self._c(back)}
+        waits = beyond.get(kind, abs(off_c) > self._c(back))
+        if self._status in (IS_RUN, IS_HOLDBACK):
+            self._status = IS_HOLDBACK if waits else IS_RUN
+        if self._status != IS_RUN:
+            return
+        kind, target, rate, *_ = self._words(self._segment)
+        target_c = self._c(target)
+        if kind == T_RAMP:
+            ramp_s = UNIT_S[self._words(0)[2] % 3]
+            most_c = rate / self._per_degree / ramp_s * dt_s
+            self.setpoint_c += min(max(target_c - self.setpoint_c, -most_c), most_c)
+            over = self.setpoint_c == target_c
+        elif kind == T_RAMP_TIME:
+            share = min(dt_s / self._left_s, 1.0) if self._left_s > 0 else 1.0
+            self.setpoint_c += (target_c - self.setpoint_c) * share
+            self._left_s -= dt_s
+            over = self._left_s <= 0
+        else:
+            self._left_s -= dt_s
+            over = self._left_s <= 0
+        if over:
+            self._enter(self._segment + 1)
+
+    def _order(self, word: int, pv_c: float) -> None:
+        if word == IS_RESET:
+            self._status, self._segment, self.end_output_percent = IS_RESET, 0, None
+        elif word == IS_RUN and not self.runs:
+            self._stored[0] = list(self._stored[self._number])
+            self._status, self.setpoint_c = IS_RUN, pv_c
+            self._cycles = max(self._words(0)[4], 1)
+            self._enter(1)
+        elif word == IS_RUN and self._status == IS_HOLD:
+            self._status = IS_RUN
+        elif word == IS_HOLD and self._status in (IS_RUN, IS_HOLDBACK, IS_HOLD):
+            self._status = IS_HOLD
+        elif word != self._status:
+            raise Refusal(3)
+
+    def _enter(self, number: int) -> None:
+        """Begin a segment; steps are over at once, and the last cycle's End ends the program."""
+        for _ in range(PARTS):
+            kind, target, _, end, *_ = self._words(number)
+            self._segment, self._left_s = number, self._length_s(number)
+            if kind == T_STEP:
+                self.setpoint_c = self._c(target)
+                number += 1
+            elif kind in (T_RAMP, T_RAMP_TIME, T_DWELL):
+                return
+            elif self._cycles > 1:
+                self._cycles -= 1
+                number = 1
+            elif end == END_RESET:
+                self._order(IS_RESET, 0.0)
+                return
+            else:
+                self._status = IS_COMPLETE
+                if end == END_OUTPUT:
+                    self.end_output_percent = signed(target) / 10
+                return
+        self._order(IS_RESET, 0.0)  # a program of steps alone
+
+    def _length_s(self, number: int) -> float:
+        kind, _, length, *_ = self._words(number)
+        unit_s = UNIT_S[self._words(0)[3 if kind == T_DWELL else 2] % 3]
+        return float(length * unit_s) if kind in (T_DWELL, T_RAMP_TIME) else 0.0
+
+    def _segment_left_s(self) -> float:
+        kind, target, rate, *_ = self._words(self._segment)
+        if not self.runs or kind != T_RAMP:
+            return max(self._left_s, 0.0) if self.runs else 0.0
+        return self._ramp_s(self.setpoint_c, target, rate)
+
+    def _program_left_s(self) -> float:
+        if not self.runs:
+            return 0.0
+        total_s, at_c = self._segment_left_s(), self._c(self._words(self._segment)[1])
+        for number in range(self._segment + 1, PARTS):
+            kind, target, rate, *_ = self._words(number)
+            if kind == T_END:
+                break
+            total_s += self._ramp_s(at_c, target, rate) if kind == T_RAMP else 0.0
+            total_s += self._length_s(number)
+            at_c = self._c(target)
+        return total_s
+
+    def _ramp_s(self, from_c: float, target: int, rate: int) -> float:
+        per_s = rate / self._per_degree / UNIT_S[self._words(0)[2] % 3]
+        return abs(self._c(target) - from_c) / per_s if per_s else 0.0
+
+    def _words(self, part: int) -> list[int]:
+        found = self._stored[0][PART_WORDS * part : PART_WORDS * (part + 1)]
+        return found or [T_END] * PART_WORDS  # after the last segment there is an End
+
+    def _c(self, word: int) -> float:
+        return signed(word) / self._per_degree
 
 
 def signed(word: int) -> int:

@@ -1,0 +1,159 @@
+"""What a command sets going: a program that an instrument runs is judged whole, and counts whole.
+
+A command that starts a program energises later, and no gate stands before what it does then. So
+it passes only for a program that this line wrote and read back, segment by segment; each segment
+is judged at that moment as the setpoint and the rate that it will be; and until the program is
+reset the setpoint counts as every target of it, so that whatever a target takes must stay so.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from labharness.driver import Programmer
+from labharness.kernel import Memory, begin, conclude, judge, judge_program
+from labharness.line.parts import Instrument, split
+from labharness.vocabulary import Allowed, Command, Program, Refused, Verdict
+
+__all__ = ["Gate", "programmer_of"]
+
+RULE = "program"  # of a refusal that is not the envelope's
+READ_S_MAX = 10.0  # a program is started that was read so lately: somebody may stand at its keys
+
+
+@dataclass(slots=True)
+class _Going:
+    """A program that was started; ``since_s`` is when."""
+
+    program: Program
+    since_s: float
+    told: bool = False
+
+
+class Gate:
+    """The kernel's verdicts for single commands, and for the programs they start.
+
+    Attributes:
+        stored: For each instrument the program that it was shown to hold, and when.
+        on_over: Told that a program has ended.
+
+    Args:
+        memory: What the kernel knows.
+        instruments: Whose channels are set.
+        now_s: Lab time.
+    """
+
+    def __init__(
+        self, memory: Memory, instruments: Mapping[str, Instrument], now_s: Callable[[], float]
+    ) -> None:
+        self.stored: dict[str, tuple[Program, float]] = {}
+        self.on_over: Callable[[str], None] = lambda text: None
+        self._memory = memory
+        self._now_s = now_s
+        self._going: dict[str, _Going] = {}
+        self._programmers = {
+            name: each.driver.programmer
+            for name, each in instruments.items()
+            if each.driver.programmer is not None
+        }
+
+    def judge(self, command: Command) -> Verdict:
+        """Judge a command, and the whole program where it starts one."""
+        verdict = judge(command, self._memory, self._now_s())
+        name = self._starts(command)
+        if isinstance(verdict, Refused) or not name or self.held(name):
+            return verdict  # one that is held goes on as it was judged; all it takes is watched
+        stored = self.stored.get(name)
+        if stored is None or self._now_s() - stored[1] > READ_S_MAX:
+            why = f"{name}: no program was uploaded, or read back within {READ_S_MAX:g} s"
+            return Refused(command, RULE, why)
+        if not self.chosen(name):
+            number, slot = self._programmers[name].number, self._programmers[name].slot
+            why = f"{name}.{number} does not read {slot}, the program uploaded"
+            return Refused(command, RULE, why)
+        return self.judge_program(name, stored[0])
+
+    def judge_program(self, name: str, program: Program) -> Verdict:
+        """Judge a program on an instrument: each segment, from where the last one ends."""
+        programmer = self._programmers[name]
+        setpoint, rate = f"{name}.{programmer.setpoint}", f"{name}.{programmer.rate}"
+        if self._memory.track(setpoint).doubt:
+            why = f"{setpoint} was set and is not confirmed, so no program is judged from it"
+            return Refused(Command(setpoint, program.highest_c, "degC"), RULE, why)
+        commands: list[tuple[int, Command]] = []
+        for number, (segment, (target_c, rate_c_per_min)) in enumerate(
+            zip(program.segments, program.course(), strict=True), 1
+        ):
+            if segment.target_c is not None:  # a step is a rate of 0: at once
+                commands.append((number, Command(rate, rate_c_per_min, "degC/min")))
+            commands.append((number, Command(setpoint, target_c, "degC")))
+        verdict = judge_program([each for _, each in commands], self._memory, self._now_s())
+        if isinstance(verdict, Allowed):
+            return verdict
+        number = next(n for n, each in commands if each is verdict.command)
+        why = verdict.reason.partition(": ")[2]
+        said = f"segment {number} ({program.segments[number - 1]}): {why}"
+        return Refused(verdict.command, verdict.rule, said)
+
+    def held(self, name: str) -> bool:
+        """Say whether a program that this line started stands still."""
+        status = self._memory.track(f"{name}.{self._programmers[name].status}")
+        return name in self._going and status.value == self._programmers[name].hold
+
+    def chosen(self, name: str) -> bool:
+        """Say whether the stored program that is ours is the one that would run."""
+        programmer, memory = self._programmers[name], self._memory
+        track = memory.track(f"{name}.{programmer.number}")
+        return memory.fresh(track, self._now_s()) and track.possible() == (programmer.slot,)
+
+    def begin(self, command: Command) -> None:
+        """Remember that a command was sent, and all that it sets going."""
+        begin(self._memory, command)
+        name = self._starts(command)
+        if name and not self.held(name):
+            program = self.stored[name][0]
+            self._going[name] = _Going(program, self._now_s())
+            setpoint = f"{name}.{self._programmers[name].setpoint}"
+            for target_c, _ in program.course():
+                begin(self._memory, Command(setpoint, target_c, "degC"))
+
+    def conclude(self, command: Command) -> None:
+        """Forget the doubt about a command, because a fresh read-back agrees."""
+        conclude(self._memory, command)
+
+    def look(self) -> None:
+        """Notice that a program is over: its setpoint counts as what it reads again."""
+        for name, going in tuple(self._going.items()):
+            programmer = self._programmers[name]
+            status = self._memory.track(f"{name}.{programmer.status}")
+            if status.at_s <= going.since_s or status.doubt:
+                continue
+            if status.value == programmer.reset:
+                del self._going[name]
+                setpoint = f"{name}.{programmer.setpoint}"
+                conclude(self._memory, Command(setpoint, 0.0, "degC"))
+                self.on_over(f"{name}: its program is over")
+            elif status.value == programmer.complete and not going.told:
+                going.told = True
+                self.on_over(f"{name}: its program has ended and stays where it ended; reset it")
+
+    def _starts(self, command: Command) -> str:
+        """Give the instrument whose program a command starts; ``""`` where it starts none."""
+        name, channel = split(command.channel)
+        programmer = self._programmers.get(name)
+        runs = programmer is not None and channel == programmer.status
+        return name if runs and programmer is not None and command.value == programmer.run else ""
+
+
+def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:
+    """Give the programmer of an instrument.
+
+    Raises:
+        LookupError: No such instrument, or it runs no programs; says which do.
+    """
+    able = [each.name for each in instruments.values() if each.driver.programmer is not None]
+    instrument = instruments.get(name)
+    if instrument is not None and instrument.driver.programmer is not None:
+        return instrument.driver.programmer
+    known = ", ".join(able) or "none"
+    what = f"no instrument {name!r}" if instrument is None else f"{name} runs no programs"
+    raise LookupError(f"{what}; on this line these run programs: {known}")

@@ -1,0 +1,246 @@
+"""The planted bugs in the gate itself: kernel, guard, roads and envelopes."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["IN_THE_GATE"]
+
+IN_THE_GATE = (
+    PlantedBug(
+        "limit check removed",
+        "labharness/kernel/rules.py",
+        "if not limit.low <= value <= limit.high:",
+        "if False:",
+        "tests/test_kernel.py::test_a_limit_is_exact_to_the_last_bit",
+    ),
+    PlantedBug(
+        "trip removed",
+        "labharness/kernel/rules.py",
+        "if not row.low <= value <= row.high:",
+        "if False:",
+        "tests/test_trips.py::"
+        "test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched[over_temperature]",
+    ),
+    PlantedBug(
+        "latch not saved",
+        "labharness/guard/shell.py",
+        "self.latch.close(trip)",
+        "self.core.latched = True",
+        "tests/test_trips.py::"
+        "test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched[emergency_stop_loop]",
+    ),
+    PlantedBug(
+        "read set too wide",
+        "labharness/guard/core.py",
+        "if request.frame not in port.reads:",
+        "if not any(request.frame[:2] == each[:2] for each in port.reads):",
+        "tests/test_guard_core.py::test_a_read_with_any_byte_changed_added_or_left_out_is_refused",
+    ),
+    PlantedBug(
+        "late reply accepted",
+        "labharness/guard/core.py",
+        "drain_s=max(request.timeout_s, DRAIN_S_MIN)",
+        "drain_s=0.0",
+        "tests/test_guard_ports.py::"
+        "test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one",
+    ),
+    PlantedBug(
+        "stale reading accepted",
+        "labharness/kernel/memory.py",
+        "return now - track.at_s <= track.stale_s\n\n    def holds",
+        "return True\n\n    def holds",
+        "tests/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
+    ),
+    PlantedBug(
+        "purge by timer instead of flow",
+        "labharness/kernel/rules.py",
+        "passed_cm3 = min(track.value, value) / 60 * gap_s",
+        "passed_cm3 = 500 / 60 * gap_s",
+        "tests/test_trips.py::test_a_purge_whose_flow_does_not_come_is_never_proven",
+    ),
+    PlantedBug(
+        "interlock not asked",
+        "labharness/kernel/rules.py",
+        "if condition is not None:\n                goes",
+        "if False:\n                goes",
+        "tests/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
+    ),
+    PlantedBug(
+        "permit outlives its epoch",
+        "labharness/guard/core.py",
+        "        self.epoch += 1\n        self._permits.clear()\n",
+        "        self.epoch += 0\n",
+        "tests/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
+    ),
+    PlantedBug(
+        "dead bus not noticed",
+        "labharness/kernel/rules.py",
+        "if age_s > watch.stale_s and",
+        "if False and",
+        "tests/test_trips.py::test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor",
+    ),
+    PlantedBug(
+        "backfill counted without its fill",
+        "labharness/kernel/rules.py",
+        "if memory.filled_cm3 >= fill.inert_min",
+        "if True or memory.filled_cm3 >= fill.inert_min",
+        "tests/test_kernel_proofs.py::test_a_fill_that_no_meter_saw_is_no_backfill",
+    ),
+    PlantedBug(
+        "forbidden state overlooked",
+        "labharness/kernel/memory.py",
+        "for state in row.forbid:",
+        "for state in row.forbid[:0]:",
+        "tests/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
+    ),
+    PlantedBug(
+        "vent opened on a vacuum",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        'shut off"\nguards = ["box.vent"]',
+        'shut off"\nguards = ["box.pump"]',
+        "tests/test_model.py::test_no_hazard_of_the_tube_is_reachable",
+    ),
+    PlantedBug(
+        "end of the harness's socket not heeded",
+        "labharness/guard/session.py",
+        '            self._part(f"the socket of the harness closed ({why})")',
+        "            self.close()",
+        "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+    ),
+    PlantedBug(
+        "heartbeat not heeded",
+        "labharness/guard/watch.py",
+        "        return now > self.due_s",
+        "        return False",
+        "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+    ),
+    PlantedBug(
+        "old beats count as fresh",
+        "labharness/guard/watch.py",
+        "max(self.heard_s, min(made_s, now))",
+        "now",
+        "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+    ),
+    PlantedBug(
+        "stale frame after a lost harness",
+        "labharness/guard/process.py",
+        "        self._run_procedure(trip, procedure)\n        self.core.disarm()\n",
+        "        self.ports.repeat(self.core.procedures[procedure])\n"
+        "        self.latch.close(trip)\n",
+        "tests/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
+    ),
+    PlantedBug(
+        "guard forgets one safe frame",
+        "labharness/guard/armed.py",
+        "read_safe(Fields(each, where)) for each in values)",
+        "read_safe(Fields(each, where)) for each in values[:-1])",
+        "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+    ),
+    PlantedBug(
+        "permit used twice",
+        "labharness/guard/core.py",
+        "        if permit.number <= self.permit_count:",
+        "        if False:",
+        "tests/test_guard_permits.py::test_a_permit_passes_once",
+    ),
+    PlantedBug(
+        "epoch of a permit not checked",
+        "labharness/guard/core.py",
+        "        if permit.epoch != self.epoch:",
+        "        if False:",
+        "tests/test_guard_permits.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
+    ),
+    PlantedBug(
+        "seal of a permit not checked",
+        "labharness/guard/session.py",
+        "        if not fits(self._key, permit, request, given):",
+        "        if False:",
+        "tests/test_guard_permits.py::test_no_forged_permit_passes",
+    ),
+    PlantedBug(
+        "safe table not sent after a crash",
+        "labharness/guard/process.py",
+        "        if mark is None and trip is None:",
+        "        if True:",
+        "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
+    ),
+    PlantedBug(
+        "port open to who does not ask",
+        "labharness/link/descriptors.py",
+        "fcntl.ioctl(port.fileno(), termios.TIOCEXCL)",
+        "termios.tcgetattr(port.fileno())",
+        "tests/test_guard_process.py::test_its_ports_are_its_own",
+    ),
+    PlantedBug(
+        "unanswered safe frame not sent again",
+        "labharness/guard/ports.py",
+        "        if not finished.error:\n            self.unanswered.discard(safe)",
+        "        self.unanswered.discard(safe)",
+        "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
+    ),
+    PlantedBug(
+        "wrong unit accepted",
+        "labharness/kernel/rules.py",
+        "    if command.unit != unit:",
+        "    if False:",
+        "tests/test_kernel_states.py::test_commands_at_the_limits_are_never_clipped",
+        dear=True,
+    ),
+    PlantedBug(
+        "stuck sensor believed",
+        "labharness/kernel/rules.py",
+        "or (over and (rise < row.rise_min or span < row.span_min))",
+        "or False",
+        "tests/test_kernel_plausible.py::"
+        "test_a_stuck_sensor_is_found_within_its_time_wherever_it_began_to_stick",
+        dear=True,
+    ),
+    PlantedBug(
+        "first wave put off",
+        "labharness/guard/shell.py",
+        "        for port in self.core.trip(trip.procedure):\n            self._send_safe(port)\n",
+        "        for port in self.core.trip(trip.procedure):\n"
+        "            self._loop.call_later(1.0, self._send_safe, port)\n",
+        "tests/test_deadlines_burdened.py::"
+        "test_a_trip_keeps_its_software_time_under_any_burden[ten_thousand_commands]",
+        dear=True,
+    ),
+    PlantedBug(
+        "reset that is a start",
+        "labharness/kernel/modes.py",
+        "    Mode.TRIPPED: frozenset({Mode.DISARMED}),",
+        "    Mode.TRIPPED: frozenset({Mode.DISARMED, Mode.RUNNING}),",
+        "tests/test_kernel.py::test_the_table_of_modes_is_this_one",
+        dear=True,
+    ),
+    PlantedBug(
+        "latch not looked at after a restart",
+        "labharness/guard/shell.py",
+        "        if latch.trip is not None:\n            core.latched = True\n",
+        "",
+        "tests/test_failpoints.py::"
+        "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
+        "[ramp: replace latch.json 1: dies before]",
+        dear=True,
+    ),
+    PlantedBug(
+        "kernel reaches out of its room",
+        "labharness/kernel/rules.py",
+        "\nimport math\n",
+        "\nimport math\nimport os\n",
+        "tests/test_tidy.py::test_the_kernel_imports_only_what_is_listed",
+    ),
+    PlantedBug(
+        "reason read before the first byte",
+        "labharness/guard/process.py",
+        "        self._send_procedure(procedure)\n        try:\n            trip = read()\n",
+        "        try:\n            trip = read()\n            self._send_procedure(procedure)\n",
+        "tests/test_guard_first_wave.py::test_a_reason_that_cannot_be_read_still_latches",
+    ),
+    PlantedBug(
+        "lost road told between two frames",
+        "labharness/guard/ports.py",
+        "                    lost.append((name, why))",
+        "                    self._end(name, why, now)",
+        "tests/test_guard_first_wave.py::test_a_road_that_is_lost_is_told_of_after_the_last_byte",
+    ),
+)

@@ -1,0 +1,57 @@
+"""From a sensor that shows a limit passed to the procedure on the wire: lab time, at any moment."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from labharness.guard import Source
+from labharness.lab import Lab
+from labharness.testing.bench import Bench, VirtualTime
+from labharness.testing.faults import room_of
+from labharness.vocabulary import Cause
+
+POLL_S, PROMPT_S = 1.0, 0.250
+GRAIN_S = 0.01
+AFTER_S = (0.0, 0.3, 0.5, 0.7, 0.95)  # within a poll
+
+
+def reads(sensor: str, times: float) -> Callable[[Lab], None]:
+    """Let a sensor show so many times what is so."""
+    return lambda lab: room_of(lab).plant.faults.lie(sensor, "wrong", times, Random(1))
+
+
+def hydrogen(lab: Lab) -> None:
+    room_of(lab).plant.faults.h2_detector_offset_ppm = 9000.0
+
+
+CAUSES = {
+    Cause.OVER_TEMPERATURE: reads("furnace", 44.0),  # of 25 °C
+    Cause.OVER_PRESSURE: reads("gauge", 1.3),  # of one atmosphere
+    Cause.GAS_LEAK: hydrogen,
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=str)
+def test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second(
+    simulated_lab: Bench, virtual_time: VirtualTime, cause: Cause
+) -> None:
+    async def main() -> None:
+        for after_s in AFTER_S:
+            async with simulated_lab.running() as lab:
+                await asyncio.sleep(after_s)
+                began_s = lab.clock.now_s()
+                log = lab.guard.core.log
+                assert log is not None
+                before = len(log)
+                CAUSES[cause](lab)
+                while all(each.source is not Source.PROCEDURE for each in log[before:]):
+                    await asyncio.sleep(GRAIN_S)
+                    took_s = lab.clock.now_s() - began_s
+                    assert took_s <= POLL_S + PROMPT_S, f"{after_s:g} s into a poll"
+                assert [each.cause for each in lab.line.safing.trips] == [cause]
+                await lab.line.safing.verified()
+                lab.guard.latch.open()
+
+    virtual_time.run(main())

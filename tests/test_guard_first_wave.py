@@ -1,0 +1,234 @@
+"""The first wave of a trip: nothing that could wait, fail or be told goes before its last byte."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tty
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard_rig import ON, SHUT, GuardBench, bench, until
+from labharness.clock import PacedLoop, run, steady_s
+from labharness.guard import GuardCore, Latch, SafeFrame
+from labharness.guard.fields import BadFields
+from labharness.guard.process import ProcessGuard
+from labharness.guard.shell import LoopGuard
+from labharness.guard.written import write_trip
+from labharness.link import LinkLost
+from labharness.link.serial_port import SerialLink
+from labharness.vocabulary import Cause, Trip
+
+PORTS = ("heat", "gas", "pump")
+LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
+
+
+class FakeRoad:
+    """A road that notes what is written, and may be lost."""
+
+    name = "fake"
+    lost = False
+
+    def __init__(self, port: str, events: list[str]) -> None:
+        self._port = port
+        self._events = events
+
+    def open(self, within_s: float) -> None:
+        """Open."""
+
+    def fileno(self) -> int:
+        """Give no descriptor: nobody listens here."""
+        return -1
+
+    def read(self) -> bytes:
+        """Give nothing."""
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """Note the port."""
+        if self.lost:
+            raise LinkLost("fake road is gone")
+        self._events.append(self._port)
+
+    def close(self) -> None:
+        """Close."""
+
+
+class Alone:
+    """A guard of three ports in this process, and what it did in which order."""
+
+    def __init__(self, folder: Path, listener: socket.socket) -> None:
+        self.events: list[str] = []
+        self.roads = {port: FakeRoad(port, self.events) for port in PORTS}
+        with bench(folder / "bench") as rig:
+            armed = rig.armed
+        self.guard = ProcessGuard(
+            armed=armed,
+            digest="",
+            roads=self.roads,
+            state_dir=folder,
+            listener=listener,
+            steady_s=steady_s,
+            entropy=bytes,
+            once=True,
+        )
+        frames = [SafeFrame(n, port, SHUT[n], port, 0.0) for n, port in enumerate(PORTS)]
+        core = GuardCore(dict.fromkeys(PORTS, ()), {"stop": tuple(reversed(frames))})
+        self.guard.core = self.guard.ports.core = core
+        self.guard.latch.write = lambda path, text: self.events.append("latch")
+        self._tell = self.guard.ports.on_safe
+        self.guard.ports.on_safe = self._told
+
+    def _told(self, frame: SafeFrame, error: str) -> None:
+        self.events.append(f"told of {frame.port}")
+        self._tell(frame, error)
+
+    def read(self) -> Trip:
+        """Give the reason, as the rest of a message does."""
+        self.events.append("reason")
+        return LEAK
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Alone]:
+    with socket.socket(socket.AF_UNIX) as listener:
+        made = Alone(tmp_path, listener)
+        yield made
+        made.guard._selector.close()
+
+
+def test_the_bytes_go_before_the_reason_is_read_and_before_the_latch_is_written(
+    alone: Alone,
+) -> None:
+    alone.guard.trip("stop", alone.read)
+    assert alone.events == [*PORTS, "reason", "latch"], "in the order of hazard, too"
+
+
+def test_a_road_that_is_lost_is_told_of_after_the_last_byte(alone: Alone) -> None:
+    alone.roads["heat"].lost = True
+    alone.guard.trip("stop", alone.read)
+    assert alone.events == ["gas", "pump", "told of heat", "reason", "latch"]
+
+
+def test_a_reason_that_cannot_be_read_still_latches(alone: Alone) -> None:
+    def read() -> Trip:
+        raise BadFields("trip has no 'detail'")
+
+    with pytest.raises(BadFields, match="no 'detail'"):
+        alone.guard.trip("stop", read)
+    assert alone.events == [*PORTS, "latch"]
+    assert alone.guard.latch.trip is not None
+    assert alone.guard.latch.trip.cause is Cause.COMMUNICATION
+    assert alone.guard.latch.trip.detail == "trip has no 'detail'"
+
+
+def test_a_serial_port_whose_far_end_does_not_read_holds_up_no_other(tmp_path: Path) -> None:
+    masters, slaves = zip(os.openpty(), os.openpty(), strict=True)
+    for slave in slaves:
+        tty.setraw(slave)
+    told: list[tuple[str, str]] = []
+
+    async def main() -> None:
+        links = {p: SerialLink(os.ttyname(s), 9600) for p, s in zip(PORTS, slaves, strict=False)}
+        frames = tuple(SafeFrame(n, port, SHUT[n], port, 0.0) for n, port in enumerate(links))
+        core = GuardCore(dict.fromkeys(links, ()), {"stop": frames})
+        guard = LoopGuard(core, links, Latch(tmp_path / "latch.json"))
+        guard.on_safe_frame = lambda frame, error: told.append((frame.port, error))
+        for link in links.values():
+            await link.open()
+        with suppress(LinkLost):  # fill the buffer of the first port; nobody empties it
+            for _ in range(100):
+                links["heat"].write(bytes(1024))
+        with pytest.raises(LinkLost, match="took 0 of 1 bytes; nobody reads there"):
+            links["heat"].write(b"?")
+        guard.trip(LEAK)
+        assert os.read(masters[1], 64) == SHUT[1].frame, "no loop turn was needed"
+        await asyncio.sleep(0)
+        guard.close()
+
+    run(main(), PacedLoop(1.0))
+    for each in (*masters, *slaves):
+        os.close(each)
+    assert [port for port, error in told if "nobody reads there" in error] == ["heat"]
+
+
+# ---- the same in a process
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[GuardBench]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    return {**write_trip(LEAK), **changes}
+
+
+@pytest.mark.parametrize("is_armed", [True, False])
+def test_a_trip_with_a_bad_reason_makes_safe_and_ends_the_session(
+    rig: GuardBench, is_armed: bool
+) -> None:
+    rig.start()
+    caller = rig.call()
+    if is_armed:
+        caller.arm()
+    rig.devices.forget()
+    caller.say(do="trip", trip=told(detail=5))
+    until(rig.made_safe, "the procedure")
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
+    latch = json.loads((rig.state_dir / "latch.json").read_text("utf-8"))
+    assert latch["cause"] == "communication"
+    assert "detail 5 is no text" in latch["detail"]
+    while caller.socket.recv(1 << 16):
+        pass
+    later = rig.call()
+    assert later.welcome["latched"] is True
+    assert later.welcome["armed"] is False
+    later.leave(reset=True)
+
+
+def test_an_unknown_procedure_sends_nothing_by_itself(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.say(do="trip", trip=told(procedure="no such thing"))
+    while caller.socket.recv(1 << 16):
+        pass
+    later = rig.call()
+    assert later.welcome["latched"] is False, "nothing was armed, so nobody is lost"
+    assert rig.frames("heat") == rig.frames("gas") == []
+    later.leave()
+
+
+def test_a_latch_that_cannot_be_written_holds_and_is_told_and_is_written_later(
+    rig: GuardBench,
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    (rig.state_dir / "latch.new").mkdir()
+    rig.devices.forget()
+    caller.say(do="trip", trip=told())
+    assert "latch.json" in caller.hear("standing")["write_error"]
+    until(rig.made_safe, "the procedure")
+    assert "latched" in caller.send(caller.permit(ON))["error"]
+    os.rmdir(rig.state_dir / "latch.new")
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
+    assert (rig.state_dir / "guard.armed").exists(), "till then a next guard finds the mark"
+    caller.leave(reset=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the schedulers are Linux's")
+def test_the_guard_goes_before_ordinary_work_where_the_system_lets_it(rig: GuardBench) -> None:
+    ask = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))"
+    lets = subprocess.run([sys.executable, "-c", ask], check=False, capture_output=True)
+    guard = rig.start()
+    rig.call().leave()
+    wanted = os.SCHED_OTHER if lets.returncode else os.SCHED_FIFO
+    assert os.sched_getscheduler(guard.pid) == wanted
