@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.guard import GuardCore, NotPermitted, Permit, SafeFrame
+from labharness.guard import Permit, SafeFrame
 from labharness.guard.absence import AbsenceLog, ArmedMark
 from labharness.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
-from labharness.guard.core import PERMIT_S_MAX
 from labharness.guard.fields import BadFields, Fields
 from labharness.guard.seal import fits, seal
 from labharness.guard.socket_lines import LINE_BYTES_MAX, Lines, line_of
@@ -214,50 +213,9 @@ def test_the_guard_finds_the_state_directory_where_the_lab_does(
         lab_home(tmp_path / "lab.toml")
 
 
-# ---- permits that were made elsewhere
+# ---- the seal of a permit
 
 ON = Request(b"on\r", Until(b"\r"), 0.3)
-
-
-def armed_core() -> GuardCore:
-    core = GuardCore({"heat": set()}, {"stop": (SAFE,)})
-    core.arm()
-    return core
-
-
-def test_a_permit_made_elsewhere_passes_once_and_in_order() -> None:
-    core = armed_core()
-    permit = Permit(5, "heat", ON.frame, core.epoch, 11.0)
-    core.admit(permit, 10.0)
-    assert core.send("heat", ON, 10.0, permit) == ON.frame
-    for number in (5, 4, 0):
-        with pytest.raises(NotPermitted, match="seen before"):
-            core.admit(replace(permit, number=number), 10.0)
-    core.admit(replace(permit, number=6), 10.0)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda core: core.disarm(), "not armed"),
-        (lambda core: core.trip("stop"), "latched"),
-    ],
-)
-def test_no_permit_is_taken_unless_armed_and_unlatched(
-    change: Callable[[GuardCore], object], says: str
-) -> None:
-    core = armed_core()
-    change(core)
-    with pytest.raises(NotPermitted, match=says):
-        core.admit(Permit(1, "heat", ON.frame, core.epoch, 11.0), 10.0)
-
-
-@pytest.mark.parametrize("late_s", [1e-6, 60.0, float("nan")])
-def test_a_permit_that_is_to_live_too_long_is_not_taken(late_s: float) -> None:
-    core = armed_core()
-    core.admit(Permit(1, "heat", ON.frame, core.epoch, 10.0 + PERMIT_S_MAX), 10.0)
-    with pytest.raises(NotPermitted, match="live longer"):
-        core.admit(Permit(2, "heat", ON.frame, core.epoch, 10.0 + PERMIT_S_MAX + late_s), 10.0)
 
 
 @given(

@@ -119,6 +119,49 @@ def test_permits_outstanding_are_bounded() -> None:
             core.permit("heat", WRITE.frame, 0.0)
 
 
+# ---- permits that were made elsewhere
+
+
+def test_a_permit_made_elsewhere_passes_once_and_in_order() -> None:
+    core = armed()
+    permit = Permit(5, "heat", WRITE.frame, core.epoch, 11.0)
+    core.admit(permit, 10.0)
+    assert core.send("heat", WRITE, 10.0, permit) == WRITE.frame
+    for number in (5, 4, 0):
+        with pytest.raises(NotPermitted, match="seen before"):
+            core.admit(replace(permit, number=number), 10.0)
+    core.admit(replace(permit, number=6), 10.0)
+    made_here = core.permit("heat", WRITE.frame, 10.0)
+    assert made_here.number == 7
+    with pytest.raises(NotPermitted, match="seen before"):
+        core.admit(made_here, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda core: core.disarm(), "not armed"),
+        (lambda core: core.trip("stop"), "latched"),
+    ],
+)
+def test_no_permit_is_taken_unless_armed_and_unlatched(
+    change: Callable[[GuardCore], object], says: str
+) -> None:
+    core = armed()
+    change(core)
+    with pytest.raises(NotPermitted, match=says):
+        core.admit(Permit(1, "heat", WRITE.frame, core.epoch, 11.0), 10.0)
+
+
+@pytest.mark.parametrize("late_s", [1e-6, 60.0, float("nan")])
+def test_a_permit_that_is_to_live_too_long_is_not_taken(late_s: float) -> None:
+    core = armed()
+    last_s = 10.0 + PERMIT_S_MAX
+    core.admit(Permit(1, "heat", WRITE.frame, core.epoch, last_s), 10.0)
+    with pytest.raises(NotPermitted, match="live longer"):
+        core.admit(Permit(2, "heat", WRITE.frame, core.epoch, last_s + late_s), 10.0)
+
+
 # ---- reads
 
 
@@ -235,6 +278,7 @@ def test_an_unknown_procedure_still_latches_and_voids() -> None:
 
 def test_a_procedure_leaves_in_order_of_hazard_however_it_was_written() -> None:
     core = GuardCore({"heat": (), "gas": ()}, {"stop": tuple(reversed(SAFE))})
+    assert core.procedures == {"stop": tuple(reversed(SAFE))}
     assert core.trip("stop") == ("heat", "gas")
     assert [list(port.safe) for port in core.ports.values()] == [
         [SAFE[0], SAFE[2]],
@@ -243,6 +287,18 @@ def test_a_procedure_leaves_in_order_of_hazard_however_it_was_written() -> None:
     core.send_safe("heat", 0.0)
     assert core.trip("stop") == ("heat", "gas")
     assert list(core.ports["heat"].safe) == [SAFE[0], SAFE[2]], "whole each time"
+
+
+def test_steps_sent_again_leave_in_order_of_hazard_without_a_trip() -> None:
+    core = armed()
+    epoch = core.epoch
+    core.ports["gas"].safe.append(SAFE[3])
+    assert core.queue([SAFE[2], SAFE[1], SAFE[0]]) == ("heat", "gas")
+    waiting = {name: list(port.safe) for name, port in core.ports.items()}
+    assert waiting == {"heat": [SAFE[0], SAFE[2]], "gas": [SAFE[1]]}, "they replace what waited"
+    assert (core.latched, core.epoch) == (False, epoch)
+    assert core.queue([SAFE[1]]) == ("gas",)
+    assert list(core.ports["heat"].safe) == [SAFE[0], SAFE[2]], "the other port keeps its own"
 
 
 def test_nothing_to_send_is_nothing_sent() -> None:

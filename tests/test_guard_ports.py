@@ -60,6 +60,7 @@ def test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one(
     assert state_of(port) is PortState.DRAIN, "the port was not quiet for long enough"
     assert port.expire(0.55 + DRAIN_S_MIN) is None
     assert state_of(port) is PortState.IDLE
+    assert port.due_s == float("inf"), "an idle port asks for no time"
     core.send("p", request_, 0.7, None)
     fresh = port.feed(late, 0.75)
     assert fresh is not None
@@ -78,6 +79,38 @@ def test_a_bad_reply_ends_the_exchange_and_drains_even_with_no_timeout_left() ->
     assert port.due_s == pytest.approx(0.4)
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_half_a_reply_is_no_part_of_the_next(lost: bool) -> None:
+    core = armed()
+    port = core.ports["heat"]
+    core.send("heat", READ, 0.0, None)
+    assert port.feed(b"A 1", 0.1) is None
+    assert port.lose("unplugged", 0.2) if lost else port.expire(0.3)
+    port.expire(port.due_s)
+    core.send("heat", READ, 1.0, None)
+    finished = port.feed(b"A 2\r", 1.1)
+    assert finished is not None
+    assert finished.reply == b"A 2\r"
+
+
+@pytest.mark.parametrize("before", [b"", b"one"])
+def test_a_road_that_wakes_with_nothing_says_nothing(before: bytes) -> None:
+    core = GuardCore({"p": {b"?\r"}}, {})
+    port = core.ports["p"]
+    core.send("p", Request(b"?\r", Quiet(0.05), 1.0), 0.0, None)
+    port.feed(before, 0.1)
+    due_s = port.due_s
+    assert port.feed(b"", 0.12) is None
+    assert port.due_s == due_s
+    finished = port.expire(due_s)
+    assert finished is not None
+    assert finished.reply == (before or None)
+    port.expire(due_s + 0.5)
+    drained_s = port.due_s
+    port.feed(b"", drained_s - 0.01)
+    assert port.due_s == drained_s
+
+
 def test_an_instrument_that_needs_silence_after_its_reply_gets_it() -> None:
     core = GuardCore({"p": {b"A\r"}}, {})
     request = replace(READ, settle_s=0.05)
@@ -94,6 +127,7 @@ def test_bytes_that_nobody_asked_for_are_dropped() -> None:
     assert core.ports["heat"].feed(b"A hello\r", 0.0) is None
     assert core.ports["heat"].state is PortState.IDLE
     assert core.ports["heat"].discarded == 8
+    assert core.ports["heat"].due_s == float("inf")
     assert core.ports["heat"].expire(1e9) is None
 
 
@@ -122,6 +156,23 @@ def test_a_babbler_does_not_hold_a_port_beyond_its_timeout() -> None:
     assert finished.reply is None
     core.trip("stop")
     assert core.send_safe("p", 1.0) == SHUT[0].frame
+
+
+def test_a_port_that_babbles_is_tried_again_after_two_seconds_and_not_before() -> None:
+    core = armed()
+    port = core.ports["heat"]
+    core.send("heat", READ, 0.0, None)
+    port.feed(b"B 1\r", 0.1)
+    assert port.due_s == pytest.approx(0.4)
+    now = 0.35
+    while now < 2.4:
+        port.feed(b"x", now)
+        assert port.due_s == pytest.approx(min(now + 0.1, 2.4)), "its quiet begins again"
+        port.expire(now)
+        assert state_of(port) is PortState.DRAIN
+        now += 0.05
+    port.expire(port.due_s)
+    assert core.send("heat", READ, 2.41, None) == READ.frame
 
 
 def test_a_silent_instrument_times_out_under_a_quiet_rule_too() -> None:
@@ -205,6 +256,7 @@ def test_a_binary_transaction_id_is_filled_in_below_the_check_and_differs_each_t
         assert finished is not None
         assert finished.reply == frame[:2] + b"\0\0\0\x05\x01\x03\x02\0\x09"
     assert len(set(seen)) == 3
+    assert port.discarded == 2 * 11, "the late ones"
 
 
 @pytest.mark.parametrize("start", [0, 1_000_000_000, 9_999_999_998, 9_999_999_999])

@@ -137,6 +137,8 @@ class Port:
 
     def feed(self, data: bytes, now: float) -> Finished | None:
         """Take bytes that arrived; give the exchange's end if they complete it."""
+        if not data:  # a road may wake with nothing to read
+            return None
         request = self._request
         if request is None:
             self.discarded += len(data)
@@ -172,7 +174,7 @@ class Port:
             self.state = PortState.IDLE
             self.due_s = float("inf")
             return None
-        if isinstance(request.reply, Quiet) and self._buffer and self.due_s < self._deadline_s:
+        if self.due_s < self._deadline_s:  # moved by the first bytes of a reply that quiet ends
             return self._end(self._buffer, "", now, drain_s=request.settle_s)
         if isinstance(request.reply, Nothing):
             return self._end(b"", "", now, drain_s=0.0)
@@ -202,7 +204,6 @@ class Port:
         self.state = PortState.SENT
         self._request = request
         self._safe_sent = safe
-        self._buffer = b""
         waits = request.settle_s if isinstance(request.reply, Nothing) else request.timeout_s
         self.due_s = self._deadline_s = now + waits
         return frame
@@ -246,11 +247,10 @@ class GuardCore:
         self._permits: dict[int, Permit] = {}
         self.permit_count = 0
 
-    def new_epoch(self) -> int:
+    def new_epoch(self) -> None:
         """Void every permit: something changed that a verdict may have rested on."""
         self.epoch += 1
         self._permits.clear()
-        return self.epoch
 
     def arm(self) -> None:
         """Let permits be made; refused while latched."""
