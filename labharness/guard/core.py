@@ -133,7 +133,7 @@ class Port:
     _buffer: bytes = b""
     _deadline_s: float = float("inf")
     discarded: int = 0
-    _drained_s: float = 0.0
+    _drained_s: float = float("inf")
 
     def feed(self, data: bytes, now: float) -> Finished | None:
         """Take bytes that arrived; give the exchange's end if they complete it."""
@@ -364,7 +364,7 @@ class GuardCore:
 
     def _use(self, permit: Permit, port_name: str, frame: bytes, now: float) -> None:
         known = self._permits.pop(permit.number, None)
-        if known is None or known != permit:
+        if known != permit:
             raise NotPermitted(f"permit {permit.number} is unknown, used, or void")
         if permit.port != port_name or permit.frame != frame:
             raise NotPermitted(f"permit {permit.number} is for another frame or port")
