@@ -53,6 +53,7 @@ def test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one(
     assert finished.reply is None
     assert "no reply within 0.3 s" in finished.error
     assert state_of(port) is PortState.DRAIN
+    assert port.due_s == pytest.approx(0.6), "as long again as it had time"
     refused(core, lambda: core.send("p", request_, 0.31, None))
     assert port.feed(late, 0.55) is None
     assert port.discarded == len(late)
@@ -276,3 +277,5 @@ def test_an_ascii_transaction_id_stays_json_and_differs_each_time(start: int) ->
         assert finished is not None
         assert finished.reply is not None
     assert len(set(seen)) == 3
+    if start == 1_000_000_000:
+        assert seen == [start + 1, start + 2, start + 3]

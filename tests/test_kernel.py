@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kernel_line import STALE_S, ask, healthy, rule_of, running, see
@@ -260,6 +260,7 @@ def test_a_little_less_than_the_volumes_is_refused_with_what_is_proven() -> None
         st.tuples(st.floats(0.1, 8.0), st.floats(-100.0, 1000.0) | st.just(math.nan)), max_size=30
     )
 )
+@example(flows=[(1.0, 60.0), (1.0, -60.0), (1.0, 60.0)])
 @settings(deadline=None, max_examples=60)
 def test_gaps_and_negative_flows_count_for_nothing_and_the_rest_at_its_smaller_end(
     flows: list[tuple[float, float]],
