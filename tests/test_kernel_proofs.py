@@ -1,13 +1,14 @@
 """Proofs by pressure: pump and backfill cycles, and the leak check."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_line import ENVELOPE, STALE_S, ask, healthy, rule_of, running, see
-from labharness.kernel import LeakTight, Memory, PurgedOf, tick
+from kernel_line import ENVELOPE, LEAK_CHECK, STALE_S, ask, healthy, rule_of, running, see
+from labharness.kernel import Bound, LeakTight, Memory, PurgedOf, tick
 
 AIR = PurgedOf("air", 5.0)
 TIGHT = LeakTight("air")
@@ -158,6 +159,15 @@ def test_hydrogen_in_the_tube_takes_back_its_own_proof_and_leaves_the_others() -
     assert memory.tight
 
 
+@pytest.mark.parametrize(("flow", "counts"), [(600.0, True), (math.nextafter(600.0, 0.0), False)])
+def test_the_share_of_a_fill_that_must_be_seen_as_inert_is_exact(flow: float, counts: bool) -> None:
+    memory = running()
+    at(memory, 0.0, 0.0)
+    for second in range(1, 10):  # one atmosphere into 100 cm3, 0.8 of it in 8 s at 10 cm3/s
+        at(memory, float(second), 760.0 if second == 9 else 300.0, flow=flow)
+    assert memory.backfills["air"] == counts
+
+
 # ---- the leak check
 
 
@@ -215,6 +225,32 @@ def test_a_tube_that_is_not_isolated_is_not_checked(isolation: float) -> None:
     memory = running()
     leak(memory, 0.0, isolation=isolation)
     assert not memory.tight
+
+
+@pytest.mark.parametrize(
+    ("isolation", "flow", "tight"), [(0.0, 0.0, True), (0.0, 9.0, False), (1.0, 0.0, False)]
+)
+def test_a_tube_is_isolated_when_all_that_isolates_it_does(
+    isolation: float, flow: float, tight: bool
+) -> None:
+    isolated = (*LEAK_CHECK.isolated, Bound("argon.flow", high=0.0))
+    check = replace(LEAK_CHECK, isolated=isolated)
+    memory = Memory(replace(ENVELOPE, purge=replace(ENVELOPE.purge, leak_check=check)))
+    for second in range(62):
+        now = float(second)
+        see(memory, now, box__pump_isolation=isolation, argon__flow=flow, gauge__pressure=0.1)
+    assert memory.tight is tight
+
+
+@pytest.mark.parametrize(("every_s", "tight"), [(STALE_S, True), (STALE_S + 0.5, False)])
+def test_a_check_takes_readings_no_further_apart_than_they_count(
+    every_s: float, tight: bool
+) -> None:
+    memory = running()
+    for count in range(14):
+        see(memory, count * every_s, box__pump_isolation=0.0)
+        see(memory, count * every_s, gauge__pressure=0.1)
+    assert memory.tight is tight
 
 
 @pytest.mark.parametrize(("start", "tight"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
