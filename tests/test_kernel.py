@@ -278,6 +278,16 @@ def test_gaps_and_negative_flows_count_for_nothing_and_the_rest_at_its_smaller_e
     assert memory.purged_cm3["air"] == pytest.approx(proven)
 
 
+@pytest.mark.parametrize(("late_s", "volumes"), [(0.0, 5.0), (0.001, 0.0)])
+def test_a_proof_outlives_a_silence_that_is_just_short_enough(
+    late_s: float, volumes: float
+) -> None:
+    memory = running()
+    end = purge(memory, 0.0, 50)
+    see(memory, end + STALE_S + late_s, box__lid_shut=1.0)
+    assert memory.volumes("air") == pytest.approx(volumes)
+
+
 @pytest.mark.parametrize(
     "disturb",
     [
