@@ -29,7 +29,7 @@ soak: .venv/.installed-dev ## the long proofs
 mutants: .venv/.installed-dev ## the table of planted bugs and who caught them
 	$(BIN)/python tests/mutants.py
 
-mutants-kernel: .venv/.installed-dev ## mutation testing of the kernel
+mutants-kernel: .venv/.installed-dev ## branches and mutants of the kernel and the guard core
 	$(BIN)/python tests/mutants_kernel.py
 
 bench: .venv/.installed-benchmark ## speed, against peers
