@@ -61,17 +61,18 @@ UPON_SHARE = 0.3
 UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
 
-# Every eighth growth is about one lie that a plausibility row stands against, told where it harms
-# and for good: left to chance, a missing row is not found in a thousand hours.
-LIE_EVERY = 8
-LIES = (
+# Every eighth growth is about one fault that chance seldom brings where it harms, and for good: a
+# stuck gauge, say, comes once in 400 growths while the tube is filled.
+SELDOM_EVERY = 8
+SELDOM = (
     ("sensor_stuck", "furnace", "ramp"),
     ("sensor_stuck", "sulfur", "ramp"),
     ("sensor_stuck", "gauge", "purge"),
     ("sensor_off", "gauge", "material_growth"),
+    ("enclosure_open", "", "characterisation"),
 )
-LIE_S_MAX = 100.0  # of its stage: the tube is being filled, the heaters ramp
-BESIDE_A_LIE = 1  # so many of the other faults stay: more of them end a run before the lie harms
+SELDOM_S_MAX = 100.0  # of its stage: the tube is being filled, the heaters ramp, the laser is on
+BESIDE_IT = 1  # so many of the other faults stay: more of them end a run before it harms
 
 SENSORS = ("furnace", "sulfur", "argon", "nitrogen", "hydrogen", "gauge", "h2_detector")
 GARBAGE_MAX = {
@@ -215,8 +216,11 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         fault = replace(drawn, stage=first.stage, after_s=after_s)
         if all(_together(fault, other) for other in faults):
             faults.append(fault)
-    if number % LIE_EVERY == LIE_EVERY - 1 and rate:
-        faults[BESIDE_A_LIE:] = [_lie(Chance(seed).stream(f"lie/{number}"))]
+    if number % SELDOM_EVERY == SELDOM_EVERY - 1 and rate:
+        faults[BESIDE_IT:] = []
+        rare = _seldom(Chance(seed).stream(f"seldom/{number}"))
+        if all(_together(rare, other) for other in faults):
+            faults.append(rare)
     return Scenario(
         name=f"{seed}/{number}",
         seed=room_seed,
@@ -297,9 +301,9 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     )
 
 
-def _lie(chance: random.Random) -> Fault:
-    kind, target, stage = chance.choice(LIES)
-    after_s = round(chance.uniform(0.0, LIE_S_MAX), 3)
+def _seldom(chance: random.Random) -> Fault:
+    kind, target, stage = chance.choice(SELDOM)
+    after_s = round(chance.uniform(0.0, SELDOM_S_MAX), 3)
     return Fault(kind=kind, stage=stage, after_s=after_s, target=target)
 
 
