@@ -62,16 +62,19 @@ UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
 
 # Every eighth growth is about one fault that chance seldom brings where it harms, and for good: a
-# stuck gauge, say, comes once in 400 growths while the tube is filled.
+# stuck gauge, say, comes once in 400 growths while the tube is filled. Such a growth uses hydrogen,
+# and another follows it.
 SELDOM_EVERY = 8
 SELDOM = (
     ("sensor_stuck", "furnace", "ramp"),
     ("sensor_stuck", "sulfur", "ramp"),
     ("sensor_stuck", "gauge", "purge"),
     ("sensor_off", "gauge", "material_growth"),
+    ("outlet_blocked", "", "ramp"),
     ("enclosure_open", "", "characterisation"),
 )
 SELDOM_S_MAX = 100.0  # of its stage: the tube is being filled, the heaters ramp, the laser is on
+SELDOM_SCCM = 20.0
 BESIDE_IT = 1  # so many of the other faults stay: more of them end a run before it harms
 
 SENSORS = ("furnace", "sulfur", "argon", "nitrogen", "hydrogen", "gauge", "h2_detector")
@@ -217,7 +220,8 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         if all(_together(fault, other) for other in faults):
             faults.append(fault)
     if number % SELDOM_EVERY == SELDOM_EVERY - 1 and rate:
-        faults[BESIDE_IT:] = []
+        second, faults[BESIDE_IT:] = True, []
+        recipe.setdefault("hydrogen_sccm", SELDOM_SCCM)
         rare = _seldom(Chance(seed).stream(f"seldom/{number}"))
         if all(_together(rare, other) for other in faults):
             faults.append(rare)
