@@ -104,19 +104,26 @@ def test_a_pause_shorter_than_the_heartbeat_disturbs_no_growth(
     assert "trip" not in told(verdict)
 
 
-def test_nothing_of_a_dead_harness_is_heard_again(
-    played: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [
+        ("kill", "energised though the harness is dead"),
+        ("pause", "energised though the harness stands still"),
+    ],
+)
+def test_without_a_guard_nobody_makes_safe_what_a_harness_left(
+    played: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
 ) -> None:
-    """Without the guard's stand-in nobody is there: what the coils were they stay."""
+    """Nothing of a dead harness is heard again: what the coils were they stay."""
     from labharness.chaos import world
 
     async def nobody(*args: object) -> None:
         return None
 
     monkeypatch.setattr(world._World, "_guard_alone", nobody)
-    verdict = played(scenario(fault("kill")))
+    verdict = played(scenario(fault(kind, lasts_s=15.0 if kind == "pause" else 0.0)))
     assert verdict.violation is not None
-    assert verdict.violation.rule == "energised though the harness is dead"
+    assert verdict.violation.rule == rule
 
 
 @pytest.mark.soak
