@@ -88,16 +88,9 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
             timeout_s=OPERATOR_S_MAX,
             kind=Kind.QUERY,
         )
-    expected_s = volumes * facts.tube_volume_cm3 / growth["purge_sccm"] * 60.0
     # nobody knows what an earlier run, or a person, left in the tube
-    steps.add(
-        "load_flush_hydrogen",
-        "purge",
-        f"Flush {volumes:g} tube volumes against hydrogen before the lid opens",
-        {"contaminant": "hydrogen", "volumes": volumes},
-        expected_s=expected_s,
-        timeout_s=SLACK * expected_s + SPARE_S,
-    )
+    what = f"Flush {volumes:g} tube volumes against hydrogen before the lid opens"
+    _prove(steps, "load_flush_hydrogen", what, "hydrogen", facts, growth)
     steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
     steps.add(
         "load",
@@ -155,20 +148,11 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
 
 
 def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
-    purge_sccm, volume_cm3 = growth["purge_sccm"], facts.tube_volume_cm3
-    volumes = growth["purge_volumes"]
     steps.stage = "purge"
-    expected_s = volume_cm3 / _fill_sccm(facts, growth) * 60.0
+    expected_s = facts.tube_volume_cm3 / _fill_sccm(facts, growth) * 60.0
     _fill(steps, "", facts, growth, ATMOSPHERE_TORR, expected_s=expected_s)
-    expected_s = volumes * volume_cm3 / purge_sccm * 60.0
-    steps.add(
-        "purge_air",
-        "purge",
-        f"Purge {volumes:g} tube volumes by measured flow",
-        {"contaminant": "air", "volumes": volumes},
-        expected_s=expected_s,
-        timeout_s=SLACK * expected_s + SPARE_S,
-    )
+    what = f"Purge {growth['purge_volumes']:g} tube volumes by measured flow"
+    _prove(steps, "purge_air", what, "air", facts, growth)
     steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
 
 
@@ -203,6 +187,27 @@ def _fill(
     steps.holdable = True
     purge_sccm = growth["purge_sccm"]
     steps.set(f"{prefix}purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
+
+
+def _prove(
+    steps: Steps,
+    name: str,
+    what: str,
+    contaminant: str,
+    facts: LineFacts,
+    growth: Mapping[str, float],
+) -> None:
+    """Let the purge flow through until that much of it was measured."""
+    volumes = growth["purge_volumes"]
+    expected_s = volumes * facts.tube_volume_cm3 / growth["purge_sccm"] * 60.0
+    steps.add(
+        name,
+        "purge",
+        what,
+        {"contaminant": contaminant, "volumes": volumes},
+        expected_s=expected_s,
+        timeout_s=SLACK * expected_s + SPARE_S,
+    )
 
 
 def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
