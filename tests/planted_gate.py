@@ -17,16 +17,14 @@ IN_THE_GATE = (
         "labharness/kernel/rules.py",
         "if not row.low <= value <= row.high:",
         "if False:",
-        "tests/test_trips.py::"
-        "test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched[over_temperature]",
+        "tests/test_kernel.py::test_a_reading_outside_its_bounds_trips_in_every_mode",
     ),
     PlantedBug(
         "latch not saved",
         "labharness/guard/shell.py",
         "self.latch.close(trip)",
         "self.core.latched = True",
-        "tests/test_trips.py::"
-        "test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched[emergency_stop_loop]",
+        "tests/test_guard_shell.py::test_a_trip_writes_its_bytes_before_its_latch",
     ),
     PlantedBug(
         "read set too wide",
@@ -76,7 +74,7 @@ IN_THE_GATE = (
         "labharness/kernel/rules.py",
         "if age_s > watch.stale_s and",
         "if False and",
-        "tests/test_trips.py::test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor",
+        "tests/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
     ),
     PlantedBug(
         "backfill counted without its fill",

@@ -61,6 +61,22 @@ UPON_SHARE = 0.3
 UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
 
+# Every eighth growth is about one fault that chance seldom brings where it harms, and for good: a
+# stuck gauge, say, comes once in 400 growths while the tube is filled. Such a growth uses hydrogen,
+# and another follows it.
+SELDOM_EVERY = 8
+SELDOM = (
+    ("sensor_stuck", "furnace", "ramp"),
+    ("sensor_stuck", "sulfur", "ramp"),
+    ("sensor_stuck", "gauge", "purge"),
+    ("sensor_off", "gauge", "material_growth"),
+    ("outlet_blocked", "", "ramp"),
+    ("enclosure_open", "", "characterisation"),
+)
+SELDOM_S_MAX = 100.0  # of its stage: the tube is being filled, the heaters ramp, the laser is on
+SELDOM_SCCM = 20.0
+BESIDE_IT = 1  # so many of the other faults stay: more of them end a run before it harms
+
 SENSORS = ("furnace", "sulfur", "argon", "nitrogen", "hydrogen", "gauge", "h2_detector")
 GARBAGE_MAX = {
     "furnace": 1300.0,
@@ -203,6 +219,12 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         fault = replace(drawn, stage=first.stage, after_s=after_s)
         if all(_together(fault, other) for other in faults):
             faults.append(fault)
+    if number % SELDOM_EVERY == SELDOM_EVERY - 1 and rate:
+        second, faults[BESIDE_IT:] = True, []
+        recipe.setdefault("hydrogen_sccm", SELDOM_SCCM)
+        rare = _seldom(Chance(seed).stream(f"seldom/{number}"))
+        if all(_together(rare, other) for other in faults):
+            faults.append(rare)
     return Scenario(
         name=f"{seed}/{number}",
         seed=room_seed,
@@ -281,6 +303,12 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
         amount=round(amount, 4),
         growth=growth,
     )
+
+
+def _seldom(chance: random.Random) -> Fault:
+    kind, target, stage = chance.choice(SELDOM)
+    after_s = round(chance.uniform(0.0, SELDOM_S_MAX), 3)
+    return Fault(kind=kind, stage=stage, after_s=after_s, target=target)
 
 
 def _sensor_amount(chance: random.Random, kind: str, sensor: str) -> float:

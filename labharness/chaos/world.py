@@ -160,7 +160,7 @@ class _World:
         )
         self._task = task
         ended = begin(task.work(self._loop), self._loop)
-        ended.add_done_callback(lambda _: self._loop.stop())
+        ended.add_done_callback(self._wake)
         while not ended.done() and not self._halted:
             self._loop.run_forever()
             if self._killed:
@@ -211,6 +211,8 @@ class _World:
     def _suffer(self, number: int, fault: Fault) -> Generator[simpy.Event, object, None]:
         env = self._room.env
         yield env.seconds(fault.after_s)
+        if self._halted:
+            return
         self._note(f"fault: {fault}")
         if fault.kind == "kill":
             self._kill()
@@ -255,7 +257,7 @@ class _World:
             self._kill()
 
     def _kill(self) -> None:
-        if self._lab is None or self._referee.scene.harness != "alive":
+        if self._halted or self._lab is None or self._referee.scene.harness != "alive":
             return
         self._killed = True
         self._referee.scene.harness = "killed"
@@ -359,10 +361,15 @@ class _World:
 
     def _live(self, work: Any) -> Any:  # noqa: ANN401 - whatever the coroutine gives
         task = self._loop.create_task(work)
-        task.add_done_callback(lambda _: self._loop.stop())
+        task.add_done_callback(self._wake)
         while not task.done() and not self._halted:
             self._loop.run_forever()
         return task.result() if task.done() else None
+
+    def _wake(self, ended: object) -> None:
+        """Go on with the story; a task that ends after its last word must not stop a last loop."""
+        if not self._halted:
+            self._loop.stop()
 
     def _shut(self) -> Generator[simpy.Event, object, None]:
         yield self._room.env.seconds(SHUT_S)
