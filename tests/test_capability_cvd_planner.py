@@ -210,9 +210,13 @@ def test_the_leak_limit_follows_the_volume(volume_cm3: float, mbar_per_min: floa
 
 
 def test_a_small_tube_is_filled_no_faster_than_half_its_volume_a_minute() -> None:
-    small = planned(facts=replace(FACTS, tube_volume_cm3=200))
-    assert [c.value for c in commands(small) if c.channel == "argon.setpoint"][3] == 100
-    assert [c.value for c in commands(planned()) if c.channel == "argon.setpoint"][3] == 480
+    def fills(plan: Planned) -> list[object]:
+        fill = {"load_fill", "fill"}
+        instructions = plan.instructions.instructions
+        return [each.parameters["value"] for each in instructions if each.instruction_id in fill]
+
+    assert fills(planned(facts=replace(FACTS, tube_volume_cm3=200))) == [100, 100]
+    assert fills(planned()) == [480, 480]
 
 
 def test_equal_requests_give_equal_digests_and_another_recipe_another() -> None:

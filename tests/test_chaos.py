@@ -2,6 +2,9 @@
 
 import importlib
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from commands import say, spawn
+from commands import COMMAND, say, spawn
 from labharness.chaos import (
     Fault,
     Scenario,
@@ -370,6 +373,45 @@ def test_the_command_refuses_in_one_plain_line(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps({"name": "1/1", "seed": 1, "faults": [{"kind": "flood"}]}))
     say("chaos", "--replay", wrong).is_one_plain_error("no scenario")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's children")
+def test_a_search_that_is_killed_leaves_no_worker_behind(tmp_path: Path) -> None:
+    arguments = ("chaos", "--hours", "100", "--line", SHORT_LINE, "--state", tmp_path / "state")
+    with subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL) as searches:
+        try:
+            workers = waited(lambda: [pid for pid in children(searches.pid) if works(pid)], 2)
+        finally:
+            searches.kill()
+    assert waited(lambda: [pid for pid in workers if not alive(pid)], len(workers))
+
+
+def children(pid: int) -> list[int]:
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii")
+    return [int(each) for each in listed.split()]
+
+
+def works(pid: int) -> bool:
+    """Whether it is a worker, and no tracker of resources, and has got as far as its first task."""
+    threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
+    return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes() and threads > 1
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii").split()[2] != "Z"
+    except OSError:
+        return False
+
+
+def waited(found: Callable[[], list[int]], count: int) -> list[int]:
+    """Look until so many are found, 20 s at most."""
+    for _ in range(200):
+        if len(found()) >= count:
+            break
+        time.sleep(0.1)
+    assert len(found()) >= count
+    return found()
 
 
 def test_the_command_finds_says_shrinks_and_replays(

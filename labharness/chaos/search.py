@@ -1,13 +1,15 @@
 """Many scenarios over worker processes: hours counted, violations kept, resumable at any moment."""
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
-from multiprocessing import get_context
+from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 from labharness.chaos.scenario import draw, write_scenario
@@ -126,7 +128,7 @@ def _played(asked: Search, tally: Tally, workers: int) -> Iterator[tuple[int, di
     pool = ProcessPoolExecutor(
         workers,
         mp_context=get_context("spawn"),
-        initializer=_leave_interrupts_to_the_parent,
+        initializer=_belong_to_the_parent,
         max_tasks_per_child=SCENARIOS_A_WORKER,
     )
     running: dict[Future[dict[str, Any]], int] = {}
@@ -172,5 +174,14 @@ def _numbers() -> Iterator[int]:
         number += 1
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _belong_to_the_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it was killed: no pipe would tell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)

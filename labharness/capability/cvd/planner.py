@@ -20,6 +20,9 @@ VACUUM_TORR = 0.1
 ATMOSPHERE_TORR = 760.0
 """Backfilled to here; the vent opens from 740 Torr on, and oil is sucked back below 752."""
 
+VENTED_TORR = 745.0
+"""A vented tube reads more; one that was left under vacuum is filled until it does."""
+
 FILL_VOLUMES_PER_MIN = 0.5
 """A small tube must not pass the pressure trip between the last reading and the open vent."""
 
@@ -73,8 +76,8 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
     steps.stage = "loading"
     _heat_off(steps, "load")
     open_below_c, volumes = growth["open_below_c"], growth["purge_volumes"]
-    steps.set("load_argon_open", "box.argon_valve", 1, "", "Open the argon valve")
-    steps.set("load_flush", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush the tube")
+    # a run that died under vacuum left it so; of any other the vent is open, and this takes no time
+    _fill(steps, "load_", facts, growth, VENTED_TORR, expected_s=0.0)
     for heater in ("furnace", "sulfur"):
         # 24 h: whatever an earlier run left hot has cooled by then
         steps.add(
@@ -153,22 +156,10 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
 
 def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
     purge_sccm, volume_cm3 = growth["purge_sccm"], facts.tube_volume_cm3
-    fill_sccm = min(purge_sccm, math.ceil(FILL_VOLUMES_PER_MIN * volume_cm3))
     volumes = growth["purge_volumes"]
     steps.stage = "purge"
-    steps.set("argon_open", "box.argon_valve", 1, "", "Open the argon valve")
-    steps.holdable = False  # argon runs into a shut tube until the vent is open
-    steps.set("fill", "argon.setpoint", fill_sccm, "sccm", "Fill the tube with argon")
-    steps.wait(
-        "filled",
-        "Wait for one atmosphere",
-        volume_cm3 / fill_sccm * 60.0,
-        channel="gauge.pressure",
-        at_least=ATMOSPHERE_TORR,
-    )
-    steps.set("vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
-    steps.holdable = True
-    steps.set("purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
+    expected_s = volume_cm3 / _fill_sccm(facts, growth) * 60.0
+    _fill(steps, "", facts, growth, ATMOSPHERE_TORR, expected_s=expected_s)
     expected_s = volumes * volume_cm3 / purge_sccm * 60.0
     steps.add(
         "purge_air",
@@ -179,6 +170,39 @@ def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, 
         timeout_s=SLACK * expected_s + SPARE_S,
     )
     steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
+
+
+def _fill_sccm(facts: LineFacts, growth: Mapping[str, float]) -> float:
+    return min(growth["purge_sccm"], math.ceil(FILL_VOLUMES_PER_MIN * facts.tube_volume_cm3))
+
+
+def _fill(
+    steps: Steps,
+    prefix: str,
+    facts: LineFacts,
+    growth: Mapping[str, float],
+    until_torr: float,
+    *,
+    expected_s: float,
+) -> None:
+    """Fill the tube with argon, open the vent, and let the purge flow through."""
+    fill_sccm = _fill_sccm(facts, growth)
+    steps.set(f"{prefix}argon_open", "box.argon_valve", 1, "", "Open the argon valve")
+    steps.holdable = False  # argon runs into a shut tube until the vent is open
+    steps.set(f"{prefix}fill", "argon.setpoint", fill_sccm, "sccm", "Fill the tube with argon")
+    steps.add(
+        f"{prefix}filled",
+        "wait",
+        "Wait for one atmosphere",
+        {"channel": "gauge.pressure", "at_least": until_torr},
+        expected_s=expected_s,
+        timeout_s=SLACK * facts.tube_volume_cm3 / fill_sccm * 60.0 + SPARE_S,
+        kind=Kind.QUERY,
+    )
+    steps.set(f"{prefix}vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
+    steps.holdable = True
+    purge_sccm = growth["purge_sccm"]
+    steps.set(f"{prefix}purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
 
 
 def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
