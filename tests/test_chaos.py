@@ -167,10 +167,9 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
             ),
             marks=pytest.mark.soak,
         ),
-        pytest.param(
+        (
             "nothing sees that a gauge is stuck while the tube is filled",
             scenario(fault("sensor_stuck", "purge", 110.0, target="gauge")),
-            marks=pytest.mark.soak,
         ),
         pytest.param(
             "nothing sees that a thermocouple is stuck",
