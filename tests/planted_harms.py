@@ -147,7 +147,7 @@ HARMS = (
     Harm(
         "a hot tube may be opened",
         (
-            ("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 600"),
+            ("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 140"),
             ('    { channel = "furnace.temperature", at_most = 80 },\n', ""),
             ('    { channel = "sulfur.temperature", at_most = 80 },\n', ""),
         ),

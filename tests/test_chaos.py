@@ -29,7 +29,7 @@ from labharness.chaos import (
     write_scenario,
 )
 from labharness.chaos.rules import KILL_S, PAUSE_S, STALE_S, TRIP_S, Scene, rules_of
-from labharness.chaos.scenario import Kind
+from labharness.chaos.scenario import BESIDE_IT, SELDOM, SELDOM_EVERY, Kind
 from labharness.chaos.search import told_of
 from labharness.lab import LabPlan, default_lab_path, read_lab
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
@@ -147,7 +147,7 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     [
         ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
         ("a vacuum is vented", scenario(fault("kill", "leak_check", 30.0))),
-        (
+        pytest.param(
             "a tube that may hold hydrogen is opened",
             scenario(
                 fault("power_dip", "cooling", 60.0, lasts_s=1.0),
@@ -157,6 +157,7 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
                 argon_sccm=50.0,
                 sulfur_temperature_c=150.0,
             ),
+            marks=pytest.mark.soak,
         ),
         pytest.param(
             "a gauge that is dead is taken for a vacuum",
@@ -316,6 +317,14 @@ def test_every_kind_of_fault_is_drawn_and_hardware_is_never_defeated_twice() -> 
         cut = {each.target for each in faults if each.kind == "bus_cut"}
         assert not {"relays", "heat"} <= cut
         assert not ("relays" in cut and any(each.kind == "heater_runaway" for each in faults))
+
+
+def test_every_eighth_growth_brings_what_comes_seldom_to_hydrogen_and_to_a_second_growth() -> None:
+    eighths = [draw(3, number, 1.0) for number in range(SELDOM_EVERY - 1, 800, SELDOM_EVERY)]
+    brought = [(each.kind, each.target, each.stage) for one in eighths for each in one.faults]
+    assert set(SELDOM) <= set(brought)
+    assert all(one.second_growth and one.recipe["hydrogen_sccm"] > 0 for one in eighths)
+    assert all(1 <= len(one.faults) <= 1 + BESIDE_IT for one in eighths)
 
 
 def test_without_a_rate_nothing_goes_wrong() -> None:

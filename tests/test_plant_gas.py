@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness_simulators.plant import CvdTube, Detector, Gauge, MassFlow, Relays
+from labharness_simulators.plant.gas import TubeGas
 
 ARGON_VALVE, BYPASS_SHUT, HYDROGEN_VALVE, PUMP_ISOLATION, VENT, PUMP = range(6)
 ATMOSPHERE_PA = 101_325.0
@@ -107,6 +108,29 @@ def test_venting_an_evacuated_tube_draws_air_back() -> None:
     coils[PUMP], coils[VENT] = False, True
     plant.step(60.0)
     assert truth(plant, "o2_fraction") > 0.1
+
+
+@settings(deadline=None, max_examples=15)
+@given(volume_l=st.floats(0.2, 4.0), step_s=st.floats(0.02, 1.0), left=st.floats(0.01, 0.95))
+def test_no_more_is_sucked_back_than_the_tube_lacks(
+    volume_l: float, step_s: float, left: float
+) -> None:
+    """However fast the vent fills the tube beside the step in which that is computed."""
+    gas = TubeGas(volume_l)
+    gas.evacuate_to(left * ATMOSPHERE_PA)
+    lacking_pa = ATMOSPHERE_PA - gas.BUBBLER_PA - gas.pressure_pa
+    for _ in range(math.ceil(10.0 / step_s)):
+        gas.step(
+            step_s,
+            air_sccm=0.0,
+            argon_sccm=0.0,
+            nitrogen_sccm=0.0,
+            hydrogen_sccm=0.0,
+            pumping=False,
+            venting=True,
+        )
+    assert gas.sucked_back_pa == pytest.approx(lacking_pa, rel=0.01)
+    assert gas.pressure_pa == pytest.approx(ATMOSPHERE_PA - gas.BUBBLER_PA, rel=0.01)
 
 
 def test_a_leak_leaves_oxygen_in_proportion() -> None:

@@ -61,9 +61,9 @@ UPON_SHARE = 0.3
 UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
 
-# Every eighth growth is about one fault that chance seldom brings where it harms, and for good: a
-# stuck gauge, say, comes once in 400 growths while the tube is filled. Such a growth uses hydrogen,
-# and another follows it.
+# Every eighth growth is about one fault that chance seldom brings where it harms, and for good: in
+# 400 growths no gauge was stuck while the tube was filled. Such a growth uses hydrogen, and another
+# follows it.
 SELDOM_EVERY = 8
 SELDOM = (
     ("sensor_stuck", "furnace", "ramp"),

@@ -239,7 +239,8 @@ class TubeGas:
             settled = toward / rate
             after = settled + (pressure - settled) * exp(-rate * dt_s)
             if sucked:
-                head = ATMOSPHERE_PA - self.BUBBLER_PA - 0.5 * (pressure + after)
+                mean = settled + (pressure - after) / (rate * dt_s)  # a vent fills 0.2 L in 50 ms
+                head = ATMOSPHERE_PA - self.BUBBLER_PA - mean
                 sucked = sucked * head if head > 0.0 else 0.0
                 air += sucked
                 inflow += sucked
