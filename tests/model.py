@@ -359,12 +359,13 @@ class Model:
         }
 
 
-def search(model: Model, start: State = State()) -> tuple[int, Found | None]:  # noqa: B008 - frozen
+def search(model: Model) -> tuple[int, Found | None]:
     """Go through every state that can be reached; stop at the first hazard.
 
     Returns:
         How many states were seen, and the hazard with the shortest way to it.
     """
+    start = State()
     came: dict[State, tuple[State, str] | None] = {start: None}
     edge, tried = [start], set[State]()
     while edge:

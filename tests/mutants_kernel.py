@@ -12,6 +12,7 @@ in docs/reference/mutants.md; one that is not listed there is an error, and so a
 
 import argparse
 import ast
+import importlib
 import io
 import os
 import resource
@@ -149,11 +150,11 @@ def branches_left() -> int:
         tool = [sys.executable, "-m", "coverage"]
         data = f"--data-file={folder}/branches"
         run = [*tool, "run", data, "--branch", f"--include={','.join(TARGETS)}", "-m", "pytest"]
-        within = {"cwd": ROOT, "timeout": BRANCHES_S_MAX}
-        subprocess.run([*run, *OPTIONS, *tests], check=True, **within)  # type: ignore[call-overload]  # one table for both calls
+        run += [*OPTIONS, *tests]
+        subprocess.run(run, check=True, cwd=ROOT, timeout=BRANCHES_S_MAX)
         report = [*tool, "report", data, "--show-missing", "--fail-under=100"]
-        ended = subprocess.run(report, check=False, **within)  # type: ignore[call-overload]  # as above
-    return int(ended.returncode)
+        ended = subprocess.run(report, check=False, cwd=ROOT, timeout=BRANCHES_S_MAX)
+    return ended.returncode
 
 
 class _Finder(MetaPathFinder, Loader):
@@ -234,9 +235,8 @@ def main() -> int:
     files = [file for file in TARGETS if chosen.only in file]
     if not files:
         ask.error(f"{chosen.only!r} is part of none of {', '.join(TARGETS)}")
-    import hypothesis  # noqa: F401 - imported once, and not again in each child
-    import pytest  # noqa: F401 - as above
-
+    for name in ("hypothesis", "pytest"):  # once, and not again in each child
+        importlib.import_module(name)
     os.chdir(ROOT)
     whole = not (chosen.only or chosen.lines or chosen.list or chosen.every > 1)
     if whole and branches_left():

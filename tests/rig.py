@@ -22,6 +22,7 @@ __all__ = [
     "approved_copy",
     "as_submit",
     "cut",
+    "part",
     "plant_fault",
     "submission",
 ]
@@ -89,3 +90,8 @@ def cut(port: str) -> Callable[[Lab], None]:
         lab.simulated.buses[port].faults.cut = True
 
     return act
+
+
+def part(plant: Any, name: str) -> Any:
+    """Give a part of a plant, of whichever kind it is."""
+    return plant.parts[name]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from labharness_simulators.plant import CvdTube, SulfurHeater, TubeFurnace
+from rig import part
 
 FURNACE_MAINS, SULFUR_MAINS = 6, 7
 
@@ -15,7 +16,7 @@ def line(**factors: Any) -> tuple[CvdTube, TubeFurnace, SulfurHeater]:
     furnace, sulfur = plant.parts["furnace"], plant.parts["sulfur"]
     assert isinstance(furnace, TubeFurnace)
     assert isinstance(sulfur, SulfurHeater)
-    coils = plant.parts["relays"].coils  # type: ignore[attr-defined]
+    coils = part(plant, "relays").coils
     coils[FURNACE_MAINS] = coils[SULFUR_MAINS] = True
     return plant, furnace, sulfur
 
@@ -128,7 +129,7 @@ def test_without_mains_no_power_heats(name: str) -> None:
     heater.power_fraction = 1.0
     plant.step(60.0)
     assert heater.temperature_c > 30
-    plant.parts["relays"].coils[FURNACE_MAINS if name == "furnace" else SULFUR_MAINS] = False  # type: ignore[attr-defined]
+    part(plant, "relays").coils[FURNACE_MAINS if name == "furnace" else SULFUR_MAINS] = False
     assert not heater.mains_on
     plant.step(60.0)
     warm_c = heater.temperature_c
@@ -152,7 +153,7 @@ def test_a_runaway_ignores_the_controller_and_obeys_the_contactor() -> None:
     plant.step(300.0)
     hot_c = furnace.temperature_c
     assert hot_c > 150
-    plant.parts["relays"].coils[FURNACE_MAINS] = False  # type: ignore[attr-defined]
+    part(plant, "relays").coils[FURNACE_MAINS] = False
     plant.step(300.0)
     assert furnace.temperature_c < hot_c
 

@@ -15,6 +15,7 @@ from labharness_simulators.plant import (
     Spectrometer,
     Stage,
 )
+from rig import part
 
 ARGON_VALVE, BYPASS_SHUT, VENT, FURNACE_MAINS, SULFUR_MAINS = 0, 1, 4, 6, 7
 BOATS = {
@@ -202,15 +203,14 @@ def test_looking_changes_nothing() -> None:
     for _ in range(50):
         for plant in (watched, alone):
             plant.step(1.0)
-        for part in watched.parts.values():
-            for name in dir(part):
+        for each in watched.parts.values():
+            for name in dir(each):
                 if not name.startswith("_"):
-                    getattr(part, name)
+                    getattr(each, name)
         watched.truth()
     assert watched.truth() == alone.truth()
-    heater = watched.parts["furnace"], alone.parts["furnace"]
-    assert all(isinstance(part, Heater) for part in heater)
-    assert heater[0].temperature_c == heater[1].temperature_c  # type: ignore[attr-defined]
+    heaters = [part(each, "furnace") for each in (watched, alone)]
+    assert heaters[0].temperature_c == heaters[1].temperature_c
 
 
 def test_samples_scatter_but_do_not_depend_on_how_long_the_line_has_run() -> None:
@@ -263,7 +263,7 @@ def test_an_impossible_action_is_refused_and_moves_nothing(
     with pytest.raises(ValueError, match=message):
         plant.operate(action, details)
     assert plant.truth()["sample_at"] is None
-    assert plant.parts["relays"].inputs == (True, True, True, True)  # type: ignore[attr-defined]
+    assert part(plant, "relays").inputs == (True, True, True, True)
 
 
 @pytest.mark.parametrize("dt_s", [0.0, -1.0, float("nan"), 1e6])
@@ -292,9 +292,9 @@ def test_controllers_are_called_with_the_time_that_passes() -> None:
 def test_long_steps_and_short_ones_agree() -> None:
     by_seconds, by_minutes = short_line(), short_line()
     for plant in (by_seconds, by_minutes):
-        plant.parts["relays"].coils[:] = [True] * 8  # type: ignore[attr-defined]
-        plant.parts["furnace"].power_fraction = 0.3  # type: ignore[attr-defined]
-        plant.parts["argon"].setpoint_sccm = 100.0  # type: ignore[attr-defined]
+        part(plant, "relays").coils[:] = [True] * 8
+        part(plant, "furnace").power_fraction = 0.3
+        part(plant, "argon").setpoint_sccm = 100.0
     for _ in range(600):
         by_seconds.step(1.0)
     for _ in range(10):

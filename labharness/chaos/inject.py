@@ -84,7 +84,7 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
     raise ValueError(f"no such fault: {kind}")
 
 
-def _set(owner: Any, name: str, value: object, healthy: object) -> Undo:  # noqa: ANN401 - any part
+def _set(owner: object, name: str, value: object, healthy: object) -> Undo:
     setattr(owner, name, value)
     return lambda: setattr(owner, name, healthy)
 

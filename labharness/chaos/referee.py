@@ -5,7 +5,6 @@ import struct
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 import simpy
 
@@ -169,10 +168,10 @@ class Referee:
         room, plant = self._room, self._room.plant
         while True:
             yield room.env.seconds(GRAIN_S)
-            self._judge(plant.truth(), plant, room.env.now * 1e-6)
+            self._judge(plant.truth(), room.env.now * 1e-6)
 
-    def _judge(self, truth: Truth, plant: Any, now_s: float) -> None:  # noqa: ANN401 - any plant
-        scene = self.scene
+    def _judge(self, truth: Truth, now_s: float) -> None:
+        scene, plant = self.scene, self._room.plant
         scene.cut = {name for name, bus in self._room.buses.items() if bus.faults.cut}
         if plant.faults.sensors or scene.silent:
             scene.silent = {
@@ -186,7 +185,7 @@ class Referee:
             self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])
         self.energised = self.energised or on
-        self._expect_latch(plant, now_s)
+        self._expect_latch(now_s)
         self._digest.update(
             struct.pack(
                 "<7d?",
@@ -215,9 +214,9 @@ class Referee:
                 self.violation = Violation(rule.name, now_s, for_s, allowed_s, _told(truth, scene))
                 self._stop()
 
-    def _expect_latch(self, plant: Any, now_s: float) -> None:  # noqa: ANN401 - any plant
+    def _expect_latch(self, now_s: float) -> None:
         """Know when a line that is in use must have tripped, whatever it noticed."""
-        scene = self.scene
+        scene, plant = self.scene, self._room.plant
         must = (
             self.energised
             and scene.harness == "alive"

@@ -9,11 +9,11 @@ as it stood at that instant, runs the safe procedure on the same buses.
 
 import asyncio
 import copy
-from collections.abc import Generator, Mapping
+from collections.abc import Coroutine, Generator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import simpy
 
@@ -34,6 +34,8 @@ from labharness.link import LoopbackLink
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["Verdict", "play"]
+
+T = TypeVar("T")
 
 WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
 DEAD_S = 60.0  # nobody is there for so long after a run or a kill
@@ -359,7 +361,7 @@ class _World:
             for_s = max(for_s, 2 * SHUT_S)
         self._live(_sleep(self._loop, for_s))
 
-    def _live(self, work: Any) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+    def _live(self, work: Coroutine[Any, Any, T]) -> T | None:
         task = self._loop.create_task(work)
         task.add_done_callback(self._wake)
         while not task.done() and not self._halted:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn, get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -239,7 +239,7 @@ def _envelope(body: Mapping[str, Any]) -> Envelope:
     if not (isinstance(version, str) and _speaks(version)):
         _refuse("hcp_version", version, f"MAJOR.MINOR with the major of {HCP_VERSION}")
     kind = body.get("type")
-    known: MessageType | None = kind if isinstance(kind, str) and kind in PAYLOADS else None  # type: ignore[assignment]
+    known = next((each for each in get_args(MessageType) if each == kind), None)
     if known is None:
         _refuse("type", kind, f"one of {', '.join(PAYLOADS)}")
     message_id = body.get("message_id")

@@ -23,8 +23,8 @@ __all__ = [
     "TightRow",
 ]
 
-PROHIBITED_ACTIONS = ("simultaneous_gas_mixing_without_purge",)
-PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure")
+ProhibitedAction = Literal["simultaneous_gas_mixing_without_purge"]
+Answering = Literal["immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure"]
 
 
 class _Strict(BaseModel):
@@ -44,8 +44,8 @@ class SafetyEnvelope(_Strict):
     """HCP L3's ``safety_envelope``, with its names checked."""
 
     parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter]
-    prohibited_actions: tuple[Literal[PROHIBITED_ACTIONS], ...] = ()  # type: ignore[valid-type]  # one list of names
-    emergency_procedures: dict[Cause, Literal[PROCEDURES]] = Field(default_factory=dict)  # type: ignore[valid-type]
+    prohibited_actions: tuple[ProhibitedAction, ...] = ()
+    emergency_procedures: dict[Cause, Answering] = Field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Give it as HCP L3 writes it."""
