@@ -6,8 +6,8 @@ import time
 
 from labharness.capability import CannotDo
 from labharness.lab import default_lab_path, read_lab
+from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
-from labharness.lab.tasks import house_facts
 
 PLANS = 20
 PER_HUNDRED_S_MAX = 60.0

@@ -23,7 +23,8 @@ from labharness.journal.chain import Record
 from labharness.journal.reading import read, verify_file
 from labharness.kernel import Mode
 from labharness.lab import BadLabFile, Lab, LabPlan
-from labharness.lab.tasks import BadOutput, RunResult
+from labharness.lab.runs import BadOutput
+from labharness.lab.tasks import RunResult
 from labharness.vocabulary import Command, Ending
 
 __all__ = ["Failed", "suffer"]

@@ -9,7 +9,7 @@ from labharness.admission.approval import StandingApproval, sign, write_approval
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.tasks import repository_key
+from labharness.lab.house import repository_key
 from labharness.testing.bench import Ran, as_submit
 from labharness.testing.faults import Injection
 

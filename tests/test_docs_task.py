@@ -14,7 +14,7 @@ from labharness.capability.cvd import CAPABILITY
 from labharness.capability.cvd.declaration import DECLARATION
 from labharness.capability.cvd.recipe import GROWTH_DEFAULTS
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.tasks import house_facts
+from labharness.lab.house import house_facts
 
 PAGE = (ROOT / "docs" / "reference" / "task.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

@@ -15,8 +15,8 @@ from labharness.desk.report.words import plain
 from labharness.journal.reading import read
 from labharness.lab import LabPlan
 from labharness.lab.aftermath import hardware, what_stays
+from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
-from labharness.lab.tasks import house_facts
 from labharness.plan import InstructionSet, Stays
 from rig import HERE, Ran, approved_copy, submission
 

@@ -26,7 +26,8 @@ from labharness.desk.report.traces import phase_labels
 from labharness.desk.report.words import LANGUAGES
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, read_lab
-from labharness.lab.tasks import JOURNAL_NAME, TaskRun
+from labharness.lab.runs import JOURNAL_NAME
+from labharness.lab.tasks import TaskRun
 from markup import parsed
 from rig import EXAMPLE, SHORT_LINE, as_submit
 

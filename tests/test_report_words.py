@@ -23,7 +23,7 @@ from labharness.desk.report.svg import (
 )
 from labharness.desk.report.words import LANGUAGES, PHRASES
 from labharness.journal import SqliteJournal
-from labharness.lab.tasks import JOURNAL_NAME
+from labharness.lab.runs import JOURNAL_NAME
 from labharness.vocabulary import share_text
 from markup import parsed
 from rig import SHORT_LINE

@@ -8,8 +8,8 @@ from labharness.chaos.scenario import Scenario
 from labharness.hcp.codec import Message, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab.files import read_text
+from labharness.lab.house import repository_key
 from labharness.lab.lab import LabPlan
-from labharness.lab.tasks import repository_key
 
 __all__ = ["approval", "submission"]
 

@@ -28,8 +28,9 @@ from labharness.guard.shell import LoopGuard
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.care import still_standing
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.runs import BadOutput
 from labharness.lab.simulated import SimulatedLab
-from labharness.lab.tasks import BadOutput, RunResult, TaskRun
+from labharness.lab.tasks import RunResult, TaskRun
 from labharness.link import LoopbackLink
 from labharness.vocabulary import Cause, Trip
 

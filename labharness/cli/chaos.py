@@ -34,7 +34,7 @@ def chaos(chosen: argparse.Namespace) -> int:
     """Carry out the command."""
     try:
         plan = chosen_lab(chosen.line)
-        if plan.links != ("loopback",):
+        if plan.real_ports:
             raise BadLabFile(f"{plan.path}: faults are searched for on simulated lines only")
         if chosen.replay is not None:
             return _replay(plan, _scenario(chosen.replay, chosen.faults), smaller=chosen.shrink)

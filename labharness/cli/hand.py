@@ -37,7 +37,7 @@ from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.control import Control, NoOwner, running_beside
 from labharness.lab.lock import LineBusy
-from labharness.lab.tasks import fresh_folder
+from labharness.lab.runs import fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
 

@@ -10,8 +10,8 @@ from labharness.guard import LatchUnreadable
 from labharness.kernel import Envelope, Interlock
 from labharness.lab import BadLabFile, LabPlan
 from labharness.lab.care import NotReset, identify, reset
+from labharness.lab.house import house_facts
 from labharness.lab.lock import LineBusy
-from labharness.lab.tasks import house_facts
 from labharness.line import compile_procedures, port_costs
 
 __all__ = ["labs"]

@@ -15,7 +15,7 @@ from labharness.desk.report.words import phase_text, plain
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
-from labharness.lab.tasks import Forecast, forecast
+from labharness.lab.forecast import Forecast, forecast
 
 __all__ = ["plan", "prediction_lines"]
 

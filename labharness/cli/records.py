@@ -9,7 +9,7 @@ from labharness.cli.show import clock_text, complain, say
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
-from labharness.lab.tasks import JOURNAL_NAME
+from labharness.lab.runs import JOURNAL_NAME
 
 __all__ = ["records"]
 

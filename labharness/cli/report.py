@@ -11,7 +11,7 @@ from labharness.cli.show import clock_text, complain, say
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
-from labharness.lab.tasks import JOURNAL_NAME
+from labharness.lab.runs import JOURNAL_NAME
 from labharness.vocabulary import share_text
 
 __all__ = ["REPORT_NAME", "report", "write_report"]

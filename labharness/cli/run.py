@@ -29,7 +29,8 @@ from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.operators import Operator, TerminalOperator
-from labharness.lab.tasks import BadOutput, RunResult, TaskRun
+from labharness.lab.runs import BadOutput
+from labharness.lab.tasks import RunResult, TaskRun
 from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import parse_duration
 

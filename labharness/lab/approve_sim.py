@@ -10,8 +10,8 @@ from pathlib import Path
 
 from labharness.admission.approval import StandingApproval, read_approval, sign, write_approval
 from labharness.lab.files import BadLabFile, read_text
+from labharness.lab.house import repository_key
 from labharness.lab.lab import LabPlan, default_lab_path, read_lab
-from labharness.lab.tasks import repository_key
 
 __all__ = ["approve", "main"]
 
@@ -22,7 +22,7 @@ def approve(plan: LabPlan) -> Path:
     Raises:
         BadLabFile: The lab names no approval, or has a link that is no loopback.
     """
-    if plan.links != ("loopback",) or not plan.file.lab.approvals:
+    if plan.real_ports or not plan.file.lab.approvals:
         raise BadLabFile(f"{plan.path}: only a lab of loopbacks has a standing approval")
     path = plan.beside(plan.file.lab.approvals[0])
     given = read_approval(read_text(path)) if path.exists() else _first(plan)

@@ -22,7 +22,7 @@ from labharness.lab.files import BadLabFile
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
-from labharness.lab.tasks import JOURNAL_NAME, SIMULATED_SEED, make_loop
+from labharness.lab.runs import JOURNAL_NAME, make_loop, seed_of
 from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
@@ -159,7 +159,6 @@ class Attendance:
         first: Mapping[str, Any],
         told: Callable[[Mapping[str, Any]], int],
     ) -> tuple[int, Left]:
-        simulated = all(link == "loopback" for link in self._plan.links)
         run = {
             "by_hand": self._by,
             "lab_digest": self._plan.lab_digest,
@@ -174,7 +173,7 @@ class Attendance:
             lab = Lab(
                 self._plan,
                 clock=clock,
-                chance=Chance(SIMULATED_SEED if simulated else None),
+                chance=Chance(seed_of(self._plan)),
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )

@@ -17,6 +17,7 @@ from labharness.clock import VIRTUAL_EPOCH
 from labharness.lab.arming import GUARDED
 from labharness.lab.files import PortRow
 from labharness.lab.hazards import HazardRow
+from labharness.lab.house import repository_key
 from labharness.lab.lab import LabPlan
 from labharness.lab.seen import (
     LINK_NEEDS,
@@ -26,7 +27,6 @@ from labharness.lab.seen import (
     Seen,
     SerialFacts,
 )
-from labharness.lab.tasks import repository_key
 
 __all__ = ["Check", "examine"]
 
@@ -207,7 +207,7 @@ def _join(fact: SerialFacts, user: str) -> str:
 
 
 def _state_dir(plan: LabPlan, folder: FolderFacts) -> Iterator[Check]:
-    path, simulated = shlex.quote(folder.path), plan.links == ("loopback",)
+    path, simulated = shlex.quote(folder.path), not plan.real_ports
     if not folder.is_folder:
         yield Check("state", f"{folder.path} is no folder", f"move it away: mv {path} {path}.old")
         return
@@ -278,11 +278,10 @@ def _disk(plan: LabPlan, seen: Seen) -> Iterator[Check]:
 
 
 def _guard(plan: LabPlan) -> Check:
-    real = [row.name for row in plan.file.port if row.link != "loopback"]
-    if not real:
+    if not plan.real_ports:
         return Check("guard", "every port is simulated: the guard of the run suffices")
     far = [row.name for row in plan.file.port if row.link in GUARDED]
-    near = [name for name in real if name not in far]
+    near = [name for name in plan.real_ports if name not in far]
     if near and plan.file.lab.attended != "always":
         return Check(
             "guard",
@@ -390,7 +389,7 @@ def _callers(plan: LabPlan, callers: int | str) -> Check:
 
 def _today(plan: LabPlan, seen: Seen) -> datetime:
     """Give the day that counts: a simulated run has the stated epoch's, not the calendar's."""
-    return VIRTUAL_EPOCH if plan.links == ("loopback",) else seen.clock.now_utc
+    return seen.clock.now_utc if plan.real_ports else VIRTUAL_EPOCH
 
 
 def _mb(size: float) -> str:

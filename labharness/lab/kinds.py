@@ -1,4 +1,4 @@
-"""Finding kinds by entry point: listing them imports no driver; a doubled kind is an error."""
+"""Finding what is installed, by entry point: listing imports no driver; a kind is never doubled."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,9 +11,11 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from labharness.capability import Capability
 from labharness.driver import Driver
 
 __all__ = [
+    "capabilities",
     "driver_kinds",
     "envelope_file",
     "load_driver",
@@ -83,6 +85,24 @@ def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings 
     if kind not in known:
         raise LookupError(f"no plant {kind!r}; installed are {', '.join(sorted(known))}")
     return known[kind]
+
+
+def capabilities() -> dict[str, Capability]:
+    """Import every capability on offer, by its declared name.
+
+    Raises:
+        LookupError: Two have one name.
+    """
+    found: dict[str, Capability] = {}
+    for point in _points("labharness.capabilities"):
+        for module in iter_modules(import_module(point.value).__path__):
+            if module.ispkg:
+                offered: Capability = import_module(f"{point.value}.{module.name}").CAPABILITY
+                name = offered.declaration.name
+                if name in found:
+                    raise LookupError(f"capability {name!r} is offered twice")
+                found[name] = offered
+    return found
 
 
 def envelope_file(kind: str) -> Traversable:

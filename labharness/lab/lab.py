@@ -88,6 +88,11 @@ class LabPlan:
         return tuple(sorted({row.link for row in self.file.port}))
 
     @property
+    def real_ports(self) -> tuple[str, ...]:
+        """The ports that lead to a real instrument."""
+        return tuple(row.name for row in self.file.port if row.link != "loopback")
+
+    @property
     def option(self) -> str:
         """What a command takes to mean this lab: `` --lab FILE``, quoted; nothing if it ships."""
         if self.path == default_lab_path():
@@ -102,7 +107,7 @@ class LabPlan:
     @property
     def sign_again(self) -> str:
         """The command that signs its standing approval again; ``""`` where none may be signed."""
-        if self.links != ("loopback",) or not self.file.lab.approvals:
+        if self.real_ports or not self.file.lab.approvals:
             return ""
         if self.path == default_lab_path():
             return "make approve-sim"
@@ -122,11 +127,10 @@ class LabPlan:
 
     def warnings(self) -> tuple[str, ...]:
         """Name the drivers on real links whose facts are not all from a manual."""
-        real = {row.name for row in self.file.port if row.link != "loopback"}
         return tuple(
             f"{each.name} ({each.kind}) is unverified: {each.driver.unverified}"
             for each in self.instruments
-            if each.driver.unverified and each.port in real
+            if each.driver.unverified and each.port in self.real_ports
         )
 
     def check(self) -> tuple[Finding, ...]:

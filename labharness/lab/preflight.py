@@ -7,11 +7,14 @@ nothing (the leak check's slope, all that looks at the sample) are not run; they
 are expected to.
 """
 
+import asyncio
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -40,7 +43,7 @@ from labharness.plan import (
 )
 from labharness.vocabulary import Command, Outcome
 
-__all__ = ["COARSE_TICK_S", "predict", "predict_in_thread"]
+__all__ = ["COARSE_TICK_S", "flights", "predict"]
 
 COARSE_TICK_S = 20.0
 TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
@@ -51,7 +54,23 @@ SETS_NOTHING = frozenset({"rate_of_rise"})
 PROCESS_CHANNELS = ("temperature", "flow", "pressure")
 
 
-def predict_in_thread(
+def flights(
+    plan: LabPlan, loop: asyncio.AbstractEventLoop
+) -> Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]]:
+    """Fly plans inline in virtual time, and in a worker process where time is real."""
+
+    async def fly(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
+        if isinstance(loop, VirtualLoop):
+            return _in_thread(plan, instructions, readings)
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as worker:
+            return await loop.run_in_executor(
+                worker, _from_file, plan.path, instructions, dict(readings)
+            )
+
+    return fly
+
+
+def _in_thread(
     lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
 ) -> Prediction:
     """Predict while a loop is running in this thread: the loop stands until it is done."""
@@ -72,7 +91,7 @@ def predict_in_thread(
     return found[0]
 
 
-def predict_from_file(
+def _from_file(
     path: Path, instructions: InstructionSet, readings: Mapping[str, float]
 ) -> Prediction:
     """Predict in a worker process, which reads the lab's files for itself."""

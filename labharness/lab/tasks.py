@@ -3,40 +3,18 @@
 import asyncio
 import os
 import platform
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.metadata import entry_points, version
-from multiprocessing import get_context
+from importlib.metadata import version
 from pathlib import Path
-from pkgutil import iter_modules
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from labharness.admission.approval import (
-    Approved,
-    BadApproval,
-    NotApproved,
-    StandingApproval,
-    public_key_of,
-    read_approval,
-)
+from labharness.admission.approval import StandingApproval
 from labharness.admission.audit import Rejected
-from labharness.admission.callers import BadCallers, read_callers
-from labharness.capability import Capability, LineFacts
-from labharness.clock import (
-    VIRTUAL_EPOCH,
-    Chance,
-    Clock,
-    PacedLoop,
-    VirtualLoop,
-    utc_text,
-    wall_clock_utc,
-)
+from labharness.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
 from labharness.clock import run as run_on
-from labharness.desk import Admitting, ByHand, Desk, HouseFacts
+from labharness.desk import ByHand, Desk, HouseFacts
 from labharness.guard import LatchUnreadable
 from labharness.guard.latch import write_durably
 from labharness.hcp import answers
@@ -47,34 +25,23 @@ from labharness.journal.artifacts import Artifacts
 from labharness.lab.alarms import line_alarms
 from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.control import served
-from labharness.lab.files import BadLabFile, read_text
-from labharness.lab.kinds import shipped_file
-from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.files import BadLabFile
+from labharness.lab.house import house_facts
+from labharness.lab.lab import Lab, LabPlan
 from labharness.lab.lock import LOCK_NAME, LineBusy, LineLock
-from labharness.lab.operators import Operator, TerminalOperator
+from labharness.lab.operators import Operator
+from labharness.lab.preflight import flights
+from labharness.lab.runs import (
+    JOURNAL_NAME,
+    BadOutput,
+    fresh_folder,
+    make_folder,
+    make_loop,
+    seed_of,
+)
 from labharness.lab.simulated import SimulatedLab
-from labharness.plan import InstructionSet, Prediction
 
-__all__ = [
-    "BadOutput",
-    "Forecast",
-    "RunResult",
-    "TaskRun",
-    "capabilities",
-    "forecast",
-    "fresh_folder",
-    "house_facts",
-    "make_loop",
-    "repository_key",
-]
-
-JOURNAL_NAME = "journal.sqlite"
-REPOSITORY_KEY = "labs/repository.key"
-SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
-
-
-class BadOutput(ValueError):
-    """The output folder cannot take a run."""
+__all__ = ["RunResult", "TaskRun"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,173 +51,6 @@ class RunResult:
     message: Message
     folder: Path
     journal_head: str
-
-
-def capabilities() -> dict[str, Capability]:
-    """Import every capability on offer, by its declared name."""
-    found: dict[str, Capability] = {}
-    points = sorted(entry_points(group="labharness.capabilities"), key=lambda each: each.value)
-    for point in points:
-        for module in iter_modules(import_module(point.value).__path__):
-            if module.ispkg:
-                offered: Capability = import_module(f"{point.value}.{module.name}").CAPABILITY
-                name = offered.declaration.name
-                if name in found:
-                    raise LookupError(f"capability {name!r} is offered twice")
-                found[name] = offered
-    return found
-
-
-def repository_key() -> bytes:
-    """Give the private key of the repository.
-
-    It is no secret: an approval signed with it is honoured only while every link of the lab is a
-    loopback.
-    """
-    return bytes.fromhex(shipped_file(REPOSITORY_KEY).read_text("utf-8").strip())
-
-
-def house_facts(plan: LabPlan) -> HouseFacts:
-    """Gather what the desk is told of a lab, save how plans are flown: that takes a loop.
-
-    Raises:
-        BadLabFile: The callers file or an approval cannot be honoured.
-    """
-    file = plan.file
-    approvals: list[StandingApproval] = []
-    try:
-        callers = read_callers(read_text(plan.beside(file.lab.callers)))
-        for path in file.lab.approvals:
-            if plan.beside(path).exists():
-                approvals.append(read_approval(read_text(plan.beside(path))))
-    except (BadCallers, BadApproval) as why:
-        raise BadLabFile(f"{plan.path.parent}: {why}") from None
-    specs = {
-        f"{each.name}.{channel}": spec
-        for each in plan.instruments
-        for channel, spec in each.driver.channels.items()
-    }
-    return HouseFacts(
-        lab_digest=plan.lab_digest,
-        envelope_digest=plan.envelope_digest,
-        link_kinds=plan.links,
-        attended=file.lab.attended == "always",
-        shared=file.lab.shared,
-        safeguards_missing=plan.hazards.missing,
-        on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
-        callers=callers,
-        capabilities=capabilities(),
-        approvals=tuple(approvals),
-        approval_key=public_key_of(repository_key()),
-        safety_envelope=plan.safety_envelope,
-        line_facts=LineFacts(
-            limits={
-                channel: (limit.low, limit.high, limit.unit)
-                for channel, limit in plan.envelope.limits.items()
-            },
-            tube_volume_cm3=file.tube.volume_cm3,
-            laser_nm=file.raman.laser_nm,
-            a1g_si_monolayer=file.raman.a1g_si_monolayer,
-            raman_source=file.raman.source,
-            growth=file.growth,
-        ),
-        safe_procedure=SAFE_TABLE,
-        watched={channel: specs[channel].unit for channel in plan.envelope.watches},
-        warnings=plan.warnings(),
-        lab_option=plan.option,
-    )
-
-
-def _flights(
-    plan: LabPlan, loop: asyncio.AbstractEventLoop
-) -> Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]]:
-    """Fly plans inline in virtual time, and in a worker process where time is real."""
-
-    async def predict(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
-        from labharness.lab import preflight
-
-        if isinstance(loop, VirtualLoop):
-            return preflight.predict_in_thread(plan, instructions, readings)
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as worker:
-            return await loop.run_in_executor(
-                worker, preflight.predict_from_file, plan.path, instructions, dict(readings)
-            )
-
-    return predict
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What a task would do.
-
-    Attributes:
-        asks: Why it would wait for a person's approval; ``""`` where it would not.
-        risk_level: What admission weighed it at.
-        approved: Who approved it beforehand; ``""`` where nobody has, or need.
-    """
-
-    prediction: Prediction
-    asks: str
-    risk_level: str
-    approved: str
-
-
-def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
-    """Say what a task would do, or why it would be rejected; nothing is opened or submitted.
-
-    Raises:
-        BadLabFile: The lab has no simulated plant to fly on.
-    """
-    if not plan.file.has_a_plant:
-        raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
-    loop = VirtualLoop()
-    facts = replace(house_facts(plan), predict=_flights(plan, loop))
-
-    async def main(folder: Path) -> Forecast | Rejected:
-        clock = Clock(loop)
-        with SqliteJournal(folder / JOURNAL_NAME) as journal:
-            lab = Lab(
-                plan,
-                clock=clock,
-                chance=Chance(SIMULATED_SEED),
-                journal=journal,
-                operator=TerminalOperator(lambda prompt: ""),
-            )
-            admitting = Admitting(facts=facts, line=lab.line, clock=clock)
-            weighed = admitting.weigh(payload)
-            if isinstance(weighed, Rejected):
-                return await admitting.advise(payload, weighed)
-            found = await admitting.predict(weighed, {})
-            if isinstance(found, Rejected):
-                return await admitting.advise(payload, found)
-            if found is None:
-                raise BadLabFile(f"{plan.path}: nothing can be predicted")
-            approved = admitting.approve(weighed, payload.caller_id)
-            return Forecast(
-                found,
-                asks=approved.reason if isinstance(approved, NotApproved) else "",
-                risk_level=weighed.admitted.risk.level,
-                approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
-            )
-
-    with TemporaryDirectory() as folder:
-        return run_on(main(Path(folder)), loop)
-
-
-def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
-    """Make the loop of a run: ``None`` is as fast as it goes, a number is that many times real.
-
-    Raises:
-        BadLabFile: Real instruments cannot run faster than real time.
-    """
-    if speed == 1.0:
-        return PacedLoop(1.0)
-    real = [row.name for row in plan.file.port if row.link != "loopback"]
-    if real:
-        raise BadLabFile(
-            f"port {real[0]!r} leads to a real instrument, which runs at --speed real only"
-        )
-    return VirtualLoop() if speed is None else PacedLoop(speed)
 
 
 class TaskRun:
@@ -291,8 +91,7 @@ class TaskRun:
         self._plan = plan
         self._submit = submit
         self._payload = payload
-        simulated = all(link == "loopback" for link in plan.links)
-        self.seed = (SIMULATED_SEED if seed is None else seed) if simulated else None
+        self.seed = seed_of(plan, seed)
         self._chance = Chance(self.seed)
         self.session_id = self._chance.uuid4()
         self._speed = speed
@@ -346,10 +145,10 @@ class TaskRun:
         facts = house_facts(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
         self._try_state_dir()
-        _make_folder(self.folder)
+        make_folder(self.folder)
         self._loop = loop
         if self._plan.file.has_a_plant:
-            facts = replace(facts, predict=_flights(self._plan, loop))
+            facts = replace(facts, predict=flights(self._plan, loop))
         try:
             (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
         except OSError as why:
@@ -482,19 +281,3 @@ class TaskRun:
             in_reply_to=self._submit.message_id,
             rejected=rejected,
         )
-
-
-def fresh_folder(session_id: str) -> Path:
-    """Name a folder for a run after the hour and its session."""
-    moment = wall_clock_utc().strftime("%Y%m%dT%H%M%S%f")[:-3]
-    return Path("runs") / f"{moment}-{session_id[:8]}"
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if (folder / JOURNAL_NAME).exists():
-            raise BadOutput(f"{folder} holds a run already; name a fresh folder")
-        (folder / "artifacts").mkdir(exist_ok=True)
-    except OSError as why:
-        raise BadOutput(f"output folder {folder}: {why.strerror}") from None

@@ -15,7 +15,8 @@ from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
 from labharness.lab.lab import SAFE_TABLE
-from labharness.lab.tasks import JOURNAL_NAME, SIMULATED_SEED, RunResult, TaskRun
+from labharness.lab.runs import JOURNAL_NAME, SIMULATED_SEED
+from labharness.lab.tasks import RunResult, TaskRun
 from labharness.testing.faults import Act, Injection, fault, room_of
 
 __all__ = ["Bench", "FaultNeverCame", "Ran", "VirtualTime", "as_submit"]
@@ -107,9 +108,8 @@ class Bench:
         if isinstance(lab, Path):
             plan = read_lab(lab)
             lab = replace(plan, state_dir=state / "labharness" / plan.file.lab.id)
-        real = [row.name for row in lab.file.port if row.link != "loopback"]
-        if real:
-            raise BadLabFile(f"{lab.path}: port {real[0]!r} leads to a real instrument")
+        if lab.real_ports:
+            raise BadLabFile(f"{lab.path}: port {lab.real_ports[0]!r} leads to a real instrument")
         self.plan = lab
         self.seed = seed
         self._folder = folder

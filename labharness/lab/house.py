@@ -1,0 +1,78 @@
+"""What the desk is told of a lab: who may ask, for what, on which line, and what was approved."""
+
+from labharness.admission.approval import (
+    BadApproval,
+    StandingApproval,
+    public_key_of,
+    read_approval,
+)
+from labharness.admission.callers import BadCallers, read_callers
+from labharness.capability import LineFacts
+from labharness.desk import HouseFacts
+from labharness.lab.files import BadLabFile, read_text
+from labharness.lab.kinds import capabilities, shipped_file
+from labharness.lab.lab import SAFE_TABLE, LabPlan
+
+__all__ = ["house_facts", "repository_key"]
+
+REPOSITORY_KEY = "labs/repository.key"
+
+
+def house_facts(plan: LabPlan) -> HouseFacts:
+    """Gather what the desk is told of a lab, save how plans are flown: that takes a loop.
+
+    Raises:
+        BadLabFile: The callers file or an approval cannot be honoured.
+    """
+    file = plan.file
+    approvals: list[StandingApproval] = []
+    try:
+        callers = read_callers(read_text(plan.beside(file.lab.callers)))
+        for path in file.lab.approvals:
+            if plan.beside(path).exists():
+                approvals.append(read_approval(read_text(plan.beside(path))))
+    except (BadCallers, BadApproval) as why:
+        raise BadLabFile(f"{plan.path.parent}: {why}") from None
+    specs = {
+        f"{each.name}.{channel}": spec
+        for each in plan.instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    return HouseFacts(
+        lab_digest=plan.lab_digest,
+        envelope_digest=plan.envelope_digest,
+        link_kinds=plan.links,
+        attended=file.lab.attended == "always",
+        shared=file.lab.shared,
+        safeguards_missing=plan.hazards.missing,
+        on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
+        callers=callers,
+        capabilities=capabilities(),
+        approvals=tuple(approvals),
+        approval_key=public_key_of(repository_key()),
+        safety_envelope=plan.safety_envelope,
+        line_facts=LineFacts(
+            limits={
+                channel: (limit.low, limit.high, limit.unit)
+                for channel, limit in plan.envelope.limits.items()
+            },
+            tube_volume_cm3=file.tube.volume_cm3,
+            laser_nm=file.raman.laser_nm,
+            a1g_si_monolayer=file.raman.a1g_si_monolayer,
+            raman_source=file.raman.source,
+            growth=file.growth,
+        ),
+        safe_procedure=SAFE_TABLE,
+        watched={channel: specs[channel].unit for channel in plan.envelope.watches},
+        warnings=plan.warnings(),
+        lab_option=plan.option,
+    )
+
+
+def repository_key() -> bytes:
+    """Give the private key of the repository.
+
+    It is no secret: an approval signed with it is honoured only while every link of the lab is a
+    loopback.
+    """
+    return bytes.fromhex(shipped_file(REPOSITORY_KEY).read_text("utf-8").strip())

@@ -1,0 +1,69 @@
+"""What every run has, of a task or by hand: a folder, a loop, and a seed where nothing is real."""
+
+import asyncio
+from pathlib import Path
+
+from labharness.clock import PacedLoop, VirtualLoop, wall_clock_utc
+from labharness.lab.files import BadLabFile
+from labharness.lab.lab import LabPlan
+
+__all__ = [
+    "JOURNAL_NAME",
+    "SIMULATED_SEED",
+    "BadOutput",
+    "fresh_folder",
+    "make_folder",
+    "make_loop",
+    "seed_of",
+]
+
+JOURNAL_NAME = "journal.sqlite"
+SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
+
+
+class BadOutput(ValueError):
+    """The output folder cannot take a run."""
+
+
+def fresh_folder(session_id: str) -> Path:
+    """Name a folder for a run after the hour and its session."""
+    moment = wall_clock_utc().strftime("%Y%m%dT%H%M%S%f")[:-3]
+    return Path("runs") / f"{moment}-{session_id[:8]}"
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, and the one of its artifacts.
+
+    Raises:
+        BadOutput: It holds a run already, or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / JOURNAL_NAME).exists():
+            raise BadOutput(f"{folder} holds a run already; name a fresh folder")
+        (folder / "artifacts").mkdir(exist_ok=True)
+    except OSError as why:
+        raise BadOutput(f"output folder {folder}: {why.strerror}") from None
+
+
+def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
+    """Make the loop of a run: ``None`` is as fast as it goes, a number is that many times real.
+
+    Raises:
+        BadLabFile: Real instruments cannot run faster than real time.
+    """
+    if speed == 1.0:
+        return PacedLoop(1.0)
+    if plan.real_ports:
+        raise BadLabFile(
+            f"port {plan.real_ports[0]!r} leads to a real instrument, "
+            "which runs at --speed real only"
+        )
+    return VirtualLoop() if speed is None else PacedLoop(speed)
+
+
+def seed_of(plan: LabPlan, asked: int | None = None) -> int | None:
+    """Give the seed of a run: the one asked for, or the usual; none where anything is real."""
+    if plan.real_ports:
+        return None
+    return SIMULATED_SEED if asked is None else asked
