@@ -120,9 +120,9 @@ PLANTED = (
     ),
     PlantedBug(
         "over-temperature answered late",
-        "labharness/line/line.py",
-        "            self.guard.new_epoch()\n        if trips:\n            self._answer(trips)\n",
-        "            self.guard.new_epoch()\n        if trips:\n"
+        "labharness/line/lookout.py",
+        "            self._guard.new_epoch()\n        if trips:\n            self._answer(trips)\n",
+        "            self._guard.new_epoch()\n        if trips:\n"
         "            self._loop.call_later(0.5, self._answer, trips)\n",
         "tests/test_deadlines_of_causes.py::"
         "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
@@ -137,9 +137,9 @@ PLANTED = (
     ),
     PlantedBug(
         "record that fails stops making safe",
-        "labharness/line/line.py",
-        "            self.journal_lost = str(why)\n\n    def _take",
-        "            self.journal_lost = str(why)\n            raise\n\n    def _take",
+        "labharness/line/lookout.py",
+        "            self.journal_lost = str(why)\n\n    def lose_journal",
+        "            self.journal_lost = str(why)\n            raise\n\n    def lose_journal",
         "tests/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
         dear=True,
     ),
@@ -195,9 +195,10 @@ PLANTED = (
     ),
     PlantedBug(
         "lost journal overlooked",
-        "labharness/line/line.py",
-        "        procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
-        "        return\n        procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
+        "labharness/line/lookout.py",
+        "        procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
+        "        return\n"
+        "        procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
         "tests/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
         dear=True,
     ),

@@ -354,7 +354,7 @@ class Desk:
         except asyncio.CancelledError:
             raise
         except JournalFailed as why:  # of a step that was told, not of the line's own records
-            self._line.lose_journal(str(why))
+            self._line.lookout.lose_journal(str(why))
             return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
             return why

@@ -189,7 +189,7 @@ class LineAlarms:
         """Say whether a cause is still there; what is not known, is."""
         line, now_s = self._line, self._clock.now_s()
         if trip.cause is Cause.JOURNAL_LOST:
-            return bool(line.journal_lost)
+            return bool(line.lookout.journal_lost)
         track = line.memory.track(trip.channel)
         if trip.value is not None:
             return any(

@@ -1,4 +1,4 @@
-"""The shell around kernel and guard for one line: perform, read, poll, trip, verify.
+"""The shell around kernel and guard for one line: open, arm, perform, hold, bring down.
 
 It takes no safety decision: the kernel judges, the guard lets bytes out. What it adds is order:
 one writer, the intent on disk before the first byte, the verdict and the first frame without a
@@ -13,13 +13,14 @@ from labharness.clock import Clock
 from labharness.driver import Identity
 from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Envelope, Memory, Mode, change, observe, tick
+from labharness.kernel import Envelope, Memory, Mode, change
 from labharness.line.command import Writer
 from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
+from labharness.line.lookout import Lookout
 from labharness.line.opening import Openings
-from labharness.line.parts import BoundScan, Instrument, bind, prepare_commands
+from labharness.line.parts import Instrument, bind, prepare_commands
 from labharness.line.poll import Poller
 from labharness.line.procedures import Verification
 from labharness.line.programs import Gate
@@ -29,7 +30,7 @@ from labharness.line.safing import Safing
 from labharness.line.standing import standing_trips
 from labharness.line.upload import Programs
 from labharness.link import Link
-from labharness.vocabulary import Cause, Command, Ending, Outcome, Trip
+from labharness.vocabulary import Command, Ending, Outcome, Trip
 
 __all__ = ["Line", "NotArmed", "Tripped"]
 
@@ -83,7 +84,6 @@ class Line:
         self.clock = clock
         self.memory = Memory(envelope)
         self.identities: dict[str, Identity] = {}
-        self.journal_lost = ""
         self.warnings: list[str] = []
         self.on_warning: Callable[[str], None] = self.warnings.append
         self.on_abnormal: Callable[[Trip], None] = lambda trip: None  # after its bytes have left
@@ -92,8 +92,6 @@ class Line:
         self._links = dict(links)
         self._attended = attended
         self._loop = clock.loop
-        self._warned: set[str] = set()
-        self._changes = 0
         self.holding = Hold(clock.now_s)
         streams = {
             (each.name, scan.name): journal.stream(f"{each.name}.{scan.name}", scan.channels)
@@ -101,7 +99,18 @@ class Line:
             for scan in each.driver.scans()
         }
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
-        self._poller = Poller(self._loop, guard, scans, tick_s, self._take, self._tick, self._beat)
+        lookout = self.lookout = Lookout(
+            memory=self.memory,
+            guard=guard,
+            journal=journal,
+            loop=self._loop,
+            trip=lambda trip: self.safing.trip(trip),
+            warn=lambda text: self.on_warning(text),
+            told=lambda trip: self.on_abnormal(trip),
+        )
+        self._poller = Poller(
+            self._loop, guard, scans, tick_s, lookout.take, self._tick, lookout.beat
+        )
         exchanges = Exchanges(guard, self._loop)
         self._reader = Reader(
             memory=self.memory,
@@ -109,8 +118,8 @@ class Line:
             scans={channel: scan for scan in scans for channel in scan.channels},
             exchanges=exchanges,
             loop=self._loop,
-            take=self._take,
-            note=self._note,
+            take=lookout.take,
+            note=lookout.note,
         )
         self._gate = Gate(self.memory, self.instruments, self._loop.time)
         self._gate.on_over = self._program_over
@@ -131,18 +140,18 @@ class Line:
             journal=journal,
             now_s=self._loop.time,
             perform=self.perform,
-            lost=self.lose_journal,
+            lost=lookout.lose_journal,
         )
         self.safing = Safing(
             memory=self.memory,
             guard=guard,
             instruments=self.instruments,
             loop=self._loop,
-            note=self._note,
+            note=lookout.note,
             read=self.read_all,
             wake=self._poller.wake,
         )
-        guard.on_absence = lambda entry: self._note("guard_log", entry)
+        guard.on_absence = lambda entry: lookout.note("guard_log", entry)
 
     # ---- opening and closing
 
@@ -178,7 +187,7 @@ class Line:
             if not wrong:
                 self.identities[name] = identity
                 said = {"model": identity.model, "firmware": identity.firmware}
-                self._record("identified", {"instrument": name, **said})
+                self.lookout.record("identified", {"instrument": name, **said})
                 return identity
         raise NoReply(f"{name} ({instrument.kind}): {wrong}")
 
@@ -196,7 +205,7 @@ class Line:
             raise NotArmed("; ".join(hindrances))
         self.guard.arm()
         self._mode(Mode.ARMING)
-        self._record("armed", {"safe_table": safe_table})
+        self.lookout.record("armed", {"safe_table": safe_table})
         verification = await self.safing.make_safe(safe_table)
         missing = verification.unverified()
         if missing:
@@ -276,7 +285,7 @@ class Line:
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
             self._mode(Mode.DISARMED)
         self.guard.disarm()
-        self._note("disarmed", {})
+        self.lookout.note("disarmed", {})
 
     async def close(self) -> None:
         """Stop polling and close the roads, after a procedure that is still being verified.
@@ -305,7 +314,7 @@ class Line:
         try:
             return await self._writer.perform(command)
         except JournalFailed as why:
-            self.lose_journal(str(why))
+            self.lookout.lose_journal(str(why))
             raise
 
     async def read(self, channel: str) -> float:
@@ -375,7 +384,7 @@ class Line:
         try:
             command = await self._openings.begin(action)
         except JournalFailed as why:
-            self.lose_journal(str(why))
+            self.lookout.lose_journal(str(why))
             raise
         done = await self.unless_tripped(ask())
         self._gate.conclude(command)
@@ -398,7 +407,7 @@ class Line:
             now_s=self._loop.time,
         )
         body = {"stage": reached.stage.value, "passed": list(reached.passed)}
-        self._note("brought_down", body)
+        self.lookout.note("brought_down", body)
         return reached
 
     async def _held(self) -> None:
@@ -433,65 +442,16 @@ class Line:
     def _mode(self, to: Mode) -> None:
         self.memory.mode = change(self.memory.mode, to)
         self.guard.new_epoch()
-        self._note("mode", {"mode": to.value})
-
-    def _record(self, kind: str, body: Mapping[str, object]) -> int:
-        return self.journal.append(kind, body, self._loop.time())
-
-    def _note(self, kind: str, body: Mapping[str, object]) -> None:
-        """Record what cannot wait for a record: making safe goes on without a journal."""
-        try:
-            self._record(kind, body)
-        except JournalFailed as why:
-            self.journal_lost = str(why)
-
-    def _take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
-        now = self._loop.time()
-        trips = observe(self.memory, scan.tracks, values, now)
-        try:
-            self.journal.sample(scan.stream, now, values)
-        except JournalFailed as why:
-            self.lose_journal(str(why))
-        if self.memory.changes != self._changes:
-            self._changes = self.memory.changes
-            self.guard.new_epoch()
-        if trips:
-            self._answer(trips)
-
-    def lose_journal(self, why: str) -> None:
-        """Trip: a line whose facts are lost is not driven on (law 8)."""
-        now = self._loop.time()
-        self.journal_lost = why
-        procedure = self.envelope.procedure_of[Cause.JOURNAL_LOST]
-        self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
-
-    def _beat(self) -> None:
-        """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
-        lost = self.envelope.procedure_of[Cause.COMMUNICATION]
-        self.guard.beat(self.memory.procedure(lost, self._loop.time()))
+        self.lookout.note("mode", {"mode": to.value})
 
     def _tick(self) -> None:
-        trips = tick(self.memory, self._loop.time())
-        if trips:
-            self._answer(trips)
+        self.lookout.tick()
         self._gate.look()
         self.on_tick()
 
     def _program_over(self, text: str) -> None:
-        self._note("program_over", {"detail": text})
+        self.lookout.note("program_over", {"detail": text})
         self.on_warning(text)
-
-    def _answer(self, trips: Sequence[Trip]) -> None:
-        for trip in trips:
-            if not trip.procedure and trip.detail.split(":")[0] not in self._warned:
-                self._warned.add(trip.detail.split(":")[0])
-                self._note("warning", {"detail": trip.detail})
-                self.on_warning(trip.detail)
-        severe = sorted((trip for trip in trips if trip.procedure), key=lambda t: t.cause.rank)
-        if severe:
-            self.safing.trip(severe[0])
-        for trip in (*severe, *(trip for trip in trips if not trip.procedure)):
-            self.on_abnormal(trip)
 
 
 async def _nothing() -> None:

@@ -1,0 +1,116 @@
+"""A line's lookout: what is measured goes into memory and journal, and what that shows is answered.
+
+The kernel says what trips and what only warns; nothing is decided here. A fact that cannot be
+written down keeps no byte of making safe back.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+
+from labharness.guard import Guard
+from labharness.journal import Journal, JournalFailed
+from labharness.kernel import Memory, observe, tick
+from labharness.line.parts import BoundScan
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["Lookout"]
+
+
+class Lookout:
+    """Tells the kernel what a line measures, and carries out what it answers.
+
+    Attributes:
+        journal_lost: Why the journal could not be written; ``""`` while it can.
+
+    Args:
+        memory: The kernel's.
+        guard: Told that this loop lives, and when what was judged holds no longer.
+        journal: Where facts and samples go.
+        loop: Whose time it keeps.
+        trip: Runs the procedure of a trip.
+        warn: Shown each warning, the first time it comes.
+        told: Told of each trip and each warning, after the bytes of the gravest have left.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: Memory,
+        guard: Guard,
+        journal: Journal,
+        loop: asyncio.AbstractEventLoop,
+        trip: Callable[[Trip], None],
+        warn: Callable[[str], None],
+        told: Callable[[Trip], None],
+    ) -> None:
+        self.journal_lost = ""
+        self._memory = memory
+        self._guard = guard
+        self._journal = journal
+        self._loop = loop
+        self._trip = trip
+        self._warn = warn
+        self._told = told
+        self._warned: set[str] = set()
+        self._changes = 0
+
+    def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
+        """Fold the values of a scan into memory, keep them, and answer what they show."""
+        now = self._loop.time()
+        trips = observe(self._memory, scan.tracks, values, now)
+        try:
+            self._journal.sample(scan.stream, now, values)
+        except JournalFailed as why:
+            self.lose_journal(str(why))
+        if self._memory.changes != self._changes:
+            self._changes = self._memory.changes
+            self._guard.new_epoch()
+        if trips:
+            self._answer(trips)
+
+    def tick(self) -> None:
+        """Let the kernel see what time has passed, and answer what that shows: silence trips."""
+        trips = tick(self._memory, self._loop.time())
+        if trips:
+            self._answer(trips)
+
+    def beat(self) -> None:
+        """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
+        lost = self._memory.envelope.procedure_of[Cause.COMMUNICATION]
+        self._guard.beat(self._memory.procedure(lost, self._loop.time()))
+
+    def record(self, kind: str, body: Mapping[str, object]) -> int:
+        """Write down a fact; give its number.
+
+        Raises:
+            JournalFailed: It could not be written down.
+        """
+        return self._journal.append(kind, body, self._loop.time())
+
+    def note(self, kind: str, body: Mapping[str, object]) -> None:
+        """Write down what cannot wait for a record: making safe goes on without a journal."""
+        try:
+            self.record(kind, body)
+        except JournalFailed as why:
+            self.journal_lost = str(why)
+
+    def lose_journal(self, why: str) -> None:
+        """Trip: a line whose facts are lost is not driven on (law 8)."""
+        self.journal_lost = why
+        procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]
+        now = self._loop.time()
+        self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
+
+    def _answer(self, trips: Sequence[Trip]) -> None:
+        mild = [each for each in trips if not each.procedure]
+        for each in mild:
+            about = each.detail.split(":")[0]
+            if about not in self._warned:
+                self._warned.add(about)
+                self.note("warning", {"detail": each.detail})
+                self._warn(each.detail)
+        severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
+        if severe:
+            self._trip(severe[0])
+        for each in (*severe, *mild):
+            self._told(each)
