@@ -52,12 +52,10 @@ class FilmSignal:
 
     Attributes:
         a1g_height_counts: Height of A1g if the film's two lines are there in their usual ratio.
-        noise_counts: Standard deviation of that height on bare substrate.
         present: Both lines stand out of the noise.
     """
 
     a1g_height_counts: float
-    noise_counts: float
     present: bool
 
 
@@ -102,7 +100,6 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     best = int(np.argmax(score))
     return FilmSignal(
         a1g_height_counts=float(score[best] / length[best]),
-        noise_counts=float(1 / length[best]),
         present=bool(
             score[best] >= PRESENT_SIGMA
             and A_FILM_CM1[0] <= position[best] <= A_FILM_CM1[1]

@@ -35,12 +35,10 @@ class Scaled:
 
     Attributes:
         spectrum: Counts as if one electron made one.
-        electrons_per_unit: By what the file's intensities were multiplied.
         note: What a reader must know; empty for raw counts.
     """
 
     spectrum: Spectrum
-    electrons_per_unit: float
     note: str
 
 
@@ -67,7 +65,7 @@ def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
     variance = scatter**2
     ratio = variance / (max(level, 0.0) + READ_NOISE_COUNTS**2)
     if RAW_RATIO_MIN <= ratio <= RAW_RATIO_MAX:
-        return Scaled(Spectrum(shift_cm1, intensity, READ_NOISE_COUNTS), 1.0, "")
+        return Scaled(Spectrum(shift_cm1, intensity, READ_NOISE_COUNTS), "")
     most = ELECTRONS_MAX / top
     if level > 0 and variance < RAW_RATIO_MAX * level:
         scale, read_noise = min(level / variance, most), 0.0
@@ -82,4 +80,4 @@ def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
             "intensities are no raw counts: every pixel gets the scatter of the quiet ones, "
             "and errors of bright lines may be too small"
         )
-    return Scaled(Spectrum(shift_cm1, intensity * scale, read_noise), scale, note)
+    return Scaled(Spectrum(shift_cm1, intensity * scale, read_noise), note)

@@ -6,7 +6,6 @@ from labharness.vocabulary.commands import (
     Command,
     Ending,
     Outcome,
-    Reading,
     Refused,
     Verdict,
 )
@@ -47,7 +46,6 @@ __all__ = [
     "Outcome",
     "Program",
     "Quiet",
-    "Reading",
     "Refused",
     "ReplyRule",
     "Request",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["OPERATOR", "Allowed", "Command", "Ending", "Outcome", "Reading", "Refused", "Verdict"]
+__all__ = ["OPERATOR", "Allowed", "Command", "Ending", "Outcome", "Refused", "Verdict"]
 
 OPERATOR = "operator"  # owns the channels that no wire sets: what a person is asked to open by hand
 
@@ -22,15 +22,6 @@ class Command:
     channel: str
     value: float
     unit: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What an instrument said about one channel, in the unit its driver declares."""
-
-    channel: str
-    value: float
-    at_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,6 @@
-"""The units this house knows, and the few conversions made at its faces."""
+"""The few conversions of units that this house makes, all at its faces."""
 
-__all__ = ["KNOWN_UNITS", "celsius_from_kelvin"]
-
-
-KNOWN_UNITS = frozenset(
-    {
-        "",
-        "degC",
-        "K",
-        "degC/min",
-        "sccm",
-        "ccm",
-        "Torr",
-        "Pa",
-        "atm",
-        "%",
-        "ppm",
-        "s",
-        "ms",
-        "W",
-        "mW",
-        "V",
-        "nm",
-        "um",
-        "h",
-        "psia",
-        "counts",
-    }
-)
+__all__ = ["celsius_from_kelvin"]
 
 ZERO_CELSIUS_K = 273.15  # definition of the degree Celsius, SI brochure 9th ed. 2.3.1
 
