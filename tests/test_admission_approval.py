@@ -18,7 +18,6 @@ from labharness.admission.approval import (
     PersonalApproval,
     RequestFacts,
     StandingApproval,
-    digest_of,
     plan_digest,
     public_key_of,
     read_approval,
@@ -27,6 +26,7 @@ from labharness.admission.approval import (
     verify_personal,
     write_approval,
 )
+from labharness.vocabulary.digests import digest_of
 
 PRIVATE = bytes(range(32))
 PUBLIC = public_key_of(PRIVATE)

@@ -1,6 +1,5 @@
 """A person's agreement, bound to exactly what the person saw."""
 
-import hashlib
 import json
 import math
 import tomllib
@@ -12,6 +11,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from labharness.admission.declaration import RiskLevel
 from labharness.admission.risk import points_of
+from labharness.vocabulary.digests import digest_of, joined
 
 __all__ = [
     "APPROVERS_NEEDED",
@@ -21,7 +21,6 @@ __all__ = [
     "PersonalApproval",
     "RequestFacts",
     "StandingApproval",
-    "digest_of",
     "plan_digest",
     "public_key_of",
     "read_approval",
@@ -189,16 +188,7 @@ def verify(
 
 def plan_digest(plan: bytes, envelope: bytes, lab: bytes) -> str:
     """Give the digest that a personal approval is bound to; one changed byte changes it."""
-    whole = hashlib.sha256(_BOUND_AS)
-    for part in (plan, envelope, lab):
-        # With its length first, so that no byte can move from one part to the next.
-        whole.update(len(part).to_bytes(8, "big") + part)
-    return "sha256:" + whole.hexdigest()
-
-
-def digest_of(document: bytes) -> str:
-    """Give the digest of an envelope or lab file as an approval states it."""
-    return "sha256:" + hashlib.sha256(document).hexdigest()
+    return digest_of(_BOUND_AS + joined(plan, envelope, lab))
 
 
 def verify_personal(

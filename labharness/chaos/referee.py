@@ -28,6 +28,7 @@ from labharness.chaos.rules import (
 from labharness.chaos.scenario import Fault
 from labharness.lab.lab import LabPlan
 from labharness.lab.simulated import SimulatedLab
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["Referee", "Violation"]
 
@@ -83,7 +84,7 @@ class Referee:
         port_of = {each.name: each.port for each in plan.instruments}
         self._safing_ports = sorted(
             {
-                port_of[step.channel.partition(".")[0]]
+                port_of[owner_of(step.channel)]
                 for procedure in plan.envelope.procedures.values()
                 for step in procedure.steps
             }

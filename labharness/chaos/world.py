@@ -33,6 +33,7 @@ from labharness.lab.simulated import SimulatedLab
 from labharness.lab.tasks import RunResult, TaskRun
 from labharness.link import LoopbackLink
 from labharness.vocabulary import Cause, Trip
+from labharness.vocabulary.digests import digest_of
 
 __all__ = ["Verdict", "play"]
 
@@ -129,7 +130,7 @@ class _World:
             scenario=self._scenario,
             violation=self._referee.violation,
             lab_s=self._loop.time(),
-            digest="sha256:" + sha256(told.encode()).hexdigest(),
+            digest=digest_of(told.encode()),
             timeline=tuple(sorted(self._timeline, key=lambda each: each[0])),
             demands=self._referee.demands,
         )

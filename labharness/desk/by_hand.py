@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.parts import channel_of
 from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
 __all__ = ["ByHand", "NotUnderstood", "Owner"]
@@ -109,8 +110,7 @@ class ByHand:
     async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel = _text(asked, "channel")
         value = await self._line.read(channel)
-        name, _, own = channel.partition(".")
-        unit = self._line.instruments[name].driver.channels[own].unit
+        unit = channel_of(self._line.instruments, channel)[2].unit
         return {"channel": channel, "value": value if math.isfinite(value) else None, "unit": unit}
 
     async def _set(self, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from labharness.journal.reading import read, samples
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["ROW_S", "growth_log"]
 
@@ -57,7 +58,7 @@ def _places(journal: Path, columns: Mapping[str, int]) -> dict[str, tuple[tuple[
         if record.kind != "stream":
             continue
         name = record.body["name"]
-        instrument = name.partition(".")[0]
+        instrument = owner_of(name)
         found = tuple(
             (at, columns[f"{instrument}.{channel}"])
             for at, channel in enumerate(record.body["columns"])

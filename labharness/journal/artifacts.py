@@ -1,6 +1,5 @@
 """The files a session produced, each under its checksum."""
 
-import hashlib
 import json
 import os
 import re
@@ -8,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
+
+from labharness.vocabulary.digests import digest_of
 
 __all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve", "resolve_all"]
 
@@ -71,7 +72,7 @@ class Artifacts:
             type=mime,
             uri=f"hcp://session-{self.session_id}/artifacts/{filename}",
             size_bytes=len(data),
-            checksum="sha256:" + hashlib.sha256(data).hexdigest(),
+            checksum=digest_of(data),
         )
         for known in self._artifacts:
             if known.uri == artifact.uri:

@@ -13,6 +13,7 @@ from labharness.kernel import Envelope
 from labharness.lab.files import PortRow
 from labharness.line import Instrument
 from labharness.vocabulary import Cause, Request
+from labharness.vocabulary.channels import split_channel
 
 if TYPE_CHECKING:
     from labharness.lab.lab import LabPlan
@@ -91,7 +92,7 @@ def _writes(instrument: Instrument, envelope: Envelope) -> tuple[Request, ...]:
     """Give a write of each channel that the envelope lets be set, for its time-out alone."""
     found: list[Request] = []
     for name, limit in envelope.limits.items():
-        owner, _, channel = name.partition(".")
+        owner, channel = split_channel(name)
         if owner == instrument.name:
             with suppress(ValueError):  # the least value allowed may be none that the wire carries
                 found += instrument.driver.write(channel, limit.low)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from labharness.kernel import Bound
 from labharness.lab.lab import LabPlan
 from labharness.line import Instrument
+from labharness.vocabulary.channels import split_channel
 from labharness.vocabulary.spelling import meant
 
 __all__ = ["BadChannel", "check_readable", "check_settable", "needed_first"]
@@ -95,7 +96,7 @@ def _instrument(plan: LabPlan, name: str) -> Instrument:
 
 
 def _known(instrument: Instrument, channel: str) -> None:
-    own = channel.partition(".")[2]
+    own = split_channel(channel)[1]
     there = instrument.driver.channels
     if own not in there:
         listed = ", ".join(there)

@@ -41,6 +41,8 @@ from labharness.lab.envelope_rows import (
 )
 from labharness.lab.tables import BadTable, first_error, read_table
 from labharness.vocabulary import OPERATOR, Cause
+from labharness.vocabulary.channels import split_channel
+from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = [
     "KindLimits",
@@ -53,10 +55,9 @@ __all__ = [
 
 T = TypeVar("T", bound=BaseModel)
 
-TORR_PER_ATM = 760.0  # definition of the torr, CGPM 1954
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "temperature": {"celsius": ("degC", 1.0)},
-    "pressure": {"atm": ("Torr", TORR_PER_ATM), "torr": ("Torr", 1.0)},
+    "pressure": {"atm": ("Torr", ATMOSPHERE_TORR), "torr": ("Torr", 1.0)},
     "gas_flow_rate": {"sccm": ("sccm", 1.0)},
 }
 QUANTITY_CAUSES = {
@@ -228,7 +229,7 @@ def _limit(
     kinds: Mapping[str, KindLimits],
     readbacks: Mapping[str, str],
 ) -> Limit:
-    instrument, _, channel = row.channel.partition(".")
+    instrument, channel = split_channel(row.channel)
     kind = kinds.get(instrument)
     own = kind.limits.get(channel) if kind is not None else None
     if kind is None or own is None:

@@ -1,6 +1,5 @@
 """The lab file: strict tables in, frozen values out, and a digest over the text."""
 
-import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -8,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 from labharness.alarm import LEVEL_MAX, Severity
 from labharness.lab.tables import BadTable, read_table
+from labharness.vocabulary.digests import digest_of, joined
 
 __all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
 
@@ -221,11 +221,7 @@ class LabFile(Strict):
 
 def digest(*texts: str) -> str:
     """Give the digest of files, in order, as ``sha256:<hex>``."""
-    whole = hashlib.sha256()
-    for text in texts:
-        data = text.replace("\r\n", "\n").encode()
-        whole.update(len(data).to_bytes(8, "big") + data)
-    return f"sha256:{whole.hexdigest()}"
+    return digest_of(joined(*(text.replace("\r\n", "\n").encode() for text in texts)))
 
 
 def read_lab_file(path: Path) -> tuple[LabFile, str]:

@@ -42,6 +42,7 @@ from labharness.plan import (
     stated_commands,
 )
 from labharness.vocabulary import Command, Outcome
+from labharness.vocabulary.channels import owner_of, split_channel
 
 __all__ = ["COARSE_TICK_S", "flights", "predict"]
 
@@ -183,7 +184,7 @@ class _Flight:
             trajectory={channel: _thinned(points) for channel, points in self._points.items()},
             units=units,
             gas_used_cm3={
-                channel.partition(".")[0]: _volume_cm3(points)
+                owner_of(channel): _volume_cm3(points)
                 for channel, points in self._points.items()
                 if channel.endswith(".flow")
             },
@@ -302,7 +303,7 @@ def _tick_s(lab: LabPlan, instructions: InstructionSet) -> float:
     drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
     tick_s = min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
     for command in commands:
-        name, _, channel = command.channel.partition(".")
+        name, channel = split_channel(command.channel)
         spec = drivers[name].channels.get(channel) if name in drivers else None
         if spec is not None and spec.on_comm_loss.startswith("safe("):
             within_s = float(spec.on_comm_loss.removeprefix("safe(").removesuffix(")"))

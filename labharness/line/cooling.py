@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from labharness.line.line import Line
 from labharness.vocabulary import Cause
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["COLD_C", "COOL_WATCH_S_MAX", "watch_until_cold"]
 
@@ -32,10 +33,10 @@ async def watch_until_cold(line: Line) -> bool:
 
 def _blind(line: Line, channels: Sequence[str]) -> bool:
     """Say whether one of these channels' instruments knows that its sensor is broken."""
-    owners = {channel.partition(".")[0] for channel in channels}
+    owners = set(map(owner_of, channels))
     return any(
         row.cause is Cause.SENSOR_BREAK
-        and row.channel.partition(".")[0] in owners
+        and owner_of(row.channel) in owners
         and not row.low <= line.latest(row.channel) <= row.high
         for row in line.envelope.trips
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from labharness.driver import Channel, Driver, Query, Scan
 from labharness.kernel import Envelope, Memory, Track
 from labharness.vocabulary import Command
+from labharness.vocabulary.channels import split_channel
 
 __all__ = ["BoundScan", "Instrument", "PortTiming", "bind", "prepare_commands", "read_frames"]
 
@@ -105,19 +106,13 @@ def prepare_commands(instrument: Instrument, envelope: Envelope) -> tuple[Comman
     return tuple(commands)
 
 
-def split(channel: str) -> tuple[str, str]:
-    """Split ``instrument.channel``."""
-    instrument, _, name = channel.partition(".")
-    return instrument, name
-
-
 def channel_of(instruments: Mapping[str, Instrument], name: str) -> tuple[Instrument, str, Channel]:
     """Find a channel by its full name.
 
     Raises:
         LookupError: No such instrument or channel; says which there are.
     """
-    owner, channel = split(name)
+    owner, channel = split_channel(name)
     instrument = instruments.get(owner)
     if instrument is None:
         raise LookupError(f"no instrument {owner!r}; this line has {', '.join(instruments)}")

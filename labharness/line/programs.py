@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from labharness.driver import Programmer
 from labharness.kernel import Memory, begin, conclude, judge, judge_program
-from labharness.line.parts import Instrument, split
+from labharness.line.parts import Instrument
 from labharness.vocabulary import Allowed, Command, Program, Refused, Verdict
+from labharness.vocabulary.channels import split_channel
 
 __all__ = ["Gate", "programmer_of"]
 
@@ -138,7 +139,7 @@ class Gate:
 
     def _starts(self, command: Command) -> str:
         """Give the instrument whose program a command starts; ``""`` where it starts none."""
-        name, channel = split(command.channel)
+        name, channel = split_channel(command.channel)
         programmer = self._programmers.get(name)
         runs = programmer is not None and channel == programmer.status
         return name if runs and programmer is not None and command.value == programmer.run else ""

@@ -1,6 +1,5 @@
 """Instructions and the set they make: checked when made, ordered, and written as MCP-CP does."""
 
-import hashlib
 import heapq
 import json
 import math
@@ -9,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
+
+from labharness.vocabulary.digests import digest_of
 
 __all__ = ["Instruction", "InstructionSet", "Kind", "resolve"]
 
@@ -144,7 +145,7 @@ class InstructionSet:
     def digest(self) -> str:
         """Give ``sha256:<hex>`` over the canonical JSON: what an approval is bound to."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+        return digest_of(text.encode())
 
 
 def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON

@@ -1,8 +1,9 @@
 """The few conversions of units that this house makes, all at its faces."""
 
-__all__ = ["celsius_from_kelvin"]
+__all__ = ["ATMOSPHERE_TORR", "ZERO_CELSIUS_K", "celsius_from_kelvin"]
 
 ZERO_CELSIUS_K = 273.15  # definition of the degree Celsius, SI brochure 9th ed. 2.3.1
+ATMOSPHERE_TORR = 760.0  # definition of the torr, CGPM 1954
 
 
 def celsius_from_kelvin(temperature_k: float) -> float:

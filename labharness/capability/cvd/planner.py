@@ -8,6 +8,7 @@ from labharness.capability.cvd.looking import add_look
 from labharness.capability.cvd.recipe import Recipe, growth_facts
 from labharness.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
 from labharness.plan import InstructionSet, Kind
+from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = ["plan_growth"]
 
@@ -17,7 +18,6 @@ COLD_C = 20.0
 VACUUM_TORR = 0.1
 """A rotary pump reaches 0.02 Torr on a tight tube; above 0.1 Torr the leak rate is not judged."""
 
-ATMOSPHERE_TORR = 760.0
 """Backfilled to here; the vent opens from 740 Torr on, and oil is sucked back below 752."""
 
 VENTED_TORR = 745.0

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from labharness.capability import CannotDo, LineFacts
-from labharness.vocabulary.units import celsius_from_kelvin
+from labharness.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
 
 __all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "make_recipe"]
 
@@ -39,7 +39,7 @@ SULFUR_C_MIN = 115.0
 ARGON_SCCM_MIN = 20.0
 """Below it vapours stay and multilayers grow; the envelope asks for 10 over hot sulfur."""
 
-ABSOLUTE_ZERO_C = -273.15
+ABSOLUTE_ZERO_C = -ZERO_CELSIUS_K
 
 NAME_MAX = 60  # characters of a name that is told back
 

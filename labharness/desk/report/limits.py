@@ -9,6 +9,7 @@ from labharness.desk.report.quantities import Quantity, acting
 from labharness.desk.report.rules import Bar
 from labharness.desk.report.svg import Frame, number
 from labharness.desk.report.words import LANGUAGES, plain, say
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["apart", "label_px", "limits", "text_px"]
 
@@ -104,7 +105,7 @@ def _lines(quantity: Quantity) -> Iterator[_Line]:
         for bar in bars:
             grouped.setdefault((does, bar.value), []).append(bar)
     for (does, value), bars in grouped.items():
-        owners = tuple(dict.fromkeys(bar.channel.partition(".")[0] for bar in bars))
+        owners = tuple(dict.fromkeys(owner_of(bar.channel) for bar in bars))
         whole = len(owners) > 1 and set(owners) == set(quantity.owners)
         yield _Line(does, value, owners, whole)
 

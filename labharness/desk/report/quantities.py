@@ -7,6 +7,7 @@ from typing import Final
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.rules import Bar
 from labharness.desk.report.svg import COLOURS
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["UNITS", "Quantity", "acting", "quantities", "unit_text"]
 
@@ -32,11 +33,11 @@ class Quantity:
     @property
     def owners(self) -> tuple[str, ...]:
         """The instruments that measure it, in order."""
-        return tuple(dict.fromkeys(each.partition(".")[0] for each in self.measured))
+        return tuple(dict.fromkeys(owner_of(each) for each in self.measured))
 
     def colour_index(self, channel: str) -> int | None:
         """Give the colour of a channel's instrument; None where it measures nothing of this."""
-        owner = channel.partition(".")[0]
+        owner = owner_of(channel)
         return self.owners.index(owner) % len(COLOURS) if owner in self.owners else None
 
     def colour(self, channel: str) -> str:

@@ -1,6 +1,5 @@
 """From a run's folder to its facts: the one place of the report that opens files."""
 
-import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,8 @@ from labharness.desk.report.rules import Rules, read_rules
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
 from labharness.journal.reading import about, read, run_header, samples, verify_file
+from labharness.vocabulary.channels import owner_of
+from labharness.vocabulary.digests import digest_of
 
 __all__ = ["read_run", "read_summary"]
 
@@ -161,7 +162,7 @@ def _message(path: Path) -> Mapping[str, Any]:
 
 def _kept(row: Mapping[str, Any], folder: Path) -> Kept:
     data = _bytes(row["uri"], folder)
-    holds = data is not None and row["checksum"] == "sha256:" + hashlib.sha256(data).hexdigest()
+    holds = data is not None and row["checksum"] == digest_of(data)
     return Kept(row["name"], row["uri"], row["size_bytes"], row["checksum"], holds)
 
 
@@ -188,7 +189,7 @@ def _traces(
     wanted |= {shows for channel, shows in rules.setpoints.items() if channel in charted}
     columns: dict[str, list[tuple[int, str]]] = {}
     for each in streams:
-        instrument = each.body["name"].partition(".")[0]
+        instrument = owner_of(each.body["name"])
         names = [f"{instrument}.{column}" for column in each.body["columns"]]
         columns[each.body["name"]] = [(at, name) for at, name in enumerate(names) if name in wanted]
     traces: dict[str, list[tuple[float, float]]] = defaultdict(list)

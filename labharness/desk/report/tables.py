@@ -10,6 +10,7 @@ from labharness.desk.report.rules import Bar
 from labharness.desk.report.sentences import both
 from labharness.desk.report.svg import clock, number
 from labharness.desk.report.words import cell, known, say
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["extremes", "phase_table"]
 
@@ -23,8 +24,8 @@ def extremes(facts: RunFacts) -> Html:
             values = [value for _, value in facts.traces[channel] if value == value]  # not NaN
             if not values:
                 continue
-            owner = channel.partition(".")[0]
-            settable = [bar for bar in each.settable if bar.channel.partition(".")[0] == owner]
+            owner = owner_of(channel)
+            settable = [bar for bar in each.settable if owner_of(bar.channel) == owner]
             watched = [bar for bar in each.watched if bar.channel == channel]
             settings = ", ".join(f"{number(bar.value)} {unit}" for bar in settable) or "–"
             sources = dict.fromkeys(bar.source for bar in (*settable, *watched))
