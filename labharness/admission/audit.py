@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from labharness.admission.callers import DATA_CLASSES, Caller, DataClass
 from labharness.admission.declaration import Declaration, RiskLevel
@@ -48,18 +48,8 @@ ReasonCode = Literal[
 ]
 Priority = Literal["low", "normal", "high", "urgent"]
 
-REASON_CODES: Final[tuple[ReasonCode, ...]] = (
-    "unauthorized",
-    "forbidden",
-    "invalid_input",
-    "risk_too_high",
-    "safety_violation",
-    "resource_unavailable",
-    "approval_denied",
-    "approval_expired",
-    "aborted",
-)
-PRIORITIES: Final[tuple[Priority, ...]] = ("low", "normal", "high", "urgent")
+REASON_CODES: Final[tuple[ReasonCode, ...]] = get_args(ReasonCode)
+PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
 
 HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),

@@ -2,7 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, get_args
 
 from labharness.admission.declaration import RiskLevel
 
@@ -10,7 +10,7 @@ __all__ = ["DATA_CLASSES", "BadCallers", "Caller", "DataClass", "read_callers"]
 
 DataClass = Literal["T1", "T2", "T3", "T4"]
 
-DATA_CLASSES: Final[tuple[DataClass, ...]] = ("T1", "T2", "T3", "T4")
+DATA_CLASSES: Final[tuple[DataClass, ...]] = get_args(DataClass)
 
 
 class BadCallers(ValueError):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from labharness.vocabulary.durations import parse_duration
 
@@ -12,7 +12,7 @@ __all__ = ["RISK_LEVELS", "Constraints", "Declaration", "RiskLevel", "Safety", "
 RiskLevel = Literal["R1", "R2", "R3", "R4", "R5"]
 SideEffects = Literal["none", "sandboxed"]
 
-RISK_LEVELS: Final[tuple[RiskLevel, ...]] = ("R1", "R2", "R3", "R4", "R5")
+RISK_LEVELS: Final[tuple[RiskLevel, ...]] = get_args(RiskLevel)
 
 # semver.org 2.0.0, without its build metadata: two builds of one version would not be told apart.
 _NUMBER: Final = r"(?:0|[1-9][0-9]{0,8})"

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.plan import prediction_lines
-from labharness.cli.show import account, chosen_lab, clock_text, complain, say
+from labharness.cli.show import account, chosen_lab, complain, say
 from labharness.lab import BadLabFile
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Pending
+from labharness.vocabulary.durations import clock_text
 
 __all__ = ["approvals"]
 

@@ -284,25 +284,13 @@ def _speed(text: str) -> float | None:
         return None
     if text == "real":
         return 1.0
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not fast, real, or a number up to 1000000")
-    return speed
+    return _up_to(text, 1e6, "fast, real, or a number up to 1000000")
 
 
 def _times(text: str) -> float:
     from labharness.lab.simulate import SPEED_MAX
 
-    try:
-        speed = float(text)
-    except ValueError:
-        speed = 0.0
-    if not 0 < speed <= SPEED_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, up to {SPEED_MAX:g}")
-    return speed
+    return _up_to(text, SPEED_MAX, f"a number above 0, up to {SPEED_MAX:g}")
 
 
 def _seed(text: str) -> int:
@@ -312,12 +300,16 @@ def _seed(text: str) -> int:
 
 
 def _positive(text: str) -> float:
+    return _up_to(text, 1e9, "a positive number")
+
+
+def _up_to(text: str, most: float, allowed: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    if not 0 < value <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
     return value
 
 

@@ -23,7 +23,6 @@ from labharness.cli.show import (
     OutputLost,
     account,
     chosen_lab,
-    clock_text,
     complain,
     say,
 )
@@ -40,6 +39,7 @@ from labharness.lab.lock import LineBusy
 from labharness.lab.runs import fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
+from labharness.vocabulary.durations import clock_text
 
 __all__ = ["hand"]
 

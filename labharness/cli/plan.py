@@ -9,13 +9,14 @@ from typing import Any
 from labharness.admission.audit import Rejected
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.run import read_submit
-from labharness.cli.show import chosen_lab, clock_text, complain, say
+from labharness.cli.show import chosen_lab, complain, say
 from labharness.desk.report.aftermath import aftermath
 from labharness.desk.report.words import phase_text, plain
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.journal import JournalFailed
 from labharness.lab import BadLabFile
 from labharness.lab.forecast import Forecast, forecast
+from labharness.vocabulary.durations import clock_text
 
 __all__ = ["plan", "prediction_lines"]
 

@@ -4,12 +4,13 @@ import argparse
 from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
-from labharness.cli.show import account, chosen_lab, clock_text, complain, say
+from labharness.cli.show import account, chosen_lab, complain, say
 from labharness.lab import BadLabFile, LabPlan
 from labharness.lab.control import Control, NoOwner
 from labharness.lab.programs import examine, read_program_file
 from labharness.line import Instrument, programmer_of
 from labharness.vocabulary import BadProgram, Program
+from labharness.vocabulary.durations import clock_text
 
 __all__ = ["program"]
 

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import clock_text, complain, say
+from labharness.cli.show import complain, say
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
 from labharness.lab.runs import JOURNAL_NAME
+from labharness.vocabulary.durations import clock_text
 
 __all__ = ["records"]
 

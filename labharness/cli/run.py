@@ -15,7 +15,6 @@ from labharness.cli import (
 from labharness.cli.show import (
     OutputLost,
     chosen_lab,
-    clock_text,
     complain,
     drop_output,
     say,
@@ -32,7 +31,7 @@ from labharness.lab.operators import Operator, TerminalOperator
 from labharness.lab.runs import BadOutput
 from labharness.lab.tasks import RunResult, TaskRun
 from labharness.vocabulary import share_text
-from labharness.vocabulary.durations import parse_duration
+from labharness.vocabulary.durations import clock_text, parse_duration
 
 __all__ = ["read_submit", "run"]
 

@@ -11,7 +11,6 @@ from labharness.lab import LabPlan, default_lab_path, read_lab
 __all__ = [
     "OutputLost",
     "chosen_lab",
-    "clock_text",
     "complain",
     "drop_output",
     "say",
@@ -65,9 +64,3 @@ def drop_output() -> None:
 def chosen_lab(path: str | None) -> LabPlan:
     """Read the lab file that was named, or the one that ships."""
     return read_lab(default_lab_path() if path is None else Path(path))
-
-
-def clock_text(seconds: float) -> str:
-    """Write a duration as hours, minutes and seconds."""
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -1,6 +1,6 @@
 """The payloads of HCP's messages, as strict models that keep what they do not know."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import (
     BaseModel,
@@ -10,6 +10,9 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+
+from labharness.admission.callers import DataClass
+from labharness.admission.declaration import RiskLevel
 
 __all__ = [
     "ERROR_CODES",
@@ -43,7 +46,6 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 # A caller's id is a word of AMQP routing keys, where '.', '*' and '#' have a meaning: with them one
 # caller could bind another's queue.
 CallerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
-Risk = Literal["R1", "R2", "R3", "R4", "R5"]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 
@@ -94,8 +96,8 @@ class TaskAccepted(Payload):
     """``task_accepted``: the one message that carries the token."""
 
     session_token: Text
-    risk_level: Risk
-    data_classification: Literal["T1", "T2", "T3", "T4"]
+    risk_level: RiskLevel
+    data_classification: DataClass
     safety_envelope: dict[str, Any]
     constraints: AcceptedConstraints
     in_reply_to: Identifier | None = None
@@ -106,7 +108,7 @@ class TaskRejected(Payload):
 
     reason_code: Text
     reason_message: str
-    assessed_risk_level: Risk | None = None
+    assessed_risk_level: RiskLevel | None = None
     suggestion: str | None = None
     in_reply_to: Identifier | None = None
 
@@ -160,7 +162,7 @@ class Abort(Payload):
 
 class _SessionCreated(Payload):
     state: str
-    risk_level: Risk | None
+    risk_level: RiskLevel | None
     session_token: str | None
 
 

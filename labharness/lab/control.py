@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from labharness.clock import Clock
@@ -70,12 +69,7 @@ class ControlSocket:
             os.umask(before)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *ended: object) -> None:
         if self._server is not None:
             self._server.close()
             for each in list(self._clients):
@@ -182,12 +176,7 @@ class Control:
     def __enter__(self) -> "Control":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
 

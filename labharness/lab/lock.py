@@ -5,7 +5,6 @@ import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 __all__ = ["LOCK_NAME", "LineBusy", "LineLock", "Owner", "read_owner"]
@@ -76,12 +75,7 @@ class LineLock:
     def __enter__(self) -> "LineLock":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.release()
 
 

@@ -1,7 +1,6 @@
 """One exchange on a port, awaited: lease the port, send under permit or as a read, give it back."""
 
 import asyncio
-from types import TracebackType
 
 from labharness.guard import Guard, NotPermitted
 from labharness.vocabulary import Request
@@ -52,12 +51,7 @@ class Lease:
         await self._take()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *ended: object) -> None:
         self._release()
 
     async def settle(self) -> None:

@@ -1,9 +1,15 @@
-"""ISO 8601 durations, as HCP writes them, and seconds."""
+"""Durations in seconds, as HCP writes them (ISO 8601), and as a clock shows them."""
 
 import math
 import re
 
-__all__ = ["DURATION_CHARACTERS_MAX", "NotADuration", "format_duration", "parse_duration"]
+__all__ = [
+    "DURATION_CHARACTERS_MAX",
+    "NotADuration",
+    "clock_text",
+    "format_duration",
+    "parse_duration",
+]
 
 DURATION_CHARACTERS_MAX = 64
 """Longest text (characters) that is read as a duration."""
@@ -60,3 +66,9 @@ def format_duration(seconds: float) -> str:
     minutes, whole_s = divmod(rest, SECONDS_PER["M"])
     text = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M"), (whole_s, "S")) if n)
     return f"PT{text or '0S'}"
+
+
+def clock_text(seconds: float) -> str:
+    """Write seconds as hours, minutes and whole seconds, for example ``2:15:00``."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

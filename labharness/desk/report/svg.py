@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from labharness.desk.report.html import Html, el, joined
+from labharness.vocabulary.durations import clock_text
 
 __all__ = [
     "COLOURS",
@@ -163,10 +164,7 @@ def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:
 
 def clock(seconds: float | None) -> str:
     """Write a time as h:mm:ss; a dash where there is none."""
-    if seconds is None:
-        return "–"
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+    return "–" if seconds is None else clock_text(seconds)
 
 
 def minutes_text(seconds: float) -> str:
