@@ -96,7 +96,7 @@ PLANTED = (
     ),
     PlantedBug(
         "refusal swallowed by half a line",
-        "labharness/lab/approvals.py",
+        "labharness/lab/appending.py",
         '(b"\\n" if cut_short else b"")',
         'b""',
         "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",

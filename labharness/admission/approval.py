@@ -2,7 +2,6 @@
 
 import json
 import math
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from labharness.admission.declaration import RiskLevel
 from labharness.admission.risk import points_of
+from labharness.admission.strict import NotStrict, read_strict
 from labharness.vocabulary.digests import digest_of, joined
 
 __all__ = [
@@ -121,18 +121,10 @@ def read_approval(text: str) -> StandingApproval:
     Raises:
         BadApproval: The text is no TOML, or a key is missing, unknown or of another type.
     """
-    from pydantic import TypeAdapter, ValidationError
-
     try:
-        # By way of JSON, because pydantic's strict mode takes a list for a tuple there only.
-        fields = json.dumps(tomllib.loads(text))
-        approval = TypeAdapter(StandingApproval).validate_json(fields)
-    except (tomllib.TOMLDecodeError, TypeError) as error:
-        raise BadApproval(f"approval file: {error}") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise BadApproval(f"approval file, {where}: {fault['msg']}") from error
+        approval = read_strict(StandingApproval, text, "approval file")
+    except NotStrict as why:
+        raise BadApproval(str(why)) from why
     _until(approval)
     return approval
 

@@ -1,10 +1,10 @@
 """Who may ask for what: the callers file."""
 
-import tomllib
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
 
 from labharness.admission.declaration import RiskLevel
+from labharness.admission.strict import NotStrict, read_strict
 
 __all__ = ["DATA_CLASSES", "BadCallers", "Caller", "DataClass", "read_callers"]
 
@@ -52,19 +52,10 @@ def read_callers(text: str) -> dict[str, Caller]:
     Raises:
         BadCallers: The text is no TOML, lacks a key, or has one that is not known.
     """
-    import json
-
-    from pydantic import TypeAdapter, ValidationError
-
     try:
-        # By way of JSON, because pydantic's strict mode takes a list for a tuple there only.
-        file = TypeAdapter(_File).validate_json(json.dumps(tomllib.loads(text)))
-    except (tomllib.TOMLDecodeError, TypeError) as error:
-        raise BadCallers(f"callers file: {error}") from error
-    except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise BadCallers(f"callers file, {where}: {fault['msg']}") from error
+        file = read_strict(_File, text, "callers file")
+    except NotStrict as why:
+        raise BadCallers(str(why)) from why
     return {
         name: Caller(name, entry.capabilities, entry.risk_max, entry.data_class_max)
         for name, entry in file.callers.items()

@@ -60,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         drop_output()
         return EXIT_COMPLETED
+    except ValueError as why:
+        from labharness.cli.show import complain
+        from labharness.lab import BadLabFile
+
+        if not isinstance(why, BadLabFile):
+            raise
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
     except OSError as why:
         from labharness.cli.show import OutputLost
 

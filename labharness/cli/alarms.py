@@ -5,10 +5,10 @@ import threading
 from functools import partial
 
 from labharness.alarm import ALERT_S_MAX, Alarm, Board, Event, Role, Severity, described
-from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.cli.show import chosen_lab, complain, say
 from labharness.clock import utc_text, wall_clock_utc
-from labharness.lab import BadLabFile, LabPlan
+from labharness.lab import LabPlan
 from labharness.lab.alarms import NotDone, channels, do, listed, roads
 
 __all__ = ["alarms"]
@@ -33,9 +33,6 @@ def alarms(chosen: argparse.Namespace) -> int:
         if chosen.verb == "test":
             return _test(plan)
         return _act(plan, chosen)
-    except BadLabFile as why:
-        complain(f"labharness alarms: {why}")
-        return EXIT_USAGE
     except NotDone as why:
         complain(f"labharness alarms: {why}")
         return EXIT_FAILED

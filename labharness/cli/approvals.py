@@ -4,10 +4,9 @@ import argparse
 import json
 from collections.abc import Iterator
 
-from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.cli.plan import prediction_lines
 from labharness.cli.show import account, chosen_lab, complain, say
-from labharness.lab import BadLabFile
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Pending
 from labharness.vocabulary.durations import clock_text
 
@@ -26,9 +25,6 @@ def approvals(chosen: argparse.Namespace) -> int:
                 say(line)
         else:
             _decide(folder, chosen)
-    except BadLabFile as why:
-        complain(f"labharness approvals: {why}")
-        return EXIT_USAGE
     except BadDecision as why:
         complain(f"labharness approvals: {why}")
         return EXIT_FAILED

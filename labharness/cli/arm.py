@@ -5,7 +5,7 @@ from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
-from labharness.lab import BadLabFile, read_lab
+from labharness.lab import read_lab
 from labharness.lab.arming import GUARDED, armed_of, write_armed
 from labharness.lab.lab import SAFE_TABLE
 from labharness.line import compile_procedures
@@ -28,9 +28,6 @@ def arm(chosen: argparse.Namespace) -> int:
             complain(f"labharness arm: {chosen.lab} has no port that is {' or '.join(GUARDED)}")
             return EXIT_USAGE
         path = write_armed(plan.state_dir, armed)
-    except BadLabFile as why:
-        complain(f"labharness arm: {why}")
-        return EXIT_USAGE
     except OSError as why:
         complain(f"labharness arm: {why.filename}: {why.strerror}")
         return EXIT_USAGE

@@ -39,7 +39,7 @@ def chaos(chosen: argparse.Namespace) -> int:
         if chosen.replay is not None:
             return _replay(plan, _scenario(chosen.replay, chosen.faults), smaller=chosen.shrink)
         return _search(plan, chosen)
-    except (BadLabFile, ValueError) as why:
+    except ValueError as why:
         complain(f"labharness chaos: {why}")
         return EXIT_USAGE
 

@@ -4,9 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import chosen_lab, complain, say
-from labharness.lab import BadLabFile
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.cli.show import chosen_lab, say
 from labharness.lab.doctor import Check, examine
 from labharness.lab.machine import look
 
@@ -17,11 +16,7 @@ RUNS = Path("runs")  # where `run` puts a folder that nobody names
 
 def doctor(chosen: argparse.Namespace) -> int:
     """Look, and print one line a check."""
-    try:
-        plan = chosen_lab(chosen.lab)
-    except BadLabFile as why:
-        complain(f"labharness doctor: {why}")
-        return EXIT_USAGE
+    plan = chosen_lab(chosen.lab)
     checks = examine(plan, look(plan, RUNS))
     findings = sum(check.state == "finding" for check in checks)
     if chosen.json:

@@ -30,7 +30,7 @@ from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, pause
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed
-from labharness.lab import BadLabFile, LabPlan
+from labharness.lab import LabPlan
 from labharness.lab.attend import Attendance, BrokeOff
 from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
@@ -52,9 +52,6 @@ def hand(chosen: argparse.Namespace) -> int:
         plan = chosen_lab(chosen.lab)
         work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
         return work.get(chosen.command, _ask_owner)(plan, chosen)
-    except BadLabFile as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_USAGE
     except (
         LineBusy,
         LatchUnreadable,

@@ -3,10 +3,10 @@
 import argparse
 from datetime import date
 
-from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import chosen_lab, complain, say
+from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
+from labharness.cli.show import chosen_lab, say
 from labharness.clock import wall_clock_utc
-from labharness.lab import BadLabFile, LabPlan
+from labharness.lab import LabPlan
 from labharness.lab.hazards import record_proof
 
 __all__ = ["hazards"]
@@ -14,26 +14,22 @@ __all__ = ["hazards"]
 
 def hazards(chosen: argparse.Namespace) -> int:
     """List the hazards and their hardware safeguards, or record a proof test of one."""
-    try:
-        plan = chosen_lab(chosen.lab)
-        today = wall_clock_utc().date()
-        if chosen.verb == "proof":
-            proof = record_proof(
-                plan.hazards,
-                chosen.hazard,
-                day=chosen.date or today,
-                today=today,
-                by=chosen.name,
-                reason=chosen.reason,
-                passed=not chosen.failed,
-            )
-            result = "passed" if proof.passed else "FAILED"
-            say(f"{proof.hazard}: {result} on {proof.day}, {proof.by}")
-            return EXIT_COMPLETED
-        return _list(plan, today)
-    except BadLabFile as why:
-        complain(f"labharness hazards: {why}")
-        return EXIT_USAGE
+    plan = chosen_lab(chosen.lab)
+    today = wall_clock_utc().date()
+    if chosen.verb == "proof":
+        proof = record_proof(
+            plan.hazards,
+            chosen.hazard,
+            day=chosen.date or today,
+            today=today,
+            by=chosen.name,
+            reason=chosen.reason,
+            passed=not chosen.failed,
+        )
+        result = "passed" if proof.passed else "FAILED"
+        say(f"{proof.hazard}: {result} on {proof.day}, {proof.by}")
+        return EXIT_COMPLETED
+    return _list(plan, today)
 
 
 def _list(plan: LabPlan, today: date) -> int:

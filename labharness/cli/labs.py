@@ -8,7 +8,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import OutputLost, chosen_lab, complain, say
 from labharness.guard import LatchUnreadable
 from labharness.kernel import Envelope, Interlock
-from labharness.lab import BadLabFile, LabPlan
+from labharness.lab import LabPlan
 from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.house import house_facts
 from labharness.lab.lock import LineBusy
@@ -29,9 +29,6 @@ def labs(chosen: argparse.Namespace) -> int:
             return EXIT_COMPLETED
         house_facts(plan)  # reads callers and approvals
         return _check(plan, connect=chosen.command == "lab" and chosen.connect)
-    except BadLabFile as why:
-        complain(f"labharness {chosen.command}: {why}")
-        return EXIT_USAGE
     except (NotReset, LineBusy, LatchUnreadable) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED

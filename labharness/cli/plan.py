@@ -14,7 +14,6 @@ from labharness.desk.report.aftermath import aftermath
 from labharness.desk.report.words import phase_text, plain
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.journal import JournalFailed
-from labharness.lab import BadLabFile
 from labharness.lab.forecast import Forecast, forecast
 from labharness.vocabulary.durations import clock_text
 
@@ -28,7 +27,7 @@ def plan(chosen: argparse.Namespace) -> int:
         found = forecast(chosen_lab(chosen.lab), payload)
     except BadPayload as why:
         return _rejected(why.rejected())
-    except (NotHcp, BadLabFile) as why:
+    except NotHcp as why:
         complain(f"labharness plan: {why}")
         return EXIT_USAGE
     except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files

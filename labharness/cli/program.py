@@ -5,7 +5,7 @@ from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.show import account, chosen_lab, complain, say
-from labharness.lab import BadLabFile, LabPlan
+from labharness.lab import LabPlan
 from labharness.lab.control import Control, NoOwner
 from labharness.lab.programs import examine, read_program_file
 from labharness.line import Instrument, programmer_of
@@ -29,7 +29,7 @@ def program(chosen: argparse.Namespace) -> int:
             if found or chosen.verb == "check":
                 return found
         return _asked(plan, chosen, segments)
-    except (BadLabFile, BadProgram, LookupError) as why:
+    except (BadProgram, LookupError) as why:
         complain(f"labharness program: {why.args[0]}")
         return EXIT_USAGE
     except NoOwner as why:

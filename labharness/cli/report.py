@@ -10,6 +10,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
+from labharness.guard.latch import write_durably
 from labharness.journal import JournalFailed
 from labharness.lab.runs import JOURNAL_NAME
 from labharness.vocabulary import share_text
@@ -56,9 +57,7 @@ def write_report(folder: Path) -> None:
 def _write(facts: RunFacts, path: Path, language: str) -> None:
     from labharness.desk.report.page import page
 
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page(facts, language), "utf-8")
-    part.replace(path)
+    write_durably(path, page(facts, language))
 
 
 def _report(folder: Path, out: str | None, language: str) -> int:

@@ -26,7 +26,6 @@ from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed
-from labharness.lab import BadLabFile
 from labharness.lab.operators import Operator, TerminalOperator
 from labharness.lab.runs import BadOutput
 from labharness.lab.tasks import RunResult, TaskRun
@@ -76,7 +75,7 @@ def run(chosen: argparse.Namespace) -> int:
             complain(f"labharness run: {chosen.task} holds a message of type {why.message.type!r}")
             return EXIT_USAGE
         return _reject(why, chosen.json)
-    except (NotHcp, BadLabFile, BadOutput) as why:
+    except (NotHcp, BadOutput) as why:
         complain(f"labharness run: {why}")
         return EXIT_USAGE
     try:

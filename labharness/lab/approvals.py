@@ -9,7 +9,6 @@ agreement uses it up. What became of each request stays in ``approvals.jsonl``.
 import asyncio
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -20,7 +19,8 @@ from labharness.admission.approval import Approved, PersonalApproval, same_perso
 from labharness.admission.audit import ReasonCode, Rejected
 from labharness.clock import Clock, utc_text, wall_clock_utc
 from labharness.desk import ApprovalRequest
-from labharness.guard.latch import sync_folder
+from labharness.guard.latch import sync_folder, write_durably
+from labharness.lab.appending import append_durably
 
 __all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
 
@@ -92,10 +92,7 @@ class ApprovalFolder:
         if name not in waiting and len(waiting) >= REQUESTS_MAX:
             raise BadDecision(f"{REQUESTS_MAX} requests wait for approval already")
         body = {"asked_at": utc_text(self._now()), **asdict(request)}
-        path = self._path(name)
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(body, ensure_ascii=False, indent=1), "utf-8")
-        fresh.replace(path)
+        write_durably(self._path(name), json.dumps(body, ensure_ascii=False, indent=1))
         return name
 
     def pending(self) -> tuple[Pending, ...]:
@@ -149,12 +146,7 @@ class ApprovalFolder:
             raise BadDecision(f"{person!r} asked for it and cannot approve it")
         at = utc_text(self._now())
         decision = Decision(person, reason, agrees, request.digest(), account, at)
-        with self._said(name).open("ab") as file:
-            cut_short = file.tell() and not self._said(name).read_bytes().endswith(b"\n")
-            line = json.dumps(asdict(decision)) + "\n"
-            file.write((b"\n" if cut_short else b"") + line.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        append_durably(self._said(name), json.dumps(asdict(decision)))
         return self.read(name)
 
     def verdict(self, name: str, request: ApprovalRequest) -> Approved | Decision | str:

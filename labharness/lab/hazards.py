@@ -6,7 +6,6 @@ overdue is weighed anew with every request.
 """
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from pydantic import Field, PrivateAttr
 
+from labharness.lab.appending import append_durably
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
 
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
@@ -136,10 +136,7 @@ def record_proof(
     log = table._path.with_suffix(LOG_SUFFIX)
     line = json.dumps({**asdict(proof), "day": day.isoformat()}, ensure_ascii=False, sort_keys=True)
     try:
-        with log.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_durably(log, line)
     except OSError as why:
         raise BadLabFile(f"{log}: {why.strerror or why}") from None
     return proof

@@ -1,12 +1,12 @@
 """Program files, and what a lab's envelope must say before an instrument may run one."""
 
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from labharness.driver import Programmer
 from labharness.kernel import Bound, Envelope, EnvelopeInvalid
 from labharness.lab.files import BadLabFile, read_text
+from labharness.lab.tables import BadTable, read_toml
 from labharness.line import Instrument
 from labharness.vocabulary import BadProgram, Program, read_program
 
@@ -20,13 +20,9 @@ def read_program_file(path: Path) -> Program:
         BadProgram: It is not there, no TOML, or says something that cannot be.
     """
     try:
-        return read_program(tomllib.loads(read_text(path)))
-    except BadLabFile as why:  # it cannot be read
+        return read_program(read_toml(read_text(path), str(path)))
+    except (BadLabFile, BadTable) as why:  # each names the file
         raise BadProgram(str(why)) from None
-    except tomllib.TOMLDecodeError as why:
-        raise BadProgram(f"{path} is no TOML: {why}") from None
-    except RecursionError:
-        raise BadProgram(f"{path} is no TOML that can be read: it is nested too deep") from None
     except BadProgram as why:
         raise BadProgram(f"{path}: {why}") from None
 

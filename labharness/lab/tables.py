@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["BadTable", "first_error", "read_table"]
+__all__ = ["BadTable", "first_error", "read_table", "read_toml"]
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -29,16 +29,25 @@ def read_table(model: type[T], text: str, where: str) -> T:
     Raises:
         BadTable: It is none; says what stands where, and what may stand there.
     """
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as why:
-        raise BadTable(f"{where} is no TOML: {why}") from None
-    except RecursionError:
-        raise BadTable(f"{where} is no TOML that can be read: it is nested too deep") from None
+    table = read_toml(text, where)
     try:
         return model.model_validate(table)
     except ValidationError as why:
         raise BadTable(f"{where}: {first_error(why, table, model)}") from None
+
+
+def read_toml(text: str, where: str) -> dict[str, Any]:
+    """Read TOML, whatever it holds; ``where`` is named in errors.
+
+    Raises:
+        BadTable: It is none.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as why:
+        raise BadTable(f"{where} is no TOML: {why}") from None
+    except RecursionError:
+        raise BadTable(f"{where} is no TOML that can be read: it is nested too deep") from None
 
 
 def first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
