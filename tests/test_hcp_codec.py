@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.admission.audit import Rejected
+from labharness.clock import utc_text
 from labharness.hcp import answers, codec
 from labharness.hcp.codec import BadPayload, Message, NotHcp, decode, encode
 from labharness.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
@@ -290,9 +291,7 @@ def test_nothing_is_written_that_would_not_be_read() -> None:
 
 def test_a_moment_is_written_in_utc_with_milliseconds() -> None:
     moment = datetime(2025, 1, 15, 10, 30, tzinfo=timezone(timedelta(hours=2)))
-    assert answers.timestamp_of(moment) == "2025-01-15T08:30:00.000Z"
-    assert (
-        answers.timestamp_of(datetime(2025, 1, 1, 0, 0, 0, 1500, UTC)) == "2025-01-01T00:00:00.001Z"
-    )
+    assert utc_text(moment) == "2025-01-15T08:30:00.000Z"
+    assert utc_text(datetime(2025, 1, 1, 0, 0, 0, 1500, UTC)) == "2025-01-01T00:00:00.001Z"
     with pytest.raises(ValueError, match="no time zone"):
-        answers.timestamp_of(datetime(2025, 1, 15))
+        utc_text(datetime(2025, 1, 15))

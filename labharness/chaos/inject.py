@@ -46,6 +46,9 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
         room: The simulated room.
         lab: The harness that is alive, for faults of the ground it stands on.
         chance: Source of what the fault makes up.
+
+    Raises:
+        ValueError: There is no such kind of fault.
     """
     kind, target = fault.kind, fault.target
     plant = room.plant

@@ -218,6 +218,9 @@ class PacedLoop(_OrderedLoop):
         speed: Lab seconds a second.
         fine: Keep timers to tens of microseconds: for a process that times bytes, and has few
             descriptors.
+
+    Raises:
+        ValueError: The speed is no positive number.
     """
 
     _closed = True  # until it is made: asyncio's destructor asks even a loop that was refused

@@ -27,5 +27,11 @@ def wall_clock_utc() -> datetime:
 
 
 def utc_text(moment: datetime) -> str:
-    """Write a moment as HCP does: ISO 8601, UTC, milliseconds, ``Z``."""
+    """Write a moment as HCP does: ISO 8601, UTC, milliseconds, ``Z``.
+
+    Raises:
+        ValueError: The moment has no time zone.
+    """
+    if moment.utcoffset() is None:
+        raise ValueError(f"{moment.isoformat()} has no time zone")
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -6,7 +6,7 @@ from typing import Any
 
 from labharness.admission.audit import Rejected
 from labharness.capability import Answer, Artifact, NoAnswer
-from labharness.clock import Chance, Clock
+from labharness.clock import Chance, Clock, utc_text
 from labharness.desk.facts import HouseFacts
 from labharness.desk.growth_log import growth_log
 from labharness.desk.session import Session
@@ -195,7 +195,7 @@ class Closing:
         return message
 
     def _timestamp(self) -> str:
-        return answers.timestamp_of(self._clock.utc())
+        return utc_text(self._clock.utc())
 
 
 def _error(ended: BaseException) -> tuple[str, str]:

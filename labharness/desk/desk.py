@@ -14,7 +14,7 @@ from labharness.admission.audit import Admitted, Rejected, Screened
 from labharness.admission.schemas import output_fault
 from labharness.admission.token import issue
 from labharness.capability import Answer, NoAnswer, Planned
-from labharness.clock import Chance, Clock, failure_of
+from labharness.clock import Chance, Clock, failure_of, utc_text
 from labharness.desk.admitting import Admitting, Weighed
 from labharness.desk.closing import Closing, summary
 from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
@@ -412,7 +412,7 @@ class Desk:
         screened = admitted.screened
         message = answers.task_accepted(
             message_id=self._chance.uuid4(),
-            timestamp=answers.timestamp_of(self._clock.utc()),
+            timestamp=utc_text(self._clock.utc()),
             session_id=self.session.session_id,
             in_reply_to=submit.message_id,
             session_token=token,

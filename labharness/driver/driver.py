@@ -71,7 +71,11 @@ class Driver(ABC):
             self.accept(channel, reply)
 
     def settable(self, channel: str) -> Channel:
-        """Give a channel that can be set, or say why it cannot."""
+        """Give a channel that can be set.
+
+        Raises:
+            ValueError: It cannot; says which can.
+        """
         spec = self.channels.get(channel)
         if spec is None or not spec.settable:
             known = ", ".join(name for name, each in self.channels.items() if each.settable)

@@ -153,7 +153,11 @@ class ModbusDriver(Driver):
         registers: Mapping[str, Register],
         period_s: float | None = 1.0,
     ) -> Scan:
-        """Make the scan that reads one block of registers and the channels in it."""
+        """Make the scan that reads one block of registers and the channels in it.
+
+        Raises:
+            ValueError: A register stands outside the block.
+        """
         table = tuple(registers.values())
         outside = [n for n, r in registers.items() if not start <= r.address < start + count]
         if outside:

@@ -1,7 +1,6 @@
 """The messages a callee sends; ids and moments are handed in, nothing is looked up."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from labharness.admission.audit import REASON_CODES, Rejected
@@ -14,20 +13,7 @@ __all__ = [
     "task_completed",
     "task_failed",
     "task_rejected",
-    "timestamp_of",
 ]
-
-
-def timestamp_of(at: datetime) -> str:
-    """Write a moment as HCP does: UTC, milliseconds, ``Z``.
-
-    Raises:
-        ValueError: The moment has no time zone.
-    """
-    if at.utcoffset() is None:
-        raise ValueError(f"{at.isoformat()} has no time zone")
-    text = at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
-    return f"{text}Z"
 
 
 def task_accepted(
@@ -58,7 +44,11 @@ def task_accepted(
 def task_rejected(
     *, message_id: str, timestamp: str, in_reply_to: str, rejected: Rejected
 ) -> Message:
-    """Build the answer that opens none: its ``session_id`` is null."""
+    """Build the answer that opens none: its ``session_id`` is null.
+
+    Raises:
+        ValueError: Its reason is none of the contract's.
+    """
     if rejected.reason_code not in REASON_CODES:
         raise ValueError(f"{rejected.reason_code!r} is none of {', '.join(REASON_CODES)}")
     payload = {
@@ -81,7 +71,11 @@ def event(
     data: Mapping[str, Any],
     in_reply_to: str | None = None,
 ) -> Message:
-    """Build an event; ``session_created`` must name the submission it answers."""
+    """Build an event.
+
+    Raises:
+        ValueError: ``session_created`` does not name the submission it answers, or another does.
+    """
     if (event_type == "session_created") != (in_reply_to is not None):
         raise ValueError(f"in_reply_to belongs to session_created and to no other: {event_type}")
     payload = {
@@ -123,7 +117,11 @@ def task_failed(
     artifacts: Sequence[Mapping[str, Any]] = (),
     execution_summary: Mapping[str, Any] | None = None,
 ) -> Message:
-    """Build the message that ends a session without success."""
+    """Build the message that ends a session without success.
+
+    Raises:
+        ValueError: Its error code is none of the contract's.
+    """
     if error_code not in ERROR_CODES:
         raise ValueError(f"{error_code!r} is none of {', '.join(ERROR_CODES)}")
     payload = {

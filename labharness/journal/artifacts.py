@@ -40,6 +40,10 @@ class Artifacts:
     Args:
         directory: Where the files go; made if it is missing.
         session_id: The session they belong to; part of every address.
+
+    Raises:
+        ArtifactRefused: The id is none, or the directory is another session's.
+        OSError: The directory cannot be made.
     """
 
     def __init__(self, directory: Path, session_id: str) -> None:

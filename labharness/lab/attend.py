@@ -93,6 +93,7 @@ class Attendance:
             What ``told`` gave, and how the line was left.
 
         Raises:
+            BadLabFile: The lab's files cannot be honoured.
             NotArmed: The line cannot be armed as it stands.
             LinkLost: A road does not open.
             NoReply: An instrument is silent, or answers as another.
@@ -135,7 +136,7 @@ class Attendance:
         return "held"
 
     async def resume(self, reason: str) -> None:
-        """Let values be set again."""
+        """Let values be set again; raises ``NotArmed`` where the line is not held."""
         line = self._driven()
         line.check()
         if not line.holding.on:

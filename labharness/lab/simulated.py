@@ -33,6 +33,9 @@ class SimulatedLab:
         buses: By port.
         framings: By port, a face that knows how long a frame is on it.
         faces: By instrument.
+
+    Raises:
+        BadLabFile: No plant, or one that its settings do not make.
     """
 
     def __init__(

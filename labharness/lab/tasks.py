@@ -126,7 +126,7 @@ class TaskRun:
         except Exception as why:  # noqa: BLE001 - the line was made safe; no traceback reaches a user
             message = answers.task_failed(
                 message_id=self._chance.uuid4(),
-                timestamp=answers.timestamp_of(wall_clock_utc()),
+                timestamp=utc_text(wall_clock_utc()),
                 session_id=self.session_id,
                 error_code="internal_error",
                 error_message=f"{type(why).__name__}: {why}",
@@ -277,7 +277,7 @@ class TaskRun:
         )
         return answers.task_rejected(
             message_id=self._chance.uuid4(),
-            timestamp=answers.timestamp_of(clock.utc()),
+            timestamp=utc_text(clock.utc()),
             in_reply_to=self._submit.message_id,
             rejected=rejected,
         )

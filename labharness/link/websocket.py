@@ -29,6 +29,9 @@ class WebSocketLink:
 
     Args:
         url: ``ws://host:port/path``.
+
+    Raises:
+        ValueError: It is no such address.
     """
 
     kind = "websocket"

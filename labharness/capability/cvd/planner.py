@@ -117,7 +117,7 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
 
 def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> None:
     litres = facts.tube_volume_cm3 / 1000.0
-    limit = growth["leak_mbar_l_per_s"] / litres * 60.0 * TORR_PER_MBAR
+    torr_per_min_max = growth["leak_mbar_l_per_s"] / litres * 60.0 * TORR_PER_MBAR
     steps.stage = "leak_check"
     steps.set("bypass_shut", "box.nitrogen_bypass_shut", 1, "", "Shut the nitrogen bypass")
     steps.set("argon_off", "argon.setpoint", 0, "sccm", "Stop argon")
@@ -138,7 +138,7 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
             "unit": "Torr",
             "settle_s": RISE_SETTLE_S,
             "duration_s": RISE_S,
-            "limit": limit,
+            "limit": torr_per_min_max,
         },
         expected_s=RISE_SETTLE_S + RISE_S,
         timeout_s=RISE_SETTLE_S + RISE_S + SWITCH_S,
@@ -211,8 +211,8 @@ def _prove(
 
 
 def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
-    rate, top_c = recipe.ramp_c_per_min, recipe.temperature_c
-    sulfur_c, sulfur_rate = recipe.sulfur_temperature_c, growth["sulfur_ramp_c_per_min"]
+    ramp_c_per_min, top_c = recipe.ramp_c_per_min, recipe.temperature_c
+    sulfur_c, sulfur_c_per_min = recipe.sulfur_temperature_c, growth["sulfur_ramp_c_per_min"]
     steps.stage = "ramp"
     steps.set("furnace_mains", "box.furnace_contactor", 1, "", "Give the furnace mains")
     steps.set("sulfur_mains", "box.sulfur_contactor", 1, "", "Give the sulfur heater mains")
@@ -222,29 +222,33 @@ def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
             "hydrogen_flow", "hydrogen.setpoint", recipe.hydrogen_sccm, "sccm", "Set hydrogen"
         )
     gate_c = min(MOO3_C, top_c - BELOW_GROWTH_C)
-    lead_s = (sulfur_c - ROOM_C) / sulfur_rate * 60.0 + SULFUR_SETTLE_S
-    start_c = round(gate_c - rate * lead_s / 60.0)
+    lead_s = (sulfur_c - ROOM_C) / sulfur_c_per_min * 60.0 + SULFUR_SETTLE_S
+    start_c = round(gate_c - ramp_c_per_min * lead_s / 60.0)
     at_c = ROOM_C
     if start_c > ROOM_C:
-        steps.furnace("heat_to_sulfur_start", at_c, start_c, rate)
+        steps.furnace("heat_to_sulfur_start", at_c, start_c, ramp_c_per_min)
         at_c = start_c
     steps.set(
-        "sulfur_rate", "sulfur.setpoint_rate", sulfur_rate, "degC/min", "Limit the sulfur's rate"
+        "sulfur_rate",
+        "sulfur.setpoint_rate",
+        sulfur_c_per_min,
+        "degC/min",
+        "Limit the sulfur's rate",
     )
     steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", "Start to heat the sulfur")
-    steps.furnace("heat_to_gate", at_c, gate_c, rate)
+    steps.furnace("heat_to_gate", at_c, gate_c, ramp_c_per_min)
     steps.wait(
         "sulfur_hot",
         "See the sulfur at temperature before MoO3 evaporates",
-        max(lead_s - (gate_c - at_c) / rate * 60.0, 0.0),
+        max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0),
         channel="sulfur.temperature",
         at_least=sulfur_c - SULFUR_TOLERANCE_C,
     )
-    final_rate = min(rate, growth["final_ramp_c_per_min"])
-    if final_rate < rate and top_c - FINAL_RAMP_C > gate_c:
-        steps.furnace("heat_to_final", gate_c, top_c - FINAL_RAMP_C, rate)
+    final_c_per_min = min(ramp_c_per_min, growth["final_ramp_c_per_min"])
+    if final_c_per_min < ramp_c_per_min and top_c - FINAL_RAMP_C > gate_c:
+        steps.furnace("heat_to_final", gate_c, top_c - FINAL_RAMP_C, ramp_c_per_min)
         gate_c = top_c - FINAL_RAMP_C
-    steps.furnace("heat_to_growth", gate_c, top_c, final_rate)
+    steps.furnace("heat_to_growth", gate_c, top_c, final_c_per_min)
 
 
 def _grow(steps: Steps, recipe: Recipe) -> None:

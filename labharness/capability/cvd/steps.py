@@ -79,20 +79,20 @@ class Steps:
             kind=Kind.QUERY,
         )
 
-    def furnace(self, name: str, from_c: float, to_c: float, rate: float) -> None:
-        """Add a step that heats the furnace at ``rate`` in degC/min."""
-        expected_s = max(to_c - from_c, 0.0) / rate * 60.0
+    def furnace(self, name: str, from_c: float, to_c: float, rate_c_per_min: float) -> None:
+        """Add a step that heats the furnace."""
+        expected_s = max(to_c - from_c, 0.0) / rate_c_per_min * 60.0
         self.add(
             name,
             "ramp",
-            f"Heat the furnace to {to_c:g} degC at {rate:g} degC/min",
+            f"Heat the furnace to {to_c:g} degC at {rate_c_per_min:g} degC/min",
             {
                 "setpoint": "furnace.setpoint",
                 "process": "furnace.temperature",
                 "unit": "degC",
                 "to": to_c,
                 "rate_channel": "furnace.setpoint_rate",
-                "rate": rate,
+                "rate": rate_c_per_min,
                 "rate_unit": "degC/min",
                 "tolerance": FURNACE_TOLERANCE_C,
             },
