@@ -101,20 +101,10 @@ class SerialRoad:
 
     def read(self) -> bytes:
         """Take what has arrived; a port that is readable and gives nothing was unplugged."""
-        try:
-            data = os.read(self.fileno(), READ_BYTES_MAX)
-        except BlockingIOError:
-            return b""
-        except OSError as why:
-            raise LinkLost(f"{self.name}: {why.strerror}") from None
-        if not data:
-            raise LinkLost(f"{self.name}: unplugged")
-        return data
+        return _arrived(self.fileno(), self.name, "unplugged")
 
     def write(self, data: bytes) -> None:
         """Hand the bytes to the driver of the port."""
-        if self._port is None:
-            raise LinkLost(f"{self.name} is closed")
         hand_over(self.fileno(), data, self.name)
 
     def close(self) -> None:
@@ -154,22 +144,10 @@ class TcpRoad:
 
     def read(self) -> bytes:
         """Take what has arrived."""
-        if self._socket is None:
-            raise LinkLost(f"{self.name} is closed")
-        try:
-            data = self._socket.recv(READ_BYTES_MAX)
-        except BlockingIOError:
-            return b""
-        except OSError as why:
-            raise LinkLost(f"{self.name}: {why.strerror}") from None
-        if not data:
-            raise LinkLost(f"{self.name}: closed by the other side")
-        return data
+        return _arrived(self.fileno(), self.name, "closed by the other side")
 
     def write(self, data: bytes) -> None:
         """Hand the bytes to the socket."""
-        if self._socket is None:
-            raise LinkLost(f"{self.name} is closed")
         hand_over(self.fileno(), data, self.name)
 
     def close(self) -> None:
@@ -179,12 +157,29 @@ class TcpRoad:
             self._socket = None
 
 
+def _arrived(descriptor: int, name: str, end: str) -> bytes:
+    """Take what has arrived; where that is the end, raise ``LinkLost`` and say what it means."""
+    if descriptor < 0:
+        raise LinkLost(f"{name} is closed")
+    try:
+        data = os.read(descriptor, READ_BYTES_MAX)
+    except BlockingIOError:
+        return b""
+    except OSError as why:
+        raise LinkLost(f"{name}: {why.strerror}") from None
+    if not data:
+        raise LinkLost(f"{name}: {end}")
+    return data
+
+
 def hand_over(descriptor: int, data: bytes, name: str) -> None:
     """Hand all bytes to the system at once, or raise ``LinkLost``; never wait.
 
     pyserial's own write would wait, without end, for a port whose buffer is full, and a trip with
     it.
     """
+    if descriptor < 0:
+        raise LinkLost(f"{name} is closed")
     try:
         taken = os.write(descriptor, data)
     except BlockingIOError:

@@ -191,8 +191,8 @@ class PtyPort:
             return b""
 
 
-class _Stream(asyncio.Protocol):
-    """One TCP client."""
+class Client(asyncio.Protocol):
+    """One TCP client: its bytes go to the instrument as they come."""
 
     def __init__(self, port: "TcpPort") -> None:
         self._port = port
@@ -218,7 +218,10 @@ class _Stream(asyncio.Protocol):
             self._talk = None
         self._port.dismiss(self._transport)
 
-    def _send(self, data: bytes) -> bool:
+    def _send(self, reply: bytes) -> bool:
+        return self._write(reply)
+
+    def _write(self, data: bytes) -> bool:
         return self._port.send(self._transport, data)
 
 
@@ -278,4 +281,4 @@ class TcpPort:
         return True
 
     def _protocol(self) -> asyncio.Protocol:
-        return _Stream(self)
+        return Client(self)

@@ -13,8 +13,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
-from labharness.simulation.conversation import Conversation
-from labharness.simulation.served import TcpPort
+from labharness.simulation.served import Client, TcpPort
 
 __all__ = ["WebSocketPort"]
 
@@ -33,27 +32,14 @@ class WebSocketPort(TcpPort):
         return _Messages(self)
 
 
-class _Messages(asyncio.Protocol):
-    """One WebSocket client."""
+class _Messages(Client):
+    """One WebSocket client: its messages go to the instrument, each whole."""
 
     def __init__(self, port: WebSocketPort) -> None:
-        self._port = port
-        self._talk: Conversation | None = None
+        super().__init__(port)
         self._protocol = WSConnection(ConnectionType.SERVER)
         self._parts: list[bytes] = []
         self._size = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if not isinstance(transport, asyncio.Transport):
-            raise TypeError(f"{transport} is no stream")
-        self._transport = transport
-        self._talk = self._port.admit(transport, self._send)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._talk is not None:
-            self._talk.end()
-            self._talk = None
-        self._port.dismiss(self._transport)
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -89,6 +75,3 @@ class _Messages(asyncio.Protocol):
             return self._write(self._protocol.send(message))
         except LocalProtocolError:  # it is about to close
             return False
-
-    def _write(self, data: bytes) -> bool:
-        return self._port.send(self._transport, data)
