@@ -21,6 +21,7 @@ from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operat
 from labharness.desk.operations import LineOperations
 from labharness.desk.report.rules import rules_record
 from labharness.desk.session import Session
+from labharness.desk.telling import Telling
 from labharness.hcp import answers
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
@@ -31,10 +32,7 @@ from labharness.link import LinkLost
 from labharness.plan import (
     Executor,
     FailureKind,
-    Instruction,
     Prediction,
-    Progress,
-    Status,
     StepFailed,
 )
 from labharness.vocabulary.durations import format_duration
@@ -43,7 +41,6 @@ __all__ = ["ABORT_S_MAX", "Desk"]
 
 ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
 HOLD_ANSWER_S = 2.0  # who asks for a hold is told so soon, held or not yet
-PROGRESS_S = 60.0  # lab time between two progress lines within a step
 
 
 class Desk:
@@ -82,21 +79,14 @@ class Desk:
         self._clock = clock
         self._chance = chance
         self._journal = journal
-        self._tell = tell
         self.session = Session(session_id, journal, clock.now_s, tell)
+        self._telling = Telling(self.session, journal, line, clock.now_s)
         self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
         self._running: asyncio.Task[Message] | None = None
         self._abort_reason = ""
         self._unverified: list[str] = []
         self._executing = False
-        self._steps: Mapping[str, Instruction] = {}
-        self._step: Instruction | None = None
         self._holding: asyncio.Task[None] | None = None
-        self._told_s = 0.0
-        self._told = ""
-        self._ends_s = 0.0
-        self._begins_s: Mapping[str, float] = {}  # of each step, as predicted, and of the whole
-        self._lasts_s = 0.0
 
     def abort(self, reason: str) -> None:
         """Ask for the run to be aborted; ``run`` then answers with ``session_closed``."""
@@ -121,7 +111,7 @@ class Desk:
         await asyncio.wait({self._holding}, timeout=HOLD_ANSWER_S)
         if self._line.holding.on:
             return "held"
-        return f"held as soon as it can stand still; now: {self._told}"
+        return f"held as soon as it can stand still; now: {self._telling.doing}"
 
     async def _hold(self, reason: str) -> None:
         try:
@@ -130,14 +120,14 @@ class Desk:
             if self._executing:
                 self.session.become("PAUSED", reason)
             else:
-                self._warned("not held: the plan came to its end first")
+                self._telling.warned("not held: the plan came to its end first")
         except (Tripped, NotArmed) as why:
-            self._warned(f"not held: {why}")
+            self._telling.warned(f"not held: {why}")
         finally:
             self._holding = None
 
     def _holdable(self) -> bool:
-        step = self._step
+        step = self._telling.step
         return step is not None and step.holdable
 
     async def resume(self, reason: str) -> None:
@@ -158,12 +148,11 @@ class Desk:
 
     def about(self) -> Mapping[str, Any]:
         """Say what runs, for who asks at the control socket."""
-        left_s = max(0.0, self._ends_s - self._clock.now_s())
         return {
             "session_id": self.session.session_id,
             "state": self.session.state,
-            "step": self._told,
-            "left_s": left_s,
+            "step": self._telling.doing,
+            "left_s": self._telling.left_s,
         }
 
     async def run(self, submit: Message, payload: TaskSubmit) -> Message:
@@ -225,15 +214,13 @@ class Desk:
             return await admitting.advise(payload, prediction)
         if prediction is not None:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
-            self._ends_s = prediction.duration_s
-            self._begins_s = {each.instruction_id: each.started_s for each in prediction.steps}
-            self._lasts_s = prediction.duration_s
-        self._progress("awaiting_approval", 0, "looking for an approval")
+            self._telling.expect(prediction)
+        self._telling.progress("awaiting_approval", 0, "looking for an approval")
         approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(approved, NotApproved):
             request = self._request(payload, weighed, prediction, approved)
-            self._progress("awaiting_approval", 0, "waiting for an approval")
+            self._telling.progress("awaiting_approval", 0, "waiting for an approval")
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
@@ -297,18 +284,17 @@ class Desk:
         self._accepted(submit, admitted, token)
         self.session.become("RUNNING", "accepted")
         started_s = self._clock.now_s()
-        self._ends_s = started_s + (self._ends_s or planned.duration_s)
+        self._telling.begin(planned.instructions, planned.duration_s)
         operations = LineOperations(
             self._line,
             self._operator,
             lambda: self.session.authorises(self._clock.utc()),
-            self._ticked,
-            self._asked,
+            self._telling.ticked,
+            self._telling.asked,
         )
-        self._line.on_warning = self._warned
-        self._steps = {each.instruction_id: each for each in planned.instructions.instructions}
+        self._line.on_warning = self._telling.warned
         executor = Executor(
-            planned.instructions, operations, capability.verbs, observer=self._stepped
+            planned.instructions, operations, capability.verbs, observer=self._telling.stepped
         )
         constraints = {"confidence_threshold": screened.confidence_threshold}
         ended = await self._execute(executor, screened.max_duration_s)
@@ -344,7 +330,7 @@ class Desk:
         """Run the plan; give the exception that ended it, ``None`` for a good end."""
         try:
             async with asyncio.timeout(max_duration_s):
-                self._progress("arming", 0, "safe table and instruments' settings")
+                self._telling.progress("arming", 0, "safe table and instruments' settings")
                 await self._line.arm(self._facts.safe_procedure)
                 self._line.start()
                 self._executing = True
@@ -377,11 +363,13 @@ class Desk:
             )
         for step in verification.unverified():
             self._unverified.append(f"{verification.procedure}: {step}")
-            self._warned(f"{verification.procedure}: {step}")
+            self._telling.warned(f"{verification.procedure}: {step}")
         if not line.guard.latch.saved():
-            self._warned(f"the latch could not be saved: {line.guard.latch.write_error}")
+            self._telling.warned(f"the latch could not be saved: {line.guard.latch.write_error}")
         if ended is not None or line.memory.trip is not None:
-            self._progress("cooling_under_watch", 100, "polling and trips stay until it is cold")
+            self._telling.progress(
+                "cooling_under_watch", 100, "polling and trips stay until it is cold"
+            )
             await watch_until_cold(line)
         line.disarm()
 
@@ -426,7 +414,7 @@ class Desk:
         body["session_token"] = None  # it goes to the caller and nowhere else
         body["risk_reasons"] = list(admitted.risk.reasons)
         self._journal.append("task_accepted", body, self._clock.now_s())
-        self._tell("task_accepted", body)
+        self.session.tell("task_accepted", body)
 
     def _rejected(self, submit: Message, rejected: Rejected) -> Message:
         self.session.become("REJECTED", rejected.reason_code)
@@ -442,47 +430,3 @@ class Desk:
             if fault is not None:
                 return f"the outputs do not fit expected_output.schema: {fault[0]}: {fault[1]}"
         return ""
-
-    def _progress(self, stage: str, percent: float, message: str) -> None:
-        data = {"stage": stage, "percent": round(percent, 1), "message": message}
-        self.session.event("progress", data)
-
-    def _stepped(self, progress: Progress) -> None:
-        step = {"instruction": progress.instruction_id, "status": progress.status.value}
-        self._journal.append("step", step, self._clock.now_s())
-        if progress.status is Status.RUNNING:
-            percent = 100.0 * (progress.index - 1) / progress.total
-            begins_s = self._begins_s.get(progress.instruction_id)
-            if begins_s is not None and self._lasts_s > 0:
-                percent = min(100.0, 100.0 * begins_s / self._lasts_s)
-            self._told_s = self._clock.now_s()
-            self._told = progress.description
-            self._step = self._steps[progress.instruction_id]
-            self._progress(progress.stage, percent, progress.description)
-
-    def _ticked(self) -> None:
-        now_s = self._clock.now_s()
-        if now_s - self._told_s >= PROGRESS_S:
-            self._told_s = now_s
-            self._tell("tick", {"values": self.values(), "left_s": max(0.0, self._ends_s - now_s)})
-
-    def values(self) -> Mapping[str, tuple[float, float]]:
-        """Give setpoint and process value of every controller that has a setpoint."""
-        line = self._line
-        pairs = {}
-        for name, instrument in line.instruments.items():
-            for process in ("temperature", "flow"):
-                if {"setpoint", process} <= instrument.driver.channels.keys():
-                    readback = instrument.driver.channels["setpoint"].readback
-                    setpoint = line.latest(f"{name}.{readback}")
-                    if setpoint > 0:
-                        pairs[f"{name}.{process}"] = (setpoint, line.latest(f"{name}.{process}"))
-                    break
-        return pairs
-
-    def _asked(self, text: str) -> None:
-        self.session.event("log", {"level": "info", "message": text, "details": {}})
-
-    def _warned(self, text: str) -> None:
-        self._line.warnings.append(text)
-        self.session.event("warning", {"code": "line", "message": text, "details": {}})
