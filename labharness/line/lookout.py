@@ -102,15 +102,15 @@ class Lookout:
         self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
 
     def _answer(self, trips: Sequence[Trip]) -> None:
+        severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
         mild = [each for each in trips if not each.procedure]
+        if severe:
+            self._trip(severe[0])  # before anybody is told of anything (law 2)
         for each in mild:
             about = each.detail.split(":")[0]
             if about not in self._warned:
                 self._warned.add(about)
                 self.note("warning", {"detail": each.detail})
                 self._warn(each.detail)
-        severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
-        if severe:
-            self._trip(severe[0])
         for each in (*severe, *mild):
             self._told(each)
