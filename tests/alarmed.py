@@ -16,7 +16,7 @@ from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.line import LineAlarms
 
 Act = Callable[[Lab], None]

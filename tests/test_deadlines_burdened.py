@@ -18,7 +18,7 @@ from labharness.clock import Chance, Clock, PacedLoop, run
 from labharness.guard import Source
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.line import Tripped
 from labharness.vocabulary import Cause, Command, Trip
 

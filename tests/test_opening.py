@@ -11,7 +11,7 @@ from labharness.journal.forgetful import Forgetful
 from labharness.kernel import EnvelopeInvalid
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.files import BadLabFile
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.line.opening import NotOpened
 from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE, approved_copy

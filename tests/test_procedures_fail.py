@@ -13,7 +13,7 @@ from labharness.guard import Latch, SafeFrame, Source
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
 from labharness.line.escalation import HOLD_S_MAX, Stage

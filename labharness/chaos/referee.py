@@ -26,7 +26,7 @@ from labharness.chaos.rules import (
     rules_of,
 )
 from labharness.chaos.scenario import Fault
-from labharness.lab.lab import LabPlan
+from labharness.lab.reading import LabPlan
 from labharness.lab.simulated import SimulatedLab
 from labharness.vocabulary.channels import owner_of
 

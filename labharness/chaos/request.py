@@ -9,7 +9,7 @@ from labharness.hcp.codec import Message, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab.files import read_text
 from labharness.lab.house import repository_key
-from labharness.lab.lab import LabPlan
+from labharness.lab.reading import LabPlan
 
 __all__ = ["approval", "submission"]
 

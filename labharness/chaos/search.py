@@ -15,7 +15,7 @@ from typing import Any
 from labharness.chaos.scenario import draw, write_scenario
 from labharness.chaos.world import Verdict, play
 from labharness.guard.latch import write_durably
-from labharness.lab.lab import read_lab
+from labharness.lab.reading import read_lab
 
 __all__ = ["Search", "Tally", "play_one", "search"]
 

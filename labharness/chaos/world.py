@@ -27,7 +27,8 @@ from labharness.guard import GuardCore, Latch, PortState, SafeFrame
 from labharness.guard.shell import LoopGuard
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.care import still_standing
-from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.lab import Lab
+from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.runs import BadOutput
 from labharness.lab.simulated import SimulatedLab
 from labharness.lab.tasks import RunResult, TaskRun

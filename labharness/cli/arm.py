@@ -7,7 +7,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
 from labharness.lab import read_lab
 from labharness.lab.arming import GUARDED, armed_of, write_armed
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.line import compile_procedures
 
 __all__ = ["arm"]

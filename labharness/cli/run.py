@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace) -> int:
         told = _Progress(quiet=chosen.json, fast=chosen.speed is None, lab_option=plan.option)
         operator: Operator | None = None
         if plan.file.operator.kind == "terminal":
-            operator = TerminalOperator(_ask)
+            operator = TerminalOperator(input)
         task = TaskRun(
             plan,
             submit,
@@ -140,10 +140,6 @@ def _reject(why: BadPayload, as_json: bool) -> int:
     else:
         _print_rejected(message.payload.model_dump(exclude_unset=True))
     return EXIT_REJECTED
-
-
-def _ask(prompt: str) -> str:
-    return input(prompt)
 
 
 class _Progress:

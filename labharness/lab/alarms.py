@@ -20,7 +20,8 @@ from labharness.alarm import (
     take,
 )
 from labharness.lab.files import BadLabFile
-from labharness.lab.lab import Lab, LabPlan
+from labharness.lab.lab import Lab
+from labharness.lab.reading import LabPlan
 from labharness.line import LineAlarms
 
 __all__ = ["ALL", "NotDone", "channels", "do", "line_alarms", "listed", "reset_alarms", "roads"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from labharness.admission.approval import StandingApproval, read_approval, sign, write_approval
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.house import repository_key
-from labharness.lab.lab import LabPlan, default_lab_path, read_lab
+from labharness.lab.reading import LabPlan, default_lab_path, read_lab
 
 __all__ = ["approve", "main"]
 

@@ -16,7 +16,7 @@ from labharness.vocabulary import Cause, Request
 from labharness.vocabulary.channels import split_channel
 
 if TYPE_CHECKING:
-    from labharness.lab.lab import LabPlan
+    from labharness.lab.reading import LabPlan
 
 __all__ = ["GUARDED", "armed_of", "guard_command", "write_armed"]
 

@@ -19,9 +19,10 @@ from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
-from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
+from labharness.lab.lab import Lab
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
+from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.runs import JOURNAL_NAME, make_loop, seed_of
 from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
 

@@ -13,9 +13,10 @@ from labharness.desk import ByHand
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, reset_alarms
-from labharness.lab.lab import Lab, LabPlan
+from labharness.lab.lab import Lab
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
+from labharness.lab.reading import LabPlan
 from labharness.line import NoReply, NotArmed
 from labharness.line.standing import causes_of
 from labharness.link import LinkLost

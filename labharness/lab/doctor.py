@@ -18,7 +18,7 @@ from labharness.lab.arming import GUARDED
 from labharness.lab.files import PortRow
 from labharness.lab.hazards import HazardRow
 from labharness.lab.house import repository_key
-from labharness.lab.lab import LabPlan
+from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     LINK_NEEDS,
     FolderFacts,

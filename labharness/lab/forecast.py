@@ -13,9 +13,10 @@ from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab.files import BadLabFile
 from labharness.lab.house import house_facts
-from labharness.lab.lab import Lab, LabPlan
+from labharness.lab.lab import Lab
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.preflight import flights
+from labharness.lab.reading import LabPlan
 from labharness.lab.runs import JOURNAL_NAME, SIMULATED_SEED
 from labharness.plan import Prediction
 

@@ -11,7 +11,7 @@ from labharness.capability import LineFacts
 from labharness.desk import HouseFacts
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import capabilities, shipped_file
-from labharness.lab.lab import SAFE_TABLE, LabPlan
+from labharness.lab.reading import SAFE_TABLE, LabPlan
 
 __all__ = ["house_facts", "repository_key"]
 

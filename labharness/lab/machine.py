@@ -27,8 +27,8 @@ from labharness.clock import Clock, PacedLoop
 from labharness.clock import run as run_on
 from labharness.guard import Latch, LatchUnreadable
 from labharness.lab.files import BadLabFile, PortRow, read_text
-from labharness.lab.lab import LabPlan
 from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     LINK_NEEDS,
     ClockFacts,

@@ -23,7 +23,8 @@ from labharness.driver import Driver
 from labharness.journal.forgetful import Forgetful
 from labharness.kernel import Envelope
 from labharness.lab.aftermath import hardware, if_killed, what_stays
-from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan, read_lab
+from labharness.lab.lab import Lab
+from labharness.lab.reading import SAFE_TABLE, LabPlan, read_lab
 from labharness.line import Instrument, NoReply, NotArmed, Tripped
 from labharness.plan import (
     PHYSICAL_VERBS,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from labharness.clock import PacedLoop, VirtualLoop, wall_clock_utc
 from labharness.lab.files import BadLabFile
-from labharness.lab.lab import LabPlan
+from labharness.lab.reading import LabPlan
 
 __all__ = [
     "JOURNAL_NAME",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.lab.files import BadLabFile
-from labharness.lab.lab import LabPlan
+from labharness.lab.reading import LabPlan
 
 __all__ = ["Roads", "check_target", "served_text"]
 

@@ -11,8 +11,8 @@ from typing import Any
 from labharness.clock import Chance, Clock, PacedLoop
 from labharness.clock import run as run_on
 from labharness.lab.files import BadLabFile
-from labharness.lab.lab import LabPlan
 from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.reading import LabPlan
 from labharness.lab.served_file import Roads, check_target, served_text
 from labharness.lab.simulated import SimulatedLab
 from labharness.simulation import JsonFace

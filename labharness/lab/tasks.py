@@ -27,10 +27,11 @@ from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.house import house_facts
-from labharness.lab.lab import Lab, LabPlan
+from labharness.lab.lab import Lab
 from labharness.lab.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.operators import Operator
 from labharness.lab.preflight import flights
+from labharness.lab.reading import LabPlan
 from labharness.lab.runs import (
     JOURNAL_NAME,
     BadOutput,

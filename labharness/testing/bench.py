@@ -14,7 +14,7 @@ from labharness.hcp.codec import Message, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.lab.runs import JOURNAL_NAME, SIMULATED_SEED
 from labharness.lab.tasks import RunResult, TaskRun
 from labharness.testing.faults import Act, Injection, fault, room_of

@@ -1,0 +1,297 @@
+"""What a lab's files say, read and checked against each other; nothing is opened."""
+
+import math
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labharness.driver import Driver
+from labharness.guard.armed import state_home
+from labharness.kernel import Envelope, EnvelopeInvalid, Role
+from labharness.lab.envelopes import (
+    KindLimits,
+    LineFile,
+    build_envelope,
+    parse_kind,
+    parse_line,
+)
+from labharness.lab.files import (
+    BadLabFile,
+    InstrumentRow,
+    LabFile,
+    digest,
+    read_lab_file,
+    read_text,
+)
+from labharness.lab.hazards import HazardTable, read_hazards
+from labharness.lab.kinds import envelope_file, load_driver, shipped_file
+from labharness.lab.lock import Owner
+from labharness.lab.programs import check_covered
+from labharness.lab.settings import check_fitting, check_plant
+from labharness.line import Finding, Instrument, PortTiming, check_wires, compile_procedures
+from labharness.line.parts import channel_of
+from labharness.vocabulary import OPERATOR
+
+__all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
+
+DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
+SAFE_TABLE = "immediate_shutdown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabPlan:
+    """Everything a lab's files say, read and checked; nothing is opened.
+
+    Attributes:
+        path: The lab file.
+        file: What it says.
+        envelope: The line's rules.
+        safety_envelope: The same in the words of HCP L3, as callers are told.
+        instruments: The line's instruments, with their drivers.
+        lab_digest: Over the lab file.
+        envelope_digest: Over the line's envelope file and those of its kinds.
+        hazards: The hazard table.
+        state_dir: Where latch and approvals live.
+    """
+
+    path: Path
+    file: LabFile
+    envelope: Envelope
+    safety_envelope: Mapping[str, Any]
+    instruments: tuple[Instrument, ...]
+    lab_digest: str
+    envelope_digest: str
+    hazards: HazardTable
+    state_dir: Path
+
+    @property
+    def timings(self) -> dict[str, PortTiming]:
+        """What the wire of each port costs."""
+        return {row.name: PortTiming(link=row.link, baud=row.baud) for row in self.file.port}
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The kinds of road this lab uses."""
+        return tuple(sorted({row.link for row in self.file.port}))
+
+    @property
+    def real_ports(self) -> tuple[str, ...]:
+        """The ports that lead to a real instrument."""
+        return tuple(row.name for row in self.file.port if row.link != "loopback")
+
+    @property
+    def option(self) -> str:
+        """What a command takes to mean this lab: `` --lab FILE``, quoted; nothing if it ships."""
+        if self.path == default_lab_path():
+            return ""
+        return f" --lab {shlex.quote(str(self.path))}"
+
+    def owner(self, folder: Path) -> Owner:
+        """Say that this process drives the line, and writes into a folder."""
+        option = self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
+        return Owner(os.getpid(), option, str(folder.resolve()))
+
+    @property
+    def sign_again(self) -> str:
+        """The command that signs its standing approval again; ``""`` where none may be signed."""
+        if self.real_ports or not self.file.lab.approvals:
+            return ""
+        if self.path == default_lab_path():
+            return "make approve-sim"
+        return f"python -m labharness.lab.approve_sim {shlex.quote(str(self.path))}"
+
+    def beside(self, path: str) -> Path:
+        """Find a file that the lab file names."""
+        return self.path.parent / path
+
+    def make_state_dir(self) -> None:
+        """Make the state directory, for nobody else's eyes.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Name the drivers on real links whose facts are not all from a manual."""
+        return tuple(
+            f"{each.name} ({each.kind}) is unverified: {each.driver.unverified}"
+            for each in self.instruments
+            if each.driver.unverified and each.port in self.real_ports
+        )
+
+    def check(self) -> tuple[Finding, ...]:
+        """Compute wire times and staleness, and give what does not hold."""
+        procedures = compile_procedures(self.envelope, {i.name: i for i in self.instruments})
+        return check_wires(self.envelope, self.instruments, self.timings, procedures)
+
+
+def default_lab_path() -> Path:
+    """Give the path of the simulated lab that ships."""
+    return Path(str(shipped_file(DEFAULT_LAB)))
+
+
+def read_lab(path: Path) -> LabPlan:
+    """Read a lab file and all it names.
+
+    Raises:
+        BadLabFile: Something in it cannot be honoured; says what, where, and what is allowed.
+    """
+    file, lab_text = read_lab_file(path)
+    instruments = tuple(_instrument(path, row) for row in file.instrument)
+    check_plant(file, str(path))
+    _one_address_each(path, instruments)
+    kind_texts: dict[str, str] = {}
+    limits: dict[str, KindLimits] = {}
+    try:
+        for each in instruments:
+            if each.kind not in kind_texts:
+                kind_texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
+            limits[each.name] = _renamed(
+                parse_kind(kind_texts[each.kind], f"envelope of {each.kind}"), each.driver
+            )
+        line_text = _line_text(file.lab.line, path)
+        line = parse_line(line_text, f"envelope of line {file.lab.line}")
+        _all_limited(line, instruments)
+        _all_there(line, instruments)
+        envelope = build_envelope(
+            line,
+            limits,
+            _readbacks(instruments),
+            volume_cm3=file.tube.volume_cm3,
+        )
+        _known_channels(envelope, instruments)
+        check_covered(envelope, instruments)
+        compile_procedures(envelope, {each.name: each for each in instruments})
+    except (EnvelopeInvalid, LookupError) as why:
+        raise BadLabFile(f"{path}: {why}") from None
+    return LabPlan(
+        path=path,
+        file=file,
+        envelope=envelope,
+        safety_envelope=line.safety_envelope.to_json(),
+        instruments=instruments,
+        lab_digest=digest(lab_text),
+        envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
+        hazards=read_hazards(path.parent / file.lab.hazards),
+        state_dir=state_home(file.lab.id, file.lab.state_dir),
+    )
+
+
+def _instrument(path: Path, row: InstrumentRow) -> Instrument:
+    where = f"{path}: instrument {row.name!r}"
+    try:
+        kind = load_driver(row.kind)
+    except LookupError as why:
+        raise BadLabFile(f"{where}: {why}") from None
+    try:
+        check_fitting(kind, row.settings)
+        driver = kind(**row.settings)
+    except (TypeError, ValueError) as why:
+        raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
+    scans = {scan.name for scan in driver.scans()}
+    for scan in row.polls:
+        if scan not in scans:
+            known = ", ".join(sorted(scans))
+            raise BadLabFile(f"{where}: no scan {scan!r}; there are {known}")
+    return Instrument(
+        name=row.name,
+        kind=row.kind,
+        driver=driver,
+        port=row.port,
+        prepare=row.prepare,
+        polls=dict(row.polls),
+    )
+
+
+def _one_address_each(path: Path, instruments: Sequence[Instrument]) -> None:
+    """Refuse two instruments of one port that would both answer, settings left out included."""
+    seen: dict[str, dict[object, str]] = {}
+    for each in instruments:
+        address = getattr(each.driver, "unit", getattr(each.driver, "address", None))
+        others = seen.setdefault(each.port, {})
+        if address in others or (others and (address is None or None in others)):
+            other = others.get(address) or next(iter(others.values()))
+            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
+            why = "one of them has none" if address is None or None in others else f"{address!r}"
+            raise BadLabFile(f"{path}: {both}: {why}")
+        others[address] = each.name
+
+
+def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
+    if not driver.renamed:
+        return limits
+    names = {name: limits.limits[own] for name, own in driver.renamed.items()}
+    return KindLimits(kind=limits.kind, limits=names)
+
+
+def _readbacks(instruments: Sequence[Instrument]) -> dict[str, str]:
+    return {
+        f"{each.name}.{channel}": f"{each.name}.{spec.readback}"
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+        if spec.readback is not None
+    }
+
+
+def _all_limited(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a line on which something can be set and nothing says how far."""
+    limited = {row.channel for row in line.limit}
+    for each in instruments:
+        for channel, spec in each.driver.channels.items():
+            if spec.settable and f"{each.name}.{channel}" not in limited:
+                raise EnvelopeInvalid(
+                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
+                )
+
+
+def _all_there(line: LineFile, instruments: Sequence[Instrument]) -> None:
+    """Refuse a procedure that sets what no instrument has."""
+    by_name = {each.name: each for each in instruments}
+    for name, row in line.procedures.items():
+        for channel, *_ in row.steps:
+            try:
+                channel_of(by_name, channel)
+            except LookupError as why:
+                raise EnvelopeInvalid(f"procedure {name!r} sets {channel!r}: {why}") from None
+
+
+def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> None:
+    scanned = {
+        f"{each.name}.{channel}"
+        for each in instruments
+        for scan in each.driver.scans()
+        for channel in scan.channels
+    }
+    for channel in envelope.watches:
+        if channel not in scanned:
+            raise EnvelopeInvalid(f"watch {channel}: no instrument on this line reads it")
+    units: Mapping[str, Any] = {
+        f"{each.name}.{channel}": spec.unit
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    rows = [
+        (f"limit {c}", c, limit.unit)
+        for c, limit in envelope.limits.items()
+        if not c.startswith(f"{OPERATOR}.")
+    ]
+    rows += [(f"trip {row.name!r}", row.channel, row.unit) for row in envelope.trips]
+    for what, channel, unit in rows:
+        if units.get(channel) != unit:
+            raise EnvelopeInvalid(f"{what}: {channel} is in {units.get(channel)!r}, not {unit!r}")
+    for each in instruments:
+        for channel, value in each.prepare:
+            name = f"{each.name}.{channel}"
+            limit = envelope.limits.get(name)
+            if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
+                raise EnvelopeInvalid(f"prepare {name} = {value}: the line has no prepare limit")
+
+
+def _line_text(line: str, lab_path: Path) -> str:
+    if line.endswith(".toml"):
+        return read_text(lab_path.parent / line)
+    return shipped_file(f"lines/{line}.toml").read_text("utf-8")
