@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from labharness.cli import main
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.compare import differences
 from labharness.desk.report.facts import Points, RunFacts
 from labharness.desk.report.page import page
@@ -26,7 +27,6 @@ from labharness.desk.report.traces import phase_labels
 from labharness.desk.report.words import LANGUAGES
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, read_lab
-from labharness.lab.runs import JOURNAL_NAME
 from labharness.lab.tasks import TaskRun
 from markup import parsed
 from rig import EXAMPLE, SHORT_LINE, as_submit

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.cli import main
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.film import percent
 from labharness.desk.report.html import Html, el, text
 from labharness.desk.report.limits import apart
@@ -23,7 +24,6 @@ from labharness.desk.report.svg import (
 )
 from labharness.desk.report.words import LANGUAGES, PHRASES
 from labharness.journal import SqliteJournal
-from labharness.lab.runs import JOURNAL_NAME
 from labharness.vocabulary import share_text
 from markup import parsed
 from rig import SHORT_LINE

@@ -23,6 +23,7 @@ from labharness.chaos.request import approval, submission
 from labharness.chaos.rules import HEARTBEAT_S_MAX, REPEATS_S
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import GuardCore, Latch, PortState, SafeFrame
 from labharness.guard.shell import LoopGuard
 from labharness.journal import JournalFailed, SqliteJournal
@@ -420,7 +421,7 @@ class _World:
     async def _look(self, trip: Trip) -> list[str]:
         folder = self._folder / "reset"
         folder.mkdir(exist_ok=True)
-        with SqliteJournal(folder / "journal.sqlite") as journal:
+        with SqliteJournal(folder / JOURNAL_NAME) as journal:
             lab = Lab(
                 self._plan,
                 clock=Clock(self._loop),

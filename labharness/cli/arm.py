@@ -8,7 +8,6 @@ from labharness.cli.show import complain, say
 from labharness.lab import read_lab
 from labharness.lab.arming import GUARDED, armed_of, write_armed
 from labharness.lab.reading import SAFE_TABLE
-from labharness.line import compile_procedures
 
 __all__ = ["arm"]
 
@@ -22,8 +21,7 @@ def arm(chosen: argparse.Namespace) -> int:
             complain(f"labharness arm: {finding.where}: {finding.what}")
         if findings:
             return EXIT_FAILED
-        procedures = compile_procedures(plan.envelope, {i.name: i for i in plan.instruments})
-        armed = armed_of(plan, procedures, SAFE_TABLE)
+        armed = armed_of(plan, plan.procedures(), SAFE_TABLE)
         if armed is None:
             complain(f"labharness arm: {chosen.lab} has no port that is {' or '.join(GUARDED)}")
             return EXIT_USAGE

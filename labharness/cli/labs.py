@@ -12,7 +12,7 @@ from labharness.lab import LabPlan
 from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.house import house_facts
 from labharness.lab.lock import LineBusy
-from labharness.line import compile_procedures, port_costs
+from labharness.line import port_costs
 
 __all__ = ["labs"]
 
@@ -40,12 +40,11 @@ def labs(chosen: argparse.Namespace) -> int:
 
 
 def _check(plan: LabPlan, *, connect: bool) -> int:
-    procedures = compile_procedures(plan.envelope, {each.name: each for each in plan.instruments})
     say(f"{plan.path}: {len(plan.instruments)} instruments on {len(plan.file.port)} ports")
     say(f"lab file  {plan.lab_digest}")
     say(f"envelope  {plan.envelope_digest}")
     say("port           one poll   longest in flight   safe frames")
-    for cost in port_costs(plan.instruments, plan.timings, procedures):
+    for cost in port_costs(plan.instruments, plan.timings, plan.procedures()):
         say(
             f"{cost.port:14} {cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
         )

@@ -21,11 +21,10 @@ def program(chosen: argparse.Namespace) -> int:
     """Carry out one act; give its exit code."""
     try:
         plan = chosen_lab(chosen.lab)
-        by_name = {each.name: each for each in plan.instruments}
-        programmer_of(by_name, chosen.instrument)
+        programmer_of(plan.by_name, chosen.instrument)
         segments = read_program_file(Path(chosen.file)) if "file" in chosen else None
         if segments is not None:
-            found = _checked(plan, by_name[chosen.instrument], segments)
+            found = _checked(plan, plan.by_name[chosen.instrument], segments)
             if found or chosen.verb == "check":
                 return found
         return _asked(plan, chosen, segments)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
+from labharness.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
-from labharness.lab.runs import JOURNAL_NAME
 from labharness.vocabulary.durations import clock_text
 
 __all__ = ["records"]
@@ -58,9 +58,9 @@ def _show(path: Path) -> int:
 
 
 def _artifact(uri: str, runs: Path, cat: bool) -> int:
-    folders = [runs / "artifacts"]  # of one run, or of many
+    folders = [runs / ARTIFACTS_NAME]  # of one run, or of many
     if not (runs / JOURNAL_NAME).is_file():
-        folders = sorted(runs.glob("*/artifacts"), reverse=True) if runs.is_dir() else []
+        folders = sorted(runs.glob(f"*/{ARTIFACTS_NAME}"), reverse=True) if runs.is_dir() else []
     try:
         found = resolve_all(uri, folders)
     except ArtifactRefused as why:

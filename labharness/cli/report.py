@@ -8,11 +8,11 @@ from typing import Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.guard.latch import write_durably
 from labharness.journal import JournalFailed
-from labharness.lab.runs import JOURNAL_NAME
 from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import clock_text
 

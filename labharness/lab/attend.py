@@ -15,6 +15,7 @@ from typing import Any
 from labharness.clock import Chance, Clock, utc_text
 from labharness.clock import run as run_on
 from labharness.desk import ByHand
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.control import served
@@ -23,7 +24,7 @@ from labharness.lab.lab import Lab
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import SAFE_TABLE, LabPlan
-from labharness.lab.runs import JOURNAL_NAME, make_loop, seed_of
+from labharness.lab.runs import make_loop, seed_of
 from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
@@ -102,8 +103,7 @@ class Attendance:
             BrokeOff: Something of ours broke.
             OSError: State directory or journal folder cannot be written.
         """
-        for finding in self._plan.check():
-            raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
+        self._plan.must_hold()
         self._plan.make_state_dir()
         loop = self._loop = make_loop(self._speed, self._plan)
         try:

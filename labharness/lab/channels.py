@@ -88,7 +88,7 @@ def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
 
 
 def _instrument(plan: LabPlan, name: str) -> Instrument:
-    by_name = {each.name: each for each in plan.instruments}
+    by_name = plan.by_name
     if name not in by_name:
         there = ", ".join(by_name)
         raise BadChannel(f"no instrument {name!r}{meant(name, by_name.keys())}; there are {there}")

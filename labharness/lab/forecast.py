@@ -9,6 +9,7 @@ from labharness.admission.audit import Rejected
 from labharness.clock import Chance, Clock, VirtualLoop
 from labharness.clock import run as run_on
 from labharness.desk import Admitting
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab.files import BadLabFile
@@ -17,7 +18,7 @@ from labharness.lab.lab import Lab
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.preflight import flights
 from labharness.lab.reading import LabPlan
-from labharness.lab.runs import JOURNAL_NAME, SIMULATED_SEED
+from labharness.lab.runs import SIMULATED_SEED
 from labharness.plan import Prediction
 
 __all__ = ["Forecast", "forecast"]

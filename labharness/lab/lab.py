@@ -13,7 +13,7 @@ from labharness.lab.files import BadLabFile, PortRow
 from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.simulated import STEP_S, SimulatedLab
-from labharness.line import Line, compile_procedures
+from labharness.line import Line
 from labharness.line.line import TICK_S
 from labharness.line.parts import read_frames
 from labharness.link import Link, LoopbackLink
@@ -61,8 +61,7 @@ class Lab:
             step_s = tick_s if nominal else STEP_S
             self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
         plan.make_state_dir()
-        instruments = {each.name: each for each in plan.instruments}
-        procedures = compile_procedures(plan.envelope, instruments)
+        procedures = plan.procedures()
         armed = None if nominal else armed_of(plan, procedures, SAFE_TABLE)
         far = () if armed is None else tuple(port.name for port in armed.ports)
         self.links: dict[str, Link] = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.driver import Driver
+from labharness.guard import SafeFrame
 from labharness.guard.armed import state_home
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
 from labharness.lab.envelopes import (
@@ -68,6 +69,15 @@ class LabPlan:
     state_dir: Path
 
     @property
+    def by_name(self) -> dict[str, Instrument]:
+        """The line's instruments, each by its name."""
+        return {each.name: each for each in self.instruments}
+
+    def procedures(self) -> dict[str, tuple[SafeFrame, ...]]:
+        """Give the frames of every procedure, in order of hazard."""
+        return compile_procedures(self.envelope, self.by_name)
+
+    @property
     def timings(self) -> dict[str, PortTiming]:
         """What the wire of each port costs."""
         return {row.name: PortTiming(link=row.link, baud=row.baud) for row in self.file.port}
@@ -125,8 +135,16 @@ class LabPlan:
 
     def check(self) -> tuple[Finding, ...]:
         """Compute wire times and staleness, and give what does not hold."""
-        procedures = compile_procedures(self.envelope, {i.name: i for i in self.instruments})
-        return check_wires(self.envelope, self.instruments, self.timings, procedures)
+        return check_wires(self.envelope, self.instruments, self.timings, self.procedures())
+
+    def must_hold(self) -> None:
+        """Refuse a lab of which something does not hold.
+
+        Raises:
+            BadLabFile: Says the first such thing.
+        """
+        for finding in self.check():
+            raise BadLabFile(f"{self.path}: {finding.where} {finding.what}")
 
 
 def default_lab_path() -> Path:

@@ -4,11 +4,11 @@ import asyncio
 from pathlib import Path
 
 from labharness.clock import PacedLoop, VirtualLoop, wall_clock_utc
+from labharness.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.lab.files import BadLabFile
 from labharness.lab.reading import LabPlan
 
 __all__ = [
-    "JOURNAL_NAME",
     "SIMULATED_SEED",
     "BadOutput",
     "fresh_folder",
@@ -17,7 +17,6 @@ __all__ = [
     "seed_of",
 ]
 
-JOURNAL_NAME = "journal.sqlite"
 SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
 
 
@@ -41,7 +40,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / JOURNAL_NAME).exists():
             raise BadOutput(f"{folder} holds a run already; name a fresh folder")
-        (folder / "artifacts").mkdir(exist_ok=True)
+        (folder / ARTIFACTS_NAME).mkdir(exist_ok=True)
     except OSError as why:
         raise BadOutput(f"output folder {folder}: {why.strerror}") from None
 

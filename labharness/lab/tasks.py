@@ -15,6 +15,7 @@ from labharness.admission.audit import Rejected
 from labharness.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
 from labharness.clock import run as run_on
 from labharness.desk import ByHand, Desk, HouseFacts
+from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.guard import LatchUnreadable
 from labharness.guard.latch import write_durably
 from labharness.hcp import answers
@@ -33,7 +34,6 @@ from labharness.lab.operators import Operator
 from labharness.lab.preflight import flights
 from labharness.lab.reading import LabPlan
 from labharness.lab.runs import (
-    JOURNAL_NAME,
     BadOutput,
     fresh_folder,
     make_folder,
@@ -141,8 +141,7 @@ class TaskRun:
             BadLabFile: The lab's files cannot be honoured.
             BadOutput: The output folder cannot take the run.
         """
-        for finding in self._plan.check():
-            raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
+        self._plan.must_hold()
         facts = house_facts(self._plan)
         facts = replace(facts, approvals=facts.approvals + self._approvals)
         self._try_state_dir()
@@ -151,9 +150,9 @@ class TaskRun:
         if self._plan.file.has_a_plant:
             facts = replace(facts, predict=flights(self._plan, loop))
         try:
-            (self.folder / "submit.json").write_bytes(encode(self._submit) + b"\n")
+            (self.folder / SUBMIT_NAME).write_bytes(encode(self._submit) + b"\n")
         except OSError as why:
-            raise BadOutput(f"output folder {self.folder}: submit.json: {why.strerror}") from None
+            raise BadOutput(f"output folder {self.folder}: {SUBMIT_NAME}: {why.strerror}") from None
         return self._main(facts, loop)
 
     def _try_state_dir(self) -> None:
@@ -202,9 +201,9 @@ class TaskRun:
                 journal.close()
         head = journal.head.hash
         try:
-            write_durably(self.folder / "answer.json", encode(message).decode() + "\n")
+            write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
         except OSError as why:  # who asked is answered all the same
-            self._warn(f"{self.folder / 'answer.json'} cannot be written: {why.strerror or why}")
+            self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
         return RunResult(message, self.folder, head)
 
     async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
@@ -236,7 +235,7 @@ class TaskRun:
                     chance=self._chance,
                     journal=journal,
                     session_id=self.session_id,
-                    artifacts=Artifacts(self.folder / "artifacts", self.session_id),
+                    artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
                     tell=self._tell,
                 )
                 clock.loop.call_soon(self._pass_on_abort)

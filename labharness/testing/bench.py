@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, VirtualLoop
 from labharness.clock import run as run_on
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.hcp.codec import Message, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
 from labharness.lab.reading import SAFE_TABLE
-from labharness.lab.runs import JOURNAL_NAME, SIMULATED_SEED
+from labharness.lab.runs import SIMULATED_SEED
 from labharness.lab.tasks import RunResult, TaskRun
 from labharness.testing.faults import Act, Injection, fault, room_of
 

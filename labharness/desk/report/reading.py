@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.desk.report.facts import (
     Forecast,
     Instrument,
@@ -54,9 +55,9 @@ def read_run(journal: Path) -> RunFacts:
     ending, answer = _ending(kinds["terminal"])
     chained = bool(answer)
     if not chained:
-        ending, answer = _ended(_message(folder / "answer.json"))
-    submitted = _first(kinds["submitted"]) or _message(folder / "submit.json")
-    artifacts = folder / "artifacts"
+        ending, answer = _ended(_message(folder / ANSWER_NAME))
+    submitted = _first(kinds["submitted"]) or _message(folder / SUBMIT_NAME)
+    artifacts = folder / ARTIFACTS_NAME
     kept = tuple(_kept(row, artifacts) for row in answer.get("artifacts", ()))
     steps = _steps(plan, kinds["step"], origin_s)
     end_s = records[-1].at_s - origin_s if records else 0.0
@@ -111,8 +112,8 @@ def read_summary(journal: Path) -> dict[str, Any]:
             found[each.kind].append(each)
     ending, answer = _ending(found["terminal"])
     if not answer:
-        ending, answer = _ended(_message(journal.parent / "answer.json"))
-    submitted = _first(found["submitted"]) or _message(journal.parent / "submit.json")
+        ending, answer = _ended(_message(journal.parent / ANSWER_NAME))
+    submitted = _first(found["submitted"]) or _message(journal.parent / SUBMIT_NAME)
     return {
         "header": run_header(journal),
         "asked": submitted.get("payload", {}),

@@ -1,0 +1,8 @@
+"""What lies in the folder of a run, by name."""
+
+__all__ = ["ANSWER_NAME", "ARTIFACTS_NAME", "JOURNAL_NAME", "SUBMIT_NAME"]
+
+JOURNAL_NAME = "journal.sqlite"
+SUBMIT_NAME = "submit.json"  # what was asked
+ANSWER_NAME = "answer.json"  # the terminal message
+ARTIFACTS_NAME = "artifacts"
