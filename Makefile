@@ -13,7 +13,7 @@ help: ## list what there is
 
 # Exit code 5 says that no test carries the mark, which is no failure.
 test: .venv/.installed-dev ## all tests but the long proofs
-	$(BIN)/pytest -n $(WORKERS) -m "not soak and not serial" --junitxml build/junit.xml
+	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not soak and not serial" --junitxml build/junit.xml
 	$(BIN)/pytest -m "serial and not soak" --junitxml build/junit-serial.xml || test $$? -eq 5
 
 check: .venv/.installed-dev ## format, lint, types, imports, tidy rules

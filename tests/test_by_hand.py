@@ -21,7 +21,6 @@ from rig import EXAMPLE, SHORT_LINE
 LAB = ("--lab", SHORT_LINE)
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
 unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
-alone = pytest.mark.serial  # a paced run trips when a busy computer leaves it behind
 
 
 def kinds(folder: Path) -> list[str]:
@@ -255,7 +254,6 @@ def status() -> dict[str, Any]:
 
 
 @unix
-@alone
 def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
     running: Run, short_plan: LabPlan
 ) -> None:
@@ -291,7 +289,6 @@ def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
 
 
 @unix
-@alone
 def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run) -> None:
     said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
     assert said.code == 0, said
@@ -307,7 +304,6 @@ def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run
 
 
 @unix
-@alone
 def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
     running.process.send_signal(signal.SIGKILL)
     running.process.wait(timeout=TIMEOUT_S)
@@ -319,7 +315,6 @@ def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
 
 
 @unix
-@alone
 def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
     running: Run, short_plan: LabPlan
 ) -> None:
@@ -355,7 +350,6 @@ def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
 
 
 @unix
-@alone
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
     arguments = ["set", "argon.setpoint", "50", "sccm", "--attend", "--speed", "8", "--name", "Ada"]
     first = subprocess.Popen(

@@ -15,7 +15,7 @@ import pytest
 
 from labharness.journal.artifacts import resolve
 from labharness.journal.reading import read, verify_file
-from labharness.lab import LabPlan, default_lab_path, read_lab
+from labharness.lab import LabPlan
 from labharness.testing.bench import Bench
 from rig import EXAMPLE, SHORT_LINE, Ran, submission
 
@@ -35,12 +35,9 @@ def true_layers(ran: Ran) -> int:
     return counts.most_common(1)[0][0] if counts else 0
 
 
-def test_the_example_grows_a_monolayer_and_says_so_in_the_protocols_words(
-    short_plan: LabPlan, run_task: Run
-) -> None:
-    ran = run_task(short_plan)
-    assert ran.type == "task_completed"
-    outputs = ran.body["outputs"]
+def test_the_example_grows_a_monolayer_and_says_so_in_the_protocols_words(grown: Ran) -> None:
+    assert grown.type == "task_completed"
+    outputs = grown.body["outputs"]
     assert outputs["layer_count"] == 1
     assert outputs["confidence"] >= 0.95
     assert 17.8 <= outputs["peak_distance"] <= 22.0
@@ -48,7 +45,7 @@ def test_the_example_grows_a_monolayer_and_says_so_in_the_protocols_words(
     assert len(spectrum["raman_shift"]) == len(spectrum["intensity"]) > 100
     assert isinstance(outputs["raman_analysis"], dict)
     assert [row["phase"] for row in outputs["growth_log"]][:3] == ["loading", "leak_check", "purge"]
-    assert true_layers(ran) == 1
+    assert true_layers(grown) == 1
 
 
 def test_every_artifact_resolves_by_its_uri_and_its_checksum_holds(grown: Ran) -> None:
@@ -99,9 +96,10 @@ def test_what_the_summary_counts_is_what_the_journal_holds(grown: Ran) -> None:
 
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_ten_seeds_on_the_short_line_are_answered_rightly_or_not_at_all(
-    short_plan: LabPlan, run_task: Run, seed: int
+    grown: Ran, short_plan: LabPlan, run_task: Run, seed: int
 ) -> None:
-    ran = run_task(short_plan, seed=seed)
+    ran = grown if seed == 1 else run_task(short_plan, seed=seed)
+    assert ran is grown or ran.result.journal_head != grown.result.journal_head
     if ran.type == "task_completed":
         assert ran.body["outputs"]["layer_count"] == true_layers(ran)
     else:
@@ -109,15 +107,9 @@ def test_ten_seeds_on_the_short_line_are_answered_rightly_or_not_at_all(
         assert "posterior" in json.dumps(ran.body["partial_outputs"])
 
 
-def test_the_shipped_line_runs_its_whole_growth(run_task: Run) -> None:
-    ran = run_task(read_lab(default_lab_path()))
-    assert ran.type == "task_completed"
-    assert ran.body["outputs"]["layer_count"] == 1
-
-
 def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path: Path) -> None:
     found = set()
-    for hash_seed in ("0", "1", "random"):
+    for hash_seed in ("0", "random"):
         out = tmp_path / hash_seed
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
         command = [sys.executable, "-m", "labharness.cli", "run", str(EXAMPLE)]
@@ -128,7 +120,3 @@ def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path:
         head = verify_file(out / "journal.sqlite").head.hash
         found.add((head, hashlib.sha256(exported).hexdigest(), done.stdout))
     assert len(found) == 1
-
-
-def test_another_seed_gives_another_chain(grown: Ran, short_plan: LabPlan, run_task: Run) -> None:
-    assert run_task(short_plan, seed=2).result.journal_head != grown.result.journal_head
