@@ -45,7 +45,7 @@ from labharness.plan import (
 from labharness.vocabulary import Command, Outcome
 from labharness.vocabulary.channels import owner_of, split_channel
 
-__all__ = ["COARSE_TICK_S", "flights", "predict"]
+__all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
 
 COARSE_TICK_S = 20.0
 TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
@@ -63,7 +63,7 @@ def flights(
 
     async def fly(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
         if isinstance(loop, VirtualLoop):
-            return _in_thread(plan, instructions, readings)
+            return predict_in_thread(plan, instructions, readings)
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as worker:
             return await loop.run_in_executor(
                 worker, _from_file, plan.path, instructions, dict(readings)
@@ -72,7 +72,7 @@ def flights(
     return fly
 
 
-def _in_thread(
+def predict_in_thread(
     lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
 ) -> Prediction:
     """Predict while a loop is running in this thread: the loop stands until it is done."""
