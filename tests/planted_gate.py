@@ -157,8 +157,8 @@ IN_THE_GATE = (
     PlantedBug(
         "safe table not sent after a crash",
         "labharness/guard/process.py",
-        "        if mark is None and trip is None:",
-        "        if True:",
+        "        if trip is None:\n            return\n",
+        "        if True:\n            return\n",
         "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
     ),
     PlantedBug(
@@ -219,6 +219,20 @@ IN_THE_GATE = (
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: replace latch.json 1: dies before]",
         dear=True,
+    ),
+    PlantedBug(
+        "mark taken away where no latch is",
+        "labharness/guard/latch.py",
+        "        if self.write_error:\n            return\n",
+        "",
+        "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
+    ),
+    PlantedBug(
+        "mark that is left breaks a procedure off",
+        "labharness/guard/latch.py",
+        "        with suppress(OSError):\n            self._mark.unlink",
+        "        if True:\n            self._mark.unlink",
+        "tests/test_guard_process.py::test_a_mark_that_does_not_go_keeps_no_safe_frame_back",
     ),
     PlantedBug(
         "kernel reaches out of its room",

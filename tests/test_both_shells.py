@@ -250,6 +250,36 @@ def test_a_reset_opens_the_latch_and_is_no_start(on_shell: Callable[..., GuardBe
     assert not (on_shell(main).state_dir / "latch.json").exists()
 
 
+def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def on_a_full_disk(guard: Guard, rig: GuardBench) -> None:
+        guard.arm()
+        assert await command(guard)
+        (rig.state_dir / "latch.new").mkdir()
+        guard.trip(LEAK)
+        await heard(rig, "heat", 3)
+        guard.disarm()
+        while not (guard.latch.write_error and guard.ready("heat") and guard.ready("gas")):  # noqa: ASYNC110 - the guard is another process
+            await asyncio.sleep(0.002)
+
+    async def after_it(guard: Guard, rig: GuardBench) -> None:
+        assert guard.latch.trip is not None
+        with pytest.raises(NotPermitted, match="named person"):
+            guard.arm()
+        await guard.reset()
+        guard.arm()
+        assert await command(guard) == b"ok heat on\r"
+        guard.disarm()
+
+    rig = on_shell(on_a_full_disk)
+    assert not (rig.state_dir / "latch.json").exists()
+    (rig.state_dir / "latch.new").rmdir()
+    on_shell(after_it)
+    assert not (rig.state_dir / "latch.json").exists()
+    assert not (rig.state_dir / "guard.armed").exists()
+
+
 def test_a_closed_guard_sends_nothing(on_shell: Callable[..., GuardBench]) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
         guard.close()

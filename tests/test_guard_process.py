@@ -368,6 +368,22 @@ def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench)
     assert not (rig.state_dir / "guard.armed").exists()
 
 
+def test_a_mark_that_does_not_go_keeps_no_safe_frame_back(rig: GuardBench) -> None:
+    guard = rig.start()
+    caller = rig.call()
+    caller.arm()
+    trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
+    caller.say(do="trip", trip={**trip, "at_s": 1.0, "detail": "leak"})
+    until(rig.made_safe, "the trip")
+    (rig.state_dir / "guard.armed").unlink()
+    (rig.state_dir / "guard.armed").mkdir()  # as a disk does that has become read-only since
+    rig.devices.forget()
+    caller.socket.close()
+    until(rig.made_safe, "the procedure of the loss")
+    assert guard.poll() is None
+    rig.call().socket.close()
+
+
 def test_a_line_is_not_armed_where_the_mark_cannot_be_written(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()

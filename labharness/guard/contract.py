@@ -33,8 +33,16 @@ class LatchView(Protocol):
         """Raise ``OSError`` if a latch could not be written now."""
         ...
 
+    def mark(self, procedure: str) -> None:
+        """Set the mark of an armed line; raise ``OSError`` if it does not reach the disk."""
+        ...
+
+    def unmark(self) -> None:
+        """Take the mark away, unless it stands for a latch that is not on the disk."""
+        ...
+
     def open(self) -> None:
-        """Take the latch away."""
+        """Take latch and mark away."""
         ...
 
 
@@ -98,7 +106,12 @@ class Guard(Protocol):
         ...
 
     def arm(self) -> None:
-        """Let permits be made; raise ``NotPermitted`` while latched."""
+        """Let permits be made, once the mark of an armed line is on the disk.
+
+        Raises:
+            NotPermitted: The line is latched.
+            OSError: The mark does not reach the disk.
+        """
         ...
 
     def disarm(self) -> None:

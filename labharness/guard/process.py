@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from labharness.guard.absence import AbsenceLog, ArmedMark
+from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed
 from labharness.guard.core import SafeFrame
 from labharness.guard.fields import BadFields
@@ -77,13 +77,12 @@ class ProcessGuard:
         self._entropy = entropy
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
-        self._mark = ArmedMark(state_dir / "guard.armed")
         self._unreadable = ""
         try:
             self.latch = Latch(state_dir / "latch.json")
         except LatchUnreadable as why:  # it stays as it is: a person finds out what happened to it
             self._unreadable = str(why)
-            self.latch = Latch(state_dir / "latch.unreadable")
+            self.latch = Latch(state_dir / "latch.unreadable" / "latch.json")
             self.latch.trip = self._trip_of("latch", str(why), armed.safe_table)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
@@ -127,15 +126,15 @@ class ProcessGuard:
 
     def _begin(self) -> None:
         """After a crash with the line armed, or with a latch set, the safe table comes first."""
-        mark, trip = self._mark.procedure, self.latch.trip
-        if mark is None and trip is None:
+        trip = self.latch.trip
+        if trip is None:
             return
-        procedure = self._known(mark or (trip.procedure if trip else ""))
-        why = "the guard came back with the line armed" if trip is None else trip.detail
-        self._run_procedure(trip or self._trip_of("guard", why, procedure), procedure)
-        self.log.add("began with the safe table", procedure=procedure, why=why)
+        procedure = self._known(self.latch.marked or trip.procedure)
+        self._send_procedure(procedure)
+        self.latch.saved()  # one that only the mark stood for
+        self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
         self._be_alone()
-        self._unmark()
+        self.latch.unmark()
 
     def _nap_s(self) -> float:
         due_s = min(self.ports.due_s, self._watch.due_s)
@@ -221,7 +220,7 @@ class ProcessGuard:
         self.log.add("tripped by itself", procedure=procedure, why=why)
         if self._session is not None:
             self._session.tripped(trip)
-        self._unmark()
+        self.latch.unmark()
 
     def _be_alone(self) -> None:
         self._repeats = 0
@@ -232,10 +231,6 @@ class ProcessGuard:
         self._repeats += 1
         if self.ports.unanswered and self._repeats <= REPEATS_MAX and not self.ports.busy:
             self.ports.repeat(self.ports.unanswered)
-
-    def _unmark(self) -> None:
-        if not self.latch.write_error:  # else the mark is all that a next guard would find
-            self._mark.clear()
 
     def _known(self, procedure: str) -> str:
         return procedure if procedure in self.core.procedures else self._safe_table
@@ -253,7 +248,7 @@ class ProcessGuard:
             NotPermitted: The line is latched.
         """
         self.latch.probe()
-        self._mark.set(procedure)
+        self.latch.mark(procedure)
         self.core.arm()
         self._watch.procedure = procedure
         self._watch.begin(self.steady_s())
@@ -263,7 +258,7 @@ class ProcessGuard:
         """Take no more permits, and watch nobody."""
         self.core.disarm()
         self._watch.end()
-        self._unmark()
+        self.latch.unmark()
 
     def beat(self, made_s: float, procedure: str) -> None:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
@@ -271,7 +266,7 @@ class ProcessGuard:
         self._repeat_s = NEVER
         if self.core.armed:
             with suppress(OSError):  # the name that stands there is one for this line too
-                self._mark.set(procedure)
+                self.latch.mark(procedure)
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""
