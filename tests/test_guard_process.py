@@ -390,7 +390,8 @@ def test_a_line_is_not_armed_where_the_mark_cannot_be_written(rig: GuardBench) -
     (rig.state_dir / "latch.new").mkdir()
     (rig.state_dir / "guard.new").mkdir()
     caller.say(do="arm", lost="stop")
-    assert caller.hear("unarmed")["armed"] is False
+    told = caller.hear("armed")
+    assert (told["armed"], told["error"]) == (False, "Is a directory")
     assert "not armed" in caller.send(caller.permit())["error"]
     os.rmdir(rig.state_dir / "latch.new")
     os.rmdir(rig.state_dir / "guard.new")

@@ -154,15 +154,15 @@ def test_a_loop_guard_that_died_armed_is_found_latched_and_a_clean_end_leaves_no
 ) -> None:
     async def main() -> None:
         first = loop_guard(tmp_path)
-        first.arm()
+        await first.arm()
         assert (tmp_path / "guard.armed").exists(), "before the first permit"
         second = loop_guard(tmp_path)  # the first is gone, and nobody made anything safe
         assert second.core.latched
         with pytest.raises(NotPermitted, match="named person"):
-            second.arm()
+            await second.arm()
         await second.reset()
         assert not second.core.armed, "a reset is no start"
-        second.arm()
+        await second.arm()
         second.disarm()
         assert loop_guard(tmp_path).latch.trip is None
 

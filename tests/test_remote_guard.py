@@ -134,7 +134,7 @@ def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBen
     async def work(guard: RemoteGuard) -> None:
         guard.on_trip = trips.append
         await guard.open()
-        guard.arm()
+        await guard.arm()
         rig.devices.of["heat"].mute = True
         asked = asyncio.ensure_future(ask(guard))
         await asyncio.sleep(0.05)

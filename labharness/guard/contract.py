@@ -105,11 +105,11 @@ class Guard(Protocol):
         """Void every permit: something changed that a verdict may have rested on."""
         ...
 
-    def arm(self) -> None:
+    async def arm(self) -> None:
         """Let permits be made, once the mark of an armed line is on the disk.
 
         Raises:
-            NotPermitted: The line is latched.
+            NotPermitted: The line is latched, or the guard says why it does not.
             OSError: The mark does not reach the disk.
         """
         ...

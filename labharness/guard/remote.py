@@ -73,7 +73,7 @@ class RemoteGuard:
         self._asked: dict[str, tuple[int, Done] | None] = dict.fromkeys(ports)
         self._transport: asyncio.Transport | None = None
         self._welcome: asyncio.Future[str] | None = None
-        self._resetting: asyncio.Future[str] | None = None
+        self._answer: asyncio.Future[str] | None = None  # of what was asked last
         self._returning: asyncio.Task[None] | None = None
         self._lost = "the guard process was not reached yet"
         self._kept = False  # by systemd or a person: who lost it gets time to bring it back
@@ -228,13 +228,23 @@ class RemoteGuard:
         """Void every permit."""
         self._moves({"do": "epoch"})
 
-    def arm(self) -> None:
-        """Let permits be made; raises ``NotPermitted`` while latched or without a guard."""
+    async def arm(self) -> None:
+        """Let permits be made.
+
+        Raises:
+            NotPermitted: The line is latched, there is no guard, or it does not arm.
+        """
         if self._is_latched or self._lost:
             why = self._lost or "the line is latched: it takes a reset by a named person"
             raise NotPermitted(why)
-        self._moves({"do": "arm", "lost": self._armed.lost})
-        self._is_armed = True
+        error = "it was given up"
+        try:
+            error = await self._ask({"do": "arm", "lost": self._armed.lost})
+        finally:
+            if error:  # one that answers too late is not left armed
+                self.disarm()
+        if error:
+            raise NotPermitted(error)
 
     def disarm(self) -> None:
         """Make the line read-only again."""
@@ -251,18 +261,22 @@ class RemoteGuard:
         Raises:
             OSError: The guard cannot, or does not answer.
         """
-        self._resetting = self._loop.create_future()
-        self._moves({"do": "reset"})
-        try:
-            async with asyncio.timeout(ANSWER_S_MAX):
-                error = self._lost or await self._resetting
-        except TimeoutError:
-            error = f"the guard does not answer within {ANSWER_S_MAX:g} s"
-        finally:
-            self._resetting = None
+        error = await self._ask({"do": "reset"})
         if error:
             raise OSError(error)
         self.latch.trip = None
+
+    async def _ask(self, message: Line) -> str:
+        """Ask for what takes the guard's disk; give what stands in the way, ``""`` if nothing."""
+        self._answer = self._loop.create_future()
+        self._moves(message)
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                return self._lost or await self._answer
+        except TimeoutError:
+            return f"the guard does not answer within {ANSWER_S_MAX:g} s"
+        finally:
+            self._answer = None
 
     def _moves(self, message: Line) -> None:
         """Ask for what moves the epoch, and count on it from now on."""
@@ -304,8 +318,8 @@ class RemoteGuard:
             trip = read_trip(fields.inside("trip"))
             self.latch.close(trip)
             self.on_trip(trip)
-        elif what == "reset" and self._resetting is not None and not self._resetting.done():
-            self._resetting.set_result(fields.text("error"))
+        elif what in ("armed", "reset"):
+            self._answered(fields.text("error"))
         for port in self._free:
             self._turns.offer(port)
 
@@ -328,6 +342,10 @@ class RemoteGuard:
             self.trip(standing)  # this guard has not heard of it
         self._greeted("")
         return True
+
+    def _answered(self, error: str) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(error)
 
     def _greeted(self, said: str) -> None:
         if self._welcome is not None and not self._welcome.done():
@@ -363,6 +381,7 @@ class RemoteGuard:
             return
         self._lost = "the guard process is gone; nothing can be written until it is back"
         self._is_armed = False
+        self._answered(self._lost)
         for port, asked in self._asked.items():
             self._asked[port] = None
             if asked is not None:

@@ -125,7 +125,7 @@ class LoopGuard:
         """Void every permit: something changed that a verdict may have rested on."""
         self.core.new_epoch()
 
-    def arm(self) -> None:
+    async def arm(self) -> None:
         """Let permits be made; raises ``NotPermitted`` while latched, ``OSError`` if unmarked."""
         self.latch.mark("")  # it names no procedure: this guard begins with nothing by itself
         self.core.arm()

@@ -194,7 +194,7 @@ class Line:
         if hindrances := self.hindrances():
             raise NotArmed("; ".join(hindrances))
         try:
-            self.guard.arm()
+            await self.guard.arm()
         except OSError as why:
             raise NotArmed(f"the guard does not arm: {why.strerror or why}") from None
         self._mode(Mode.ARMING)
