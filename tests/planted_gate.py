@@ -228,11 +228,19 @@ IN_THE_GATE = (
         "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
     ),
     PlantedBug(
-        "mark that is left breaks a procedure off",
+        "mark that does not go ends the guard",
         "labharness/guard/latch.py",
         "        with suppress(OSError):\n            self._mark.unlink",
         "        if True:\n            self._mark.unlink",
-        "tests/test_guard_process.py::test_a_mark_that_does_not_go_keeps_no_safe_frame_back",
+        "tests/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
+    ),
+    PlantedBug(
+        "procedure waits for the disk",
+        "labharness/guard/process.py",
+        "        elif now >= self._disk_s:\n",
+        "        else:\n",
+        "tests/test_guard_first_wave.py::"
+        "test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure[asked for-latch.new]",
     ),
     PlantedBug(
         "kernel reaches out of its room",

@@ -65,21 +65,25 @@ class Latch:
 
         The first trip stays in the file: it is the cause to clear; later ones are in the journal.
         """
-        if self.trip is not None:
-            return
-        self.trip = trip
-        text = _encode(write_trip(trip))
-        try:
-            self.write(self._path, text)
-        except OSError as why:
-            self.write_error = f"{self._path}: {why.strerror or why}"
+        if self.trip is None:
+            self.hold(trip)
+            self.saved()
+
+    def hold(self, trip: Trip) -> None:
+        """Latch in memory; ``saved`` puts it on the disk, and the mark stands for it till then."""
+        if self.trip is None:
+            self.trip = trip
+            self.write_error = f"{self._path}: not written yet"
 
     def saved(self) -> bool:
         """Say whether the latch is on disk as it is in memory, after another try if it is not."""
         if self.trip is not None and self.write_error:
-            trip, self.trip = self.trip, None
-            self.write_error = ""
-            self.close(trip)
+            try:
+                self.write(self._path, _encode(write_trip(self.trip)))
+            except OSError as why:
+                self.write_error = f"{self._path}: {why.strerror or why}"
+            else:
+                self.write_error = ""
         return not self.write_error
 
     def probe(self) -> None:

@@ -35,6 +35,7 @@ REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again aft
 REPEATS_MAX = 3600
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
+DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
 NEVER = float("inf")
 
 
@@ -94,6 +95,7 @@ class ProcessGuard:
         self._notify_s = 0.0
         self._session: Session | None = None
         self._procedure = ""  # the last one that ran
+        self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
         self._repeat_s = NEVER  # when to look after what was not answered; only while alone
         self._repeats = 0
         self._save_s = 0.0
@@ -117,7 +119,8 @@ class ProcessGuard:
             self._keep_time()
         self._notifier.say("STOPPING=1")
         self._drop()
-        self.log.flush()
+        self._save_s = 0.0
+        self._write_down(self.steady_s())
         signal.set_wakeup_fd(-1)
         for each in (near, far, self._listener):
             each.close()
@@ -131,10 +134,8 @@ class ProcessGuard:
             return
         procedure = self._known(self.latch.marked or trip.procedure)
         self._send_procedure(procedure)
-        self.latch.saved()  # one that only the mark stood for
         self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
         self._be_alone()
-        self.latch.unmark()
 
     def _nap_s(self) -> float:
         due_s = min(self.ports.due_s, self._watch.due_s)
@@ -151,9 +152,21 @@ class ProcessGuard:
         if now >= self._notify_s:
             self._notifier.say("WATCHDOG=1")
             self._notify_s = now + self._notifier.every_s
+        if not self.ports.making_safe:
+            self._disk_s = now + DISK_S_MAX
+            self._write_down(now)
+        elif now >= self._disk_s:
+            self._write_down(now)
+
+    def _write_down(self, now: float) -> None:
+        """Do what may wait for a disk; till then the mark says that the line was left armed."""
         if self.latch.write_error and now >= self._save_s:
             self._save_s = now + REPEAT_S
             self.latch.saved()
+            if self._session is not None:
+                self._session.say({"say": "standing"})
+        if not self.core.armed and self.latch.marked is not None:
+            self.latch.unmark()
         self.log.flush()
 
     def _is_over(self) -> bool:
@@ -195,15 +208,15 @@ class ProcessGuard:
         try:
             trip = read()
         except BadFields as why:
-            self.latch.close(self._trip_of("harness", str(why), procedure))
+            self.latch.hold(self._trip_of("harness", str(why), procedure))
             raise
-        self.latch.close(trip)
+        self.latch.hold(trip)
         self.log.add("tripped", procedure=procedure, why=trip.detail)
 
     def _run_procedure(self, trip: Trip, procedure: str) -> None:
-        """Bytes first, then the latch; the log comes after, by the caller."""
+        """Bytes first, then the latch, in memory; the log comes after, by the caller."""
         self._send_procedure(procedure)
-        self.latch.close(trip)
+        self.latch.hold(trip)
 
     def _send_procedure(self, procedure: str) -> None:
         self.ports.trip(procedure)
@@ -220,7 +233,6 @@ class ProcessGuard:
         self.log.add("tripped by itself", procedure=procedure, why=why)
         if self._session is not None:
             self._session.tripped(trip)
-        self.latch.unmark()
 
     def _be_alone(self) -> None:
         self._repeats = 0

@@ -317,10 +317,9 @@ def _owner(state_dir: Path) -> OwnerFacts:
 def _latch(path: Path, *, owned: bool) -> LatchFacts:
     try:
         latch = Latch(path)
-        only_marked = bool(latch.write_error)
-        if latch.trip is None or (only_marked and owned):  # the mark of a line that is in use
+        if latch.trip is None or (latch.write_error and owned):  # the mark of a line in use
             return LatchFacts()
-        file = path.with_name(MARK_FILE) if only_marked else path
+        file = path.with_name(MARK_FILE) if latch.write_error else path
         return LatchFacts(latch.trip, datetime.fromtimestamp(file.stat().st_mtime, UTC))
     except LatchUnreadable as why:
         return LatchFacts(trouble=str(why))
