@@ -243,6 +243,23 @@ IN_THE_GATE = (
         "test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure[asked for-latch.new]",
     ),
     PlantedBug(
+        "lost guard given up",
+        "labharness/guard/remote.py",
+        "            await asyncio.sleep(RETURN_S)\n",
+        "            return\n",
+        "tests/test_remote_guard.py::"
+        "test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_open",
+        dear=True,
+    ),
+    PlantedBug(
+        "guard that comes back told of a milder trip",
+        "labharness/guard/remote.py",
+        "        self._trip = trip\n",
+        "        self._trip = self._trip or trip\n",
+        "tests/test_remote_guard.py::"
+        "test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first",
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

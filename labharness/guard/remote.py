@@ -33,6 +33,8 @@ BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
 KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
 STARTS_MAX = 3
+RETURN_S = 2.0  # between two tries to bring a lost one back
+RETURNS_MAX = 10_000  # hours of trying: without its guard nobody makes the line safe
 AGAIN_S = 0.2
 LOOK_S = 0.01  # between two tries at its door
 ANSWER_S_MAX = 5.0  # for what takes the guard's disk
@@ -75,6 +77,7 @@ class RemoteGuard:
         self._welcome: asyncio.Future[str] | None = None
         self._answer: asyncio.Future[str] | None = None  # of what was asked last
         self._returning: asyncio.Task[None] | None = None
+        self._trip: Trip | None = None  # the last, and so the gravest, that this end asked for
         self._lost = "the guard process was not reached yet"
         self._kept = False  # by systemd or a person: who lost it gets time to bring it back
         self._closed = False
@@ -213,6 +216,7 @@ class RemoteGuard:
     def trip(self, trip: Trip) -> None:
         """Have a procedure run: one write to the socket, before anything else."""
         self._moves({"do": "trip", "trip": write_trip(trip)})
+        self._trip = trip
         for frame in self.procedures[trip.procedure]:
             self._take(frame.port, self._told)
         self._is_latched = True
@@ -264,7 +268,7 @@ class RemoteGuard:
         error = await self._ask({"do": "reset"})
         if error:
             raise OSError(error)
-        self.latch.trip = None
+        self.latch.trip = self._trip = None
 
     async def _ask(self, message: Line) -> str:
         """Ask for what takes the guard's disk; give what stands in the way, ``""`` if nothing."""
@@ -334,12 +338,12 @@ class RemoteGuard:
         self._number = fields.whole("permits")
         self._lost = ""
         trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
-        standing, self.latch.trip = self.latch.trip, trip
+        self.latch.trip = trip
         for entry in fields.items("log"):
             self.on_absence(entry if isinstance(entry, dict) else {"what": str(entry)})
         self._tell({"do": "imported"})
-        if self._returning is not None and standing is not None:
-            self.trip(standing)  # this guard has not heard of it
+        if self._returning is not None and self._trip is not None:
+            self.trip(self._trip)  # this guard has not heard of it
         self._greeted("")
         return True
 
@@ -394,5 +398,8 @@ class RemoteGuard:
 
     async def _return(self) -> None:
         """Reach the guard that comes back, or start one; it begins with the safe table."""
-        with suppress(LinkLost):
-            await self.open()
+        for _ in range(RETURNS_MAX):
+            with suppress(LinkLost):
+                await self.open()
+                return
+            await asyncio.sleep(RETURN_S)
