@@ -260,6 +260,15 @@ IN_THE_GATE = (
         "test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first",
     ),
     PlantedBug(
+        "guard that stands still waited for",
+        "labharness/guard/remote.py",
+        "            self._child.end()\n",
+        "            pass\n",
+        "tests/test_guarded_line.py::"
+        "test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

@@ -232,6 +232,28 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
     assert "began with the safe table" in logged, "the journal has what happened in between"
 
 
+def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
+    on_real_ports: Callable[..., LabPlan],
+) -> None:
+    async def main(lab: Lab) -> None:
+        await running(lab)
+        assert (await lab.line.perform(ARGON)).ending is Ending.CONFIRMED
+        first = guard_pid(lab)
+        os.kill(first, signal.SIGSTOP)
+        try:
+            trip = (await tripped(lab)).trip
+            assert trip.cause is Cause.COMMUNICATION
+            assert lab.line.safing.verifications[-1].complete, lab.line.safing.verifications
+            assert guard_pid(lab) != first
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(first, signal.SIGCONT)
+        lab.line.disarm()
+
+    plan = on_real_ports(main)
+    assert Latch(plan.state_dir / "latch.json").trip is not None
+
+
 @contextmanager
 def served(plan: LabPlan, folder: Path) -> Iterator[LabPlan]:
     """Serve the far plant from a thread, for what runs a loop of its own."""

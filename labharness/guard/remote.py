@@ -37,6 +37,7 @@ RETURN_S = 2.0  # between two tries to bring a lost one back
 RETURNS_MAX = 10_000  # hours of trying: without its guard nobody makes the line safe
 AGAIN_S = 0.2
 LOOK_S = 0.01  # between two tries at its door
+HANGS_S = 2.0  # beyond the end of an exchange: a guard that has not told of it stands still
 ANSWER_S_MAX = 5.0  # for what takes the guard's disk
 LEAVE_S_MAX = 2.0  # a guard that was asked to go is waited for this long
 
@@ -72,7 +73,8 @@ class RemoteGuard:
         self._turns = Turns(ports, self.ready)
         self._free = dict.fromkeys(ports, False)
         self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
-        self._asked: dict[str, tuple[int, Done] | None] = dict.fromkeys(ports)
+        self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
+        self._beat_s = 0.0  # counted in beats: both ends may have stood still with the machine
         self._transport: asyncio.Transport | None = None
         self._welcome: asyncio.Future[str] | None = None
         self._answer: asyncio.Future[str] | None = None  # of what was asked last
@@ -203,7 +205,8 @@ class RemoteGuard:
                 "request": write_request(request),
             }
         self._take(port, number)
-        self._asked[port] = (number, done)
+        due_s = self._beat_s + request.timeout_s + request.settle_s + HANGS_S
+        self._asked[port] = (number, done, due_s)
         self._tell(message)
 
     def _take(self, port: str, number: int) -> None:
@@ -256,8 +259,15 @@ class RemoteGuard:
         self._is_armed = False
 
     def beat(self, procedure: str) -> None:
-        """Say that the control loop lives, and which procedure fits if it should not."""
+        """Say that the control loop lives, and which procedure fits if it should not.
+
+        A guard of ours that stands still is ended: the next one begins with the safe table.
+        """
         self._tell({"do": "beat", "made_s": steady_s(), "lost": procedure})
+        if self._answer is None:  # while it waits for its disk, it may
+            self._beat_s += BEAT_S
+        if any(asked is not None and asked[2] < self._beat_s for asked in self._asked.values()):
+            self._child.end()
 
     async def reset(self) -> None:
         """Open the latch.
