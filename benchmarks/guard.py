@@ -297,7 +297,7 @@ def busy_thread() -> Iterator[None]:
 async def commands(guard: Guard) -> list[float]:
     """Give the seconds that each permitted exchange took."""
     exchanges = Exchanges(guard, asyncio.get_running_loop())
-    guard.arm()
+    await guard.arm()
     took = []
     for _ in range(COMMANDS):
         guard.beat("stop")

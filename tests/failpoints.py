@@ -106,7 +106,7 @@ class _Restarted(_World):
             self.found.wrong.append(f"the failpoint never came: {self.found.growths}")
             return
         ended = self.found.growths[-1] if self.found.growths else "died"
-        latched = (self._plan.state_dir / "latch.json").exists()
+        latched = Latch(self._plan.state_dir / "latch.json").trip is not None
         self.found.ends = f"{ended}{', latched' if latched else ''}"
         self._audit(self._folder / "growth1")
         self._nobody(MENDED_S)

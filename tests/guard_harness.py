@@ -44,7 +44,7 @@ async def main(state_dir: Path, *, rude: bool) -> None:
     guard = (RudeGuard if rude else RemoteGuard)(armed, state_dir, ("/bin/false",))
     await guard.open()
     poller = Poller(loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.beat("stop"))
-    guard.arm()
+    await guard.arm()
     poller.start()
     exchanges = Exchanges(guard, loop)
     first = True

@@ -157,8 +157,8 @@ IN_THE_GATE = (
     PlantedBug(
         "safe table not sent after a crash",
         "labharness/guard/process.py",
-        "        if mark is None and trip is None:",
-        "        if True:",
+        "        if trip is None:\n            return\n",
+        "        if True:\n            return\n",
         "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
     ),
     PlantedBug(
@@ -218,6 +218,54 @@ IN_THE_GATE = (
         "tests/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: replace latch.json 1: dies before]",
+        dear=True,
+    ),
+    PlantedBug(
+        "mark taken away where no latch is",
+        "labharness/guard/latch.py",
+        "        if self.write_error:\n            return\n",
+        "",
+        "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
+    ),
+    PlantedBug(
+        "mark that does not go ends the guard",
+        "labharness/guard/latch.py",
+        "        with suppress(OSError):\n            self._mark.unlink",
+        "        if True:\n            self._mark.unlink",
+        "tests/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
+    ),
+    PlantedBug(
+        "procedure waits for the disk",
+        "labharness/guard/process.py",
+        "        elif now >= self._disk_s:\n",
+        "        else:\n",
+        "tests/test_guard_first_wave.py::"
+        "test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure[asked for-latch.new]",
+    ),
+    PlantedBug(
+        "lost guard given up",
+        "labharness/guard/remote.py",
+        "            await asyncio.sleep(RETURN_S)\n",
+        "            return\n",
+        "tests/test_remote_guard.py::"
+        "test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_open",
+        dear=True,
+    ),
+    PlantedBug(
+        "guard that comes back told of a milder trip",
+        "labharness/guard/remote.py",
+        "        self._trip = trip\n",
+        "        self._trip = self._trip or trip\n",
+        "tests/test_remote_guard.py::"
+        "test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first",
+    ),
+    PlantedBug(
+        "guard that stands still waited for",
+        "labharness/guard/remote.py",
+        "            self._child.end()\n",
+        "            pass\n",
+        "tests/test_guarded_line.py::"
+        "test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe",
         dear=True,
     ),
     PlantedBug(

@@ -128,7 +128,7 @@ def test_a_command_passes_while_armed_and_not_before_or_after(
     async def main(guard: Guard, rig: GuardBench) -> None:
         with pytest.raises(NoReply, match="not armed"):
             await command(guard)
-        guard.arm()
+        await guard.arm()
         assert await command(guard) == b"ok heat on\r"
         assert await command(guard) == b"ok heat on\r"
         guard.disarm()
@@ -142,7 +142,7 @@ def test_a_new_epoch_voids_a_permit_and_lets_the_next_one_pass(
     on_shell: Callable[..., GuardBench],
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
-        guard.arm()
+        await guard.arm()
         permit = guard.permit("heat", ON)
         guard.new_epoch()
         assert await end_of(guard, permit) != ""
@@ -173,7 +173,7 @@ def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
     async def main(guard: Guard, rig: GuardBench) -> None:
         told: list[tuple[str, str]] = []
         guard.on_safe_frame = lambda frame, error: told.append((frame.channel, error))
-        guard.arm()
+        await guard.arm()
         guard.trip(LEAK)
         await heard(rig, "heat", 2)
         await heard(rig, "gas", 2)
@@ -186,7 +186,7 @@ def test_a_trip_sends_its_first_wave_on_all_ports_and_then_the_rest_and_latches(
             await command(guard)
         assert await exchanges(guard).ask("heat", READ), "reading goes on"
         with pytest.raises(NotPermitted, match="named person"):
-            guard.arm()
+            await guard.arm()
         guard.disarm()
 
     rig = on_shell(main)
@@ -243,11 +243,41 @@ def test_a_reset_opens_the_latch_and_is_no_start(on_shell: Callable[..., GuardBe
         assert guard.latch.trip is None
         with pytest.raises(NoReply, match="not armed"):
             await command(guard)
-        guard.arm()
+        await guard.arm()
         assert await command(guard) == b"ok heat on\r"
         guard.disarm()
 
     assert not (on_shell(main).state_dir / "latch.json").exists()
+
+
+def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
+    on_shell: Callable[..., GuardBench],
+) -> None:
+    async def on_a_full_disk(guard: Guard, rig: GuardBench) -> None:
+        await guard.arm()
+        assert await command(guard)
+        (rig.state_dir / "latch.new").mkdir()
+        guard.trip(LEAK)
+        await heard(rig, "heat", 3)
+        guard.disarm()
+        while not (guard.latch.write_error and guard.ready("heat") and guard.ready("gas")):  # noqa: ASYNC110 - the guard is another process
+            await asyncio.sleep(0.002)
+
+    async def after_it(guard: Guard, rig: GuardBench) -> None:
+        assert guard.latch.trip is not None
+        with pytest.raises(NotPermitted, match="named person"):
+            await guard.arm()
+        await guard.reset()
+        await guard.arm()
+        assert await command(guard) == b"ok heat on\r"
+        guard.disarm()
+
+    rig = on_shell(on_a_full_disk)
+    assert not (rig.state_dir / "latch.json").exists()
+    (rig.state_dir / "latch.new").rmdir()
+    on_shell(after_it)
+    assert not (rig.state_dir / "latch.json").exists()
+    assert not (rig.state_dir / "guard.armed").exists()
 
 
 def test_a_closed_guard_sends_nothing(on_shell: Callable[..., GuardBench]) -> None:
@@ -264,7 +294,7 @@ def test_a_permit_carries_the_reply_rule_of_its_request(
     on_shell: Callable[..., GuardBench],
 ) -> None:
     async def main(guard: Guard, rig: GuardBench) -> None:
-        guard.arm()
+        await guard.arm()
         other = replace(ON, reply=Until(b"\r", b"no"))
         with pytest.raises(NoReply, match="bad reply"):
             await command(guard, other)

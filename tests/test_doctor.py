@@ -430,6 +430,18 @@ def test_a_latch_a_folder_open_to_all_and_an_overdue_test_are_told_with_their_re
     assert "the line stays latched" in said.out
 
 
+def test_a_line_that_was_left_armed_is_told_as_latched_and_one_that_is_in_use_is_not() -> None:
+    state_dir = read_lab(SHORT_LINE).state_dir
+    state_dir.mkdir(parents=True)
+    Latch(state_dir / "latch.json").mark("")
+    with LineLock(state_dir):
+        assert "left armed" not in say("doctor", "--lab", SHORT_LINE).out
+    said = say("doctor", "--lab", SHORT_LINE)
+    assert said.code == 1
+    assert "latched since 20" in said.out
+    assert "the line was left armed" in said.out
+
+
 def test_a_bad_lab_file_exits_64(tmp_path: Path) -> None:
     say("doctor", "--lab", tmp_path / "gone.toml").is_one_plain_error("gone.toml")
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.guard import Permit, SafeFrame
-from labharness.guard.absence import AbsenceLog, ArmedMark
+from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
 from labharness.guard.fields import BadFields, Fields
 from labharness.guard.seal import fits, seal
@@ -294,13 +294,20 @@ def test_what_is_left_for_later_is_there_later(tmp_path: Path) -> None:
     assert [each["what"] for each in again.entries] == ["tripped by itself", "unreadable"]
     again.clear()
     assert AbsenceLog(tmp_path / "guard.jsonl").entries == []
-    mark = ArmedMark(tmp_path / "guard.armed")
-    assert mark.procedure is None
-    mark.set("stop")
-    assert ArmedMark(tmp_path / "guard.armed").procedure == "stop"
-    mark.clear()
-    mark.clear()
-    assert ArmedMark(tmp_path / "guard.armed").procedure is None
+
+
+def test_a_log_that_can_be_neither_read_nor_removed_keeps_no_guard_from_beginning(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "guard.jsonl").mkdir()
+    log = AbsenceLog(tmp_path / "guard.jsonl")
+    (entry,) = log.entries
+    assert entry == {
+        "what": "unreadable",
+        "line": "guard.jsonl cannot be read: Is a directory",
+    }
+    log.clear()
+    assert log.entries == []
 
 
 def test_a_log_whose_disk_fails_keeps_its_entries(tmp_path: Path) -> None:

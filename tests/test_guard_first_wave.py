@@ -89,6 +89,11 @@ class Alone:
         self.events.append(f"told of {frame.port}")
         self._tell(frame, error)
 
+    def finish(self) -> None:
+        """Let time pass until the latch is written; nobody answers a frame."""
+        while "latch" not in self.events:
+            self.guard._keep_time()
+
     def read(self) -> Trip:
         """Give the reason, as the rest of a message does."""
         self.events.append("reason")
@@ -103,17 +108,20 @@ def alone(tmp_path: Path) -> Iterator[Alone]:
         made.guard._selector.close()
 
 
-def test_the_bytes_go_before_the_reason_is_read_and_before_the_latch_is_written(
+def test_the_bytes_go_before_the_reason_is_read_and_the_last_end_before_the_latch_is_written(
     alone: Alone,
 ) -> None:
     alone.guard.trip("stop", alone.read)
-    assert alone.events == [*PORTS, "reason", "latch"], "in the order of hazard, too"
+    assert alone.events == [*PORTS, "reason"], "in the order of hazard, too"
+    assert alone.guard.latch.trip == LEAK
+    alone.finish()
+    assert alone.events[4:] == [*(f"told of {port}" for port in PORTS), "latch"]
 
 
 def test_a_road_that_is_lost_is_told_of_after_the_last_byte(alone: Alone) -> None:
     alone.roads["heat"].lost = True
     alone.guard.trip("stop", alone.read)
-    assert alone.events == ["gas", "pump", "told of heat", "reason", "latch"]
+    assert alone.events == ["gas", "pump", "told of heat", "reason"]
 
 
 def test_a_reason_that_cannot_be_read_still_latches(alone: Alone) -> None:
@@ -122,7 +130,7 @@ def test_a_reason_that_cannot_be_read_still_latches(alone: Alone) -> None:
 
     with pytest.raises(BadFields, match="no 'detail'"):
         alone.guard.trip("stop", read)
-    assert alone.events == [*PORTS, "latch"]
+    assert alone.events == [*PORTS]
     assert alone.guard.latch.trip is not None
     assert alone.guard.latch.trip.cause is Cause.COMMUNICATION
     assert alone.guard.latch.trip.detail == "trip has no 'detail'"
@@ -215,13 +223,36 @@ def test_a_latch_that_cannot_be_written_holds_and_is_told_and_is_written_later(
     (rig.state_dir / "latch.new").mkdir()
     rig.devices.forget()
     caller.say(do="trip", trip=told())
-    assert "latch.json" in caller.hear("standing")["write_error"]
     until(rig.made_safe, "the procedure")
+    assert "not written yet" in caller.hear("standing")["write_error"]
+    assert "Is a directory" in caller.hear("standing")["write_error"]
+    assert (rig.state_dir / "guard.armed").exists(), "till then a next guard finds the mark"
     assert "latched" in caller.send(caller.permit(ON))["error"]
     os.rmdir(rig.state_dir / "latch.new")
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
-    assert (rig.state_dir / "guard.armed").exists(), "till then a next guard finds the mark"
     caller.leave(reset=True)
+
+
+@pytest.mark.parametrize("file", ["latch.new", "guard.jsonl"])
+@pytest.mark.parametrize("lost", [False, True], ids=["asked for", "by itself"])
+def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
+    rig: GuardBench, file: str, lost: bool
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    (rig.state_dir / file).unlink(missing_ok=True)
+    os.mkfifo(rig.state_dir / file)  # who opens it to write waits for a reader
+    rig.devices.forget()
+    if lost:
+        caller.socket.close()
+    else:
+        caller.say(do="trip", trip=told())
+    until(rig.made_safe, "the whole procedure, and not its first wave alone", within_s=4.0)
+    reader = os.open(rig.state_dir / file, os.O_RDONLY | os.O_NONBLOCK)
+    (rig.state_dir / file).unlink()
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
+    os.close(reader)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the schedulers are Linux's")

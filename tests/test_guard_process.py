@@ -182,6 +182,7 @@ def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
     caller.socket.shutdown(socket.SHUT_WR)
     until(rig.made_safe, "the procedure")
     assert rig.frames("heat") == SAFE_FRAMES["heat"]
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
     latch = json.loads((rig.state_dir / "latch.json").read_text("utf-8"))
     assert (latch["cause"], latch["channel"]) == ("communication", "harness")
     caller.socket.close()
@@ -368,13 +369,31 @@ def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench)
     assert not (rig.state_dir / "guard.armed").exists()
 
 
+def test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard(rig: GuardBench) -> None:
+    guard = rig.start()
+    caller = rig.call()
+    caller.arm()
+    trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
+    caller.say(do="trip", trip={**trip, "at_s": 1.0, "detail": "leak"})
+    until(rig.made_safe, "the trip")
+    (rig.state_dir / "guard.armed").unlink()
+    (rig.state_dir / "guard.armed").mkdir()  # as a disk does that has become read-only since
+    rig.devices.forget()
+    caller.socket.close()
+    until(rig.made_safe, "the procedure of the loss")
+    time.sleep(0.3)  # the last answer is heard, and the mark is to go
+    assert guard.poll() is None, "it died of it"
+    rig.call().socket.close()
+
+
 def test_a_line_is_not_armed_where_the_mark_cannot_be_written(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()
     (rig.state_dir / "latch.new").mkdir()
     (rig.state_dir / "guard.new").mkdir()
     caller.say(do="arm", lost="stop")
-    assert caller.hear("unarmed")["armed"] is False
+    told = caller.hear("armed")
+    assert (told["armed"], told["error"]) == (False, "Is a directory")
     assert "not armed" in caller.send(caller.permit())["error"]
     os.rmdir(rig.state_dir / "latch.new")
     os.rmdir(rig.state_dir / "guard.new")

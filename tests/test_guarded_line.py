@@ -26,11 +26,12 @@ from labharness.guard.armed import ARMED_FILE, read_armed
 from labharness.guard.split import SplitGuard
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
+from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.care import reset
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.simulated import SimulatedLab
-from labharness.line import Tripped
+from labharness.line import NotArmed, Tripped
 from labharness.vocabulary import Cause, Command, Ending, Trip
 from rig import approved_copy
 
@@ -174,6 +175,20 @@ def test_a_line_is_armed_commanded_and_disarmed_through_the_guard_process(
     assert ("box.furnace_contactor", 0.0) in steps
 
 
+def test_a_line_whose_mark_the_guard_cannot_write_is_not_armed_and_says_why(
+    on_real_ports: Callable[..., LabPlan],
+) -> None:
+    async def main(lab: Lab) -> None:
+        (lab.plan.state_dir / "guard.new").mkdir()
+        with pytest.raises(NotArmed, match="the guard does not arm: Is a directory"):
+            await lab.line.arm("immediate_shutdown")
+        assert not lab.guard.core.armed, "nor are the ports of this process"
+        assert lab.line.memory.mode is Mode.DISARMED
+
+    plan = on_real_ports(main)
+    assert not (plan.state_dir / "latch.json").exists()
+
+
 def test_a_blocked_loop_is_made_safe_by_the_guard_and_answers_for_it(
     on_real_ports: Callable[..., LabPlan],
 ) -> None:
@@ -215,6 +230,28 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
     records = read(plan.path.parent / "journal.sqlite")
     logged = [each.body["what"] for each in records if each.kind == "guard_log"]
     assert "began with the safe table" in logged, "the journal has what happened in between"
+
+
+def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
+    on_real_ports: Callable[..., LabPlan],
+) -> None:
+    async def main(lab: Lab) -> None:
+        await running(lab)
+        assert (await lab.line.perform(ARGON)).ending is Ending.CONFIRMED
+        first = guard_pid(lab)
+        os.kill(first, signal.SIGSTOP)
+        try:
+            trip = (await tripped(lab)).trip
+            assert trip.cause is Cause.COMMUNICATION
+            assert lab.line.safing.verifications[-1].complete, lab.line.safing.verifications
+            assert guard_pid(lab) != first
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(first, signal.SIGCONT)
+        lab.line.disarm()
+
+    plan = on_real_ports(main)
+    assert Latch(plan.state_dir / "latch.json").trip is not None
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def energised(plan: LabPlan, folder: Path, work: Work) -> Lab:
 
     folder.mkdir(exist_ok=True)
     plan.state_dir.mkdir(parents=True, exist_ok=True)
-    (plan.state_dir / "latch.json").unlink(missing_ok=True)
+    Latch(plan.state_dir / "latch.json").open()
     run_on(main(), loop)
     return labs[0]
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from guard_rig import BOUND_S, ON, READ, GuardBench, bench, until
+from guard_rig import BOUND_S, ON, READ, SHUT, GuardBench, bench, until
 from labharness.clock import PacedLoop, run
 from labharness.guard import NotPermitted
 from labharness.guard.armed import Armed
 from labharness.guard.remote import RemoteGuard
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.link import LinkLost
-from labharness.vocabulary import Trip
+from labharness.vocabulary import Cause, Trip
 
 
 @pytest.fixture
@@ -30,10 +30,11 @@ def with_guard(
     rig: GuardBench,
     work: Callable[[RemoteGuard], Awaitable[None]],
     armed: Armed | None = None,
+    before: tuple[str, ...] = (),
 ) -> None:
     async def main() -> None:
         command = (sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file), "--once")
-        guard = RemoteGuard(armed or rig.armed, rig.state_dir, command)
+        guard = RemoteGuard(armed or rig.armed, rig.state_dir, (*before, *command))
         try:
             async with asyncio.timeout(BOUND_S):
                 await work(guard)
@@ -134,7 +135,7 @@ def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBen
     async def work(guard: RemoteGuard) -> None:
         guard.on_trip = trips.append
         await guard.open()
-        guard.arm()
+        await guard.arm()
         rig.devices.of["heat"].mute = True
         asked = asyncio.ensure_future(ask(guard))
         await asyncio.sleep(0.05)
@@ -157,3 +158,51 @@ def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBen
     until(lambda: len(rig.frames("gas")) >= 2, "the safe table")
     assert rig.frames("heat")[:2] == [b"shut0\r", b"shut2\r"]
     assert ON.frame not in rig.frames("heat")
+
+
+LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
+
+
+def test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first(
+    rig: GuardBench,
+) -> None:
+    async def work(guard: RemoteGuard) -> None:
+        guard.on_trip = guard.trip
+        await guard.open()
+        await guard.arm()
+        assert guard._child.pid is not None
+        os.kill(guard._child.pid, signal.SIGKILL)
+        while not guard._lost:  # noqa: ASYNC110 - another process dies
+            await asyncio.sleep(0.001)
+        guard.trip(LEAK)
+        rig.devices.forget()
+        while guard._lost:  # noqa: ASYNC110 - another process comes back
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(1.0)
+
+    with_guard(rig, work)
+    assert rig.frames("gas")[-1] == SHUT[1].frame, "of the leak's procedure, and nothing after it"
+
+
+def test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_open(
+    rig: GuardBench, tmp_path: Path
+) -> None:
+    no = tmp_path / "no more processes"
+    starter = tmp_path / "start"
+    starter.write_text(f'#!/bin/sh\n[ -e "{no}" ] && exit 1\nexec "$@"\n', "utf-8")
+    starter.chmod(0o700)
+
+    async def work(guard: RemoteGuard) -> None:
+        await guard.open()
+        await guard.arm()
+        assert guard._child.pid is not None
+        no.touch()
+        rig.devices.forget()
+        os.kill(guard._child.pid, signal.SIGKILL)
+        await asyncio.sleep(2.0)  # three starts fail in less
+        assert rig.frames("heat") == []
+        no.unlink()
+        while not rig.made_safe():  # noqa: ASYNC110 - the devices are in a thread
+            await asyncio.sleep(0.01)
+
+    with_guard(rig, work, before=(str(starter),))

@@ -142,7 +142,8 @@ class _World:
         finish(self._loop)
 
     def _latched(self) -> bool:
-        return self._referee.scene.latched or (self._plan.state_dir / "latch.json").exists()
+        latch = Latch(self._plan.state_dir / "latch.json")
+        return self._referee.scene.latched or latch.trip is not None
 
     # ---- one growth
 

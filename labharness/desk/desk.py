@@ -365,7 +365,9 @@ class Desk:
             self._unverified.append(f"{verification.procedure}: {step}")
             self._telling.warned(f"{verification.procedure}: {step}")
         if not line.guard.latch.saved():
-            self._telling.warned(f"the latch could not be saved: {line.guard.latch.write_error}")
+            lost = f"the latch could not be saved: {line.guard.latch.write_error}"
+            self._unverified.append(lost)
+            self._telling.warned(lost)
         if ended is not None or line.memory.trip is not None:
             self._telling.progress(
                 "cooling_under_watch", 100, "polling and trips stay until it is cold"

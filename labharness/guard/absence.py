@@ -1,44 +1,15 @@
-"""What the guard leaves for a harness that was not there: a mark that the line is armed, and a log.
-
-Both follow the bytes and never precede them. The mark is on the disk before a permit is taken, so
-that a guard which died with the line armed knows it when it comes back.
-"""
+"""The log that the guard leaves for a harness that was not there; it follows the bytes."""
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from labharness.clock import utc_text, wall_clock_utc
-from labharness.guard.latch import write_durably
 
-__all__ = ["AbsenceLog", "ArmedMark"]
+__all__ = ["AbsenceLog"]
 
 ENTRIES_MAX = 10_000  # of one absence; the first ones are kept, they hold the cause
-
-
-class ArmedMark:
-    """A file that stands while the line is armed; it names the procedure for its loss.
-
-    Args:
-        path: The file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self.procedure: str | None = None
-        if path.exists():
-            self.procedure = path.read_text("utf-8", errors="replace").strip()
-
-    def set(self, procedure: str) -> None:
-        """Set it; raises ``OSError`` if it does not reach the disk."""
-        if procedure != self.procedure:
-            write_durably(self._path, procedure + "\n")
-            self.procedure = procedure
-
-    def clear(self) -> None:
-        """Take it away."""
-        self._path.unlink(missing_ok=True)
-        self.procedure = None
 
 
 class AbsenceLog:
@@ -51,13 +22,12 @@ class AbsenceLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.entries: list[Mapping[str, object]] = []
-        if path.exists():
-            for line in path.read_text("utf-8", errors="replace").splitlines()[:ENTRIES_MAX]:
-                try:
-                    entry = json.loads(line)
-                except ValueError:
-                    entry = {"what": "unreadable", "line": line[:200]}
-                self.entries.append(entry if isinstance(entry, dict) else {"what": str(entry)})
+        for line in _lines(path):
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = {"what": "unreadable", "line": line[:200]}
+            self.entries.append(entry if isinstance(entry, dict) else {"what": str(entry)})
         self._written = len(self.entries)
 
     def add(self, what: str, **facts: object) -> None:
@@ -78,7 +48,18 @@ class AbsenceLog:
         self._written = len(self.entries)
 
     def clear(self) -> None:
-        """Forget what the harness has taken over."""
+        """Forget what the harness has taken over; a file that does not go is told once more."""
         self.entries = []
         self._written = 0
-        self._path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> list[str]:
+    """Give what an earlier guard left; a log that is lost keeps no guard from beginning."""
+    try:
+        return path.read_text("utf-8", errors="replace").splitlines()[:ENTRIES_MAX]
+    except FileNotFoundError:
+        return []
+    except OSError as why:
+        return [f"{path.name} cannot be read: {why.strerror}"]

@@ -33,8 +33,16 @@ class LatchView(Protocol):
         """Raise ``OSError`` if a latch could not be written now."""
         ...
 
+    def mark(self, procedure: str) -> None:
+        """Set the mark of an armed line; raise ``OSError`` if it does not reach the disk."""
+        ...
+
+    def unmark(self) -> None:
+        """Take the mark away, unless it stands for a latch that is not on the disk."""
+        ...
+
     def open(self) -> None:
-        """Take the latch away."""
+        """Take latch and mark away."""
         ...
 
 
@@ -97,8 +105,13 @@ class Guard(Protocol):
         """Void every permit: something changed that a verdict may have rested on."""
         ...
 
-    def arm(self) -> None:
-        """Let permits be made; raise ``NotPermitted`` while latched."""
+    async def arm(self) -> None:
+        """Let permits be made, once the mark of an armed line is on the disk.
+
+        Raises:
+            NotPermitted: The line is latched, or the guard says why it does not.
+            OSError: The mark does not reach the disk.
+        """
         ...
 
     def disarm(self) -> None:

@@ -341,8 +341,8 @@ class GuardCore:
         return frame
 
     def reset(self) -> None:
-        """Open the latch; that the cause is gone and who asks is the line's to establish."""
-        self.latched = False
+        """Open the latch, which is no start; who asks, and why, is the line's to establish."""
+        self.latched = self.armed = False
         self.new_epoch()
 
     def _queue(self, waves: Mapping[str, Sequence[SafeFrame]]) -> tuple[str, ...]:

@@ -76,6 +76,12 @@ class SeenLatch:
         """Raise ``OSError`` if a latch could not be written now."""
         probe(self._path, write_durably)
 
+    def mark(self, procedure: str) -> None:
+        """Leave the mark of the armed line to the guard."""
+
+    def unmark(self) -> None:
+        """Leave the mark of the armed line to the guard."""
+
     def open(self) -> None:
         """Count as not latched."""
         self.trip = None

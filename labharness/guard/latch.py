@@ -1,14 +1,24 @@
-"""The latch on disk: one fsynced file that survives restart and power cut."""
+"""The latch on disk: it survives restart and power cut, and a disk that fails when the line trips.
+
+Two small files. ``latch.json`` holds the trip. ``guard.armed``, the mark, is written before the
+first permit, while the disk still takes it, and goes with a clean end: where a latch cannot be
+written, or nobody lived to write it, the mark is what the next one finds.
+"""
 
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from labharness.guard.written import write_trip
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["Latch", "LatchUnreadable", "probe", "write_durably"]
+
+MARK_FILE = "guard.armed"
+LEFT_ARMED = "the line was left armed: its harness or guard died, or a latch could not be written"
+PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
 
 _encode = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one while a line trips
 
@@ -20,52 +30,94 @@ class LatchUnreadable(RuntimeError):
 class Latch:
     """Remembers the trip that closed it until a named person resets it.
 
+    A line that was left armed is found latched: what became of it is not known.
+
     Args:
-        path: The latch file; its folder must exist.
+        path: The latch file; its folder must exist. The mark lies beside it.
 
     Attributes:
+        marked: What the mark names, the procedure for the loss of an armed line; ``None`` where
+            there is no mark.
+        trip: What latched; ``None`` while open.
         write: How a file is written; a disk that is full is put in its place to see what then.
+        write_error: Why the trip is not in the latch file; ``""`` when it is, or there is none.
+
+    Raises:
+        LatchUnreadable: Something is there and cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._mark = path.with_name(MARK_FILE)
         self.write: Callable[[Path, str], None] = write_durably
         self.trip: Trip | None = None
         self.write_error = ""
-        if path.exists():
+        is_there = path.exists()
+        self.marked = _read_mark(self._mark)
+        if is_there:
             self.trip = _read(path)
+        elif self.marked is not None:
+            self.trip = Trip(Cause.COMMUNICATION, self.marked, "guard", None, 0.0, LEFT_ARMED)
+            self.write_error = f"{path}: nobody wrote it"
 
     def close(self, trip: Trip) -> None:
         """Latch. A disk that fails is remembered, and the latch still holds in memory.
 
         The first trip stays in the file: it is the cause to clear; later ones are in the journal.
         """
-        if self.trip is not None:
-            return
-        self.trip = trip
-        text = _encode(write_trip(trip))
-        try:
-            self.write(self._path, text)
-        except OSError as why:
-            self.write_error = f"{self._path}: {why.strerror or why}"
+        if self.trip is None:
+            self.hold(trip)
+            self.saved()
+
+    def hold(self, trip: Trip) -> None:
+        """Latch in memory; ``saved`` puts it on the disk, and the mark stands for it till then."""
+        if self.trip is None:
+            self.trip = trip
+            self.write_error = f"{self._path}: not written yet"
 
     def saved(self) -> bool:
         """Say whether the latch is on disk as it is in memory, after another try if it is not."""
         if self.trip is not None and self.write_error:
-            trip, self.trip = self.trip, None
-            self.write_error = ""
-            self.close(trip)
+            try:
+                self.write(self._path, _encode(write_trip(self.trip)))
+            except OSError as why:
+                self.write_error = f"{self._path}: {why.strerror or why}"
+            else:
+                self.write_error = ""
         return not self.write_error
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
         probe(self._path, self.write)
 
+    def mark(self, procedure: str) -> None:
+        """Set the mark before a line is armed; raises ``OSError`` if it does not reach the disk."""
+        if procedure != self.marked:
+            self.write(self._mark, procedure + "\n")
+            self.marked = procedure
+
+    def unmark(self) -> None:
+        """Take the mark away, unless it stands for a latch that is not on the disk.
+
+        A disk that does not let go of it changes nothing: the line is then found latched.
+        """
+        if self.write_error:
+            return
+        with suppress(OSError):
+            self._mark.unlink(missing_ok=True)
+            self.marked = None
+
     def open(self) -> None:
-        """Take the latch away; who asked, and why, is in the journal of resets."""
+        """Take latch and mark away; who asked, and why, is in the journal of resets.
+
+        Raises:
+            OSError: One of them does not go; the line stays latched.
+        """
         self._path.unlink(missing_ok=True)
+        self._mark.unlink(missing_ok=True)
         sync_folder(self._path.parent)
-        self.trip = None
+        self.trip = self.marked = None
+        self.write_error = ""
 
 
 def _read(path: Path) -> Trip:
@@ -76,10 +128,19 @@ def _read(path: Path) -> Trip:
         raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
 
 
+def _read_mark(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+    except OSError as why:
+        raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
+
+
 def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
     """Raise ``OSError`` if a latch could not be written beside this file now."""
     beside = latch_file.with_suffix(".probe")
-    write(beside, "")
+    write(beside, " " * PROBE_BYTES)
     beside.unlink()
 
 

@@ -48,6 +48,7 @@ class Ports:
         self._selector = selector
         self._steady_s = steady_s
         self._asked: dict[str, int | None] = dict.fromkeys(roads)
+        self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
 
     @property
     def due_s(self) -> float:
@@ -58,6 +59,11 @@ class Ports:
     def busy(self) -> bool:
         """Whether something is on a wire, or waits for one."""
         return any(port.state is PortState.SENT or port.safe for port in self.core.ports.values())
+
+    @property
+    def making_safe(self) -> bool:
+        """Whether a frame of a procedure is on a wire, or waits for one."""
+        return bool(self._safe_sent) or any(port.safe for port in self.core.ports.values())
 
     def free(self) -> list[str]:
         """Name the ports on which an exchange may begin."""
@@ -158,6 +164,7 @@ class Ports:
         for name in names:
             frame = self.core.send_safe(name, now)
             if frame is not None:
+                self._safe_sent.add(name)
                 why = self._hand_over(name, frame)
                 if why:
                     lost.append((name, why))
@@ -170,6 +177,7 @@ class Ports:
             self._finish(name, finished)
 
     def _finish(self, name: str, finished: Finished) -> None:
+        self._safe_sent.discard(name)
         if self.core.ports[name].safe:
             self._send_safe((name,))
         safe = finished.safe

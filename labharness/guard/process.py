@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from labharness.guard.absence import AbsenceLog, ArmedMark
+from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed
 from labharness.guard.core import SafeFrame
 from labharness.guard.fields import BadFields
@@ -35,6 +35,7 @@ REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again aft
 REPEATS_MAX = 3600
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
+DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
 NEVER = float("inf")
 
 
@@ -77,13 +78,12 @@ class ProcessGuard:
         self._entropy = entropy
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
-        self._mark = ArmedMark(state_dir / "guard.armed")
         self._unreadable = ""
         try:
             self.latch = Latch(state_dir / "latch.json")
         except LatchUnreadable as why:  # it stays as it is: a person finds out what happened to it
             self._unreadable = str(why)
-            self.latch = Latch(state_dir / "latch.unreadable")
+            self.latch = Latch(state_dir / "latch.unreadable" / "latch.json")
             self.latch.trip = self._trip_of("latch", str(why), armed.safe_table)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
@@ -95,6 +95,7 @@ class ProcessGuard:
         self._notify_s = 0.0
         self._session: Session | None = None
         self._procedure = ""  # the last one that ran
+        self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
         self._repeat_s = NEVER  # when to look after what was not answered; only while alone
         self._repeats = 0
         self._save_s = 0.0
@@ -118,7 +119,8 @@ class ProcessGuard:
             self._keep_time()
         self._notifier.say("STOPPING=1")
         self._drop()
-        self.log.flush()
+        self._save_s = 0.0
+        self._write_down(self.steady_s())
         signal.set_wakeup_fd(-1)
         for each in (near, far, self._listener):
             each.close()
@@ -127,15 +129,13 @@ class ProcessGuard:
 
     def _begin(self) -> None:
         """After a crash with the line armed, or with a latch set, the safe table comes first."""
-        mark, trip = self._mark.procedure, self.latch.trip
-        if mark is None and trip is None:
+        trip = self.latch.trip
+        if trip is None:
             return
-        procedure = self._known(mark or (trip.procedure if trip else ""))
-        why = "the guard came back with the line armed" if trip is None else trip.detail
-        self._run_procedure(trip or self._trip_of("guard", why, procedure), procedure)
-        self.log.add("began with the safe table", procedure=procedure, why=why)
+        procedure = self._known(self.latch.marked or trip.procedure)
+        self._send_procedure(procedure)
+        self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
         self._be_alone()
-        self._unmark()
 
     def _nap_s(self) -> float:
         due_s = min(self.ports.due_s, self._watch.due_s)
@@ -152,9 +152,21 @@ class ProcessGuard:
         if now >= self._notify_s:
             self._notifier.say("WATCHDOG=1")
             self._notify_s = now + self._notifier.every_s
+        if not self.ports.making_safe:
+            self._disk_s = now + DISK_S_MAX
+            self._write_down(now)
+        elif now >= self._disk_s:
+            self._write_down(now)
+
+    def _write_down(self, now: float) -> None:
+        """Do what may wait for a disk; till then the mark says that the line was left armed."""
         if self.latch.write_error and now >= self._save_s:
             self._save_s = now + REPEAT_S
             self.latch.saved()
+            if self._session is not None:
+                self._session.say({"say": "standing"})
+        if not self.core.armed and self.latch.marked is not None:
+            self.latch.unmark()
         self.log.flush()
 
     def _is_over(self) -> bool:
@@ -196,15 +208,15 @@ class ProcessGuard:
         try:
             trip = read()
         except BadFields as why:
-            self.latch.close(self._trip_of("harness", str(why), procedure))
+            self.latch.hold(self._trip_of("harness", str(why), procedure))
             raise
-        self.latch.close(trip)
+        self.latch.hold(trip)
         self.log.add("tripped", procedure=procedure, why=trip.detail)
 
     def _run_procedure(self, trip: Trip, procedure: str) -> None:
-        """Bytes first, then the latch; the log comes after, by the caller."""
+        """Bytes first, then the latch, in memory; the log comes after, by the caller."""
         self._send_procedure(procedure)
-        self.latch.close(trip)
+        self.latch.hold(trip)
 
     def _send_procedure(self, procedure: str) -> None:
         self.ports.trip(procedure)
@@ -221,7 +233,6 @@ class ProcessGuard:
         self.log.add("tripped by itself", procedure=procedure, why=why)
         if self._session is not None:
             self._session.tripped(trip)
-        self._unmark()
 
     def _be_alone(self) -> None:
         self._repeats = 0
@@ -232,10 +243,6 @@ class ProcessGuard:
         self._repeats += 1
         if self.ports.unanswered and self._repeats <= REPEATS_MAX and not self.ports.busy:
             self.ports.repeat(self.ports.unanswered)
-
-    def _unmark(self) -> None:
-        if not self.latch.write_error:  # else the mark is all that a next guard would find
-            self._mark.clear()
 
     def _known(self, procedure: str) -> str:
         return procedure if procedure in self.core.procedures else self._safe_table
@@ -253,7 +260,7 @@ class ProcessGuard:
             NotPermitted: The line is latched.
         """
         self.latch.probe()
-        self._mark.set(procedure)
+        self.latch.mark(procedure)
         self.core.arm()
         self._watch.procedure = procedure
         self._watch.begin(self.steady_s())
@@ -263,7 +270,7 @@ class ProcessGuard:
         """Take no more permits, and watch nobody."""
         self.core.disarm()
         self._watch.end()
-        self._unmark()
+        self.latch.unmark()
 
     def beat(self, made_s: float, procedure: str) -> None:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
@@ -271,7 +278,7 @@ class ProcessGuard:
         self._repeat_s = NEVER
         if self.core.armed:
             with suppress(OSError):  # the name that stands there is one for this line too
-                self._mark.set(procedure)
+                self.latch.mark(procedure)
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""

@@ -33,8 +33,11 @@ BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
 KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
 STARTS_MAX = 3
+RETURN_S = 2.0  # between two tries to bring a lost one back
+RETURNS_MAX = 10_000  # hours of trying: without its guard nobody makes the line safe
 AGAIN_S = 0.2
 LOOK_S = 0.01  # between two tries at its door
+HANGS_S = 2.0  # beyond the end of an exchange: a guard that has not told of it stands still
 ANSWER_S_MAX = 5.0  # for what takes the guard's disk
 LEAVE_S_MAX = 2.0  # a guard that was asked to go is waited for this long
 
@@ -70,11 +73,13 @@ class RemoteGuard:
         self._turns = Turns(ports, self.ready)
         self._free = dict.fromkeys(ports, False)
         self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
-        self._asked: dict[str, tuple[int, Done] | None] = dict.fromkeys(ports)
+        self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
+        self._beat_s = 0.0  # counted in beats: both ends may have stood still with the machine
         self._transport: asyncio.Transport | None = None
         self._welcome: asyncio.Future[str] | None = None
-        self._resetting: asyncio.Future[str] | None = None
+        self._answer: asyncio.Future[str] | None = None  # of what was asked last
         self._returning: asyncio.Task[None] | None = None
+        self._trip: Trip | None = None  # the last, and so the gravest, that this end asked for
         self._lost = "the guard process was not reached yet"
         self._kept = False  # by systemd or a person: who lost it gets time to bring it back
         self._closed = False
@@ -200,7 +205,8 @@ class RemoteGuard:
                 "request": write_request(request),
             }
         self._take(port, number)
-        self._asked[port] = (number, done)
+        due_s = self._beat_s + request.timeout_s + request.settle_s + HANGS_S
+        self._asked[port] = (number, done, due_s)
         self._tell(message)
 
     def _take(self, port: str, number: int) -> None:
@@ -213,6 +219,7 @@ class RemoteGuard:
     def trip(self, trip: Trip) -> None:
         """Have a procedure run: one write to the socket, before anything else."""
         self._moves({"do": "trip", "trip": write_trip(trip)})
+        self._trip = trip
         for frame in self.procedures[trip.procedure]:
             self._take(frame.port, self._told)
         self._is_latched = True
@@ -228,13 +235,23 @@ class RemoteGuard:
         """Void every permit."""
         self._moves({"do": "epoch"})
 
-    def arm(self) -> None:
-        """Let permits be made; raises ``NotPermitted`` while latched or without a guard."""
+    async def arm(self) -> None:
+        """Let permits be made.
+
+        Raises:
+            NotPermitted: The line is latched, there is no guard, or it does not arm.
+        """
         if self._is_latched or self._lost:
             why = self._lost or "the line is latched: it takes a reset by a named person"
             raise NotPermitted(why)
-        self._moves({"do": "arm", "lost": self._armed.lost})
-        self._is_armed = True
+        error = "it was given up"
+        try:
+            error = await self._ask({"do": "arm", "lost": self._armed.lost})
+        finally:
+            if error:  # one that answers too late is not left armed
+                self.disarm()
+        if error:
+            raise NotPermitted(error)
 
     def disarm(self) -> None:
         """Make the line read-only again."""
@@ -242,8 +259,15 @@ class RemoteGuard:
         self._is_armed = False
 
     def beat(self, procedure: str) -> None:
-        """Say that the control loop lives, and which procedure fits if it should not."""
+        """Say that the control loop lives, and which procedure fits if it should not.
+
+        A guard of ours that stands still is ended: the next one begins with the safe table.
+        """
         self._tell({"do": "beat", "made_s": steady_s(), "lost": procedure})
+        if self._answer is None:  # while it waits for its disk, it may
+            self._beat_s += BEAT_S
+        if any(asked is not None and asked[2] < self._beat_s for asked in self._asked.values()):
+            self._child.end()
 
     async def reset(self) -> None:
         """Open the latch.
@@ -251,18 +275,22 @@ class RemoteGuard:
         Raises:
             OSError: The guard cannot, or does not answer.
         """
-        self._resetting = self._loop.create_future()
-        self._moves({"do": "reset"})
-        try:
-            async with asyncio.timeout(ANSWER_S_MAX):
-                error = self._lost or await self._resetting
-        except TimeoutError:
-            error = f"the guard does not answer within {ANSWER_S_MAX:g} s"
-        finally:
-            self._resetting = None
+        error = await self._ask({"do": "reset"})
         if error:
             raise OSError(error)
-        self.latch.trip = None
+        self.latch.trip = self._trip = None
+
+    async def _ask(self, message: Line) -> str:
+        """Ask for what takes the guard's disk; give what stands in the way, ``""`` if nothing."""
+        self._answer = self._loop.create_future()
+        self._moves(message)
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                return self._lost or await self._answer
+        except TimeoutError:
+            return f"the guard does not answer within {ANSWER_S_MAX:g} s"
+        finally:
+            self._answer = None
 
     def _moves(self, message: Line) -> None:
         """Ask for what moves the epoch, and count on it from now on."""
@@ -304,8 +332,8 @@ class RemoteGuard:
             trip = read_trip(fields.inside("trip"))
             self.latch.close(trip)
             self.on_trip(trip)
-        elif what == "reset" and self._resetting is not None and not self._resetting.done():
-            self._resetting.set_result(fields.text("error"))
+        elif what in ("armed", "reset"):
+            self._answered(fields.text("error"))
         for port in self._free:
             self._turns.offer(port)
 
@@ -320,14 +348,18 @@ class RemoteGuard:
         self._number = fields.whole("permits")
         self._lost = ""
         trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
-        standing, self.latch.trip = self.latch.trip, trip
+        self.latch.trip = trip
         for entry in fields.items("log"):
             self.on_absence(entry if isinstance(entry, dict) else {"what": str(entry)})
         self._tell({"do": "imported"})
-        if self._returning is not None and standing is not None:
-            self.trip(standing)  # this guard has not heard of it
+        if self._returning is not None and self._trip is not None:
+            self.trip(self._trip)  # this guard has not heard of it
         self._greeted("")
         return True
+
+    def _answered(self, error: str) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(error)
 
     def _greeted(self, said: str) -> None:
         if self._welcome is not None and not self._welcome.done():
@@ -363,6 +395,7 @@ class RemoteGuard:
             return
         self._lost = "the guard process is gone; nothing can be written until it is back"
         self._is_armed = False
+        self._answered(self._lost)
         for port, asked in self._asked.items():
             self._asked[port] = None
             if asked is not None:
@@ -375,5 +408,8 @@ class RemoteGuard:
 
     async def _return(self) -> None:
         """Reach the guard that comes back, or start one; it begins with the safe table."""
-        with suppress(LinkLost):
-            await self.open()
+        for _ in range(RETURNS_MAX):
+            with suppress(LinkLost):
+                await self.open()
+                return
+            await asyncio.sleep(RETURN_S)

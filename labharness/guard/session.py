@@ -205,11 +205,13 @@ class Session:
         procedure = fields.one_of("lost", self._guard.core.procedures)
         fields.end()
         self._moves += 1
+        error = ""
         try:
             self._guard.arm(procedure)
-        except (OSError, NotPermitted) as why:
+        except OSError as why:  # NotPermitted is one too
             self._guard.core.new_epoch()
-            self.say({"say": "unarmed", "why": str(why)})
+            error = str(why.strerror or why)
+        self.say({"say": "armed", "error": error})
 
     def _take_disarm(self, fields: Fields) -> None:
         fields.end()

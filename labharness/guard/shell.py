@@ -125,13 +125,16 @@ class LoopGuard:
         """Void every permit: something changed that a verdict may have rested on."""
         self.core.new_epoch()
 
-    def arm(self) -> None:
-        """Let permits be made; raises ``NotPermitted`` while latched."""
+    async def arm(self) -> None:
+        """Let permits be made; raises ``NotPermitted`` while latched, ``OSError`` if unmarked."""
+        self.latch.mark("")  # it names no procedure: this guard begins with nothing by itself
         self.core.arm()
 
     def disarm(self) -> None:
         """Make the line read-only again."""
         self.core.disarm()
+        self.latch.saved()  # the disk may have been mended while the line cooled
+        self.latch.unmark()
 
     def beat(self, procedure: str) -> None:
         """Do nothing: who could miss the beat is dead too."""

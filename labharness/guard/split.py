@@ -83,10 +83,10 @@ class SplitGuard:
         self.remote.new_epoch()
         self.near.new_epoch()
 
-    def arm(self) -> None:
-        """Arm both sides."""
-        self.remote.arm()
-        self.near.arm()
+    async def arm(self) -> None:
+        """Arm both sides, this one only where the guard process is."""
+        await self.remote.arm()
+        await self.near.arm()
 
     def disarm(self) -> None:
         """Disarm both sides."""

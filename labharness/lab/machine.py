@@ -26,6 +26,7 @@ from labharness.admission.callers import BadCallers, read_callers
 from labharness.clock import Clock, PacedLoop
 from labharness.clock import run as run_on
 from labharness.guard import Latch, LatchUnreadable
+from labharness.guard.latch import MARK_FILE
 from labharness.lab.files import BadLabFile, PortRow, read_text
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.reading import LabPlan
@@ -77,7 +78,7 @@ def look(plan: LabPlan, runs: Path) -> Seen:
         runs=_folder(runs.absolute(), sync=False),
         clock=clock,
         owner=owner,
-        latch=_latch(plan.state_dir / "latch.json"),
+        latch=_latch(plan.state_dir / "latch.json", owned=owner.held),
         callers=_callers(plan),
         approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
         user=getuser(),
@@ -313,16 +314,17 @@ def _owner(state_dir: Path) -> OwnerFacts:
     return OwnerFacts(held=False, left_behind=True)
 
 
-def _latch(path: Path) -> LatchFacts:
+def _latch(path: Path, *, owned: bool) -> LatchFacts:
     try:
-        trip = Latch(path).trip
+        latch = Latch(path)
+        if latch.trip is None or (latch.write_error and owned):  # the mark of a line in use
+            return LatchFacts()
+        file = path.with_name(MARK_FILE) if latch.write_error else path
+        return LatchFacts(latch.trip, datetime.fromtimestamp(file.stat().st_mtime, UTC))
     except LatchUnreadable as why:
         return LatchFacts(trouble=str(why))
     except OSError as why:
         return LatchFacts(trouble=f"{path}: {why.strerror}", hidden=True)
-    if trip is None:
-        return LatchFacts()
-    return LatchFacts(trip, datetime.fromtimestamp(path.stat().st_mtime, UTC))
 
 
 def _callers(plan: LabPlan) -> int | str:

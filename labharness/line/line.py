@@ -200,10 +200,12 @@ class Line:
         Raises:
             NotArmed: Latched, a trip condition stands, or an instrument does not take its state.
         """
-        hindrances = self.hindrances()
-        if hindrances:
+        if hindrances := self.hindrances():
             raise NotArmed("; ".join(hindrances))
-        self.guard.arm()
+        try:
+            await self.guard.arm()
+        except OSError as why:
+            raise NotArmed(f"the guard does not arm: {why.strerror or why}") from None
         self._mode(Mode.ARMING)
         self.lookout.record("armed", {"safe_table": safe_table})
         verification = await self.safing.make_safe(safe_table)

@@ -1,0 +1,184 @@
+"""A latch that cannot be written: the mark of the armed line stands for it, on either guard."""
+
+import errno
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from guarded import armed
+from labharness.clock import VirtualLoop, run
+from labharness.guard import Latch, LatchUnreadable, NotPermitted, Source
+from labharness.guard.latch import LEFT_ARMED
+from labharness.guard.shell import LoopGuard
+from labharness.kernel import Mode
+from labharness.lab import Lab, LabPlan
+from labharness.lab.care import reset
+from labharness.lab.lab import SAFE_TABLE
+from labharness.line import NotArmed
+from labharness.testing.bench import Bench, Ran, VirtualTime
+from labharness.vocabulary import Cause, Trip
+from rig import Injection, plant_fault
+
+Run = Callable[..., Ran]
+LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
+
+
+def full_disk(lab: Lab) -> None:
+    """Let nothing more be written beside the latch."""
+
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    lab.guard.latch.write = full  # type: ignore[attr-defined]  # the latch itself, on this lab
+
+
+def deafen_argon(lab: Lab) -> None:
+    """Leave the argon controller at 50 sccm, deaf to the serial line: no end can be verified."""
+    assert lab.simulated is not None
+    face = lab.simulated.faces["argon"]
+    face._setpoint_sccm = face._part.setpoint_sccm = 50.0
+    face.setpoint_source = "A"
+
+
+ENDS: dict[str, Callable[[Run, LabPlan], Ran]] = {
+    "a trip": lambda run, plan: run(
+        plan,
+        inject=(
+            Injection("ramp", 29.0, full_disk),
+            Injection("ramp", 30.0, plant_fault("estop_open")),
+        ),
+    ),
+    "a stop that nothing verifies": lambda run, plan: run(
+        plan,
+        inject=(Injection("ramp", 29.0, full_disk), Injection("ramp", 30.0, deafen_argon)),
+        abort=("ramp", 31.0),
+    ),
+    "a good end that nothing verifies": lambda run, plan: run(
+        plan,
+        inject=(Injection("analysis", 0.0, full_disk), Injection("analysis", 0.0, deafen_argon)),
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_latch_that_was_never_on_the_disk_keeps_out_the_next_run_until_its_reset(
+    short_plan: LabPlan, run_task: Run, end: str
+) -> None:
+    ran = ENDS[end](run_task, short_plan)
+    assert ran.lab.line.memory.trip is not None
+    assert not (short_plan.state_dir / "latch.json").exists()
+    told = ran.body.get("execution_summary") or ran.body["data"]
+    assert "the latch could not be saved" in str(told["warnings"])
+    refused = run_task(short_plan)  # on a mended disk
+    assert refused.body["reason_code"] == "resource_unavailable"
+    assert "left armed" in refused.body["reason_message"]
+    assert refused.lab.guard.core.log == []
+    trip = reset(short_plan, "Ada", "looked at it")
+    assert trip is not None
+    assert trip.cause is Cause.COMMUNICATION
+    assert run_task(short_plan, abort=("loading", 1.0)).body["data"]["final_state"] == "ABORTED"
+    assert not (short_plan.state_dir / "guard.armed").exists(), "a clean end takes the mark away"
+
+
+@pytest.mark.parametrize("mended", [True, False], ids=["saved later", "never saved"])
+def test_a_mark_stays_for_as_long_as_it_stands_for_a_latch(tmp_path: Path, mended: bool) -> None:
+    path = tmp_path / "latch.json"
+    latch = Latch(path)
+    latch.mark("stop")
+    (tmp_path / "latch.new").mkdir()
+    latch.close(LEAK)
+    latch.unmark()
+    found = Latch(path)
+    assert found.trip is not None
+    assert (found.trip.procedure, found.trip.detail) == ("stop", LEFT_ARMED)
+    (tmp_path / "latch.new").rmdir()
+    if mended:
+        assert latch.saved()
+        latch.unmark()
+        assert Latch(path).trip == LEAK
+        assert Latch(path).marked is None
+    else:
+        assert found.saved()
+        assert Latch(path).trip == found.trip, "and the next one finds it in its file"
+    again = Latch(path)
+    again.open()
+    assert Latch(path).trip is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mark_that_does_not_go_leaves_the_line_latched_and_breaks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "latch.json"
+    latch = Latch(path)
+    latch.mark("stop")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", read_only)
+        latch.unmark()
+        with pytest.raises(OSError, match="read-only"):
+            Latch(path).open()
+    assert Latch(path).trip is not None
+
+
+def read_only(path: Path, missing_ok: bool = False) -> None:
+    raise OSError(errno.EROFS, "read-only file system", str(path))
+
+
+def test_a_mark_that_cannot_be_read_is_an_error_and_never_an_open_latch(tmp_path: Path) -> None:
+    (tmp_path / "guard.armed").mkdir()
+    with pytest.raises(LatchUnreadable, match="the line stays latched"):
+        Latch(tmp_path / "latch.json")
+
+
+def test_a_disk_that_takes_an_empty_file_and_no_byte_is_no_place_for_a_latch(
+    tmp_path: Path,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        (tmp_path / "empty").write_bytes(b"")
+        with pytest.raises(OSError, match="File too large"):
+            Latch(tmp_path / "latch.json").probe()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def loop_guard(folder: Path) -> LoopGuard:
+    return LoopGuard(armed(), {}, Latch(folder / "latch.json"))
+
+
+def test_a_loop_guard_that_died_armed_is_found_latched_and_a_clean_end_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    async def main() -> None:
+        first = loop_guard(tmp_path)
+        await first.arm()
+        assert (tmp_path / "guard.armed").exists(), "before the first permit"
+        second = loop_guard(tmp_path)  # the first is gone, and nobody made anything safe
+        assert second.core.latched
+        with pytest.raises(NotPermitted, match="named person"):
+            await second.arm()
+        await second.reset()
+        assert not second.core.armed, "a reset is no start"
+        await second.arm()
+        second.disarm()
+        assert loop_guard(tmp_path).latch.trip is None
+
+    run(main(), VirtualLoop())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_whose_mark_does_not_reach_the_disk_is_not_armed_and_nothing_is_written(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def main() -> None:
+        async with simulated_lab.opened() as lab:
+            (lab.plan.state_dir / "guard.new").mkdir()
+            with pytest.raises(NotArmed, match="the guard does not arm: Is a directory"):
+                await lab.line.arm(SAFE_TABLE)
+            assert {each.source for each in lab.guard.core.log or ()} == {Source.READ}
+            assert lab.line.memory.mode is Mode.DISARMED
+
+    virtual_time.run(main())
