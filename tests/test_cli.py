@@ -1,9 +1,12 @@
 """The command line: its exit codes, and that what it prints is one answer or one plain error."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -81,12 +84,25 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         (["run"], "TASK.json"),
         (["run", "t.json", "--unknown"], "--unknown"),
         (["run", "t.json", "--speed", "warp"], "'warp' is not fast, real, or a number"),
+        (["simulat"], "no 'simulat' (did you mean simulate?); there are run, plan, drivers"),
+        (["alarms", "shelv"], "no 'shelv' (did you mean shelve?); there are list, test, ack"),
+        (["program", "fly"], "no 'fly'; there are check, upload, start, hold, reset"),
+        (["analyse", "x", "--film", "cvt"], "no 'cvt' (did you mean cvd?)"),
+        (["run", "t.json", "--sped", "fast"], "run: no option '--sped' (did you mean --speed?); "),
+        (["lab", "check", "--labb=x"], "lab check: no option '--labb' (did you mean --lab?); "),
+        (["drivers", "more"], "drivers: 'more' is one word too many; see"),
+        (["room"], "required: DIR, WHAT; see"),
+        (["chaos", "--hours", "1e10"], "'1e10' is not a number above 0, up to 1e+09"),
         (["run", "t.json", "--speed", "nan"], "'nan'"),
         (["run", "t.json", "--speed", "-1"], "--speed"),
         (["run", "t.json", "--speed", "0"], "'0'"),
         (["run", "t.json", "--seed", "x"], "'x' is not a whole number"),
         (["run", "t.json", "--seed=-1"], "'-1'"),
         (["run", "t.json", "--seed", "1" * 19], "at most 18 digits"),
+        (
+            ["capabilities", "show", "cvd-synthesis"],
+            "'cvd-synthesis' (did you mean cvd-material-synthesis?); there are",
+        ),
         (["capabilities", "show", "alchemy"], "'alchemy'; there are cvd-material-synthesis"),
         (["reset", "--name", "Ada"], "--reason"),
         (["reset", "--name", " ", "--reason", "x"], "--name: it is empty"),
@@ -97,6 +113,34 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
 )
 def test_wrong_usage_exits_64_with_one_line(arguments: list[str], words: str) -> None:
     say(*arguments).is_one_plain_error("labharness", words)
+
+
+def leaves(words: list[str]) -> Iterator[list[str]]:
+    """Give every command that has none below it, as its help lists them."""
+    said = say(*words, "--help").out
+    below = re.findall(r"^    ([a-z]+)(?: |$)", said, re.MULTILINE) if " ...\n" in said else []
+    if not below:
+        yield words
+    for each in below:
+        yield from leaves([*words, each])
+
+
+def test_the_help_of_every_command_says_what_it_does() -> None:
+    commands = list(leaves([]))
+    assert len(commands) == 50
+    for words in commands:
+        said = say(*words, "--help")
+        assert said.code == 0
+        usage, sentence, *_ = said.out.split("\n\n")
+        assert usage.startswith(f"usage: labharness {' '.join(words)}")
+        assert sentence[0].isupper()
+        assert sentence.endswith(".")
+        assert "positional arguments" not in sentence
+
+
+def test_the_version_is_told() -> None:
+    said = say("--version")
+    assert (said.code, said.out) == (0, f"labharness {version('labharness')}\n")
 
 
 # ---- the other commands
@@ -128,6 +172,22 @@ def test_a_journal_is_verified_shown_and_exported(done: tuple[Path, Said]) -> No
     assert " terminal " in shown[-1]
     exported = spawn("journal", "export", folder).out
     assert len(exported.splitlines()) == 1 + len(shown)
+
+
+def test_a_report_is_written_over_nothing_but_a_report(
+    done: tuple[Path, Said], tmp_path: Path
+) -> None:
+    folder, _ = done
+    for name in ("journal.sqlite", "answer.json", "artifacts/growth_log.csv"):
+        before = (folder / name).read_bytes()
+        said = say("report", folder, "--out", folder / name)
+        said.is_one_plain_error(f"{folder / name} is in the way: it is no report")
+        assert (folder / name).read_bytes() == before
+    if hasattr(os, "mkfifo"):  # as a device is, of which /dev/null is one
+        os.mkfifo(tmp_path / "pipe")
+        say("report", folder, "--out", tmp_path / "pipe").is_one_plain_error("pipe: File exists")
+        assert not (tmp_path / "pipe").is_file()
+    assert say("report", folder, "--out", folder / "report.html").code == 0
 
 
 def test_a_changed_journal_is_told_by_its_first_bad_record(

@@ -15,7 +15,7 @@ from labharness.guard.shell import LoopGuard
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
 from labharness.lab.care import reset
-from labharness.lab.lab import SAFE_TABLE
+from labharness.lab.reading import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.testing.bench import Bench, Ran, VirtualTime
 from labharness.vocabulary import Cause, Trip

@@ -3,27 +3,24 @@
 import argparse
 import re
 from datetime import date
-from typing import NoReturn
 
-from labharness.cli import BY_HAND, EXIT_USAGE
+from labharness.cli import BY_HAND
+from labharness.cli.parser import Parser, Version
 
 __all__ = ["make_parser"]
 
-
-class _Parser(argparse.ArgumentParser):
-    """argparse, with our exit code for wrong usage (its own is 2, which means rejected here)."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+WORKERS_MAX = 64  # processes
 
 
-def make_parser() -> _Parser:
+def make_parser() -> Parser:
     """Make the parser of the whole command line."""
-    parser = _Parser(
+    parser = Parser(
         prog="labharness",
         description="Run laboratory instruments behind a safety envelope.",
-        epilog="Exit codes: 0 completed, 1 failed or findings, 2 rejected, 3 aborted, 64 usage.",
+        epilog="Exit codes: 0 completed, 1 failed or findings, 2 rejected, 3 aborted, 64 usage. "
+        "docs/reference/command-line.md says more of each command.",
     )
+    parser.add_argument("--version", action=Version, nargs=0, help="tell which version this is")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run one task (an HCP task_submit message)")
@@ -112,8 +109,13 @@ def make_parser() -> _Parser:
 
     room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
     room.add_argument("folder", metavar="DIR", help="where it is served")
-    room.add_argument("asked", metavar="WHAT", help="status, truth, faults, fault, bus, ...")
-    room.add_argument("details", nargs="*", metavar="NAME=VALUE")
+    room.add_argument(
+        "asked",
+        metavar="WHAT",
+        help="status, truth, faults, fault NAME=VALUE, bus PORT NAME=VALUE, operate ACTION "
+        "NAME=VALUE, bytes since=ROW, quit",
+    )
+    room.add_argument("details", nargs="*", default=[], metavar="NAME=VALUE")
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
@@ -165,13 +167,13 @@ def make_parser() -> _Parser:
     )
     chaos.add_argument("--line", metavar="FILE", help="lab file (default: the simulated lab)")
     chaos.add_argument("--state", metavar="FILE", help="where it stands (default chaos-SEED.json)")
-    chaos.add_argument("--workers", type=int, choices=range(1, 65), metavar="N", help="(default 2)")
+    chaos.add_argument("--workers", type=_workers, metavar="N", help="(default 2)")
     chaos.add_argument("--replay", metavar="FILE|SEED/N", help="play one scenario, and tell it")
     chaos.add_argument("--shrink", action="store_true", help="with --replay: to the fewest faults")
     return parser
 
 
-def _add_by_hand(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add the commands that take a line by the hand."""
     texts = {
         "read": "measure channels now",
@@ -300,7 +302,7 @@ def _seed(text: str) -> int:
 
 
 def _positive(text: str) -> float:
-    return _up_to(text, 1e9, "a positive number")
+    return _up_to(text, 1e9, "a number above 0, up to 1e+09")
 
 
 def _up_to(text: str, most: float, allowed: str) -> float:
@@ -311,6 +313,12 @@ def _up_to(text: str, most: float, allowed: str) -> float:
     if not 0 < value <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
     return value
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= WORKERS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {WORKERS_MAX}")
+    return int(text)
 
 
 def _rate(text: str) -> float:

@@ -27,7 +27,7 @@ def arm(chosen: argparse.Namespace) -> int:
             return EXIT_USAGE
         path = write_armed(plan.state_dir, armed)
     except OSError as why:
-        complain(f"labharness arm: {why.filename}: {why.strerror}")
+        complain(f"labharness arm: {why.filename or plan.state_dir}: {why.strerror}")
         return EXIT_USAGE
     say(str(path))
     for port in armed.ports:

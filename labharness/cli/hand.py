@@ -36,7 +36,7 @@ from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.control import Control, NoOwner, running_beside
 from labharness.lab.lock import LineBusy
-from labharness.lab.runs import fresh_folder
+from labharness.lab.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
 from labharness.vocabulary.durations import clock_text
@@ -52,6 +52,9 @@ def hand(chosen: argparse.Namespace) -> int:
         plan = chosen_lab(chosen.lab)
         work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
         return work.get(chosen.command, _ask_owner)(plan, chosen)
+    except BadOutput as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
     except (
         LineBusy,
         LatchUnreadable,
@@ -67,7 +70,8 @@ def hand(chosen: argparse.Namespace) -> int:
     except (BrokenPipeError, OutputLost):
         raise  # the command line's own matter
     except OSError as why:
-        complain(f"labharness {chosen.command}: {why.filename or ''}: {why.strerror or why}")
+        where = why.filename or plan.state_dir  # a write to a full disk names no file
+        complain(f"labharness {chosen.command}: {where}: {why.strerror or why}")
         return EXIT_USAGE
 
 

@@ -1,6 +1,7 @@
 """``labharness run``: one task from a file to its answer."""
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def run(chosen: argparse.Namespace) -> int:
         told = _Progress(quiet=chosen.json, fast=chosen.speed is None, lab_option=plan.option)
         operator: Operator | None = None
         if plan.file.operator.kind == "terminal":
-            operator = TerminalOperator(input)
+            operator = TerminalOperator(_ask)
         task = TaskRun(
             plan,
             submit,
@@ -140,6 +141,18 @@ def _reject(why: BadPayload, as_json: bool) -> int:
     else:
         _print_rejected(message.payload.model_dump(exclude_unset=True))
     return EXIT_REJECTED
+
+
+def _ask(prompt: str) -> str:
+    """Ask beside the answer, which is alone on standard output; raises ``EOFError``."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    try:
+        return input()
+    except EOFError:
+        if sys.stdin.isatty():  # Ctrl-D, which is no name and no end
+            return ""
+        raise
 
 
 class _Progress:

@@ -1,10 +1,13 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
+import errno
 import getpass
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
@@ -13,7 +16,9 @@ __all__ = [
     "chosen_lab",
     "complain",
     "drop_output",
+    "output",
     "say",
+    "write_whole",
 ]
 
 
@@ -28,9 +33,28 @@ def say(text: str) -> None:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
-    try:
+    with _lost():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+
+
+@contextmanager
+def output() -> Iterator[BinaryIO]:
+    """Give standard output for bytes, as the content of a file is printed.
+
+    Raises:
+        BrokenPipeError: Whoever read has gone.
+        OutputLost: It cannot be written for another reason.
+    """
+    with _lost():
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+
+
+@contextmanager
+def _lost() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as why:
@@ -46,6 +70,26 @@ def complain(text: str) -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in its place whole: a full disk leaves what was there before.
+
+    Raises:
+        OSError: It cannot be written, or what is there is no file, such as a device.
+    """
+    there = path.resolve()  # a link stays one
+    if there.exists() and not there.is_file():
+        kind = errno.EISDIR if there.is_dir() else errno.EEXIST
+        raise OSError(kind, os.strerror(kind), str(path))
+    part = there.with_name(f".{there.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(there)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
 
 
 def account() -> str:

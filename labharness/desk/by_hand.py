@@ -118,7 +118,7 @@ class ByHand:
         value = asked.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise NotUnderstood(f"value {str(value)[:40]!r} is no number")
-        if abs(value) > VALUE_MAX:  # a whole number of any length passes as JSON
+        if isinstance(value, int) and abs(value) > VALUE_MAX:  # of any length it passes as JSON
             raise NotUnderstood(f"a value is a number up to {VALUE_MAX:g}")
         if not isinstance(unit, str) or not unit.isprintable():
             raise NotUnderstood(f"unit {unit!r} is no text that can be read")
@@ -184,7 +184,9 @@ class ByHand:
         procedure = line.envelope.procedure_of[Cause.STOP_REQUEST]
         now_s = line.clock.now_s()
         why = _said("made safe by hand", asked)
-        line.safing.trip(Trip(Cause.STOP_REQUEST, procedure, "by hand", None, now_s, why))
+        trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
+        line.safing.trip(trip)
+        line.on_abnormal(trip)  # whoever is called for a trip is called for this one
         if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)
         else:

@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr
 
 from labharness.lab.appending import append_durably
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
 
@@ -127,7 +128,8 @@ def record_proof(
     row = next((row for row in table.hazard if row.name == hazard), None)
     if row is None:
         known = ", ".join(repr(row.name) for row in table.hazard)
-        raise BadLabFile(f"no hazard {hazard!r}; the table has {known}")
+        near = meant(hazard, [row.name for row in table.hazard])
+        raise BadLabFile(f"no hazard {hazard!r}{near}; the table has {known}")
     if not row.safeguard.strip():
         raise BadLabFile(f"{hazard}: the table names no hardware safeguard that could be tested")
     if day > today:

@@ -27,11 +27,12 @@ def house_facts(plan: LabPlan) -> HouseFacts:
     file = plan.file
     approvals: list[StandingApproval] = []
     try:
+        offered = capabilities()
         callers = read_callers(read_text(plan.beside(file.lab.callers)))
         for path in file.lab.approvals:
             if plan.beside(path).exists():
                 approvals.append(read_approval(read_text(plan.beside(path))))
-    except (BadCallers, BadApproval) as why:
+    except (BadCallers, BadApproval, LookupError) as why:
         raise BadLabFile(f"{plan.path.parent}: {why}") from None
     specs = {
         f"{each.name}.{channel}": spec
@@ -47,7 +48,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         safeguards_missing=plan.hazards.missing,
         on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
-        capabilities=capabilities(),
+        capabilities=offered,
         approvals=tuple(approvals),
         approval_key=public_key_of(repository_key()),
         safety_envelope=plan.safety_envelope,

@@ -28,7 +28,7 @@ from labharness.lab.files import (
     read_text,
 )
 from labharness.lab.hazards import HazardTable, read_hazards
-from labharness.lab.kinds import envelope_file, load_driver, shipped_file
+from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipped_line
 from labharness.lab.lock import Owner
 from labharness.lab.programs import check_covered
 from labharness.lab.settings import check_fitting, check_plant
@@ -149,7 +149,10 @@ class LabPlan:
 
 def default_lab_path() -> Path:
     """Give the path of the simulated lab that ships."""
-    return Path(str(shipped_file(DEFAULT_LAB)))
+    try:
+        return Path(str(shipped_file(DEFAULT_LAB)))
+    except LookupError as why:
+        raise BadLabFile(f"the simulated lab is not there: {why}") from None
 
 
 def read_lab(path: Path) -> LabPlan:
@@ -312,4 +315,4 @@ def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> No
 def _line_text(line: str, lab_path: Path) -> str:
     if line.endswith(".toml"):
         return read_text(lab_path.parent / line)
-    return shipped_file(f"lines/{line}.toml").read_text("utf-8")
+    return shipped_line(line).read_text("utf-8")
