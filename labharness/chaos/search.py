@@ -14,7 +14,6 @@ from typing import Any
 
 from labharness.chaos.scenario import draw, write_scenario
 from labharness.chaos.world import Verdict, play
-from labharness.guard.latch import write_durably
 from labharness.lab.reading import read_lab
 
 __all__ = ["Search", "Tally", "play_one", "search"]
@@ -80,7 +79,9 @@ class Tally:
     def write(self, path: Path) -> None:
         """Keep it, whole or not at all."""
         body = {**asdict(self), "done": sorted(self.done)}
-        write_durably(path, json.dumps(body, indent=1) + "\n")
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+        fresh.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> "Tally":

@@ -11,7 +11,6 @@ from labharness.cli.show import complain, say
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
-from labharness.guard.latch import write_durably
 from labharness.journal import JournalFailed
 from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import clock_text
@@ -57,7 +56,9 @@ def write_report(folder: Path) -> None:
 def _write(facts: RunFacts, path: Path, language: str) -> None:
     from labharness.desk.report.page import page
 
-    write_durably(path, page(facts, language))
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(page(facts, language), "utf-8")
+    part.replace(path)
 
 
 def _report(folder: Path, out: str | None, language: str) -> int:
