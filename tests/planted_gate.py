@@ -269,6 +269,15 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "dead address waited for",
+        "labharness/guard/start.py",
+        "OWED_S_MAX if owed else OPEN_S_MAX",
+        "OPEN_S_MAX",
+        "tests/test_guard_process.py::"
+        "test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",
