@@ -278,6 +278,16 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "lost road opened between two frames",
+        "labharness/guard/ports.py",
+        "        self._wanted.update(dict.fromkeys(lost))\n",
+        "        for name in lost:\n            self._wanted[name] = None\n"
+        "            self.reopen()\n",
+        "tests/test_guard_roads.py::"
+        "test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",
