@@ -269,6 +269,25 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "dead address waited for",
+        "labharness/guard/start.py",
+        "OWED_S_MAX if owed else OPEN_S_MAX",
+        "OPEN_S_MAX",
+        "tests/test_guard_process.py::"
+        "test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another",
+        dear=True,
+    ),
+    PlantedBug(
+        "lost road opened between two frames",
+        "labharness/guard/ports.py",
+        "        self._wanted.update(dict.fromkeys(lost))\n",
+        "        for name in lost:\n            self._wanted[name] = None\n"
+        "            self.reopen()\n",
+        "tests/test_guard_roads.py::"
+        "test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

@@ -3,6 +3,7 @@
 Timed promises are in ``test_guard_kills.py``.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -18,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, GuardBench, bench, until
-from labharness.guard.armed import ARMED_FILE
+from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, bench, until
+from labharness.guard.armed import ARMED_FILE, ArmedPort
 from labharness.guard.start import SOCKET_FILE
 from labharness.link import LinkLost
 from labharness.link.descriptors import open_port
@@ -351,6 +352,28 @@ def test_a_port_that_is_gone_holds_up_no_safe_table_on_another(rig: GuardBench) 
     rig.devices.forget()
     rig.start()
     until(lambda: rig.frames("gas") == SAFE_FRAMES["gas"], "the other port")
+
+
+def test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another(
+    rig: GuardBench,
+) -> None:
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):  # more than it lets wait: whoever comes now gets no answer at all
+            each = waiting.enter_context(socket.socket())
+            each.setblocking(False)
+            each.connect_ex(listener.getsockname())
+        host, number = listener.getsockname()
+        tcp = ArmedPort(name="far", link="tcp", host=host, tcp_port=number, reads=(READ,))
+        ports = (tcp, replace(tcp, name="farther"), *rig.armed.ports)
+        armed = replace(rig.armed, ports=ports)
+        (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+        (rig.state_dir / "guard.armed").write_text("stop\n", encoding="utf-8")
+        began_s = time.monotonic()
+        rig.start()
+        until(rig.made_safe, "the safe table")
+        assert rig.safe_at_s() - began_s < 3.0
 
 
 def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench) -> None:

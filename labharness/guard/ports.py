@@ -49,6 +49,7 @@ class Ports:
         self._steady_s = steady_s
         self._asked: dict[str, int | None] = dict.fromkeys(roads)
         self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
+        self._wanted: dict[str, None] = {}  # lost roads that a procedure needs, in order
 
     @property
     def due_s(self) -> float:
@@ -103,16 +104,27 @@ class Ports:
         self.unanswered = set(self.core.procedures[procedure])
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
-        """Send frames of a procedure; the lost roads among theirs are opened for the next time."""
+        """Send frames of a procedure; lost roads among theirs are opened for the next time."""
         again = tuple(frames)
         self.unanswered.update(again)
         self._send_safe(self.core.queue(again))
-        for name in {frame.port for frame in again}:
-            road = self._roads[name]
-            if road.fileno() < 0:
-                with suppress(LinkLost):
-                    road.open(REOPEN_S_MAX)
-                    self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+        lost = (frame.port for frame in again if self._roads[frame.port].fileno() < 0)
+        self._wanted.update(dict.fromkeys(lost))
+
+    @property
+    def may_reopen(self) -> bool:
+        """Whether a lost road is wanted, and no frame of a procedure would wait for it."""
+        return bool(self._wanted) and not self.making_safe
+
+    def reopen(self) -> None:
+        """Open one lost road; that may take ``REOPEN_S_MAX``."""
+        name = next(iter(self._wanted))
+        del self._wanted[name]
+        road = self._roads[name]
+        if road.fileno() < 0:
+            with suppress(LinkLost):
+                road.open(REOPEN_S_MAX)
+                self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
 
     def expire(self, now: float) -> None:
         """Let time pass on every port."""

@@ -138,6 +138,8 @@ class ProcessGuard:
         self._be_alone()
 
     def _nap_s(self) -> float:
+        if self.ports.may_reopen:
+            return 0.0
         due_s = min(self.ports.due_s, self._watch.due_s)
         due_s = min(due_s, self._repeat_s, self._leaving_s, self._notify_s)
         return min(max(due_s - self.steady_s(), 0.0), NAP_S_MAX)
@@ -152,6 +154,8 @@ class ProcessGuard:
         if now >= self._notify_s:
             self._notifier.say("WATCHDOG=1")
             self._notify_s = now + self._notifier.every_s
+        if self.ports.may_reopen:
+            self.ports.reopen()
         if not self.ports.making_safe:
             self._disk_s = now + DISK_S_MAX
             self._write_down(now)
