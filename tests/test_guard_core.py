@@ -102,6 +102,8 @@ def test_no_permit_is_made_unless_armed_and_unlatched() -> None:
     with pytest.raises(NotPermitted, match="named person"):
         core.arm()
     core.reset()
+    with pytest.raises(NotPermitted, match="not armed"):  # a reset is no start
+        core.permit("heat", WRITE.frame, 0.0)
     core.arm()
     assert core.permit("heat", WRITE.frame, 0.0).epoch == core.epoch
 
