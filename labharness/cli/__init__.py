@@ -48,7 +48,9 @@ MODULES: dict[str, tuple[str, ...]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; give its exit code."""
     from labharness.cli.arguments import make_parser
+    from labharness.cli.streams import settle_streams
 
+    settle_streams()
     chosen = make_parser().parse_args(arguments)
     try:
         return _carry_out(chosen)

@@ -1,11 +1,10 @@
 """``labharness journal`` and ``labharness artifact``: what runs left behind."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import clock_text, complain, say
+from labharness.cli.show import clock_text, complain, output, say
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
 from labharness.journal.reading import export_jsonl, read, verify_file
@@ -28,7 +27,8 @@ def records(chosen: argparse.Namespace) -> int:
         if chosen.verb == "verify":
             return _verify(path)
         if chosen.verb == "export":
-            export_jsonl(path, sys.stdout.buffer)
+            with output() as out:
+                export_jsonl(path, out)
             return EXIT_COMPLETED
         return _show(path)
     except JournalFailed as why:
@@ -73,8 +73,14 @@ def _artifact(uri: str, runs: Path, cat: bool) -> int:
         )
         return EXIT_FAILED
     path = next(iter(found))
-    if cat:
-        sys.stdout.buffer.write(path.read_bytes())
-    else:
+    if not cat:
         say(str(path))
+        return EXIT_COMPLETED
+    try:
+        data = path.read_bytes()
+    except OSError as why:
+        complain(f"labharness artifact: {path}: {why.strerror}")
+        return EXIT_FAILED
+    with output() as out:
+        out.write(data)
     return EXIT_COMPLETED

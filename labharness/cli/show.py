@@ -3,8 +3,10 @@
 import getpass
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
@@ -14,6 +16,7 @@ __all__ = [
     "clock_text",
     "complain",
     "drop_output",
+    "output",
     "say",
 ]
 
@@ -29,9 +32,28 @@ def say(text: str) -> None:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
-    try:
+    with _lost():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+
+
+@contextmanager
+def output() -> Iterator[BinaryIO]:
+    """Give standard output for bytes, as the content of a file is printed.
+
+    Raises:
+        BrokenPipeError: Whoever read has gone.
+        OutputLost: It cannot be written for another reason.
+    """
+    with _lost():
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+
+
+@contextmanager
+def _lost() -> Iterator[None]:
+    try:
+        yield
     except BrokenPipeError:
         raise
     except OSError as why:

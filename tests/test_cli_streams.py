@@ -1,0 +1,96 @@
+"""The command line on whatever standard streams it is given: closed, full, of another encoding."""
+
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from commands import COMMAND, ROOT, TIMEOUT_S, say
+from labharness.journal.artifacts import Artifacts
+from rig import SHORT_LINE
+
+SESSION = "00000000-0000-4000-8000-000000000000"
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="a shell closes streams here")
+
+
+@pytest.fixture
+def driven(tmp_path: Path) -> Path:
+    """The folder of a line that was driven by hand for a second, with an artifact beside it."""
+    folder = tmp_path / "by-hand"
+    command = ["set", "argon.setpoint", "20", "sccm", "--attend", "--for", "1", "--speed", "fast"]
+    assert say(*command, "--lab", SHORT_LINE, "--out", folder).code == 0
+    Artifacts(folder / "artifacts", SESSION).put("notes", "notes.txt", "text/plain", b"x" * 9999)
+    return folder
+
+
+@posix
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["drivers"], 0),
+        (["lab", "check", "--lab", SHORT_LINE], 0),
+        (["safe", "--lab", SHORT_LINE], 0),
+        (["lab", "check", "--lab", "nowhere.toml"], 64),
+        (["nonsense"], 64),
+    ],
+)
+def test_with_every_stream_closed_a_command_does_the_same(
+    arguments: list[str | Path], code: int
+) -> None:
+    words = [*COMMAND, *map(str, arguments)]
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
+    assert subprocess.run(closed, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == code
+
+
+@posix
+def test_nothing_is_printed_into_a_file_that_took_the_number_of_a_closed_stream(
+    tmp_path: Path,
+) -> None:
+    words = [*COMMAND, "set", "argon.setpoint", "20", "sccm", "--attend", "--for", "1"]
+    words += ["--speed", "fast", "--lab", str(SHORT_LINE), "--out", str(tmp_path / "run")]
+    closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
+    assert subprocess.run(closed, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == 0
+    assert say("journal", "verify", tmp_path / "run").code == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
+def test_what_a_full_disk_does_not_take_is_said_in_one_line(driven: Path) -> None:
+    uri = f"hcp://session-{SESSION}/artifacts/notes.txt"
+    for words in (
+        ["journal", "export", driven],
+        ["journal", "show", driven],
+        ["artifact", uri, "--runs", driven, "--cat"],
+        ["doctor", "--lab", SHORT_LINE, "--json"],
+    ):
+        command = [*COMMAND, *map(str, words)]
+        with Path("/dev/full").open("wb") as full:
+            said = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, timeout=TIMEOUT_S, check=False
+            )
+        assert said.returncode == 1, words
+        assert said.stderr.decode().count("\n") == 1, said.stderr.decode()
+        assert b"standard output cannot be written: No space left on device" in said.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8:strict"])
+def test_a_terminal_of_another_encoding_gets_every_line(tmp_path: Path, encoding: str) -> None:
+    folder = tmp_path / (os.fsdecode(b"\xff") if os.name == "posix" else "\u2077")
+    folder.mkdir()
+    film, chance = folder / "film.txt", Random(1)
+    silicon = ((x, math.exp(-(((x - 520) / 3) ** 2))) for x in range(100, 1000))
+    film.write_text("".join(f"{x} {y + 0.01 * chance.gauss():.4f}\n" for x, y in silicon))
+    said = subprocess.run(
+        [*COMMAND, "analyse", str(film)],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert b"Traceback" not in said.stderr, said.stderr.decode()
+    assert said.returncode == 1
+    assert b"no layer count" in said.stdout
