@@ -34,6 +34,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     # no file one can read
     "no TOML": ('title = "Short', "title = Short", "lab.toml is no TOML"),
     "nested without end": ('title = "Short', f'x = {"[" * 9000}\ntitle = "Short', "too deep"),
+    "the character 0 in a path": ("callers = ", 'callers = "\\u0000" # ', "the character 0"),
     # unknown keys and names
     "an unknown key": (
         'title = "Short',
@@ -75,7 +76,16 @@ BAD: dict[str, tuple[str, str, str]] = {
         'gas = "N2"',
         "instrument 'nitrogen' (alicat_mc), settings: unit is missing",
     ),
-    "an unknown kind": ('kind = "mks_910"', 'kind = "mks_911"', "'mks_911'; installed are alicat"),
+    "an unknown kind": (
+        'kind = "mks_910"',
+        'kind = "mks_911"',
+        "'mks_911' (did you mean mks_910?); installed are alicat",
+    ),
+    "an unknown line": (
+        'line = "short_line_',
+        'line = "cvd_mos" # ',
+        "'cvd_mos' (did you mean cvd_mos2?); inst",
+    ),
     "an unknown link": (SEVENTH, SEVENTH.replace("loopback", "pigeon"), "'pigeon' is none of loop"),
     "an unknown scan": (
         'part = "gauge"',
@@ -262,6 +272,11 @@ def test_a_lab_file_that_is_missing_or_a_folder_exits_64(tmp_path: Path, wires: 
         say("run", EXAMPLE, "--lab", path).is_one_plain_error(str(path))
         say("envelope", "show", "--lab", path).is_one_plain_error(str(path))
     assert wires == []
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
+def test_a_lab_file_without_an_end_is_not_read_to_it() -> None:
+    say("lab", "check", "--lab", "/dev/zero").is_one_plain_error("/dev/zero has more than 4194304")
 
 
 def test_growth_values_that_no_growth_takes_are_rejected_with_those_there_are(

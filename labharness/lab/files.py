@@ -11,6 +11,7 @@ from labharness.lab.tables import BadTable, read_table
 
 __all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
 
+TEXT_BYTES_MAX = 4 * 1024 * 1024  # a lab file has a few kB; the log of proof tests grows by a line
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -242,10 +243,14 @@ def read_text(path: Path) -> str:
     """Read a text file of the lab.
 
     Raises:
-        BadLabFile: It cannot be read as UTF-8 text.
+        BadLabFile: It cannot be read as UTF-8 text, or is no file of a lab by its size.
     """
     try:
-        return path.read_text("utf-8")
+        with path.open("rb") as file:
+            data = file.read(TEXT_BYTES_MAX + 1)
+        if len(data) > TEXT_BYTES_MAX:
+            raise BadLabFile(f"{path} has more than {TEXT_BYTES_MAX} bytes, as no lab's file has")
+        return data.decode("utf-8")
     except OSError as why:
         raise BadLabFile(f"{path}: {why.strerror}") from None
     except UnicodeDecodeError as why:

@@ -1,6 +1,6 @@
 """Finding kinds by entry point: listing them imports no driver; a doubled kind is an error."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from labharness.driver import Driver
+from labharness.vocabulary.spelling import meant
 
 __all__ = [
     "driver_kinds",
@@ -21,6 +22,7 @@ __all__ = [
     "load_simulator",
     "plant_kinds",
     "shipped_file",
+    "shipped_line",
 ]
 
 
@@ -81,7 +83,7 @@ def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings 
     """
     known = plant_kinds()
     if kind not in known:
-        raise LookupError(f"no plant {kind!r}; installed are {', '.join(sorted(known))}")
+        raise LookupError(f"no plant {kind!r}{_instead(kind, known)}")
     return known[kind]
 
 
@@ -107,11 +109,37 @@ def shipped_file(path: str) -> Traversable:
     raise LookupError(f"no installed package of envelopes holds {path}")
 
 
+def shipped_line(name: str) -> Traversable:
+    """Find the envelope of a line that ships, by its name.
+
+    Raises:
+        LookupError: No such line; says which there are.
+    """
+    found = {
+        each.name.removesuffix(".toml"): each
+        for point in _points("labharness.envelopes")
+        for each in _listed(files(point.value).joinpath("lines"))
+        if each.name.endswith(".toml")
+    }
+    if name not in found:
+        raise LookupError(f"lab.line: no line {name!r}{_instead(name, found)}")
+    return found[name]
+
+
+def _listed(folder: Traversable) -> Iterator[Traversable]:
+    return folder.iterdir() if folder.is_dir() else iter(())
+
+
 def _load(group: str, kind: str, what: str) -> ModuleType:
     known = _kinds(group)
     if kind not in known:
-        raise LookupError(f"no {what} for kind {kind!r}; installed are {', '.join(sorted(known))}")
+        raise LookupError(f"no {what} for kind {kind!r}{_instead(kind, known)}")
     return import_module(known[kind])
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    there = sorted(known)
+    return f"{meant(name, there)}; installed are {', '.join(there) or 'none'}"
 
 
 def _only_driver(module: ModuleType) -> type[Driver]:

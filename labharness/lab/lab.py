@@ -33,7 +33,7 @@ from labharness.lab.files import (
     read_text,
 )
 from labharness.lab.hazards import HazardTable, read_hazards
-from labharness.lab.kinds import envelope_file, load_driver, shipped_file
+from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipped_line
 from labharness.lab.lock import Owner
 from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.programs import check_covered
@@ -416,4 +416,4 @@ def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> No
 def _line_text(line: str, lab_path: Path) -> str:
     if line.endswith(".toml"):
         return read_text(lab_path.parent / line)
-    return shipped_file(f"lines/{line}.toml").read_text("utf-8")
+    return shipped_line(line).read_text("utf-8")

@@ -35,10 +35,21 @@ def read_table(model: type[T], text: str, where: str) -> T:
         raise BadTable(f"{where} is no TOML: {why}") from None
     except RecursionError:
         raise BadTable(f"{where} is no TOML that can be read: it is nested too deep") from None
+    if any("\0" in each for each in _texts(table)):
+        raise BadTable(f"{where}: a text holds the character 0, which no name and no path has")
     try:
         return model.model_validate(table)
     except ValidationError as why:
         raise BadTable(f"{where}: {first_error(why, table, model)}") from None
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Give every text in a table; how deep it goes, its reader has bounded."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
