@@ -5,13 +5,14 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from commands import COMMAND, TIMEOUT_S, say, spawn, wrote
+from commands import COMMAND, TIMEOUT_S, Said, say, spawn, wrote
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.channels import needed_first
@@ -55,6 +56,9 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     [
         ("argon.setpoint", "600", "sccm", "allowed 0 to 500 sccm"),
         ("argon.setpoint", "nan", "sccm", "allowed 0 to 500 sccm"),
+        ("argon.setpoint", "inf", "sccm", "allowed 0 to 500 sccm"),
+        ("argon.setpoint", "-inf", "sccm", "allowed 0 to 500 sccm"),
+        ("argon.setpoint", "-1e5", "sccm", "asked -100000 sccm, allowed 0 to 500 sccm"),
         ("furnace.setpoint", "5000", "degC", "allowed"),
         ("box.hydrogen_valve", "1", "", "takes"),
     ],
@@ -205,6 +209,57 @@ def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:
     said = say("set", "argon.setpoint", 1, "sccm", "--attend", "--speed", "fast", *LAB)
     assert said.code == 64
     assert "--for" in said.err
+
+
+def test_a_folder_that_holds_a_run_is_not_written_into(tmp_path: Path, wires: list[Lab]) -> None:
+    journal = tmp_path / "journal.sqlite"
+    journal.write_bytes(b"of another run")
+    said = say("set", "argon.setpoint", 1, "sccm", *LAB, *FAST, "--out", tmp_path)
+    said.is_one_plain_error(f"{tmp_path} holds a run already; name a fresh folder")
+    assert journal.read_bytes() == b"of another run"
+    assert wires == []
+
+
+FULL = (
+    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
+)
+
+
+def set_on_full_disk(out: Path, size: int) -> Said:
+    """Set one flow where no file may grow beyond a size: what a full disk says, for real."""
+    asked = ("argon.setpoint", "100", "sccm", *LAB, *FAST[:-4], "--for", "9999", "--out", out)
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL.format(size=size), "set", *map(str, asked)],
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
+def test_a_trip_of_a_line_that_a_person_drives_is_an_alarm_as_any_other(tmp_path: Path) -> None:
+    said = set_on_full_disk(tmp_path / "run", 100_000)
+    assert said.code == 1
+    assert "argon.setpoint confirmed" in said.out, "it filled up later"
+    assert "SQLITE_IOERR_WRITE); the line is in its safe state, verified" in said.out
+    listed = say("alarms", "list", *LAB)
+    assert "trip     journal_lost/" in listed.out
+    assert "latched" in listed.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
+def test_a_disk_that_fills_up_while_arming_leaves_no_doubt_about_the_line(tmp_path: Path) -> None:
+    said = set_on_full_disk(tmp_path / "run", 50_000)
+    assert said.code == 1
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert "cannot be written" in said.err
+    assert "it is latched; when the cause is gone: labharness reset --name NAME" in said.err
+    assert say("reset", "--name", "Ada", "--reason", "made room", *LAB).out.startswith("reset by")
 
 
 # ---- two terminals

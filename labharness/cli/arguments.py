@@ -3,15 +3,22 @@
 import argparse
 import re
 from datetime import date
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from labharness.cli import BY_HAND, EXIT_USAGE
 
 __all__ = ["make_parser"]
 
+NEGATIVE = re.compile(r"-([0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE)
+"""A value and no option; argparse's own pattern takes -1e5 and -inf for options."""
+
 
 class _Parser(argparse.ArgumentParser):
     """argparse, with our exit code for wrong usage (its own is 2, which means rejected here)."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - argparse's own
+        super().__init__(**options)
+        self._negative_number_matcher = NEGATIVE
 
     def error(self, message: str) -> NoReturn:
         self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")

@@ -37,7 +37,7 @@ from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.control import Control, NoOwner, running_beside
 from labharness.lab.lock import LineBusy
-from labharness.lab.tasks import fresh_folder
+from labharness.lab.tasks import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
 
@@ -52,7 +52,7 @@ def hand(chosen: argparse.Namespace) -> int:
         plan = chosen_lab(chosen.lab)
         work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
         return work.get(chosen.command, _ask_owner)(plan, chosen)
-    except BadLabFile as why:
+    except (BadLabFile, BadOutput) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE
     except (

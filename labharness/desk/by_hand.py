@@ -118,7 +118,7 @@ class ByHand:
         value = asked.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise NotUnderstood(f"value {str(value)[:40]!r} is no number")
-        if abs(value) > VALUE_MAX:  # a whole number of any length passes as JSON
+        if isinstance(value, int) and abs(value) > VALUE_MAX:  # of any length it passes as JSON
             raise NotUnderstood(f"a value is a number up to {VALUE_MAX:g}")
         if not isinstance(unit, str) or not unit.isprintable():
             raise NotUnderstood(f"unit {unit!r} is no text that can be read")

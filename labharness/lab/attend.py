@@ -17,12 +17,13 @@ from labharness.clock import run as run_on
 from labharness.desk import ByHand
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed, SqliteJournal
+from labharness.lab.alarms import line_alarms
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
-from labharness.lab.tasks import JOURNAL_NAME, SIMULATED_SEED, make_loop
+from labharness.lab.tasks import JOURNAL_NAME, SIMULATED_SEED, BadOutput, make_loop
 from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
@@ -98,10 +99,13 @@ class Attendance:
             NoReply: An instrument is silent, or answers as another.
             LineBusy: Another process owns the line.
             BrokeOff: Something of ours broke.
+            BadOutput: The folder holds another journal.
             OSError: State directory or journal folder cannot be written.
         """
         for finding in self._plan.check():
             raise BadLabFile(f"{self._plan.path}: {finding.where} {finding.what}")
+        if (self._folder / JOURNAL_NAME).exists():
+            raise BadOutput(f"{self._folder} holds a run already; name a fresh folder")
         self._plan.make_state_dir()
         loop = self._loop = make_loop(self._speed, self._plan)
         try:
@@ -111,7 +115,8 @@ class Attendance:
         except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable):
             raise
         except JournalFailed as why:
-            raise BrokeOff(f"the journal of {self._folder} cannot be written: {why}") from None
+            text = f"the journal of {self._folder} cannot be written: {why}{self._latched()}"
+            raise BrokeOff(text) from None
         except Exception as why:  # noqa: BLE001 - no traceback reaches a user
             raise BrokeOff(f"something of ours broke: {type(why).__name__}: {why}") from None
 
@@ -146,6 +151,13 @@ class Attendance:
         """Say who attends."""
         return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self._by}"}
 
+    def _latched(self) -> str:
+        """Say how a line that tripped on it was left, and what it takes now."""
+        if self._line is None or self._line.memory.trip is None:
+            return ""
+        reset = f"labharness reset --name NAME --reason REASON{self._plan.option}"
+        return f"; its safe frames were sent, and it is latched; when the cause is gone: {reset}"
+
     def _driven(self) -> Line:
         if self._line is None:
             raise NotArmed("the line is not open yet")
@@ -178,6 +190,7 @@ class Attendance:
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )
+            line_alarms(lab)
             line = self._line = lab.line
             line.on_warning = self._tell
             hands = ByHand(line, self)
