@@ -352,6 +352,9 @@ def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run
     code, out = running.end()
     assert code == 1
     assert "made safe by hand (Ada): smoke" in out
+    listed = say("alarms", "list", *LAB).out
+    assert listed.startswith("trip     stop_request/by_hand: active, unacknowledged, latched since")
+    assert "made safe by hand (Ada): smoke" in listed
     again = say("run", EXAMPLE, *LAB, "--out", running.folder.with_name("again"))
     assert again.code == 2
     assert "latched" in again.out

@@ -184,7 +184,9 @@ class ByHand:
         procedure = line.envelope.procedure_of[Cause.STOP_REQUEST]
         now_s = line.clock.now_s()
         why = _said("made safe by hand", asked)
-        line.safing.trip(Trip(Cause.STOP_REQUEST, procedure, "by hand", None, now_s, why))
+        trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
+        line.safing.trip(trip)
+        line.on_abnormal(trip)  # whoever is called for a trip is called for this one
         if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)
         else:
