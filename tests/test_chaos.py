@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import subprocess
 import sys
 import time
@@ -371,7 +372,54 @@ def test_the_command_refuses_in_one_plain_line(tmp_path: Path) -> None:
     say("chaos", "--line", tmp_path / "none.toml").is_one_plain_error("none.toml")
     wrong = tmp_path / "wrong.json"
     wrong.write_text(json.dumps({"name": "1/1", "seed": 1, "faults": [{"kind": "flood"}]}))
-    say("chaos", "--replay", wrong).is_one_plain_error("no scenario")
+    say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario")
+    for text in ("", "[1, 2]", '{"name": "1/1", "seed": 1, "faults": 7}', "[" * 9000):
+        wrong.write_text(text)
+        say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario")
+        say("chaos", "--state", wrong).is_one_plain_error("wrong.json is no state of a search")
+    good = {"name": "1/1", "seed": 1, "recipe": {"dwell_s": 60.0}}
+    kill = {"kind": "kill", "stage": "ramp", "after_s": 1.0}
+    for bad, words in (
+        ({**good, "seed": "x"}, "seed is 'x'"),
+        ({**good, "recipe": {"dwell_s": "x"}}, "recipe.dwell_s is 'x'"),
+        ({**good, "faults": [{**kill, "stage": "rampe"}]}, "'rampe' (did you mean ramp?)"),
+        ({**good, "faults": [{**kill, "after_s": math.nan}]}, "after_s is nan"),
+        ({**good, "faults": [{**kill, "lasts_s": -1}]}, "lasts_s is -1"),
+        ({**good, "faults": [{**kill, "kind": "kil"}]}, "'kil' (did you mean kill?)"),
+    ):
+        wrong.write_text(json.dumps({"faults": [], **bad}))
+        say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario: ", words)
+    wrong.write_bytes(b"\xff\xfe")
+    say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario")
+    say("chaos", "--shrink").is_one_plain_error("--shrink takes --replay")
+    say("chaos", "--workers", "65").is_one_plain_error("'65' is not a whole number from 1 to 64")
+
+
+def test_a_state_that_could_not_be_kept_is_refused_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def played(*arguments: object) -> None:
+        raise AssertionError("it searched")
+
+    monkeypatch.setattr("labharness.cli.chaos.search", played)
+    for state in (tmp_path, tmp_path / "none" / "state.json"):
+        said = say("chaos", "--state", state, "--line", SHORT_LINE)
+        said.is_one_plain_error(f"{state}: ")
+
+
+def test_a_state_that_can_no_longer_be_kept_ends_the_search_in_one_plain_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def played(asked: Search, tally: Tally, told: Callable[..., None], workers: int) -> None:
+        (tmp_path / "state.json.part").mkdir()  # a disk that takes nothing
+        verdict = Verdict(scenario(), None, 3600.0, "", (), {})
+        tally.take(0, told_of(verdict))
+        told(tally, told_of(verdict))
+
+    monkeypatch.setattr("labharness.cli.chaos.search", played)
+    said = say("chaos", "--state", tmp_path / "state.json", "--line", SHORT_LINE)
+    assert (said.code, said.out) == (1, "")
+    assert said.err == f"labharness chaos: {tmp_path / 'state.json.part'}: Is a directory\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's children")

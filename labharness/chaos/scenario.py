@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from labharness.clock import Chance
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["Fault", "Kind", "Scenario", "draw", "read_scenario", "write_scenario"]
 
@@ -245,12 +246,32 @@ def read_scenario(text: str) -> Scenario:
         body = json.loads(text)
         faults = tuple(Fault(**each) for each in body.pop("faults"))
         scenario = Scenario(**body, faults=faults)
-        unknown = {fault.kind for fault in faults} - set(Kind.ALL)
-    except (TypeError, KeyError, AttributeError) as why:
+        _check(scenario)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
         raise ValueError(f"no scenario: {why}") from None
-    if unknown:
-        raise ValueError(f"unknown kinds of fault {sorted(unknown)}; there are {Kind.ALL}")
     return scenario
+
+
+def _check(scenario: Scenario) -> None:
+    """Refuse what a hand that edits a file may have put there."""
+    if not isinstance(scenario.seed, int):
+        raise ValueError(f"seed is {scenario.seed!r}; it is a whole number")
+    for name, value in scenario.recipe.items():
+        _check_number(f"recipe.{name}", value)
+    for fault in scenario.faults:
+        for name, known in (("kind", Kind.ALL), ("stage", STAGES)):
+            value = getattr(fault, name)
+            if value not in known:
+                near = meant(str(value), known)
+                raise ValueError(f"no {name} {value!r}{near}; there are {', '.join(known)}")
+        for name in ("after_s", "lasts_s", "growth"):
+            _check_number(name, getattr(fault, name), low=0.0)
+        _check_number("amount", fault.amount)
+
+
+def _check_number(name: str, value: object, low: float = -math.inf) -> None:
+    if not isinstance(value, int | float) or not math.isfinite(value) or value < low:
+        raise ValueError(f"{name} is {value!r}; it is a number" + (" from 0" if low == 0 else ""))
 
 
 def write_scenario(scenario: Scenario) -> str:

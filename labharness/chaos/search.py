@@ -77,9 +77,13 @@ class Tally:
             self.violations.append(said)
 
     def write(self, path: Path) -> None:
-        """Keep it, whole or not at all."""
+        """Keep it, whole or not at all.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         body = {**asdict(self), "done": sorted(self.done)}
-        fresh = path.with_suffix(".new")
+        fresh = path.with_name(f"{path.name}.part")
         fresh.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
         fresh.replace(path)
 
@@ -89,11 +93,12 @@ class Tally:
 
         Raises:
             ValueError: It is no state of a search.
+            OSError: It cannot be read.
         """
         try:
             body = json.loads(path.read_text("utf-8"))
             return cls(**{**body, "done": set(body["done"])})
-        except (TypeError, KeyError, ValueError) as why:
+        except (TypeError, KeyError, ValueError, RecursionError) as why:
             raise ValueError(f"{path} is no state of a search: {why}") from None
 
 

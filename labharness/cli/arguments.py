@@ -9,6 +9,7 @@ from labharness.cli import BY_HAND, EXIT_USAGE
 
 __all__ = ["make_parser"]
 
+WORKERS_MAX = 64  # processes
 NEGATIVE = re.compile(r"-([0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE)
 """A value and no option; argparse's own pattern takes -1e5 and -inf for options."""
 
@@ -172,7 +173,7 @@ def make_parser() -> _Parser:
     )
     chaos.add_argument("--line", metavar="FILE", help="lab file (default: the simulated lab)")
     chaos.add_argument("--state", metavar="FILE", help="where it stands (default chaos-SEED.json)")
-    chaos.add_argument("--workers", type=int, choices=range(1, 65), metavar="N", help="(default 2)")
+    chaos.add_argument("--workers", type=_workers, metavar="N", help="(default 2)")
     chaos.add_argument("--replay", metavar="FILE|SEED/N", help="play one scenario, and tell it")
     chaos.add_argument("--shrink", action="store_true", help="with --replay: to the fewest faults")
     return parser
@@ -326,6 +327,12 @@ def _positive(text: str) -> float:
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return value
+
+
+def _workers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= WORKERS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {WORKERS_MAX}")
+    return int(text)
 
 
 def _rate(text: str) -> float:

@@ -20,7 +20,7 @@ from labharness.chaos import (
 )
 from labharness.chaos.search import WORKERS
 from labharness.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import chosen_lab, complain, say
+from labharness.cli.show import OutputLost, chosen_lab, complain, say
 from labharness.clock import wall_clock_utc
 from labharness.lab import BadLabFile, LabPlan
 
@@ -33,6 +33,8 @@ PROGRESS_EVERY = 10  # scenarios between two lines
 def chaos(chosen: argparse.Namespace) -> int:
     """Carry out the command."""
     try:
+        if chosen.shrink and chosen.replay is None:
+            raise ValueError("--shrink takes --replay FILE, or SEED/NUMBER")
         plan = chosen_lab(chosen.line)
         if plan.links != ("loopback",):
             raise BadLabFile(f"{plan.path}: faults are searched for on simulated lines only")
@@ -42,6 +44,11 @@ def chaos(chosen: argparse.Namespace) -> int:
     except (BadLabFile, ValueError) as why:
         complain(f"labharness chaos: {why}")
         return EXIT_USAGE
+    except (BrokenPipeError, OutputLost):
+        raise  # the command line's own matter
+    except OSError as why:  # a search that goes on without its state would be for nothing
+        complain(f"labharness chaos: {why.filename or 'its files'}: {why.strerror or why}")
+        return EXIT_FAILED
 
 
 def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
@@ -50,10 +57,12 @@ def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
     digest = f"{plan.lab_digest} {plan.envelope_digest}"
     tally = Tally(seed=asked.seed, rate=asked.rate, lab_digest=digest)
     if state.exists():
-        kept = Tally.read(state)
+        kept = _kept(state)
         if (kept.seed, kept.rate, kept.lab_digest) != (asked.seed, asked.rate, digest):
             raise ValueError(f"{state} is of another search; name another --state, or remove it")
         tally = kept
+    _try_to_keep(tally, state)
+    if tally.done:
         say(f"going on from {tally.lab_s / 3600:.1f} h in {state}")
     began, began_s = wall_clock_utc(), tally.lab_s
 
@@ -84,11 +93,33 @@ def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
     return EXIT_FAILED if tally.violations else EXIT_COMPLETED
 
 
+def _kept(state: Path) -> Tally:
+    try:
+        return Tally.read(state)
+    except OSError as why:
+        raise ValueError(f"{state}: {why.strerror}") from None
+
+
+def _try_to_keep(tally: Tally, state: Path) -> None:
+    """Write the state before anything is played: it is not found out after an hour."""
+    try:
+        tally.write(state)
+    except OSError as why:
+        raise ValueError(f"{state}: {why.strerror}") from None
+
+
 def _scenario(named: str, rate: float) -> Scenario:
     """Read a scenario from a file, or draw it by its ``seed/number``."""
     path = Path(named)
     if path.is_file():
-        return read_scenario(path.read_text("utf-8"))
+        try:
+            return read_scenario(path.read_text("utf-8"))
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}: no scenario: it is no text") from None
+        except ValueError as why:
+            raise ValueError(f"{path}: {why}") from None
+        except OSError as why:
+            raise ValueError(f"{path}: {why.strerror}") from None
     seed, _, number = named.partition("/")
     if not (seed.isdecimal() and number.isdecimal()):
         raise ValueError(f"--replay {named}: neither a file nor SEED/NUMBER, as 1/37")
