@@ -64,6 +64,10 @@ def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
     _try_to_keep(tally, state)
     if tally.done:
         say(f"going on from {tally.lab_s / 3600:.1f} h in {state}")
+    complain(
+        f"searching {plan.path} for {asked.hours:g} h; Ctrl-C stops it, and {state} keeps where it "
+        "stands"
+    )
     began, began_s = wall_clock_utc(), tally.lab_s
 
     def told(tally: Tally, said: dict[str, Any]) -> None:
