@@ -281,6 +281,62 @@ def test_a_file_that_is_no_journal_is_a_typed_failure(tmp_path: Path, content: b
         list(reading.read(path))
 
 
+WITHOUT_PRIVILEGE = """
+import ctypes, sys
+from pathlib import Path
+from labharness.journal import reading
+from labharness.journal.store import JournalFailed
+none = (ctypes.c_uint32 * 6)()  # root may write everywhere unless it gives up its capabilities
+if ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), none):
+    sys.exit("capabilities cannot be given up")
+try:
+    print(len(list(reading.read(Path(sys.argv[1])))), reading.verify_file(Path(sys.argv[1])).ok)
+except JournalFailed as why:
+    print(why)
+"""
+
+
+def read_in_an_archive(path: Path) -> str:
+    """Read a journal in a folder that takes no file, as somebody who is not root."""
+    path.parent.chmod(0o555)
+    try:
+        said = subprocess.run(
+            [sys.executable, "-c", WITHOUT_PRIVILEGE, str(path)],
+            capture_output=True,
+            encoding="utf-8",
+            check=True,
+        )
+    finally:
+        path.parent.chmod(0o755)
+    return said.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
+def test_a_closed_journal_is_read_where_nothing_may_be_written_beside_it(tmp_path: Path) -> None:
+    head = filled(tmp_path / "run.journal", 7, {})
+    assert os.listdir(tmp_path) == ["run.journal"]
+    assert read_in_an_archive(tmp_path / "run.journal") == f"{head.seq} True\n"
+    (tmp_path / "run.journal-wal").touch()  # what an earlier reader leaves
+    assert read_in_an_archive(tmp_path / "run.journal") == f"{head.seq} True\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
+def test_a_journal_whose_last_records_lie_beside_it_is_not_read_without_them(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.journal"
+    writes = (
+        "import os, sys; from pathlib import Path; "
+        "from labharness.journal.store import SqliteJournal; "
+        "journal = SqliteJournal(Path(sys.argv[1])); journal.append('command', {}, 1.0); "
+        "journal.commit(); os._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", writes, str(path)], check=True)
+    assert path.with_name("run.journal-wal").stat().st_size > 0
+    path.with_name("run.journal-shm").unlink()
+    assert "cannot read" in read_in_an_archive(path)
+
+
 def test_a_journal_that_cannot_be_opened_is_a_typed_failure(tmp_path: Path) -> None:
     with pytest.raises(JournalFailed, match="cannot open"):
         SqliteJournal(tmp_path / "missing" / "run.journal")

@@ -14,6 +14,7 @@ from labharness.journal.store import SELECT, JournalFailed, sqlite_errors
 
 __all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
 
+NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
 READ_S_MAX = 0.25  # longest wait of a reader for a lock: a journal that is being recovered has one
 
 
@@ -128,7 +129,34 @@ def _header(path: Path, part: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    with sqlite_errors(path, "read"):
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=READ_S_MAX)) as database:
-            yield database
+    with sqlite_errors(path, "read"), contextlib.closing(_connected(path)) as database:
+        yield database
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Open a journal for reading.
+
+    SQLite makes a file beside it. Where none can be made, as in an archive, a journal whose writer
+    has closed it is read as it lies; one that has records in its write-ahead log is not.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    database = sqlite3.connect(uri, uri=True, timeout=READ_S_MAX)
+    try:
+        database.execute("SELECT part FROM header LIMIT 1").fetchone()
+    except sqlite3.Error as why:
+        database.close()
+        code = getattr(why, "sqlite_errorcode", None)
+        if code not in NOTHING_BESIDE or _pending(path.with_name(f"{path.name}-wal")):
+            raise
+        return sqlite3.connect(f"{uri}&immutable=1", uri=True)
+    return database
+
+
+def _pending(log: Path) -> bool:
+    """Say whether a write-ahead log holds records; one that cannot be looked at may."""
+    try:
+        return log.stat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
