@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from commands import COMMAND, TIMEOUT_S, Said, say, spawn, wrote
+from commands import COMMAND, TIMEOUT_S, Said, say, spawn, spawn_without_privilege, wrote
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.channels import needed_first
@@ -218,6 +218,27 @@ def test_a_folder_that_holds_a_run_is_not_written_into(tmp_path: Path, wires: li
     said.is_one_plain_error(f"{tmp_path} holds a run already; name a fresh folder")
     assert journal.read_bytes() == b"of another run"
     assert wires == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("stop",),
+        ("safe",),
+        ("set", "argon.setpoint", "1", "sccm"),
+    ],
+)
+def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
+    words: tuple[str, ...], short_plan: LabPlan
+) -> None:
+    short_plan.state_dir.mkdir(parents=True)
+    short_plan.state_dir.chmod(0)
+    try:
+        said = spawn_without_privilege(*words, *LAB)
+    finally:
+        short_plan.state_dir.chmod(0o700)
+    said.is_one_plain_error(f"{short_plan.state_dir / 'control.sock'}: Permission denied")
 
 
 FULL = (

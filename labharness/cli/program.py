@@ -34,6 +34,9 @@ def program(chosen: argparse.Namespace) -> int:
     except NoOwner as why:
         complain(f"labharness program: {why}")
         return EXIT_FAILED
+    except PermissionError as why:
+        complain(f"labharness program: {why.filename}: {why.strerror}")
+        return EXIT_USAGE
 
 
 def _checked(plan: LabPlan, instrument: Instrument, segments: Program) -> int:

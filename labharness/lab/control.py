@@ -139,6 +139,7 @@ class Control:
 
     Raises:
         NoOwner: Nobody serves the socket.
+        PermissionError: Whether somebody does, this account may not know.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -149,6 +150,10 @@ class Control:
         self._socket.settimeout(CONNECT_S_MAX)
         try:
             self._socket.connect(str(path))
+        except PermissionError as why:
+            self._socket.close()
+            text = f"{why.strerror}: the line is driven by the account that this folder belongs to"
+            raise PermissionError(why.errno, text, str(path)) from None
         except OSError as why:
             self._socket.close()
             raise NoOwner(f"no process serves {path} ({why.strerror or why})") from None
@@ -203,7 +208,7 @@ def running_beside(state_dir: Path) -> dict[str, str]:
             continue
         try:
             Control(path.parent).close()
-        except NoOwner:
+        except (NoOwner, PermissionError):
             continue
         owner = read_owner(path.parent)
         option = "--lab FILE" if owner is None else owner.lab_option.strip()
