@@ -365,7 +365,16 @@ def test_room_asks_and_sets_from_the_command_line(lab: Served) -> None:
     [
         (("fault", "gremlins=true"), "gremlins"),
         (("fault", "lid_open=1"), "true or false"),
-        (("fault", "air_leak_sccm=NaN"), "a number"),
+        (("fault", "lid_opn=true"), "(did you mean lid_open?)"),
+        (("fault", "air_leak_sccm=NaN"), "a number from 0 to 1e+06"),
+        (("fault", "h2_detector_offset_ppm=1e308"), "a number from -1e+06 to 1e+06"),
+        (("fault", f"air_leak_sccm={'9' * 400}"), "a number from 0 to 1e+06"),
+        (("fault", "add_furnace_c_per_s=-20"), "a number from 0 to 1000"),
+        (("bus", "heat", "reply_late_s=-1"), "a number from 0 to 3600"),
+        (("bus", "heat", "lost_share=7"), "a number from 0 to 1"),
+        (("bus", "heta", "cut=true"), "(did you mean heat?)"),
+        (("bytes", "sinc=0"), "since=ROW"),
+        (("statu",), "(did you mean status?)"),
         (("fault", "lid_open"), "name=value"),
         (("fault", "lid_open=true", "gremlins=1"), "gremlins"),
         (("bus", "cellar", "cut=true"), "cellar"),
@@ -421,7 +430,24 @@ def test_what_cannot_be_served_is_one_plain_error(lab: Served, tmp_path: Path) -
     said = spawn("simulate", SHORT_LINE, "--folder", tmp_path / "d")
     said.is_one_plain_error("heat", "in the way")
     assert sorted(each.name for each in (tmp_path / "d").iterdir()) == ["heat", "line.lock"]
-    say("room", tmp_path / "c", "truth").is_one_plain_error("nobody serves")
+
+
+def test_a_folder_that_nobody_serves_from_is_said_as_a_room_that_does_not_answer(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "stale").mkdir()
+    (tmp_path / "stale" / "control").write_text("127.0.0.1:1\n", "utf-8")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "control").write_bytes(b"\xff\xfe")
+    for name, words in (
+        ("none", f"nobody serves from {tmp_path / 'none'}: No such file"),
+        ("stale", "no served room at 127.0.0.1:1"),
+        ("odd", f"nobody serves from {tmp_path / 'odd'}: its control file is no text"),
+    ):
+        said = say("room", tmp_path / name, "truth")
+        assert (said.code, said.out) == (1, "")
+        assert said.err.startswith(f"labharness room: {words}")
+        assert said.err.count("\n") == 1
 
 
 def test_a_plant_that_breaks_ends_the_command_in_one_line(

@@ -52,7 +52,9 @@ def _address(folder: Path) -> str:
     try:
         return (folder / CONTROL_NAME).read_text("utf-8").strip()
     except OSError as why:
-        raise BadRequest(f"nobody serves from {folder}: {why.strerror}") from None
+        raise NoRoom(f"nobody serves from {folder}: {why.strerror}") from None
+    except UnicodeDecodeError:
+        raise NoRoom(f"nobody serves from {folder}: its control file is no text") from None
 
 
 def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:

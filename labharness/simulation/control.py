@@ -16,11 +16,21 @@ from labharness.simulation.bus import SimulatedBus
 from labharness.simulation.conversation import ByteLog
 from labharness.simulation.environment import LoopEnvironment
 from labharness.simulation.served import HOST, CannotServe
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["BadRequest", "Control", "NoRoom", "Room", "ask"]
 
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
+ANY_NUMBER = (0.0, 1e6)
+RANGES = {
+    "_share": (0.0, 1.0),
+    "_c_per_s": (0.0, 1_000.0),  # what a plant bears that is stepped by the second
+    "_s": (0.0, 3_600.0),
+    "_s_max": (0.0, 3_600.0),
+    "_offset_ppm": (-1e6, 1e6),
+}
+"""What a fault may be, by the end of its name; the first that fits counts."""
 INTERNAL = frozenset({"injected"})  # what a bus remembers of its faults; no fault itself
 
 Answer = Mapping[str, Any]
@@ -129,8 +139,9 @@ class Control:
             elif isinstance(asked, str) and asked in self._does:
                 reply(self._does[asked](request))
             else:
-                known = ", ".join([*self._does, "operate", "quit"])
-                raise BadRequest(f"nothing is called {asked!r}; ask {known}")
+                known = [*self._does, "operate", "quit"]
+                near = meant(str(asked), known)
+                raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
         except BadRequest as why:
             reply({"error": str(why)})
 
@@ -146,7 +157,8 @@ class Control:
         buses = self._room.buses
         port = request.get("port")
         if not isinstance(port, str) or port not in buses:
-            raise BadRequest(f"no port {port!r}; there are {', '.join(buses)}")
+            near = meant(str(port), list(buses))
+            raise BadRequest(f"no port {port!r}{near}; there are {', '.join(buses)}")
         set_faults(buses[port].faults, _object(request, "set"), "fault of a bus")
         return self._faults()
 
@@ -164,6 +176,8 @@ class Control:
         asyncio.get_running_loop().call_later(takes_s, finish)
 
     def _bytes(self, request: Answer) -> Answer:
+        for name in request.keys() - {"ask", "since"}:
+            raise BadRequest(f"bytes takes since=ROW, the first row to give; got {name!r}")
         since = request.get("since", 0)
         if isinstance(since, bool) or not isinstance(since, int) or since < 0:
             raise BadRequest(f"since is {since!r}; it is the number of a row, from 0")
@@ -245,7 +259,8 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
     known = _values_of(faults)
     for name, value in values.items():
         if name not in known:
-            raise BadRequest(f"no {what} is called {name!r}; there are {', '.join(known)}")
+            near = meant(name, list(known))
+            raise BadRequest(f"no {what} is called {name!r}{near}; there are {', '.join(known)}")
         now = known[name]
         if isinstance(now, bool):
             fits, allowed = isinstance(value, bool), "true or false"
@@ -253,12 +268,18 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
             fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
             allowed = "a whole number from 0"
         else:
+            low, high = _range_of(name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            fits, allowed = number and math.isfinite(value), "a number"
+            fits, allowed = number and low <= value <= high, f"a number from {low:g} to {high:g}"
         if not fits:
             raise BadRequest(f"{what} {name!r} is set to {value!r}; allowed is {allowed}")
     for name, value in values.items():
         setattr(faults, name, float(value) if isinstance(known[name], float) else value)
+
+
+def _range_of(name: str) -> tuple[float, float]:
+    """Give what a fault that is a number may be, by the unit that its name ends in."""
+    return next((bounds for ending, bounds in RANGES.items() if name.endswith(ending)), ANY_NUMBER)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
