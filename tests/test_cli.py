@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,15 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         (["run"], "TASK.json"),
         (["run", "t.json", "--unknown"], "--unknown"),
         (["run", "t.json", "--speed", "warp"], "'warp' is not fast, real, or a number"),
+        (["simulat"], "no 'simulat' (did you mean simulate?); there are run, plan, drivers"),
+        (["alarms", "shelv"], "no 'shelv' (did you mean shelve?); there are list, test, ack"),
+        (["program", "fly"], "no 'fly'; there are check, upload, start, hold, reset"),
+        (["analyse", "x", "--film", "cvt"], "no 'cvt' (did you mean cvd?)"),
+        (["run", "t.json", "--sped", "fast"], "run: no option '--sped' (did you mean --speed?); "),
+        (["lab", "check", "--labb=x"], "lab check: no option '--labb' (did you mean --lab?); "),
+        (["drivers", "more"], "drivers: 'more' is one word too many; see"),
+        (["room"], "required: DIR, WHAT; see"),
+        (["chaos", "--hours", "1e10"], "'1e10' is not a number above 0, up to 1e+09"),
         (["run", "t.json", "--speed", "nan"], "'nan'"),
         (["run", "t.json", "--speed", "-1"], "--speed"),
         (["run", "t.json", "--speed", "0"], "'0'"),
@@ -97,6 +108,34 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
 )
 def test_wrong_usage_exits_64_with_one_line(arguments: list[str], words: str) -> None:
     say(*arguments).is_one_plain_error("labharness", words)
+
+
+def leaves(words: list[str]) -> Iterator[list[str]]:
+    """Give every command that has none below it, as its help lists them."""
+    said = say(*words, "--help").out
+    below = re.findall(r"^    ([a-z]+)(?: |$)", said, re.MULTILINE) if " ...\n" in said else []
+    if not below:
+        yield words
+    for each in below:
+        yield from leaves([*words, each])
+
+
+def test_the_help_of_every_command_says_what_it_does() -> None:
+    commands = list(leaves([]))
+    assert len(commands) == 50
+    for words in commands:
+        said = say(*words, "--help")
+        assert said.code == 0
+        usage, sentence, *_ = said.out.split("\n\n")
+        assert usage.startswith(f"usage: labharness {' '.join(words)}")
+        assert sentence[0].isupper()
+        assert sentence.endswith(".")
+        assert "positional arguments" not in sentence
+
+
+def test_the_version_is_told() -> None:
+    said = say("--version")
+    assert (said.code, said.out) == (0, f"labharness {version('labharness')}\n")
 
 
 # ---- the other commands

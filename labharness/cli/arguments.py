@@ -3,35 +3,24 @@
 import argparse
 import re
 from datetime import date
-from typing import Any, NoReturn
 
-from labharness.cli import BY_HAND, EXIT_USAGE
+from labharness.cli import BY_HAND
+from labharness.cli.parser import Parser, Version
 
 __all__ = ["make_parser"]
 
 WORKERS_MAX = 64  # processes
-NEGATIVE = re.compile(r"-([0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE)
-"""A value and no option; argparse's own pattern takes -1e5 and -inf for options."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse, with our exit code for wrong usage (its own is 2, which means rejected here)."""
-
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - argparse's own
-        super().__init__(**options)
-        self._negative_number_matcher = NEGATIVE
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-def make_parser() -> _Parser:
+def make_parser() -> Parser:
     """Make the parser of the whole command line."""
-    parser = _Parser(
+    parser = Parser(
         prog="labharness",
         description="Run laboratory instruments behind a safety envelope.",
-        epilog="Exit codes: 0 completed, 1 failed or findings, 2 rejected, 3 aborted, 64 usage.",
+        epilog="Exit codes: 0 completed, 1 failed or findings, 2 rejected, 3 aborted, 64 usage. "
+        "docs/reference/command-line.md says more of each command.",
     )
+    parser.add_argument("--version", action=Version, nargs=0, help="tell which version this is")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="run one task (an HCP task_submit message)")
@@ -120,8 +109,13 @@ def make_parser() -> _Parser:
 
     room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
     room.add_argument("folder", metavar="DIR", help="where it is served")
-    room.add_argument("asked", metavar="WHAT", help="status, truth, faults, fault, bus, ...")
-    room.add_argument("details", nargs="*", metavar="NAME=VALUE")
+    room.add_argument(
+        "asked",
+        metavar="WHAT",
+        help="status, truth, faults, fault NAME=VALUE, bus PORT NAME=VALUE, operate ACTION "
+        "NAME=VALUE, bytes since=ROW, quit",
+    )
+    room.add_argument("details", nargs="*", default=[], metavar="NAME=VALUE")
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
@@ -179,7 +173,7 @@ def make_parser() -> _Parser:
     return parser
 
 
-def _add_by_hand(commands: "argparse._SubParsersAction[_Parser]") -> None:
+def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
     """Add the commands that take a line by the hand."""
     texts = {
         "read": "measure channels now",
@@ -324,8 +318,8 @@ def _positive(text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    if not 0 < value <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, up to 1e+09")
     return value
 
 
