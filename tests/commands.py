@@ -72,6 +72,13 @@ def spawn(*arguments: object) -> Said:
     return Said(ended.returncode, ended.stdout, ended.stderr)
 
 
+FULL = (
+    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
+)
+"""Runs the command where no file may grow beyond a size: what a full disk says, for real."""
+
 WITHOUT_PRIVILEGE = (
     "import ctypes, sys; none = (ctypes.c_uint32 * 6)(); "
     "ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), none) == 0 or sys.exit(99); "

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from commands import COMMAND, TIMEOUT_S, Said, say, spawn, spawn_without_privilege, wrote
+from commands import COMMAND, FULL, TIMEOUT_S, Said, say, spawn, spawn_without_privilege, wrote
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.channels import needed_first
@@ -239,13 +239,6 @@ def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
     finally:
         short_plan.state_dir.chmod(0o700)
     said.is_one_plain_error(f"{short_plan.state_dir / 'control.sock'}: Permission denied")
-
-
-FULL = (
-    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-    "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
-)
 
 
 def set_on_full_disk(out: Path, size: int) -> Said:

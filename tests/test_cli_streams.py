@@ -66,6 +66,7 @@ def test_what_a_full_disk_does_not_take_is_said_in_one_line(driven: Path) -> Non
         ["journal", "show", driven],
         ["artifact", uri, "--runs", driven, "--cat"],
         ["doctor", "--lab", SHORT_LINE, "--json"],
+        ["approvals", "list", "--lab", SHORT_LINE],
     ):
         command = [*COMMAND, *map(str, words)]
         with Path("/dev/full").open("wb") as full:

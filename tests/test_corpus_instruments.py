@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from commands import TIMEOUT_S, Said, example, payload, say, spawn, submit, wrote
+from commands import FULL, TIMEOUT_S, Said, example, payload, say, spawn, submit, wrote
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab
 from labharness.lab.files import read_lab_file
@@ -262,12 +262,6 @@ def test_a_run_folder_that_is_missing_exits_64(tmp_path: Path, command: tuple[st
 
 
 # ---- full disks
-
-FULL = (
-    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-    "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
-)
 
 
 def run_on_full_disk(out: Path, size: int) -> Said:

@@ -1,5 +1,7 @@
 """Unattended work: refused before anything is sent when hardware or an instrument falls short."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
@@ -8,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from commands import ROOT, Said, say, wrote
+from commands import FULL, ROOT, Said, say, wrote
 from labharness.admission.risk import safe_in_time
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.hazards import read_hazards, record_proof
@@ -177,6 +179,10 @@ def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (
+            ("proof", "lasr", "--name", "A", "--reason", "B"),
+            "no hazard 'lasr' (did you mean laser?)",
+        ),
         (("proof", "fire", "--name", "A", "--reason", "B"), "no hazard 'fire'; the table has"),
         (("proof", "laser", "--name", " ", "--reason", "B"), "--name"),
         (("proof", "laser", "--name", "A", "--reason", "B", "--date", "soon"), "no day written as"),
@@ -191,6 +197,35 @@ def test_a_proof_test_that_cannot_be_is_one_plain_error(
 ) -> None:
     hazards(unattended(tmp_path), *arguments).is_one_plain_error(words)
     assert not (tmp_path / "hazards.proofs.jsonl").exists()
+
+
+def test_the_list_of_a_simulated_lab_says_what_counts_in_virtual_time(tmp_path: Path) -> None:
+    plan = unattended(tmp_path, HAZARDS.read_text("utf-8").replace("2025-12-15", "2000-01-01", 1))
+    late = "in virtual time it is 2026-01-01: over-temperature is missing or late"
+    assert hazards(plan, "list").out.splitlines()[-1] == late
+    path = tmp_path / "hazards.toml"
+    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    assert hazards(plan, "list").out.splitlines()[-1] == (
+        "in virtual time it is 2026-01-01: nothing is missing or late"
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
+def test_a_proof_test_that_a_full_disk_does_not_take_leaves_no_half_of_a_line(
+    tmp_path: Path,
+) -> None:
+    lab = unattended(tmp_path).path
+    words = ["hazards", "proof", "laser", "--lab", str(lab), "--name", "Ada", "--reason", "x" * 99]
+    assert say(*words).code == 0
+    log = tmp_path / "hazards.proofs.jsonl"
+    before = log.read_bytes()
+    full = FULL.format(size=len(before) + 40)
+    command = [sys.executable, "-c", full, *words]
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    Said(ended.returncode, ended.stdout, ended.stderr).is_one_plain_error(f"{log}: ")
+    assert log.read_bytes() == before
+    assert say(*words).code == 0
+    assert len(read_hazards(tmp_path / "hazards.toml").hazard) == 5
 
 
 def test_a_log_that_cannot_be_read_proves_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.plan import prediction_lines
-from labharness.cli.show import account, chosen_lab, clock_text, complain, say
+from labharness.cli.show import OutputLost, account, chosen_lab, clock_text, complain, say
 from labharness.lab import BadLabFile
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Pending
 
@@ -16,7 +16,8 @@ __all__ = ["approvals"]
 def approvals(chosen: argparse.Namespace) -> int:
     """List, show, approve or reject; give the exit code."""
     try:
-        folder = ApprovalFolder(chosen_lab(chosen.lab).state_dir)
+        plan = chosen_lab(chosen.lab)
+        folder = ApprovalFolder(plan.state_dir)
         if chosen.verb == "list":
             for line in _listed(folder.pending()):
                 say(line)
@@ -31,8 +32,10 @@ def approvals(chosen: argparse.Namespace) -> int:
     except BadDecision as why:
         complain(f"labharness approvals: {why}")
         return EXIT_FAILED
+    except (BrokenPipeError, OutputLost):
+        raise  # the command line's own matter
     except OSError as why:
-        complain(f"labharness approvals: {why.filename}: {why.strerror}")
+        complain(f"labharness approvals: {why.filename or plan.state_dir}: {why.strerror}")
         return EXIT_FAILED
     return EXIT_COMPLETED
 

@@ -32,7 +32,7 @@ def arm(chosen: argparse.Namespace) -> int:
         complain(f"labharness arm: {why}")
         return EXIT_USAGE
     except OSError as why:
-        complain(f"labharness arm: {why.filename}: {why.strerror}")
+        complain(f"labharness arm: {why.filename or plan.state_dir}: {why.strerror}")
         return EXIT_USAGE
     say(str(path))
     for port in armed.ports:

@@ -70,7 +70,8 @@ def hand(chosen: argparse.Namespace) -> int:
     except (BrokenPipeError, OutputLost):
         raise  # the command line's own matter
     except OSError as why:
-        complain(f"labharness {chosen.command}: {why.filename or ''}: {why.strerror or why}")
+        where = why.filename or plan.state_dir  # a write to a full disk names no file
+        complain(f"labharness {chosen.command}: {where}: {why.strerror or why}")
         return EXIT_USAGE
 
 

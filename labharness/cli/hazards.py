@@ -5,7 +5,7 @@ from datetime import date
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import chosen_lab, complain, say
-from labharness.clock import wall_clock_utc
+from labharness.clock import VIRTUAL_EPOCH, wall_clock_utc
 from labharness.lab import BadLabFile, LabPlan
 from labharness.lab.hazards import record_proof
 
@@ -47,4 +47,9 @@ def _list(plan: LabPlan, today: date) -> int:
         say(f"  safeguard  {row.safeguard or 'NONE'}")
         say(f"  tested     {tested}, counts {row.proof_days} d")
         say(f"  {'MISSING    ' + why if why else 'in force'}")
+    if plan.links == ("loopback",):
+        day = VIRTUAL_EPOCH.date()
+        late = ", ".join(row.name for row in plan.hazards.hazard if row.missing(day)) or "nothing"
+        are = "are" if ", " in late else "is"
+        say(f"in virtual time it is {day}: {late} {are} missing or late")
     return EXIT_FAILED if missing else EXIT_COMPLETED

@@ -38,7 +38,8 @@ def labs(chosen: argparse.Namespace) -> int:
     except (BrokenPipeError, OutputLost):
         raise  # the command line's own matter
     except OSError as why:
-        complain(f"labharness {chosen.command}: state directory {why.filename}: {why.strerror}")
+        where = why.filename or plan.state_dir  # a write to a full disk names no file
+        complain(f"labharness {chosen.command}: state directory {where}: {why.strerror}")
         return EXIT_USAGE
 
 

@@ -5,9 +5,11 @@ is in the digest that approvals are bound to: a proof test voids no approval, an
 overdue is weighed anew with every request.
 """
 
+import errno
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 from pydantic import Field, PrivateAttr
 
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
 
@@ -127,7 +130,8 @@ def record_proof(
     row = next((row for row in table.hazard if row.name == hazard), None)
     if row is None:
         known = ", ".join(repr(row.name) for row in table.hazard)
-        raise BadLabFile(f"no hazard {hazard!r}; the table has {known}")
+        near = meant(hazard, [row.name for row in table.hazard])
+        raise BadLabFile(f"no hazard {hazard!r}{near}; the table has {known}")
     if not row.safeguard.strip():
         raise BadLabFile(f"{hazard}: the table names no hardware safeguard that could be tested")
     if day > today:
@@ -136,13 +140,24 @@ def record_proof(
     log = table._path.with_suffix(LOG_SUFFIX)
     line = json.dumps({**asdict(proof), "day": day.isoformat()}, ensure_ascii=False, sort_keys=True)
     try:
-        with log.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        _append(log, f"{line}\n".encode())
     except OSError as why:
         raise BadLabFile(f"{log}: {why.strerror or why}") from None
     return proof
+
+
+def _append(log: Path, line: bytes) -> None:
+    """Add a line whole or not at all: half of one would make the whole log unreadable."""
+    with log.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            if file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                file.truncate(before)
+            raise
 
 
 def _read_log(path: Path) -> tuple[Proof, ...]:
