@@ -1,6 +1,7 @@
 """The command line: its exit codes, and that what it prints is one answer or one plain error."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -167,6 +168,22 @@ def test_a_journal_is_verified_shown_and_exported(done: tuple[Path, Said]) -> No
     assert " terminal " in shown[-1]
     exported = spawn("journal", "export", folder).out
     assert len(exported.splitlines()) == 1 + len(shown)
+
+
+def test_a_report_is_written_over_nothing_but_a_report(
+    done: tuple[Path, Said], tmp_path: Path
+) -> None:
+    folder, _ = done
+    for name in ("journal.sqlite", "answer.json", "artifacts/growth_log.csv"):
+        before = (folder / name).read_bytes()
+        said = say("report", folder, "--out", folder / name)
+        said.is_one_plain_error(f"{folder / name} is in the way: it is no report")
+        assert (folder / name).read_bytes() == before
+    if hasattr(os, "mkfifo"):  # as a device is, of which /dev/null is one
+        os.mkfifo(tmp_path / "pipe")
+        say("report", folder, "--out", tmp_path / "pipe").is_one_plain_error("pipe: File exists")
+        assert not (tmp_path / "pipe").is_file()
+    assert say("report", folder, "--out", folder / "report.html").code == 0
 
 
 def test_a_changed_journal_is_told_by_its_first_bad_record(

@@ -1,6 +1,7 @@
 """``labharness analyse`` says what a spectrum shows, counts layers where it may, else why not."""
 
 import json
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ import h5py
 import numpy as np
 import pytest
 
-from commands import Said, say
+from commands import FULL, Said, say
 from labharness.analysis import shift_from_wavelength
 from labharness.analysis.formats import read_spectra
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
@@ -246,8 +247,24 @@ def test_what_cannot_be_saved_is_said_in_one_line(
     say("analyse", "--save", "out.png", path).is_one_plain_error(".csv, .nxs, .h5")
     say("analyse", "--save", "out.csv", path, path).is_one_plain_error("one FILE")
     say("analyse", "--save", tmp_path / "no" / "out.csv", path).is_one_plain_error("No such file")
+    raw = tmp_path / "raw.csv"
+    raw.write_bytes(path.read_bytes())
+    say("analyse", "--save", raw, raw).is_one_plain_error("raw.csv is the file that is read")
+    assert raw.read_bytes() == path.read_bytes()
     monkeypatch.setitem(sys.modules, "h5py", None)
     say("analyse", "--save", tmp_path / "o.nxs", path).is_one_plain_error("labharness[formats]")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
+def test_a_full_disk_leaves_what_was_saved_before(tmp_path: Path) -> None:
+    path, target = written(tmp_path, *spectrum(1)), tmp_path / "out.csv"
+    target.write_text("of last week", "utf-8")
+    command = [sys.executable, "-c", FULL.format(size=5_000), "analyse", str(path)]
+    command += ["--save", str(target)]
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    Said(ended.returncode, ended.stdout, ended.stderr).is_one_plain_error("out.csv: File too large")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["mine.txt", "out.csv"]
+    assert target.read_text("utf-8") == "of last week"
 
 
 @pytest.mark.parametrize("options", [("--laser-nm", "red"), ("--a1g-si", "-1"), ("--film", "ald")])

@@ -10,7 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import complain, say
+from labharness.cli.show import complain, say, write_whole
 from labharness.vocabulary import share_text
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ def _plot(path: Path, found: "Assessment") -> None:
 def _save(target: Path, path: Path, recording: "Recording", found: "Assessment") -> None:
     from labharness.analysis.formats import NexusNotes, csv_text, nexus_bytes
 
+    if target.exists() and target.samefile(path):
+        raise _Unreadable(f"{target} is the file that is read; name another one to save to")
     if target.suffix == ".csv":
         data = csv_text(recording).encode()
     else:
@@ -124,7 +126,7 @@ def _save(target: Path, path: Path, recording: "Recording", found: "Assessment")
 
 def _write(target: Path, data: bytes) -> None:
     try:
-        target.write_bytes(data)
+        write_whole(target, data)
     except OSError as why:
         raise _Unreadable(f"{target}: {why.strerror}") from None
 

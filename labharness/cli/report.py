@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import clock_text, complain, say
+from labharness.cli.show import clock_text, complain, say, write_whole
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.journal import JournalFailed
@@ -18,6 +18,7 @@ __all__ = ["REPORT_NAME", "report", "write_report"]
 
 REPORT_NAME = "report.html"
 CELL_CHARACTERS_MAX = 60
+PAGE = b"<!doctype html>"  # how every report begins
 
 
 class _NoRun(ValueError):
@@ -55,14 +56,24 @@ def write_report(folder: Path) -> None:
 def _write(facts: RunFacts, path: Path, language: str) -> None:
     from labharness.desk.report.page import page
 
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page(facts, language), "utf-8")
-    part.replace(path)
+    write_whole(path, page(facts, language).encode())
+
+
+def _is_another(path: Path) -> bool:
+    """Say whether a file is there that is no page: a journal or an answer is easily named."""
+    try:
+        with path.open("rb") as file:
+            return not file.read(len(PAGE)).startswith(PAGE)
+    except OSError:
+        return False  # it is not there, or will not be written either
 
 
 def _report(folder: Path, out: str | None, language: str) -> int:
     facts = _run(folder)
     path = Path(out) if out else folder / REPORT_NAME
+    if path.is_file() and _is_another(path):
+        complain(f"labharness report: {path} is in the way: it is no report")
+        return EXIT_USAGE
     try:
         _write(facts, path, language)
     except OSError as why:

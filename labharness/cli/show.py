@@ -1,5 +1,6 @@
 """Printing, for all commands: results on standard output, everything else on standard error."""
 
+import errno
 import getpass
 import os
 import sys
@@ -18,6 +19,7 @@ __all__ = [
     "drop_output",
     "output",
     "say",
+    "write_whole",
 ]
 
 
@@ -69,6 +71,26 @@ def complain(text: str) -> None:
     with suppress(OSError, ValueError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Put a file in its place whole: a full disk leaves what was there before.
+
+    Raises:
+        OSError: It cannot be written, or what is there is no file, such as a device.
+    """
+    there = path.resolve()  # a link stays one
+    if there.exists() and not there.is_file():
+        kind = errno.EISDIR if there.is_dir() else errno.EEXIST
+        raise OSError(kind, os.strerror(kind), str(path))
+    part = there.with_name(f".{there.name}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(there)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
 
 
 def account() -> str:
