@@ -1,6 +1,7 @@
 """``labharness run``: one task from a file to its answer."""
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,15 @@ def _reject(why: BadPayload, as_json: bool) -> int:
 
 
 def _ask(prompt: str) -> str:
-    return input(prompt)
+    """Ask beside the answer, which is alone on standard output; raises ``EOFError``."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    try:
+        return input()
+    except EOFError:
+        if sys.stdin.isatty():  # Ctrl-D, which is no name and no end
+            return ""
+        raise
 
 
 class _Progress:

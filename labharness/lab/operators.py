@@ -84,14 +84,18 @@ class TerminalOperator:
 
     Args:
         ask: Shows a text and gives the line that was typed; it may block, and is called in a
-            thread.
+            thread. Raises ``EOFError`` or ``OSError`` where nobody can type any more.
     """
 
     def __init__(self, ask: Callable[[str], str]) -> None:
         self._ask = ask
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Wait until somebody types a name."""
+        """Wait until somebody types a name.
+
+        Raises:
+            LinkLost: Nobody can: the terminal has gone, or there never was one.
+        """
         what = ", ".join(f"{name} = {value}" for name, value in details.items())
         prompt = f"{text}\n  {what}\n  When it is done, type your name: "
         loop = asyncio.get_running_loop()
@@ -99,7 +103,11 @@ class TerminalOperator:
             typed: asyncio.Future[str] = loop.create_future()
             # a daemon, because nobody can wake a thread from a terminal, and exit must not wait
             Thread(target=_ask, args=(self._ask, prompt, loop, typed), daemon=True).start()
-            name = (await typed).strip()
+            try:
+                name = (await typed).strip()
+            except EOFError:
+                text = f"nobody is at the terminal to confirm {action!r}: standard input has ended"
+                raise LinkLost(text) from None
             if name:
                 return name
 
@@ -111,13 +119,17 @@ def _ask(
     typed: "asyncio.Future[str]",
 ) -> None:
     try:
-        text = ask(prompt)
-    except EOFError:  # nobody is at the terminal: nothing was confirmed
-        return
+        text: str | EOFError = ask(prompt)
+    except (EOFError, OSError):
+        text = EOFError()
     with suppress(RuntimeError):  # the run is over and its loop closed
         loop.call_soon_threadsafe(_answer, typed, text)
 
 
-def _answer(typed: "asyncio.Future[str]", text: str) -> None:
-    if not typed.done():
+def _answer(typed: "asyncio.Future[str]", text: str | EOFError) -> None:
+    if typed.done():
+        return
+    if isinstance(text, str):
         typed.set_result(text)
+    else:
+        typed.set_exception(text)
