@@ -5,8 +5,7 @@ import json
 
 from labharness.cli import EXIT_COMPLETED, EXIT_USAGE
 from labharness.cli.show import complain, say
-from labharness.lab.kinds import driver_kinds
-from labharness.lab.tasks import capabilities
+from labharness.lab.kinds import capabilities, driver_kinds
 
 __all__ = ["offers"]
 

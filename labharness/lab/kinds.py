@@ -6,17 +6,21 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from inspect import getmembers, isclass
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
+from labharness.capability import Capability
 from labharness.driver import Driver
 from labharness.vocabulary.spelling import meant
 
 __all__ = [
+    "capabilities",
     "driver_kinds",
     "envelope_file",
+    "imported",
     "load_driver",
     "load_plant",
     "load_simulator",
@@ -24,6 +28,18 @@ __all__ = [
     "shipped_file",
     "shipped_line",
 ]
+
+
+def imported(name: str) -> ModuleType:
+    """Import a module that somebody else may have written.
+
+    Raises:
+        LookupError: It cannot be imported; names it and says why.
+    """
+    try:
+        return import_module(name)
+    except Exception as why:  # noqa: BLE001 - what a module does as it is imported is its own
+        raise LookupError(f"{name} cannot be imported: {type(why).__name__}: {why}") from None
 
 
 @cache
@@ -35,7 +51,7 @@ def _points(group: str) -> tuple[EntryPoint, ...]:
 def _kinds(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for point in _points(group):
-        for module in iter_modules(import_module(point.value).__path__):
+        for module in iter_modules(imported(point.value).__path__):
             where = f"{point.value}.{module.name}"
             known = found.setdefault(module.name, where)
             if known != where:
@@ -63,15 +79,20 @@ def load_simulator(kind: str) -> Any:  # noqa: ANN401 - a face class with a sign
     Raises:
         LookupError: No such kind; says which there are.
     """
-    return _load("labharness.simulators", kind, "simulator").Simulator
+    module = _load("labharness.simulators", kind, "simulator")
+    if not hasattr(module, "Simulator"):
+        raise LookupError(f"{module.__name__} has no Simulator")
+    return module.Simulator
 
 
 def plant_kinds() -> Mapping[str, Any]:
     """Import every plant that is installed, by its kind."""
+    packages = [imported(point.value) for point in _points("labharness.simulators")]
+    with_plants = [each for each in packages if find_spec(f"{each.__name__}.plant") is not None]
     return {
         kind: plant
-        for point in _points("labharness.simulators")
-        for kind, plant in getattr(import_module(f"{point.value}.plant"), "PLANTS", {}).items()
+        for each in with_plants
+        for kind, plant in getattr(imported(f"{each.__name__}.plant"), "PLANTS", {}).items()
     }
 
 
@@ -85,6 +106,27 @@ def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings 
     if kind not in known:
         raise LookupError(f"no plant {kind!r}{_instead(kind, known)}")
     return known[kind]
+
+
+def capabilities() -> dict[str, Capability]:
+    """Import every capability on offer, by its declared name.
+
+    Raises:
+        LookupError: One cannot be imported, or is offered twice.
+    """
+    found: dict[str, Capability] = {}
+    for point in _points("labharness.capabilities"):
+        for module in iter_modules(imported(point.value).__path__):
+            if module.ispkg:
+                where = f"{point.value}.{module.name}"
+                offered: Capability | None = getattr(imported(where), "CAPABILITY", None)
+                if offered is None:
+                    raise LookupError(f"{where} has no CAPABILITY")
+                name = offered.declaration.name
+                if name in found:
+                    raise LookupError(f"capability {name!r} is offered twice")
+                found[name] = offered
+    return found
 
 
 def envelope_file(kind: str) -> Traversable:
@@ -103,7 +145,7 @@ def shipped_file(path: str) -> Traversable:
         LookupError: None has it.
     """
     for point in _points("labharness.envelopes"):
-        found = files(point.value).joinpath(path)
+        found = files(imported(point.value)).joinpath(path)
         if found.is_file():
             return found
     raise LookupError(f"no installed package of envelopes holds {path}")
@@ -118,7 +160,7 @@ def shipped_line(name: str) -> Traversable:
     found = {
         each.name.removesuffix(".toml"): each
         for point in _points("labharness.envelopes")
-        for each in _listed(files(point.value).joinpath("lines"))
+        for each in _listed(files(imported(point.value)).joinpath("lines"))
         if each.name.endswith(".toml")
     }
     if name not in found:
@@ -134,7 +176,7 @@ def _load(group: str, kind: str, what: str) -> ModuleType:
     known = _kinds(group)
     if kind not in known:
         raise LookupError(f"no {what} for kind {kind!r}{_instead(kind, known)}")
-    return import_module(known[kind])
+    return imported(known[kind])
 
 
 def _instead(name: str, known: Iterable[str]) -> str:

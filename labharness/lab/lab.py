@@ -137,7 +137,10 @@ class LabPlan:
 
 def default_lab_path() -> Path:
     """Give the path of the simulated lab that ships."""
-    return Path(str(shipped_file(DEFAULT_LAB)))
+    try:
+        return Path(str(shipped_file(DEFAULT_LAB)))
+    except LookupError as why:
+        raise BadLabFile(f"the simulated lab is not there: {why}") from None
 
 
 def read_lab(path: Path) -> LabPlan:

@@ -7,11 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.metadata import entry_points, version
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from pkgutil import iter_modules
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -25,7 +23,7 @@ from labharness.admission.approval import (
 )
 from labharness.admission.audit import Rejected
 from labharness.admission.callers import BadCallers, read_callers
-from labharness.capability import Capability, LineFacts
+from labharness.capability import LineFacts
 from labharness.clock import (
     VIRTUAL_EPOCH,
     Chance,
@@ -48,7 +46,7 @@ from labharness.lab.alarms import line_alarms
 from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile, read_text
-from labharness.lab.kinds import shipped_file
+from labharness.lab.kinds import capabilities, shipped_file
 from labharness.lab.lab import SAFE_TABLE, Lab, LabPlan
 from labharness.lab.lock import LOCK_NAME, LineBusy, LineLock
 from labharness.lab.operators import Operator, TerminalOperator
@@ -60,7 +58,6 @@ __all__ = [
     "Forecast",
     "RunResult",
     "TaskRun",
-    "capabilities",
     "forecast",
     "fresh_folder",
     "house_facts",
@@ -86,21 +83,6 @@ class RunResult:
     journal_head: str
 
 
-def capabilities() -> dict[str, Capability]:
-    """Import every capability on offer, by its declared name."""
-    found: dict[str, Capability] = {}
-    points = sorted(entry_points(group="labharness.capabilities"), key=lambda each: each.value)
-    for point in points:
-        for module in iter_modules(import_module(point.value).__path__):
-            if module.ispkg:
-                offered: Capability = import_module(f"{point.value}.{module.name}").CAPABILITY
-                name = offered.declaration.name
-                if name in found:
-                    raise LookupError(f"capability {name!r} is offered twice")
-                found[name] = offered
-    return found
-
-
 def repository_key() -> bytes:
     """Give the private key of the repository.
 
@@ -119,11 +101,12 @@ def house_facts(plan: LabPlan) -> HouseFacts:
     file = plan.file
     approvals: list[StandingApproval] = []
     try:
+        offered = capabilities()
         callers = read_callers(read_text(plan.beside(file.lab.callers)))
         for path in file.lab.approvals:
             if plan.beside(path).exists():
                 approvals.append(read_approval(read_text(plan.beside(path))))
-    except (BadCallers, BadApproval) as why:
+    except (BadCallers, BadApproval, LookupError) as why:
         raise BadLabFile(f"{plan.path.parent}: {why}") from None
     specs = {
         f"{each.name}.{channel}": spec
@@ -139,7 +122,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         safeguards_missing=plan.hazards.missing,
         on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
-        capabilities=capabilities(),
+        capabilities=offered,
         approvals=tuple(approvals),
         approval_key=public_key_of(repository_key()),
         safety_envelope=plan.safety_envelope,

@@ -1,0 +1,102 @@
+"""A package of somebody else: its kinds are there, and what is broken in it is one plain error."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from commands import COMMAND, ROOT, TIMEOUT_S, Said, edited_lab
+from rig import SHORT_LINE
+
+POINTS = """
+[labharness.drivers]
+theirs = their_drivers
+[labharness.simulators]
+theirs = their_simulators
+[labharness.envelopes]
+theirs = their_envelopes
+"""
+OFFERS = "[labharness.capabilities]\ntheirs = their_capabilities\n"
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """An installed package with one kind, as the page on drivers says: no plant, no lab."""
+    home = tmp_path / "site"
+    for drawer, ending in (("drivers", "py"), ("simulators", "py"), ("envelopes", "toml")):
+        package = home / f"their_{drawer}"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text('"""Theirs."""\n', "utf-8")
+        kind = ROOT / drawer / f"labharness_{drawer}" / f"mks_910.{ending}"
+        shutil.copy(kind, package / f"their_gauge.{ending}")
+    about = home / "theirs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n", "utf-8")
+    (about / "entry_points.txt").write_text(POINTS, "utf-8")
+    return home
+
+
+def with_theirs(home: Path, *arguments: object) -> Said:
+    path = os.pathsep.join(filter(None, (str(home), os.environ.get("PYTHONPATH"))))
+    ended = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+def test_a_kind_of_another_package_is_listed_and_measures(theirs: Path, tmp_path: Path) -> None:
+    assert "their_gauge          their_drivers.their_gauge" in with_theirs(theirs, "drivers").out
+    lab = edited_lab(tmp_path, 'kind = "mks_910"', 'kind = "their_gauge"')
+    said = with_theirs(theirs, "read", "gauge.pressure", "--lab", lab)
+    assert said.code == 0, said.err
+    assert said.out.startswith("gauge.pressure 7")
+
+
+@pytest.mark.parametrize(
+    ("broken", "text", "words"),
+    [
+        ("their_drivers/their_gauge.py", "import not_there", "No module named 'not_there'"),
+        ("their_drivers/their_gauge.py", "def (", "SyntaxError: invalid syntax"),
+        ("their_drivers/their_gauge.py", "1 / 0", "ZeroDivisionError: division by zero"),
+        ("their_simulators/their_gauge.py", "import not_there", "No module named 'not_there'"),
+        ("their_simulators/their_gauge.py", "", "their_simulators.their_gauge has no Simulator"),
+        ("their_drivers/__init__.py", "import not_there", "No module named 'not_there'"),
+        ("their_envelopes/__init__.py", "import not_there", "No module named 'not_there'"),
+    ],
+)
+def test_what_is_broken_in_another_package_is_one_plain_error_that_names_it(
+    theirs: Path, tmp_path: Path, broken: str, text: str, words: str
+) -> None:
+    (theirs / broken).write_text(text, "utf-8")
+    lab = edited_lab(tmp_path, 'kind = "mks_910"', 'kind = "their_gauge"')
+    module = broken.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    said = with_theirs(theirs, "read", "gauge.pressure", "--lab", lab)
+    said.is_one_plain_error(module, words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("", "has no CAPABILITY"), ("1 / 0", "ZeroDivisionError")]
+)
+def test_a_broken_capability_of_another_package_is_one_plain_error_that_names_it(
+    theirs: Path, tmp_path: Path, text: str, words: str
+) -> None:
+    (theirs / "theirs-1.0.dist-info" / "entry_points.txt").write_text(OFFERS, "utf-8")
+    package = theirs / "their_capabilities"
+    for folder in (package, package / "alchemy"):
+        folder.mkdir()
+        (folder / "__init__.py").write_text(text if folder != package else "", "utf-8")
+    for asked in (("capabilities", "list"), ("lab", "check", "--lab", SHORT_LINE)):
+        said = with_theirs(theirs, *asked)
+        said.is_one_plain_error("their_capabilities.alchemy", words)
+
+
+def test_the_shipped_lab_says_what_keeps_it_from_being_found(theirs: Path) -> None:
+    (theirs / "their_envelopes" / "__init__.py").write_text("1 / 0", "utf-8")
+    with_theirs(theirs, "safe").is_one_plain_error("their_envelopes cannot be imported")
