@@ -263,6 +263,9 @@ def test_a_trip_of_a_line_that_a_person_drives_is_an_alarm_as_any_other(tmp_path
     listed = say("alarms", "list", *LAB)
     assert "trip     journal_lost/" in listed.out
     assert "latched" in listed.out
+    slip = say("alarms", "ack", "journal_los/journal", "--name", "A", "--reason", "B", *LAB)
+    assert slip.code == 1
+    assert "no alarm 'journal_los/journal' (did you mean journal_lost/" in slip.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")

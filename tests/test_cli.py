@@ -99,6 +99,10 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         (["run", "t.json", "--seed", "x"], "'x' is not a whole number"),
         (["run", "t.json", "--seed=-1"], "'-1'"),
         (["run", "t.json", "--seed", "1" * 19], "at most 18 digits"),
+        (
+            ["capabilities", "show", "cvd-synthesis"],
+            "'cvd-synthesis' (did you mean cvd-material-synthesis?); there are",
+        ),
         (["capabilities", "show", "alchemy"], "'alchemy'; there are cvd-material-synthesis"),
         (["reset", "--name", "Ada"], "--reason"),
         (["reset", "--name", " ", "--reason", "x"], "--name: it is empty"),

@@ -78,6 +78,8 @@ def test_a_program_with_nobody_to_run_it_says_who_could(anneal: tuple[Path, Path
         ("furnace", "[[segment]", ("is no TOML",)),
         ("furnace", "[[segment]]\nramp_to_c = 5\n", ("segment 1", "takes at_c_per_min")),
         ("furnace", "", ("1 to 200",)),
+        ("furnace", "titel = 'x'\n", ("no 'titel' here (did you mean title?); there are title",)),
+        ("furnce", "", ("no instrument 'furnce' (did you mean furnace?); on this line",)),
         ("argon", "", ("argon runs no programs; on this line these run programs: furnace",)),
     ],
 )

@@ -6,6 +6,7 @@ import json
 from labharness.cli import EXIT_COMPLETED, EXIT_USAGE
 from labharness.cli.show import complain, say
 from labharness.lab.kinds import capabilities, driver_kinds
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["offers"]
 
@@ -26,7 +27,8 @@ def offers(chosen: argparse.Namespace) -> int:
             say(f"{name:28} {each.declaration.version:8} {each.declaration.description}")
         return EXIT_COMPLETED
     if chosen.name not in found:
-        complain(f"labharness: no capability {chosen.name!r}; there are {', '.join(found)}")
+        near = meant(chosen.name, list(found))
+        complain(f"labharness: no capability {chosen.name!r}{near}; there are {', '.join(found)}")
         return EXIT_USAGE
     say(json.dumps(found[chosen.name].declaration.to_json(), indent=2, ensure_ascii=False))
     return EXIT_COMPLETED

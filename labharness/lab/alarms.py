@@ -22,6 +22,7 @@ from labharness.alarm import (
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab, LabPlan
 from labharness.line import LineAlarms
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["ALL", "NotDone", "channels", "do", "line_alarms", "listed", "reset_alarms", "roads"]
 
@@ -187,4 +188,5 @@ def _append(file: AlarmFile, facts: Sequence[Fact]) -> None:
 
 def _unknown(board: Board, name: str) -> str:
     known = ", ".join(board.alarms) or "none"
-    return f"there is no alarm {name!r}; this lab has had {known}"
+    near = meant(name, list(board.alarms))
+    return f"there is no alarm {name!r}{near}; this lab has had {known}"

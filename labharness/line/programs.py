@@ -13,6 +13,7 @@ from labharness.driver import Programmer
 from labharness.kernel import Memory, begin, conclude, judge, judge_program
 from labharness.line.parts import Instrument, split
 from labharness.vocabulary import Allowed, Command, Program, Refused, Verdict
+from labharness.vocabulary.spelling import meant
 
 __all__ = ["Gate", "programmer_of"]
 
@@ -155,5 +156,9 @@ def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programme
     if instrument is not None and instrument.driver.programmer is not None:
         return instrument.driver.programmer
     known = ", ".join(able) or "none"
-    what = f"no instrument {name!r}" if instrument is None else f"{name} runs no programs"
+    what = (
+        f"no instrument {name!r}{meant(name, list(instruments))}"
+        if instrument is None
+        else f"{name} runs no programs"
+    )
     raise LookupError(f"{what}; on this line these run programs: {known}")

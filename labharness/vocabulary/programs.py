@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from labharness.vocabulary.spelling import meant
+
 __all__ = ["BadProgram", "Program", "Segment", "read_program"]
 
 SEGMENTS_MAX = 200  # more than any instrument stores; its driver says how many it takes
@@ -152,4 +154,5 @@ def _only(row: Mapping[Any, object], allowed: tuple[str, ...], where: str) -> No
     for name in row:
         if name not in allowed:
             what = str(name)[:40]
-            raise BadProgram(f"{where}: no {what!r} here; there are {', '.join(allowed)}")
+            near = meant(what, allowed)
+            raise BadProgram(f"{where}: no {what!r} here{near}; there are {', '.join(allowed)}")
