@@ -214,6 +214,38 @@ def test_the_index_names_every_page() -> None:
     assert {page.resolve() for page in PAGES} - named <= {ROOT / "README.md", index}
 
 
+def test_readme_and_documents_say_what_a_software_layer_may_claim() -> None:
+    for page in ("README.md", "docs/reference/claims.md"):
+        text = (ROOT / page).read_text("utf-8")
+        for words in (
+            "No safety integrity level",
+            "stop request",
+            "emergency stop",
+            "proof",
+            "VISA",
+        ):
+            assert words in text, (page, words)
+    for page in ("README.md", "docs/README.md", "docs/tutorial/first-growth.md"):
+        assert "reference/claims.md" in (ROOT / page).read_text("utf-8"), page
+
+
+def test_the_reference_names_every_command_and_each_of_its_options() -> None:
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
+    said = say("--help").out
+    commands = re.findall(r"^    ([a-z]+)(?: |$)", said, re.MULTILINE)
+    assert len(commands) == 30
+    for command in commands:
+        assert re.search(rf"^## .*\b{command}\b", text, re.MULTILINE), command
+        for option in sorted(set(re.findall(r"--[a-z0-9-]+", help_below([command])))):
+            assert option == "--help" or option in text, (command, option)
+
+
+def help_below(words: list[str]) -> str:
+    said = say(*words, "--help").out
+    below = re.findall(r"^    ([a-z]+)(?: |$)", said, re.MULTILINE) if " ...\n" in said else []
+    return said + "".join(help_below([*words, each]) for each in below)
+
+
 def test_the_reference_names_every_kind_and_each_of_its_channels() -> None:
     text = (ROOT / "docs" / "reference" / "instruments.md").read_text("utf-8")
     readme = (ROOT / "README.md").read_text("utf-8")
