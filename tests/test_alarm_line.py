@@ -2,16 +2,17 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from alarmed import Act, Watched, watch
 from commands import say
-from labharness.alarm import Channel, Event, Severity
+from labharness.alarm import AlarmFile, Channel, Event, Fact, Role, Severity
 from labharness.alarm.channels import Done
 from labharness.lab import LabPlan
-from labharness.lab.alarms import listed, reset_alarms
+from labharness.lab.alarms import do, listed, reset_alarms
 from labharness.vocabulary import Command
 from rig import SHORT_LINE, approved_copy, cut, plant_fault
 
@@ -235,6 +236,31 @@ def test_a_value_that_only_warns_can_be_shelved_and_then_calls_nobody(tmp_path: 
     assert say("alarms", "shelve", name, "--minutes", "600", *words).code == 1, "beyond the bound"
     assert say("alarms", "shelve", name, "--minutes", "60", *words).code == 0
     assert "timed_shelved, out_of_service until" in say("alarms", "list", *words[4:]).out
+
+
+def test_an_alarm_whose_shelf_has_ended_while_nobody_watched_is_shelved_anew(
+    short_plan: LabPlan,
+) -> None:
+    began = datetime(2026, 11, 20, 8, tzinfo=UTC)
+    warm = Fact(event=Event.ACTIVATE, alarm="warm", at=began, why="warm", severity=Severity.WARNING)
+    short_plan.state_dir.mkdir(parents=True)
+    AlarmFile(short_plan.state_dir / "alarms.jsonl").append([warm])
+
+    def shelve(minutes: float) -> None:
+        words = {"role": Role.OPERATOR, "who": "Ada", "why": "known", "shelve_s": 600.0}
+        now = began + timedelta(minutes=minutes)
+        assert do(short_plan, Event.TIMED_SHELVE, "warm", now=now, **words) == ("warm",)  # type: ignore[arg-type]  # the names are its own
+
+    def until(minutes: float) -> datetime | None:
+        _, (alarm,), _ = listed(short_plan, began + timedelta(minutes=minutes))
+        return alarm.until
+
+    shelve(1)
+    assert until(2) == began + timedelta(minutes=11)
+    assert until(30) is None
+    shelve(40)
+    assert until(41) == began + timedelta(minutes=50)
+    assert until(60) is None
 
 
 def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_left(

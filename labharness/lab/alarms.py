@@ -80,7 +80,7 @@ def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]
         NotDone: The file cannot be read.
     """
     file = AlarmFile(_path(plan))
-    board = _board(file, now)
+    board, _ = _board(file, now)
     kept = [alarm for alarm in board.alarms.values() if alarm.state.retained]
     return board, tuple(sorted(kept, key=lambda alarm: alarm.gravity)), file.damaged
 
@@ -105,7 +105,7 @@ def do(
         NotDone: There is no such alarm, or its state, its severity or the role forbids it.
     """
     file = AlarmFile(_path(plan))
-    board = _board(file, now)
+    board, ended = _board(file, now)
     names: Sequence[str] = (name,)
     if event is Event.ACKNOWLEDGE:
         names = [each for each in _meant(board, name) if not board.alarms[each].state.acked]
@@ -124,7 +124,7 @@ def do(
         if taken.refusal:
             raise NotDone(f"{fact.alarm}: {taken.refusal}")
         board = taken.board
-    _append(file, facts)
+    _append(file, [*ended, *facts])  # a shelf that ended unwatched would swallow the next one
     return tuple(names)
 
 
@@ -135,7 +135,7 @@ def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
         NotDone: The file cannot be read or written.
     """
     file = AlarmFile(_path(plan))
-    board = _board(file, now)
+    board, _ = _board(file, now)
     facts = []
     for alarm in board.alarms.values():
         if alarm.state.latched:
@@ -157,7 +157,8 @@ def _path(plan: LabPlan) -> Path:
     return plan.state_dir / FILE_NAME
 
 
-def _board(file: AlarmFile, now: datetime) -> Board:
+def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:
+    """Give the board as it is, and the ends of shelves that are not in the file."""
     board = Board()
     try:
         facts = file.look_at_all()
@@ -165,9 +166,10 @@ def _board(file: AlarmFile, now: datetime) -> Board:
         raise NotDone(f"{file.path} cannot be read: {why.strerror or why}") from None
     for fact in facts:
         board = take(board, fact).board
-    for fact in tuple(expired(board, now)):
+    ended = tuple(expired(board, now))
+    for fact in ended:
         board = take(board, fact).board
-    return board
+    return board, ended
 
 
 def _meant(board: Board, name: str) -> Sequence[str]:
