@@ -225,7 +225,6 @@ def test_a_folder_that_holds_a_run_is_not_written_into(tmp_path: Path, wires: li
     "words",
     [
         ("stop",),
-        ("safe",),
         ("set", "argon.setpoint", "1", "sccm"),
     ],
 )

@@ -32,9 +32,6 @@ def driven(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["drivers"], 0),
-        (["lab", "check", "--lab", SHORT_LINE], 0),
-        (["safe", "--lab", SHORT_LINE], 0),
         (["lab", "check", "--lab", "nowhere.toml"], 64),
         (["nonsense"], 64),
     ],
@@ -63,9 +60,7 @@ def test_what_a_full_disk_does_not_take_is_said_in_one_line(driven: Path) -> Non
     uri = f"hcp://session-{SESSION}/artifacts/notes.txt"
     for words in (
         ["journal", "export", driven],
-        ["journal", "show", driven],
         ["artifact", uri, "--runs", driven, "--cat"],
-        ["doctor", "--lab", SHORT_LINE, "--json"],
         ["approvals", "list", "--lab", SHORT_LINE],
     ):
         command = [*COMMAND, *map(str, words)]
@@ -78,7 +73,7 @@ def test_what_a_full_disk_does_not_take_is_said_in_one_line(driven: Path) -> Non
         assert b"standard output cannot be written: No space left on device" in said.stderr
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8:strict"])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8:strict"])
 def test_a_terminal_of_another_encoding_gets_every_line(tmp_path: Path, encoding: str) -> None:
     folder = tmp_path / (os.fsdecode(b"\xff") if os.name == "posix" else "\u2077")
     folder.mkdir()
