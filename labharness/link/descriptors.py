@@ -4,6 +4,7 @@ A write hands all its bytes to the operating system or fails at once: half a fra
 later, when it may mean something else.
 """
 
+import errno
 import os
 import socket
 from contextlib import suppress
@@ -72,8 +73,16 @@ def open_port(path: str, baud: int, parity: str, stop_bits: float) -> serial.Ser
     except (OSError, ValueError) as why:  # a SerialException is an OSError
         if port is not None:
             port.close()
-        raise LinkLost(f"serial {path} does not open: {why}") from None
+        raise LinkLost(f"serial {path} does not open: {_reason(why)}") from None
     return port
+
+
+def _reason(why: OSError | ValueError) -> str:
+    """Say once, without the path again, why a port does not open."""
+    number = getattr(why, "errno", None)
+    if number in (errno.EAGAIN, errno.EBUSY):
+        return "another process has it open"
+    return os.strerror(number) if number else str(why)
 
 
 class SerialRoad:
