@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.channels import needed_first
 from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, Control, NoOwner
+from labharness.lab.lock import LineLock
 from rig import EXAMPLE, SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
@@ -203,6 +205,16 @@ def test_holding_what_nobody_drives_is_one_plain_error(word: str) -> None:
     assert said.code == 1
     assert said.err.count("\n") == 1
     assert "nothing runs on lab short-line (a run at --speed fast" in said.err
+
+
+def test_a_line_whose_owner_listens_to_nobody_is_not_said_to_be_idle(short_plan: LabPlan) -> None:
+    short_plan.state_dir.mkdir(parents=True)
+    with LineLock(short_plan.state_dir, short_plan.owner(Path("runs/mine"))):
+        said = say("stop", *LAB)
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert f"process {os.getpid()} drives lab short-line and writes " in said.err
+    assert "listens to no other terminal" in said.err
 
 
 def test_a_set_without_an_end_in_virtual_time_is_refused() -> None:

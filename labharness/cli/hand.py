@@ -36,7 +36,7 @@ from labharness.lab.attend import Attendance, BrokeOff
 from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.control import Control, NoOwner, running_beside
-from labharness.lab.lock import LineBusy
+from labharness.lab.lock import LineBusy, LineLock, read_owner
 from labharness.lab.tasks import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
@@ -88,6 +88,23 @@ def _idle(plan: LabPlan) -> str:
     running = ", ".join(f"{name}: use {option}" for name, option in others.items())
     which = plan.file.lab.id + ("" if plan.option else " (the default)")
     return f"nothing runs on lab {which}" + (f"; running now: {running}" if running else "")
+
+
+def _deaf(plan: LabPlan) -> str:
+    """Say which process drives a line without a door for other terminals; ``""`` where none does."""
+    found = read_owner(plan.state_dir)
+    try:
+        LineLock(plan.state_dir).release()
+    except LineBusy:
+        who = "a process" if found is None else f"process {found.pid}"
+        writes = "" if found is None else f" and writes {found.folder}"
+        return (
+            f"{who} drives lab {plan.file.lab.id}{writes}, but listens to no other terminal "
+            "(--speed fast, Windows, or a state directory with too long a name): stop it at its own"
+        )
+    except OSError:  # no such directory, so nobody is in it
+        return ""
+    return ""
 
 
 def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
@@ -186,10 +203,10 @@ def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
     by = chosen.name or account()
     owner = _owner(plan)
     if owner is None:
-        complain(
-            f"labharness {chosen.command}: {_idle(plan)} (a run at --speed fast, or on Windows, is "
-            "stopped at its own terminal)"
+        idle = (
+            f"{_idle(plan)} (a run at --speed fast, or on Windows, is stopped at its own terminal)"
         )
+        complain(f"labharness {chosen.command}: {_deaf(plan) or idle}")
         return EXIT_FAILED
     with owner:
         answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
