@@ -91,7 +91,7 @@ def _idle(plan: LabPlan) -> str:
 
 
 def _deaf(plan: LabPlan) -> str:
-    """Say which process drives a line without a door for other terminals; ``""`` where none does."""
+    """Say which process drives a line and has no door for other terminals; ``""`` for none."""
     found = read_owner(plan.state_dir)
     try:
         LineLock(plan.state_dir).release()
