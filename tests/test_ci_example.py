@@ -74,6 +74,7 @@ def test_the_answer_of_the_workflows_synthesis_is_green(answer: Path) -> None:
     [
         ({"layer_count": 2}, "layer_count 2, confidence 0.999: expected 1"),
         ({"confidence": 0.5}, "confidence 0.500: expected a confidence of at least 0.9"),
+        ({"confidence": float("nan")}, "confidence nan: expected a confidence of at least 0.9"),
     ],
 )
 def test_a_wrong_layer_count_or_a_doubtful_one_is_red(

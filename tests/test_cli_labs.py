@@ -144,3 +144,15 @@ def test_a_latch_that_cannot_be_read_stays_shut_and_is_told_in_one_line(tmp_path
         assert "the line stays latched" in said.err
     assert submit(tmp_path, example()).answer["payload"]["reason_code"] == "resource_unavailable"
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("state_dir", "words"),
+    [("~nobody-of-this-name/x", "home directory"), ("\\u0000", "null byte")],
+)
+def test_a_guard_of_a_lab_whose_state_can_be_nowhere_is_one_plain_error(
+    tmp_path: Path, state_dir: str, words: str
+) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(f'[lab]\nid = "x"\nstate_dir = "{state_dir}"\n', "utf-8")
+    say("guard", lab).is_one_plain_error("labharness guard: ", str(lab), words)

@@ -35,6 +35,16 @@ BAD: dict[str, tuple[str, str, str]] = {
     "no TOML": ('title = "Short', "title = Short", "lab.toml is no TOML"),
     "nested without end": ('title = "Short', f'x = {"[" * 9000}\ntitle = "Short', "too deep"),
     "the character 0 in a path": ("callers = ", 'callers = "\\u0000" # ', "the character 0"),
+    "a state directory that each folder would have of its own": (
+        'title = "Short',
+        'state_dir = "here"\ntitle = "Short',
+        "state directory here: it takes an absolute path",
+    ),
+    "a state directory of somebody unknown": (
+        'title = "Short',
+        'state_dir = "~nobody-of-this-name/x"\ntitle = "Short',
+        "state directory: Could not determine home directory",
+    ),
     # unknown keys and names
     "an unknown key": (
         'title = "Short',
@@ -272,6 +282,16 @@ def test_a_lab_file_that_is_missing_or_a_folder_exits_64(tmp_path: Path, wires: 
         say("run", EXAMPLE, "--lab", path).is_one_plain_error(str(path))
         say("envelope", "show", "--lab", path).is_one_plain_error(str(path))
     assert wires == []
+
+
+@pytest.mark.parametrize("variable", ["LABHARNESS_STATE", "XDG_STATE_HOME"])
+def test_a_latch_is_not_kept_where_another_folder_would_not_find_it(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("LABHARNESS_STATE", raising=False)
+    monkeypatch.setenv(variable, "here")
+    words = ("state directory here/labharness/short-line: it takes an absolute path", variable)
+    say("lab", "check", "--lab", SHORT_LINE).is_one_plain_error(*words)
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")

@@ -22,7 +22,7 @@ def finding(message: dict[str, Any], layers: int, confidence: float) -> str:
     said = f"layer_count {outputs['layer_count']}, confidence {shown}"
     if outputs["layer_count"] != layers:
         return f"{said}: expected {layers}"
-    if outputs["confidence"] < confidence:
+    if not outputs["confidence"] >= confidence:  # NaN is no confidence
         return f"{said}: expected a confidence of at least {confidence:g}"
     return ""
 

@@ -14,8 +14,23 @@ __all__ = ["guard"]
 def guard(chosen: argparse.Namespace) -> int:
     """Serve until told to stop."""
     try:
-        serve(lab_home(Path(chosen.lab)), once=chosen.once)
+        serve(_home(chosen.lab), once=chosen.once)
     except (BadArming, CannotGuard) as why:
         sys.stderr.write(f"labharness guard: {why}\n")
         return EXIT_USAGE
     return EXIT_COMPLETED
+
+
+def _home(lab: str) -> Path:
+    """Find the state directory of a lab.
+
+    Raises:
+        BadArming: It is no lab file, or its state can be nowhere.
+    """
+    try:
+        found = lab_home(Path(lab))
+    except RuntimeError as why:  # nobody's home
+        raise BadArming(f"{lab}: state directory: {why}") from None
+    if "\0" in str(found):
+        raise BadArming(f"{lab}: state directory: its name holds a null byte")
+    return found

@@ -209,7 +209,8 @@ def _join(fact: SerialFacts, user: str) -> str:
 def _state_dir(plan: LabPlan, folder: FolderFacts) -> Iterator[Check]:
     path, simulated = shlex.quote(folder.path), not plan.real_ports
     if not folder.is_folder:
-        yield Check("state", f"{folder.path} is no folder", f"move it away: mv {path} {path}.old")
+        fix = "move away what is there, or set LABHARNESS_STATE to a folder"
+        yield Check("state", f"{folder.path} is no folder", fix)
         return
     if not folder.writable:
         fix = f"sudo chown -R $USER {path}"

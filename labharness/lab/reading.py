@@ -198,8 +198,20 @@ def read_lab(path: Path) -> LabPlan:
         lab_digest=digest(lab_text),
         envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
         hazards=read_hazards(path.parent / file.lab.hazards),
-        state_dir=state_home(file.lab.id, file.lab.state_dir),
+        state_dir=_state_dir(file, path),
     )
+
+
+def _state_dir(file: LabFile, path: Path) -> Path:
+    """Find where the latch lives: one place, from whichever folder a command is given."""
+    try:
+        found = state_home(file.lab.id, file.lab.state_dir)
+    except RuntimeError as why:  # nobody's home
+        raise BadLabFile(f"{path}: state directory: {why}") from None
+    if not found.is_absolute():
+        where = "LABHARNESS_STATE or XDG_STATE_HOME" if file.lab.state_dir is None else str(path)
+        raise BadLabFile(f"state directory {found}: it takes an absolute path in {where}")
+    return found
 
 
 def _instrument(path: Path, row: InstrumentRow) -> Instrument:

@@ -18,8 +18,6 @@ COLD_C = 20.0
 VACUUM_TORR = 0.1
 """A rotary pump reaches 0.02 Torr on a tight tube; above 0.1 Torr the leak rate is not judged."""
 
-"""Backfilled to here; the vent opens from 740 Torr on, and oil is sucked back below 752."""
-
 VENTED_TORR = 745.0
 """A vented tube reads more; one that was left under vacuum is filled until it does."""
 
