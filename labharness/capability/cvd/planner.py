@@ -148,6 +148,7 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
 def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "purge"
     expected_s = facts.tube_volume_cm3 / _fill_sccm(facts, growth) * 60.0
+    # Full: the vent opens from 740 Torr on, and oil is sucked back below 752.
     _fill(steps, "", facts, growth, ATMOSPHERE_TORR, expected_s=expected_s)
     what = f"Purge {growth['purge_volumes']:g} tube volumes by measured flow"
     _prove(steps, "purge_air", what, "air", facts, growth)
