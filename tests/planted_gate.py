@@ -288,6 +288,15 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "all roads at the guard's door at once",
+        "labharness/guard/remote.py",
+        "        async with self._opening:  # many roads are opened at once, and it has one door\n",
+        "        if True:\n",
+        "tests/test_guarded_line.py::"
+        "test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own[quick]",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",
