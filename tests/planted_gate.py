@@ -297,6 +297,14 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "nothing made safe past a latch that cannot be read",
+        "labharness/lab/care.py",
+        "_with_lab(plan, act, latch=Latch.or_shut)",
+        "_with_lab(plan, act)",
+        "tests/test_guarded_line.py::"
+        "test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe[latch.json]",
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

@@ -21,7 +21,7 @@ import pytest
 from guard_rig import BOUND_S
 from labharness.cli import main
 from labharness.clock import Chance, Clock, PacedLoop, run
-from labharness.guard import Latch
+from labharness.guard import Latch, LatchUnreadable
 from labharness.guard.armed import ARMED_FILE, read_armed
 from labharness.guard.split import SplitGuard
 from labharness.journal import SqliteJournal
@@ -290,6 +290,18 @@ def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> No
         assert not (plan.state_dir / "latch.json").exists()
         kept = json.loads((plan.state_dir / "resets.jsonl").read_text("utf-8"))
         assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
+
+
+@pytest.mark.parametrize("file", ["latch.json", "guard.armed"])
+def test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe(
+    tmp_path: Path, file: str
+) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        (plan.state_dir / file).mkdir(parents=True)
+        done = make_safe(plan, "Ada Lovelace", "found it so")
+        assert done["unverified"] == []
+        with pytest.raises(LatchUnreadable):
+            reset(plan, "Ada Lovelace", "looked at it")
 
 
 @pytest.mark.parametrize("slow_s", [0, 3], ids=["quick", "slow to start"])

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
@@ -139,7 +140,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         return {**done, "unopened": unopened}
 
     with _unowned(plan):
-        done = _with_lab(plan, act)
+        done = _with_lab(plan, act, latch=Latch.or_shut)
         said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
         with suppress(OSError), (plan.state_dir / "safes.jsonl").open("a") as file:
             file.write(json.dumps(said) + "\n")  # after the bytes, and a full disk keeps none back
@@ -254,6 +255,7 @@ def _with_lab(
     plan: LabPlan,
     work: Callable[[Lab], Coroutine[Any, Any, T]],
     loop: asyncio.AbstractEventLoop | None = None,
+    latch: Callable[[Path], Latch] = Latch,
 ) -> T:
     """Open the lab's line read-only; nothing is journaled."""
     simulated = plan.links == ("loopback",)
@@ -266,6 +268,7 @@ def _with_lab(
             chance=Chance(1 if simulated else None),
             journal=Forgetful(),
             operator=TerminalOperator(lambda prompt: ""),
+            latch=latch,
         )
         try:
             return await work(lab)

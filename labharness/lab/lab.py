@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -203,6 +203,7 @@ class Lab:
         nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
             port is a loopback to it, whatever road the file names.
         room: The simulated room, where it was there before this harness and outlives it.
+        latch: Reads the latch from its path.
     """
 
     def __init__(
@@ -216,6 +217,7 @@ class Lab:
         tick_s: float = TICK_S,
         nominal: bool = False,
         room: SimulatedLab | None = None,
+        latch: Callable[[Path], Latch] = Latch,
     ) -> None:
         plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
         file = plan.file
@@ -234,7 +236,7 @@ class Lab:
         self.links: dict[str, Link] = {
             row.name: self._link(row) for row in file.port if row.name not in far
         }
-        self.guard = self._near_guard(procedures)
+        self.guard = self._near_guard(procedures, latch(plan.state_dir / "latch.json"))
         whole = self._whole_guard(armed, procedures)
         self.line = Line(
             envelope=plan.envelope,
@@ -248,7 +250,9 @@ class Lab:
         )
         self.operator = operator or self._own_operator()
 
-    def _near_guard(self, procedures: Mapping[str, tuple[SafeFrame, ...]]) -> LoopGuard:
+    def _near_guard(
+        self, procedures: Mapping[str, tuple[SafeFrame, ...]], latch: Latch
+    ) -> LoopGuard:
         """Give the guard of the ports that stay in this process."""
         near = dict(self.links)
         found = read_frames(self.plan.instruments)
@@ -257,7 +261,7 @@ class Lab:
             name: tuple(frame for frame in frames if frame.port in near)
             for name, frames in procedures.items()
         }
-        return LoopGuard(GuardCore(reads, ours), near, Latch(self.plan.state_dir / "latch.json"))
+        return LoopGuard(GuardCore(reads, ours), near, latch)
 
     def _whole_guard(
         self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]
