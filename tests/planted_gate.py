@@ -305,6 +305,14 @@ IN_THE_GATE = (
         "test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe[latch.json]",
     ),
     PlantedBug(
+        "who watches keeps others from making safe",
+        "labharness/lab/care.py",
+        "        async with served(plan.state_dir, hands.answer, lab.clock, lambda text: None):\n",
+        "        if True:\n",
+        "tests/test_by_hand.py::test_who_only_watches_a_line_keeps_nobody_from_making_it_safe",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

@@ -14,6 +14,7 @@ from labharness.desk import ByHand
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, reset_alarms
+from labharness.lab.control import served
 from labharness.lab.lab import Lab, LabPlan
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
@@ -98,7 +99,9 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Poll a line that nobody owns, until ``show`` has seen enough. Nothing is written.
+    """Poll a line that nobody owns, until ``show`` has seen enough.
+
+    Another terminal may read it meanwhile, and make it safe.
 
     Args:
         plan: The lab's files.
@@ -113,8 +116,9 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
     async def look(lab: Lab) -> None:
         hands = ByHand(lab.line, _Nobody())
         await lab.line.open()
-        while show(await hands.answer({"do": "status"})):
-            await lab.line.next_tick()
+        async with served(plan.state_dir, hands.answer, lab.clock, lambda text: None):
+            while show(await hands.answer({"do": "status"})):
+                await lab.line.next_tick()
 
     with _unowned(plan):
         _with_lab(plan, look, PacedLoop(1.0))
@@ -167,7 +171,8 @@ class _Nobody:
     """The owner of a line that has none."""
 
     def abort(self, reason: str) -> None:
-        """Nothing runs."""
+        """Refuse: nothing runs, and nobody may think that it was stopped."""
+        raise NotArmed("nobody drives this line; labharness safe makes it safe")
 
     async def hold(self, reason: str) -> str:
         """Refuse: nothing runs."""
