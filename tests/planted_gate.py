@@ -288,6 +288,31 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "all roads at the guard's door at once",
+        "labharness/guard/remote.py",
+        "        async with self._opening:  # many roads are opened at once, and it has one door\n",
+        "        if True:\n",
+        "tests/test_guarded_line.py::"
+        "test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own[quick]",
+        dear=True,
+    ),
+    PlantedBug(
+        "nothing made safe past a latch that cannot be read",
+        "labharness/lab/care.py",
+        "_with_lab(plan, act, latch=Latch.or_shut)",
+        "_with_lab(plan, act)",
+        "tests/test_guarded_line.py::"
+        "test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe[latch.json]",
+    ),
+    PlantedBug(
+        "who watches keeps others from making safe",
+        "labharness/lab/care.py",
+        "        async with served(plan.state_dir, hands.answer, lab.clock, lambda text: None):\n",
+        "        if True:\n",
+        "tests/test_by_hand.py::test_who_only_watches_a_line_keeps_nobody_from_making_it_safe",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

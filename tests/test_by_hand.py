@@ -390,6 +390,24 @@ def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run
 
 
 @unix
+def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
+    command = [*COMMAND, "watch", "--json", "--for", "60", *map(str, LAB)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as watching:
+        try:
+            assert watching.stdout is not None
+            assert b"readings" in watching.stdout.readline()
+            said = say("stop", *LAB)
+            assert (said.code, said.out) == (1, ""), said
+            assert "nobody drives this line" in said.err
+            assert say("set", "argon.setpoint", 100, "sccm", *LAB).code == 2, "nothing is armed"
+            said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
+            assert said.code == 0, said
+            assert "every step verified" in said.out
+        finally:
+            watching.terminate()
+
+
+@unix
 def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
     running.process.send_signal(signal.SIGKILL)
     running.process.wait(timeout=TIMEOUT_S)

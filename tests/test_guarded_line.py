@@ -21,14 +21,15 @@ import pytest
 from guard_rig import BOUND_S
 from labharness.cli import main
 from labharness.clock import Chance, Clock, PacedLoop, run
-from labharness.guard import Latch
+from labharness.guard import Latch, LatchUnreadable
 from labharness.guard.armed import ARMED_FILE, read_armed
 from labharness.guard.split import SplitGuard
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.care import reset
+from labharness.lab.arming import guard_command
+from labharness.lab.care import make_safe, reset
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import NotArmed, Tripped
@@ -289,6 +290,32 @@ def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> No
         assert not (plan.state_dir / "latch.json").exists()
         kept = json.loads((plan.state_dir / "resets.jsonl").read_text("utf-8"))
         assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
+
+
+@pytest.mark.parametrize("file", ["latch.json", "guard.armed"])
+def test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe(
+    tmp_path: Path, file: str
+) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        (plan.state_dir / file).mkdir(parents=True)
+        done = make_safe(plan, "Ada Lovelace", "found it so")
+        assert done["unverified"] == []
+        with pytest.raises(LatchUnreadable):
+            reset(plan, "Ada Lovelace", "looked at it")
+
+
+@pytest.mark.parametrize("slow_s", [0, 3], ids=["quick", "slow to start"])
+def test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow_s: int
+) -> None:
+    def slowly(lab_file: Path) -> tuple[str, ...]:
+        return ("/bin/sh", "-c", f'sleep {slow_s}; exec "$@"', "-", *guard_command(lab_file))
+
+    monkeypatch.setattr("labharness.lab.lab.guard_command", slowly)
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        done = make_safe(plan, "Ada Lovelace", "found it so")
+        assert done["unverified"] == []
+        assert done["unopened"] == []
 
 
 def test_a_lab_is_armed_from_the_command_line(

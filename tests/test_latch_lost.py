@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from commands import say
 from guarded import armed
 from labharness.clock import VirtualLoop, run
 from labharness.guard import Latch, LatchUnreadable, NotPermitted, Source
-from labharness.guard.latch import LEFT_ARMED
+from labharness.guard.latch import LEFT_ARMED, write_durably
 from labharness.guard.shell import LoopGuard
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
+from labharness.lab.attend import Attendance
 from labharness.lab.care import reset
 from labharness.lab.reading import SAFE_TABLE
-from labharness.line import NotArmed
+from labharness.line import Line, NotArmed
 from labharness.testing.bench import Bench, Ran, VirtualTime
 from labharness.vocabulary import Cause, Trip
-from rig import Injection, plant_fault
+from rig import SHORT_LINE, Injection, plant_fault
 
 Run = Callable[..., Ran]
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
@@ -182,3 +184,25 @@ def test_a_line_whose_mark_does_not_reach_the_disk_is_not_armed_and_nothing_is_w
             assert lab.line.memory.mode is Mode.DISARMED
 
     virtual_time.run(main())
+
+
+def test_a_line_driven_by_hand_says_that_its_latch_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def trips(self: Attendance, line: Line) -> None:
+        now_s = line.clock.now_s()
+        line.safing.trip(Trip(Cause.STOP_REQUEST, SAFE_TABLE, "test", None, now_s, "test"))
+
+    def full(path: Path, text: str) -> None:
+        if path.name == "latch.json":
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        write_durably(path, text)
+
+    monkeypatch.setattr(Attendance, "_stay", trips)
+    monkeypatch.setattr("labharness.guard.latch.write_durably", full)
+    words = ("set", "argon.setpoint", 100, "sccm", "--lab", SHORT_LINE, "--attend")
+    said = say(*words, "--speed", "fast", "--for", 5, "--out", tmp_path / "by hand")
+    assert said.code == 1
+    assert "the latch could not be saved" in said.err
+    again = say(*words, "--speed", "fast", "--for", 5, "--out", tmp_path / "again")
+    assert "left armed" in again.err

@@ -61,7 +61,7 @@ class SeenLatch:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.trip = Latch(path).trip
+        self.trip = Latch.or_shut(path).trip  # the guard says more
         self.write_error = ""
 
     def close(self, trip: Trip) -> None:

@@ -39,6 +39,7 @@ class Latch:
         marked: What the mark names, the procedure for the loss of an armed line; ``None`` where
             there is no mark.
         trip: What latched; ``None`` while open.
+        unreadable: Why the files cannot be read, where that did not matter.
         write: How a file is written; a disk that is full is put in its place to see what then.
         write_error: Why the trip is not in the latch file; ``""`` when it is, or there is none.
 
@@ -52,6 +53,7 @@ class Latch:
         self.write: Callable[[Path, str], None] = write_durably
         self.trip: Trip | None = None
         self.write_error = ""
+        self.unreadable = ""
         is_there = path.exists()
         self.marked = _read_mark(self._mark)
         if is_there:
@@ -59,6 +61,20 @@ class Latch:
         elif self.marked is not None:
             self.trip = Trip(Cause.COMMUNICATION, self.marked, "guard", None, 0.0, LEFT_ARMED)
             self.write_error = f"{path}: nobody wrote it"
+
+    @classmethod
+    def or_shut(cls, path: Path, procedure: str = "") -> "Latch":
+        """Give the latch, and one that is shut where it cannot be read: making safe asks for none.
+
+        The files stay as they are: a person finds out what happened to them.
+        """
+        try:
+            return cls(path)
+        except LatchUnreadable as why:
+            latch = cls(path.with_name("unreadable.latch") / path.name)
+            latch.trip = Trip(Cause.COMMUNICATION, procedure, "latch", None, 0.0, str(why))
+            latch.unreadable = str(why)
+            return latch
 
     def close(self, trip: Trip) -> None:
         """Latch. A disk that fails is remembered, and the latch still holds in memory.

@@ -18,7 +18,7 @@ from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed
 from labharness.guard.core import SafeFrame
 from labharness.guard.fields import BadFields
-from labharness.guard.latch import Latch, LatchUnreadable
+from labharness.guard.latch import Latch
 from labharness.guard.notify import Notifier
 from labharness.guard.ports import Ports
 from labharness.guard.seal import KEY_BYTES
@@ -78,13 +78,7 @@ class ProcessGuard:
         self._entropy = entropy
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
-        self._unreadable = ""
-        try:
-            self.latch = Latch(state_dir / "latch.json")
-        except LatchUnreadable as why:  # it stays as it is: a person finds out what happened to it
-            self._unreadable = str(why)
-            self.latch = Latch(state_dir / "latch.unreadable" / "latch.json")
-            self.latch.trip = self._trip_of("latch", str(why), armed.safe_table)
+        self.latch = Latch.or_shut(state_dir / "latch.json", armed.safe_table)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
         self.ports.on_ended = self._ended
@@ -286,8 +280,8 @@ class ProcessGuard:
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""
-        if self._unreadable:
-            return self._unreadable
+        if self.latch.unreadable:
+            return self.latch.unreadable
         try:
             self.latch.open()
         except OSError as why:

@@ -76,6 +76,7 @@ class RemoteGuard:
         self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
         self._beat_s = 0.0  # counted in beats: both ends may have stood still with the machine
         self._transport: asyncio.Transport | None = None
+        self._opening = asyncio.Lock()
         self._welcome: asyncio.Future[str] | None = None
         self._answer: asyncio.Future[str] | None = None  # of what was asked last
         self._returning: asyncio.Task[None] | None = None
@@ -105,8 +106,11 @@ class RemoteGuard:
         Raises:
             LinkLost: No guard could be reached; says why.
         """
-        if self._transport is not None:
-            return
+        async with self._opening:  # many roads are opened at once, and it has one door
+            if self._transport is None:
+                await self._open()
+
+    async def _open(self) -> None:
         path = self._state_dir / ARMED_FILE
         try:
             if not path.exists() or path.read_text("utf-8") != self._text:

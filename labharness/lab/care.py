@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
@@ -13,6 +14,7 @@ from labharness.desk import ByHand
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, reset_alarms
+from labharness.lab.control import served
 from labharness.lab.lab import Lab
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
@@ -34,7 +36,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-OPEN_S_MAX = 2.0  # for the roads, all at once; who is not there by then is left out
+OPEN_S_MAX = 2.0  # for the roads, all at once; who is not there by then is left out, save the guard
 LOOK_S_MAX = 1.0  # for the reading that says which state is safe
 
 
@@ -98,7 +100,9 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Poll a line that nobody owns, until ``show`` has seen enough. Nothing is written.
+    """Poll a line that nobody owns, until ``show`` has seen enough.
+
+    Another terminal may read it meanwhile, and make it safe.
 
     Args:
         plan: The lab's files.
@@ -113,8 +117,9 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
     async def look(lab: Lab) -> None:
         hands = ByHand(lab.line, _Nobody())
         await lab.line.open()
-        while show(await hands.answer({"do": "status"})):
-            await lab.line.next_tick()
+        async with served(plan.state_dir, hands.answer, lab.clock, lambda text: None):
+            while show(await hands.answer({"do": "status"})):
+                await lab.line.next_tick()
 
     with _unowned(plan):
         _with_lab(plan, look, PacedLoop(1.0))
@@ -140,7 +145,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         return {**done, "unopened": unopened}
 
     with _unowned(plan):
-        done = _with_lab(plan, act)
+        done = _with_lab(plan, act, latch=Latch.or_shut)
         said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
         with suppress(OSError), (plan.state_dir / "safes.jsonl").open("a") as file:
             file.write(json.dumps(said) + "\n")  # after the bytes, and a full disk keeps none back
@@ -151,9 +156,11 @@ async def _open_roads(lab: Lab) -> list[str]:
     """Open all roads at once, each for so long at most; name those that did not open."""
 
     async def open_one(port: str) -> str:
+        link = lab.links[port]
+        guarded = getattr(link, "guarded", False)  # it bounds itself, and nothing goes without it
         try:
-            async with asyncio.timeout(OPEN_S_MAX):
-                await lab.links[port].open()
+            async with asyncio.timeout(None if guarded else OPEN_S_MAX):
+                await link.open()
         except (LinkLost, TimeoutError) as why:
             return f"port {port}: {str(why) or f'not open within {OPEN_S_MAX:g} s'}"
         return ""
@@ -165,7 +172,8 @@ class _Nobody:
     """The owner of a line that has none."""
 
     def abort(self, reason: str) -> None:
-        """Nothing runs."""
+        """Refuse: nothing runs, and nobody may think that it was stopped."""
+        raise NotArmed("nobody drives this line; labharness safe makes it safe")
 
     async def hold(self, reason: str) -> str:
         """Refuse: nothing runs."""
@@ -253,6 +261,7 @@ def _with_lab(
     plan: LabPlan,
     work: Callable[[Lab], Coroutine[Any, Any, T]],
     loop: asyncio.AbstractEventLoop | None = None,
+    latch: Callable[[Path], Latch] = Latch,
 ) -> T:
     """Open the lab's line read-only; nothing is journaled."""
     simulated = plan.links == ("loopback",)
@@ -265,6 +274,7 @@ def _with_lab(
             chance=Chance(1 if simulated else None),
             journal=Forgetful(),
             operator=TerminalOperator(lambda prompt: ""),
+            latch=latch,
         )
         try:
             return await work(lab)

@@ -1,7 +1,8 @@
 """The composition root: wires a lab's line behind its gate, over real roads or a simulated room."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from labharness.clock import Chance, Clock
 from labharness.guard import Guard, GuardCore, Latch, SafeFrame
@@ -37,6 +38,7 @@ class Lab:
         nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
             port is a loopback to it, whatever road the file names.
         room: The simulated room, where it was there before this harness and outlives it.
+        latch: Reads the latch from its path.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Lab:
         tick_s: float = TICK_S,
         nominal: bool = False,
         room: SimulatedLab | None = None,
+        latch: Callable[[Path], Latch] = Latch,
     ) -> None:
         plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
         file = plan.file
@@ -67,7 +70,7 @@ class Lab:
         self.links: dict[str, Link] = {
             row.name: self._link(row) for row in file.port if row.name not in far
         }
-        self.guard = self._near_guard(procedures)
+        self.guard = self._near_guard(procedures, latch(plan.state_dir / "latch.json"))
         whole = self._whole_guard(armed, procedures)
         self.line = Line(
             envelope=plan.envelope,
@@ -81,7 +84,9 @@ class Lab:
         )
         self.operator = operator or self._own_operator()
 
-    def _near_guard(self, procedures: Mapping[str, tuple[SafeFrame, ...]]) -> LoopGuard:
+    def _near_guard(
+        self, procedures: Mapping[str, tuple[SafeFrame, ...]], latch: Latch
+    ) -> LoopGuard:
         """Give the guard of the ports that stay in this process."""
         near = dict(self.links)
         found = read_frames(self.plan.instruments)
@@ -90,7 +95,7 @@ class Lab:
             name: tuple(frame for frame in frames if frame.port in near)
             for name, frames in procedures.items()
         }
-        return LoopGuard(GuardCore(reads, ours), near, Latch(self.plan.state_dir / "latch.json"))
+        return LoopGuard(GuardCore(reads, ours), near, latch)
 
     def _whole_guard(
         self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]
