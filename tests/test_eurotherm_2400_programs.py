@@ -150,7 +150,7 @@ def test_what_the_instrument_cannot_hold_exactly_is_refused(
         ({"segment": [{"ramp_to_c": True, "at_c_per_min": 1}]}, "no number"),
         ({"segment": [{"step_to_c": 3, "dwell_min": 3}]}, "it has 2"),
         ({"segment": [{"step_to_c": 3, "at_c_per_min": 3}]}, "goes with ramp_to_c"),
-        ({"segment": [{"ramp": 3}]}, "no 'ramp' here; there are ramp_to_c"),
+        ({"segment": [{"ramp": 3}]}, "no 'ramp' here .*ramp_to_c.*; there are ramp_to_c"),
         ({"segment": [{"step_to_c": 3}], "speed": 2}, "no 'speed' here"),
         ({"segment": [{"step_to_c": 3}], "holdback_c": -2}, "at least 0"),
         ({"segment": [3]}, "segment 1 is no table"),
