@@ -143,6 +143,17 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     assert told(verdict).count("stage ramp") == 2
 
 
+def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
+    played: Callable[..., Verdict],
+) -> None:
+    """Found by the search, seed 1, growth 373: the clock had run on behind the lie."""
+    lie = fault("sensor_wrong", "material_growth", 30.0, lasts_s=10.0, target="gauge", amount=2.0)
+    verdict = played(scenario(lie, second_growth=True, hydrogen_sccm=10.0, temperature_c=790.0))
+    assert verdict.violation is None, verdict.violation
+    assert "reset by a person" in told(verdict)
+    assert verdict.demands["no inert gas over a hot source"] > TRIP_S
+
+
 @pytest.mark.parametrize(
     ("bug", "each"),
     [

@@ -19,6 +19,7 @@ from labharness.chaos.rules import (
     PRESSURE_PA_MAX,
     RELIEVED,
     REPEATS_S,
+    SHUTS_INERT,
     TRIP_S,
     Scene,
     Truth,
@@ -141,7 +142,11 @@ class Referee:
 
     def mended(self) -> None:
         """Everything is whole again, and somebody has seen to it."""
-        self.scene.blind &= {RELIEVED}  # a reset lets no inert gas in
+        shut = self.scene.blind & SHUTS_INERT
+        for word in tuple(self.scene.blind):
+            self._sees(word)
+        if shut:
+            self.scene.blind.add(RELIEVED)  # a reset lets no inert gas in, the next arming does
         self._sees_at.clear()
         self._lying.clear()
 

@@ -23,6 +23,7 @@ __all__ = [
     "PRESSURE_PA_MAX",
     "RELIEVED",
     "REPEATS_S",
+    "SHUTS_INERT",
     "TRIP_S",
     "Rule",
     "Scene",
@@ -62,6 +63,7 @@ PRESSURE_PA_MAX = 1.15 * ATMOSPHERE_PA  # a quartz tube with O-ring flanges
 BESIDE = 1.01  # beside a limit, for what the instruments themselves may be wrong by
 
 RELIEVED = "relieved"
+SHUTS_INERT = frozenset({RELIEVED, "gauge reads high"})  # a gauge that lies relieves a tube as well
 FOR_EVER = math.inf
 
 # How long a plausibility row may take that stands against a lie: its found_s in the envelope, and
