@@ -90,6 +90,10 @@ def test_the_middle_of_the_range_is_taken_or_what_is_usual(
         ({"temperature_range": [700, 750]}, "not an object"),
         ({"recipe": {"dwell_s": -5}}, "recipe.dwell_s is -5, allowed is at least 0"),
         ({"recipe": {"argon_sccm": 5}}, "recipe.argon_sccm is 5, allowed is at least 20"),
+        (
+            {"recipe": {"argon_sccm": 84.9, "hydrogen_sccm": 5}},
+            "recipe.argon_sccm is 84.9, allowed beside hydrogen is at least 85",
+        ),
         ({"recipe": {"sulfur_temperature_c": 100}}, "allowed is at least 115"),
         ({"recipe": {"moo3_mass_mg": math.inf}}, "recipe.moo3_mass_mg is inf"),
         (
@@ -169,6 +173,12 @@ def test_a_line_without_hydrogen_grows_without_it_and_says_so_when_asked() -> No
     found = make_recipe({**inputs, "recipe": {"hydrogen_sccm": 5}}, facts)
     assert isinstance(found, CannotDo)
     assert found.reason_code == "resource_unavailable"
+
+
+def test_beside_hydrogen_there_is_more_argon() -> None:
+    assert made(recipe={"hydrogen_sccm": 5}).argon_sccm == 85.0
+    assert made(recipe={"hydrogen_sccm": 5, "argon_sccm": 200}).argon_sccm == 200.0
+    assert made().argon_sccm == 50.0
 
 
 def test_the_lab_files_growth_values_replace_the_defaults() -> None:

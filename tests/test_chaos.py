@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chaos_scenes import Play, fault, player, scenario, told
 from commands import COMMAND, say, spawn
 from labharness.chaos import (
-    Fault,
     Scenario,
     Search,
     Tally,
@@ -29,49 +29,30 @@ from labharness.chaos import (
     shrink,
     write_scenario,
 )
-from labharness.chaos.rules import KILL_S, PAUSE_S, STALE_S, TRIP_S, Scene, rules_of
+from labharness.chaos.rules import (
+    KILL_S,
+    PAUSE_S,
+    STALE_S,
+    TRIP_S,
+    Scene,
+    rules_of,
+)
 from labharness.chaos.scenario import BESIDE_IT, SELDOM, SELDOM_EVERY, Kind
 from labharness.chaos.search import told_of
 from labharness.lab import LabPlan, default_lab_path, read_lab
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
 from rig import SHORT_LINE
 
-COOL_START: dict[str, float] = {"temperature_c": 650.0, "dwell_s": 60.0, "argon_sccm": 100.0}
 CLEAN_HOURS = 5.0
 
 
-def scenario(*faults: Fault, second_growth: bool = False, **recipe: float) -> Scenario:
-    return Scenario(
-        name="0/0",
-        seed=5,
-        recipe={**COOL_START, **recipe},
-        faults=faults,
-        second_growth=second_growth,
-    )
-
-
-def fault(kind: str, stage: str = "ramp", after_s: float = 60.0, **more: Any) -> Fault:
-    return Fault(kind=kind, stage=stage, after_s=after_s, **more)
-
-
 @pytest.fixture
-def played(tmp_path: Path) -> Callable[..., Verdict]:
-    count = iter(range(100))
-
-    def run(each: Scenario, plan: LabPlan | None = None) -> Verdict:
-        folder = tmp_path / f"world{next(count)}"
-        folder.mkdir()
-        return play(plan or read_lab(SHORT_LINE), each, folder)
-
-    return run
-
-
-def told(verdict: Verdict) -> str:
-    return "\n".join(f"{at_s:.3f} {text}" for at_s, text in verdict.timeline)
+def played(tmp_path: Path) -> Play:
+    return player(tmp_path)
 
 
 def test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: Callable[..., Verdict]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: Play
 ) -> None:
     lossy = fault("reply_lost", "loading", 5.0, target="inert", amount=0.1)
     each = scenario(lossy, fault("kill", "leak_check", 40.0))
@@ -87,7 +68,7 @@ def test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_
 
 @pytest.mark.parametrize("kind", ["kill", "pause"])
 def test_a_harness_that_dies_or_stands_still_over_heat_leaves_the_line_safe_and_latched(
-    played: Callable[..., Verdict], kind: str
+    played: Play, kind: str
 ) -> None:
     verdict = played(scenario(fault(kind, lasts_s=15.0 if kind == "pause" else 0.0)))
     assert verdict.violation is None
@@ -97,7 +78,7 @@ def test_a_harness_that_dies_or_stands_still_over_heat_leaves_the_line_safe_and_
 
 @pytest.mark.soak
 def test_a_pause_shorter_than_the_heartbeat_disturbs_no_growth(
-    played: Callable[..., Verdict],
+    played: Play,
 ) -> None:
     verdict = played(scenario(fault("pause", lasts_s=0.8), fault("stop_request", after_s=90.0)))
     assert verdict.violation is None
@@ -113,7 +94,7 @@ def test_a_pause_shorter_than_the_heartbeat_disturbs_no_growth(
     ],
 )
 def test_without_a_guard_nobody_makes_safe_what_a_harness_left(
-    played: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
+    played: Play, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
 ) -> None:
     """Nothing of a dead harness is heard again: what the coils were they stay."""
     from labharness.chaos import world
@@ -129,7 +110,7 @@ def test_without_a_guard_nobody_makes_safe_what_a_harness_left(
 
 @pytest.mark.soak
 def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
-    played: Callable[..., Verdict],
+    played: Play,
 ) -> None:
     verdict = played(
         scenario(
@@ -141,17 +122,6 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     assert verdict.violation is None
     assert "reset by a person" in told(verdict)
     assert told(verdict).count("stage ramp") == 2
-
-
-def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
-    played: Callable[..., Verdict],
-) -> None:
-    """Found by the search, seed 1, growth 373: the clock had run on behind the lie."""
-    lie = fault("sensor_wrong", "material_growth", 30.0, lasts_s=10.0, target="gauge", amount=2.0)
-    verdict = played(scenario(lie, second_growth=True, hydrogen_sccm=10.0, temperature_c=790.0))
-    assert verdict.violation is None, verdict.violation
-    assert "reset by a person" in told(verdict)
-    assert verdict.demands["no inert gas over a hot source"] > TRIP_S
 
 
 @pytest.mark.parametrize(
@@ -166,7 +136,7 @@ def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
                 fault("stop_request", "leak_check", 5.0, growth=1),
                 second_growth=True,
                 hydrogen_sccm=45.0,
-                argon_sccm=50.0,
+                argon_sccm=85.0,
                 sulfur_temperature_c=150.0,
             ),
             marks=pytest.mark.soak,
@@ -195,7 +165,7 @@ def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
     ids=["procedure", "vacuum", "hydrogen left", "dead gauge", "stuck gauge", "thermocouple"],
 )
 def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
-    played: Callable[..., Verdict], tmp_path: Path, bug: str, each: Scenario
+    played: Play, tmp_path: Path, bug: str, each: Scenario
 ) -> None:
     (harm,) = [harm for harm in HARMS if harm.name == bug]
     with planted(harm, tmp_path / "lab") as plan:

@@ -55,6 +55,8 @@ FAULTS_MAX = 6
 RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
 LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
 HYDROGEN_SHARE = 0.6
+BESIDE_HYDROGEN_SCCM = 85.0  # no plan with hydrogen has less argon
+LEAK_SCCM = (0.5, 20.0)
 SECOND_GROWTH_SHARE = 0.35
 # What is worst while another fault is being answered; it then comes within seconds of that one.
 UPON = ("kill", "pause", "power_dip", "bus_cut", "stop_request", "reply_lost", "disk_full")
@@ -226,6 +228,8 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         rare = _seldom(Chance(seed).stream(f"seldom/{number}"))
         if all(_together(rare, other) for other in faults):
             faults.append(rare)
+    if "hydrogen_sccm" in recipe:
+        recipe["argon_sccm"] = max(recipe["argon_sccm"], BESIDE_HYDROGEN_SCCM)
     return Scenario(
         name=f"{seed}/{number}",
         seed=room_seed,
@@ -302,7 +306,7 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
         target = chance.choice(("argon", "nitrogen", "hydrogen"))
         amount = chance.uniform(0.7, 1.3)
     elif kind in ("air_leak", "hydrogen_escapes"):
-        amount = chance.uniform(0.5, 20.0) if kind == "air_leak" else 9000.0
+        amount = chance.uniform(*LEAK_SCCM) if kind == "air_leak" else 9000.0
     elif kind == "heater_runaway":
         amount = chance.choice((0.2, 1.0, 20.0, 20.0))
         lasts_s = chance.choice((60.0, 600.0, FOR_GOOD_S))  # shorter, it heats nothing too far

@@ -39,6 +39,10 @@ SULFUR_C_MIN = 115.0
 ARGON_SCCM_MIN = 20.0
 """Below it vapours stay and multilayers grow; the envelope asks for 10 over hot sulfur."""
 
+BESIDE_HYDROGEN_SCCM = 85.0
+"""Least argon with hydrogen: the envelope asks for 80, and a controller may read 1 % beside its
+setpoint. More than is needed thins the vapours: at 100 sccm the short line grows little."""
+
 ABSOLUTE_ZERO_C = -ZERO_CELSIUS_K
 
 NAME_MAX = 60  # characters of a name that is told back
@@ -122,13 +126,15 @@ def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotD
         given = _mapping(inputs, "recipe")
         lowest_c, highest_c = _range_c(_mapping(inputs, "temperature_range"))
         temperature_c = _temperature_c(given, lowest_c, highest_c, growth["temperature_c"])
+        hydrogen_sccm = _number(given, "hydrogen_sccm", "recipe", 0.0, 0.0)
+        if hydrogen_sccm:
+            growth["argon_sccm"] = max(growth["argon_sccm"], BESIDE_HYDROGEN_SCCM)
         chosen: dict[str, Any] = {
-            name: _number(given, name, "recipe", growth.get(name, 0.0), low)
+            name: _number(given, name, "recipe", growth[name], low)
             for name, low in (
                 ("dwell_s", 0.0),
                 ("ramp_c_per_min", 0.1),
                 ("argon_sccm", ARGON_SCCM_MIN),
-                ("hydrogen_sccm", 0.0),
                 ("moo3_mass_mg", 0.1),
                 ("sulfur_mass_mg", 0.1),
                 ("sulfur_temperature_c", SULFUR_C_MIN),
@@ -136,6 +142,15 @@ def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotD
         }
     except _Bad as why:
         return CannotDo("invalid_input", str(why), why.way_out)
+    chosen["hydrogen_sccm"] = hydrogen_sccm
+    if hydrogen_sccm and chosen["argon_sccm"] < BESIDE_HYDROGEN_SCCM:
+        least = f"at least {BESIDE_HYDROGEN_SCCM:g}"
+        return CannotDo(
+            "invalid_input",
+            f"recipe.argon_sccm is {chosen['argon_sccm']:g}, allowed beside hydrogen is {least}: "
+            "air that leaks in unseen must not make an ignitable mixture",
+            f"Set inputs.recipe.argon_sccm to {least}, or leave hydrogen_sccm out",
+        )
     hottest = temperature_c if highest_c is None else max(temperature_c, highest_c)
     asked = [("temperature_range.max", "furnace.setpoint", hottest)]
     asked += [(f"recipe.{name}", channel, chosen[name]) for name, channel in BOUNDS]

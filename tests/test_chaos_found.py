@@ -1,0 +1,49 @@
+"""What the fault search has found stays mended."""
+
+from pathlib import Path
+
+import pytest
+
+from chaos_scenes import Play, fault, player, scenario, told
+from labharness.capability.cvd.recipe import BESIDE_HYDROGEN_SCCM
+from labharness.chaos.rules import LIMITING_O2, TRIP_S
+from labharness.chaos.scenario import LEAK_SCCM
+from labharness.kernel import Bound
+from labharness.lab import default_lab_path, read_lab
+from rig import SHORT_LINE
+
+AIR_O2 = 0.2095
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Play:
+    return player(tmp_path)
+
+
+def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
+    played: Play,
+) -> None:
+    """Found by the search, seed 1, growth 373: the clock had run on behind the lie."""
+    lie = fault("sensor_wrong", "material_growth", 30.0, lasts_s=10.0, target="gauge", amount=2.0)
+    verdict = played(scenario(lie, second_growth=True, hydrogen_sccm=10.0, temperature_c=790.0))
+    assert verdict.violation is None, verdict.violation
+    assert "reset by a person" in told(verdict)
+    assert verdict.demands["no inert gas over a hot source"] > TRIP_S
+
+
+def test_the_worst_leak_that_nothing_sees_ignites_nothing(played: Play) -> None:
+    """Found by the search, seed 1, growth 373: 15 sccm of air beside 30 of argon."""
+    leak = fault("air_leak", "ramp", 60.0, amount=LEAK_SCCM[1])
+    verdict = played(scenario(leak, argon_sccm=85.0, hydrogen_sccm=5.0))
+    assert verdict.violation is None, verdict.violation
+    assert "hydrogen into a tube that holds air" in verdict.demands
+
+
+@pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+def test_no_recipe_has_so_little_argon_beside_hydrogen_that_a_leak_could_ignite(path: Path) -> None:
+    name = "hydrogen only in flowing inert gas"
+    (row,) = (each for each in read_lab(path).envelope.interlocks if each.name == name)
+    (argon,) = row.require
+    assert isinstance(argon, Bound)
+    assert AIR_O2 * LEAK_SCCM[1] / (LEAK_SCCM[1] + argon.low) < 0.9 * LIMITING_O2
+    assert argon.low < 0.99 * BESIDE_HYDROGEN_SCCM
