@@ -1,7 +1,8 @@
 """The lookout answers in the order of law 2: bytes first, then whoever is told."""
 
 from dataclasses import replace
-from typing import cast
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from labharness.journal.forgetful import Forgetful
 from labharness.kernel import Memory
 from labharness.line import lookout as lookout_module
 from labharness.line.lookout import Lookout
+from labharness.line.parts import BoundScan
 from labharness.vocabulary import Cause, Trip
 
 TRIP = Trip(Cause.OVER_TEMPERATURE, "immediate_shutdown", "furnace.temperature", 990.0, 1.0, "hot")
@@ -22,17 +24,38 @@ def test_a_trip_goes_before_the_warning_of_the_same_reading(
     found: tuple[Trip, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    loop = VirtualLoop()
     monkeypatch.setattr(lookout_module, "tick", lambda memory, now: found)
-    lookout = Lookout(
-        memory=cast("Memory", None),  # what the kernel finds is given above
+    lookout_of(done).tick()
+    assert done == ["bytes", "warned", "trip told", "warning told"]
+
+
+def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+
+    class Disk(Forgetful):
+        """A journal in which every sample would take a commit."""
+
+        def sample(self, *args: Any) -> None:
+            done.append("disk")
+
+    monkeypatch.setattr(lookout_module, "observe", lambda *args: (TRIP,))
+    scan = cast("BoundScan", SimpleNamespace(tracks=(), stream=0))
+    lookout_of(done, Disk()).take(scan, (990.0,))
+    assert done == ["bytes", "trip told", "disk"]
+
+
+def lookout_of(done: list[str], journal: Forgetful | None = None) -> Lookout:
+    """Give a lookout that writes down the order of what it does."""
+    loop = VirtualLoop()
+    loop.close()  # only its time is asked for
+    return Lookout(
+        memory=cast("Memory", SimpleNamespace(changes=0)),  # what the kernel finds is given
         guard=cast("Guard", None),
-        journal=Forgetful(),
+        journal=journal or Forgetful(),
         loop=loop,
         trip=lambda trip: done.append("bytes"),
         warn=lambda text: done.append("warned"),
         told=lambda trip: done.append("trip told" if trip.procedure else "warning told"),
     )
-    lookout.tick()
-    loop.close()
-    assert done == ["bytes", "warned", "trip told", "warning told"]

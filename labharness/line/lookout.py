@@ -55,9 +55,11 @@ class Lookout:
         self._changes = 0
 
     def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
-        """Fold the values of a scan into memory, keep them, and answer what they show."""
+        """Fold the values of a scan into memory, answer what they show, and keep them."""
         now = self._loop.time()
         trips = observe(self._memory, scan.tracks, values, now)
+        if trips:
+            self._answer(trips)  # first: to keep a sample may take a disk
         try:
             self._journal.sample(scan.stream, now, values)
         except JournalFailed as why:
@@ -65,8 +67,6 @@ class Lookout:
         if self._memory.changes != self._changes:
             self._changes = self._memory.changes
             self._guard.new_epoch()
-        if trips:
-            self._answer(trips)
 
     def tick(self) -> None:
         """Let the kernel see what time has passed, and answer what that shows: silence trips."""
