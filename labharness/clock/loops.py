@@ -31,7 +31,7 @@ TICKS_PER_S = 1_000_000
 _FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" = WeakKeyDictionary()
 
 REAL_SELECT_S_MAX = 0.05  # longest nap of a paced loop between two looks at the clock
-SWITCH_S = 0.0005  # a busy thread gives the interpreter back after this; Python's own is 5 ms
+SWITCH_S = 0.00025  # a busy thread gives the interpreter back after this; Python's own is 5 ms
 
 
 class Deadlock(RuntimeError):
