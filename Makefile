@@ -11,9 +11,10 @@ demo: .venv/.installed-all ## run the example, a growth of six hours, in ten sec
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-# Exit code 5 says that no test carries the mark, which is no failure.
+# A file's tests stay in one process, because they share what they grew. Exit code 5 says that no test
+# carries the mark, which is no failure.
 test: .venv/.installed-dev ## all tests but the long proofs
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup -m "not soak and not serial" --junitxml build/junit.xml
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not soak and not serial" --junitxml build/junit.xml
 	$(BIN)/pytest -m "serial and not soak" --junitxml build/junit-serial.xml || test $$? -eq 5
 
 check: .venv/.installed-dev ## format, lint, types, imports, tidy rules

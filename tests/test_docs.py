@@ -145,7 +145,6 @@ def run(command: str) -> list[str]:
     return [*said.out.splitlines(), *said.err.splitlines()]
 
 
-@pytest.mark.xdist_group("pages")  # in one process, because pages show the same growths
 @pytest.mark.parametrize("name", RUN)
 def test_every_command_of_a_page_prints_what_the_page_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str

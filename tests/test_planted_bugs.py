@@ -17,7 +17,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
         yield made
 
 
-@pytest.mark.xdist_group("copy")
 @pytest.mark.parametrize("bug", [*EVERY_DAY, *DEAR], ids=lambda bug: bug.promise)
 def test_a_planted_bug_turns_its_test_red(copy: Copy, bug: PlantedBug) -> None:
     with copy.wrong(bug.file, bug.right, bug.wrong):
