@@ -114,11 +114,20 @@ def test_its_ports_are_its_own(rig: GuardBench, monkeypatch: pytest.MonkeyPatch)
     assert termios.TIOCEXCL in asked, "flock alone lets in who does not ask"
 
 
+def point(path: Path, elsewhere: str) -> None:
+    path.unlink()
+    path.symlink_to(elsewhere)
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
         (lambda rig: (rig.state_dir / ARMED_FILE).unlink(), "arm the lab first"),
         (lambda rig: (rig.state_dir / ARMED_FILE).write_text("{}"), "has no 'format'"),
+        (lambda rig: (rig.state_dir / ARMED_FILE).write_bytes(b"\xff{}"), "no text in UTF-8"),
+        (lambda rig: rig.lab_file.write_bytes(b"\xff"), "no text in UTF-8"),
+        (lambda rig: point(rig.state_dir / ARMED_FILE, "/dev/zero"), "longer than"),
+        (lambda rig: point(rig.lab_file, "/dev/zero"), "longer than"),
         (lambda rig: rig.lab_file.write_text("[lab]\n"), "has no 'id'"),
         (lambda rig: rig.lab_file.unlink(), "No such file"),
         (
@@ -128,7 +137,17 @@ def test_its_ports_are_its_own(rig: GuardBench, monkeypatch: pytest.MonkeyPatch)
             "port gas: serial /dev/no-such-port does not open",
         ),
     ],
-    ids=["no arming", "bad arming", "bad lab file", "no lab file", "no port"],
+    ids=[
+        "no arming",
+        "bad arming",
+        "arming that is no text",
+        "lab file that is no text",
+        "arming without an end",
+        "lab file without an end",
+        "bad lab file",
+        "no lab file",
+        "no port",
+    ],
 )
 def test_what_keeps_it_from_beginning_is_said_in_one_line(
     rig: GuardBench, spoil: Any, says: str

@@ -25,9 +25,10 @@ from labharness.guard.written import (
 from labharness.vocabulary import Request
 
 __all__ = ["ARMED_FILE", "FORMAT", "Armed", "ArmedPort", "BadArming"]
-__all__ += ["arming_digest", "lab_home", "read_armed", "state_home"]
+__all__ += ["arming_digest", "lab_home", "read_armed", "read_whole", "state_home"]
 
 ARMED_FILE = "armed.json"
+FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
 FORMAT = 1
 SILENCE_S_RANGE = (0.2, 5.0)
 PROCEDURE_FRAMES_MAX = 256
@@ -158,6 +159,23 @@ def read_armed(text: str) -> Armed:
     return armed
 
 
+def read_whole(path: Path) -> str:
+    """Read a file that a person or the harness wrote.
+
+    Raises:
+        BadArming: It is too long, or no text.
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        data = file.read(FILE_BYTES_MAX + 1)
+    if len(data) > FILE_BYTES_MAX:
+        raise BadArming(f"it is longer than {FILE_BYTES_MAX} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as why:
+        raise BadArming(f"it is no text in UTF-8: {why.reason} at byte {why.start}") from None
+
+
 def lab_home(lab_file: Path) -> Path:
     """Find the state directory of a lab file, reading nothing else of it.
 
@@ -165,12 +183,12 @@ def lab_home(lab_file: Path) -> Path:
         BadArming: It is no lab file.
     """
     try:
-        head = Fields(tomllib.loads(lab_file.read_text("utf-8")), str(lab_file)).inside("lab")
+        head = Fields(tomllib.loads(read_whole(lab_file)), str(lab_file)).inside("lab")
         named = head.text("state_dir") if head.has("state_dir") else None
         return state_home(head.text("id"), named)
     except OSError as why:
         raise BadArming(f"{lab_file}: {why.strerror}") from None
-    except (BadFields, UnicodeDecodeError, tomllib.TOMLDecodeError) as why:
+    except (BadFields, BadArming, tomllib.TOMLDecodeError) as why:
         raise BadArming(f"{lab_file} is no lab file: {why}") from None
 
 

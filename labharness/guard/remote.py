@@ -113,7 +113,7 @@ class RemoteGuard:
     async def _open(self) -> None:
         path = self._state_dir / ARMED_FILE
         try:
-            if not path.exists() or path.read_text("utf-8") != self._text:
+            if not path.exists() or path.read_bytes() != self._text.encode():
                 write_durably(path, self._text)
             async with asyncio.timeout(OPEN_S_MAX):
                 await self._reach()

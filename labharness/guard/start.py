@@ -8,7 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from labharness.clock import Chance, steady_s
-from labharness.guard.armed import ARMED_FILE, ArmedPort, BadArming, arming_digest, read_armed
+from labharness.guard.armed import (
+    ARMED_FILE,
+    ArmedPort,
+    BadArming,
+    arming_digest,
+    read_armed,
+    read_whole,
+)
 from labharness.guard.process import ProcessGuard
 from labharness.link import LinkLost
 from labharness.link.descriptors import Road, SerialRoad, TcpRoad
@@ -49,7 +56,7 @@ def serve(state_dir: Path, *, once: bool) -> None:
         except OSError:
             raise CannotGuard(f"another guard serves this lab already ({state_dir})") from None
         try:
-            text = (state_dir / ARMED_FILE).read_text("utf-8")
+            text = read_whole(state_dir / ARMED_FILE)
             armed = read_armed(text)
         except OSError as why:
             raise CannotGuard(
