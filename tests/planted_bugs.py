@@ -121,11 +121,18 @@ PLANTED = (
     PlantedBug(
         "over-temperature answered late",
         "labharness/line/lookout.py",
-        "            self._guard.new_epoch()\n        if trips:\n            self._answer(trips)\n",
-        "            self._guard.new_epoch()\n        if trips:\n"
+        "            self._answer(trips)  # first: to keep a sample may take a disk\n",
         "            self._loop.call_later(0.5, self._answer, trips)\n",
         "tests/test_deadlines_of_causes.py::"
         "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
+    ),
+    PlantedBug(
+        "sample kept before the trip it shows",
+        "labharness/line/lookout.py",
+        "            self._answer(trips)  # first: to keep a sample may take a disk\n",
+        "            self._journal.sample(scan.stream, now, values)\n"
+        "            self._answer(trips)\n",
+        "tests/test_line_lookout.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
     ),
     PlantedBug(
         "writer waits for a foreign lock",
