@@ -62,8 +62,12 @@ def say(*arguments: object) -> Said:
 
 def spawn(*arguments: object) -> Said:
     """Run the command in a process of its own."""
+    return _spawned(*COMMAND, *arguments)
+
+
+def _spawned(*words: object) -> Said:
     ended = subprocess.run(
-        [*COMMAND, *(str(each) for each in arguments)],
+        [str(each) for each in words],
         capture_output=True,
         encoding="utf-8",
         timeout=TIMEOUT_S,
@@ -77,7 +81,7 @@ FULL = (
     "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
     "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
 )
-"""Runs the command where no file may grow beyond a size: what a full disk says, for real."""
+"""Lets no file grow beyond a size, in bytes."""
 
 WITHOUT_PRIVILEGE = (
     "import ctypes, sys; none = (ctypes.c_uint32 * 6)(); "
@@ -87,16 +91,14 @@ WITHOUT_PRIVILEGE = (
 """Gives up on Linux what lets root pass every permission of a file."""
 
 
+def spawn_on_full_disk(size: int, *arguments: object) -> Said:
+    """Run the command where no file may grow beyond a size: what a full disk says, for real."""
+    return _spawned(sys.executable, "-c", FULL.format(size=size), *arguments)
+
+
 def spawn_without_privilege(*arguments: object) -> Said:
     """Run the command in a process of its own, which no file lets in that shuts others out."""
-    ended = subprocess.run(
-        [sys.executable, "-c", WITHOUT_PRIVILEGE, *map(str, arguments)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return _spawned(sys.executable, "-c", WITHOUT_PRIVILEGE, *arguments)
 
 
 def submit(folder: Path, body: object, *options: object) -> Said:

@@ -124,8 +124,9 @@ class Change:
 
     def dropped(self) -> str:
         """Say which statement it leaves out, if it does."""
-        if isinstance(self._value, ast.Pass) and isinstance(self._where, int):
-            return ast.unparse(self._owner[self._where])  # type: ignore[index]  # a body
+        owner, where = self._owner, self._where
+        if isinstance(self._value, ast.Pass) and isinstance(owner, list) and isinstance(where, int):
+            return ast.unparse(owner[where])
         return ""
 
     def __call__(self) -> None:
@@ -133,10 +134,9 @@ class Change:
         if isinstance(self._where, int) and isinstance(self._owner, list):
             self._owner[self._where] = self._value
         elif isinstance(self._where, str):
-            if isinstance(self._value, _Truth):
+            if isinstance(self._value, _Truth) and isinstance(self._owner, ast.UnaryOp):
                 self._value = ast.Not()
-                inner = ast.UnaryOp(ast.Not(), self._owner.operand)  # type: ignore[attr-defined]  # a UnaryOp
-                self._owner.operand = inner  # type: ignore[attr-defined]  # a UnaryOp
+                self._owner.operand = ast.UnaryOp(ast.Not(), self._owner.operand)
             setattr(self._owner, self._where, self._value)
 
 

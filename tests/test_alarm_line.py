@@ -248,9 +248,17 @@ def test_an_alarm_whose_shelf_has_ended_while_nobody_watched_is_shelved_anew(
     AlarmFile(short_plan.state_dir / "alarms.jsonl").append([warm])
 
     def shelve(minutes: float) -> None:
-        words = {"role": Role.OPERATOR, "who": "Ada", "why": "known", "shelve_s": 600.0}
-        now = began + timedelta(minutes=minutes)
-        assert do(short_plan, Event.TIMED_SHELVE, "warm", now=now, **words) == ("warm",)  # type: ignore[arg-type]  # the names are its own
+        done = do(
+            short_plan,
+            Event.TIMED_SHELVE,
+            "warm",
+            now=began + timedelta(minutes=minutes),
+            role=Role.OPERATOR,
+            who="Ada",
+            why="known",
+            shelve_s=600.0,
+        )
+        assert done == ("warm",)
 
     def until(minutes: float) -> datetime | None:
         _, (alarm,), _ = listed(short_plan, began + timedelta(minutes=minutes))

@@ -13,7 +13,16 @@ from typing import Any
 
 import pytest
 
-from commands import COMMAND, FULL, TIMEOUT_S, Said, say, spawn, spawn_without_privilege, wrote
+from commands import (
+    COMMAND,
+    TIMEOUT_S,
+    Said,
+    say,
+    spawn,
+    spawn_on_full_disk,
+    spawn_without_privilege,
+    wrote,
+)
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.channels import needed_first
@@ -253,16 +262,9 @@ def test_a_line_of_another_account_is_not_said_to_be_driven_by_nobody(
 
 
 def set_on_full_disk(out: Path, size: int) -> Said:
-    """Set one flow where no file may grow beyond a size: what a full disk says, for real."""
+    """Set one flow while the disk fills up."""
     asked = ("argon.setpoint", "100", "sccm", *LAB, *FAST[:-4], "--for", "9999", "--out", out)
-    ended = subprocess.run(
-        [sys.executable, "-c", FULL.format(size=size), "set", *map(str, asked)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return spawn_on_full_disk(size, "set", *asked)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")

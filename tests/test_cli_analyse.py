@@ -1,7 +1,6 @@
 """``labharness analyse`` says what a spectrum shows, counts layers where it may, else why not."""
 
 import json
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import h5py
 import numpy as np
 import pytest
 
-from commands import FULL, Said, say
+from commands import Said, say, spawn_on_full_disk
 from labharness.analysis import shift_from_wavelength
 from labharness.analysis.formats import read_spectra
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
@@ -259,10 +258,8 @@ def test_what_cannot_be_saved_is_said_in_one_line(
 def test_a_full_disk_leaves_what_was_saved_before(tmp_path: Path) -> None:
     path, target = written(tmp_path, *spectrum(1)), tmp_path / "out.csv"
     target.write_text("of last week", "utf-8")
-    command = [sys.executable, "-c", FULL.format(size=5_000), "analyse", str(path)]
-    command += ["--save", str(target)]
-    ended = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    Said(ended.returncode, ended.stdout, ended.stderr).is_one_plain_error("out.csv: File too large")
+    said = spawn_on_full_disk(5_000, "analyse", path, "--save", target)
+    said.is_one_plain_error("out.csv: File too large")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mine.txt", "out.csv"]
     assert target.read_text("utf-8") == "of last week"
 

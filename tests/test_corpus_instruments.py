@@ -6,7 +6,6 @@ and what it said, ``lab check --connect`` finds the same, and only reads have le
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,16 @@ from typing import Any
 
 import pytest
 
-from commands import FULL, TIMEOUT_S, Said, example, payload, say, spawn, submit, wrote
+from commands import (
+    Said,
+    example,
+    payload,
+    say,
+    spawn,
+    spawn_on_full_disk,
+    submit,
+    wrote,
+)
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab
 from labharness.lab.files import read_lab_file
@@ -265,16 +273,9 @@ def test_a_run_folder_that_is_missing_exits_64(tmp_path: Path, command: tuple[st
 
 
 def run_on_full_disk(out: Path, size: int) -> Said:
-    """Run the example where no file may grow beyond a size: what a full disk says, for real."""
+    """Run the example while the disk fills up."""
     asked = (EXAMPLE, "--lab", SHORT_LINE, "--out", out, "--json")
-    ended = subprocess.run(
-        [sys.executable, "-c", FULL.format(size=size), "run", *map(str, asked)],
-        capture_output=True,
-        encoding="utf-8",
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return spawn_on_full_disk(size, "run", *asked)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")

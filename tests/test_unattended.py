@@ -1,6 +1,5 @@
 """Unattended work: refused before anything is sent when hardware or an instrument falls short."""
 
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from commands import FULL, ROOT, Said, say, wrote
+from commands import ROOT, Said, say, spawn_on_full_disk, wrote
 from labharness.admission.risk import safe_in_time
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.hazards import read_hazards, record_proof
@@ -219,10 +218,7 @@ def test_a_proof_test_that_a_full_disk_does_not_take_leaves_no_half_of_a_line(
     assert say(*words).code == 0
     log = tmp_path / "hazards.proofs.jsonl"
     before = log.read_bytes()
-    full = FULL.format(size=len(before) + 40)
-    command = [sys.executable, "-c", full, *words]
-    ended = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    Said(ended.returncode, ended.stdout, ended.stderr).is_one_plain_error(f"{log}: ")
+    spawn_on_full_disk(len(before) + 40, *words).is_one_plain_error(f"{log}: ")
     assert log.read_bytes() == before
     assert say(*words).code == 0
     assert len(read_hazards(tmp_path / "hazards.toml").hazard) == 5

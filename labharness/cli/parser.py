@@ -14,10 +14,10 @@ NEGATIVE = re.compile(r"-([0-9]*\.?[0-9]+(e[+-]?[0-9]+)?|inf|nan)", re.IGNORECAS
 """A value and no option; argparse's own pattern takes -1e5 and -inf for options."""
 
 
-class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]  # argparse has no other name for it
+class _Commands(argparse._SubParsersAction):  # type: ignore[type-arg]  # generic in its stub only
     """Commands below another, each with what it does on its own page of help too."""
 
-    def add_parser(self, name: str, **options: Any) -> Any:  # noqa: ANN401 - argparse's own
+    def add_parser(self, name: str, **options: Any) -> Any:  # noqa: ANN401 - passed on as it came
         text = options.get("help", "")
         return super().add_parser(name, description=f"{text[:1].upper()}{text[1:]}.", **options)
 
@@ -28,12 +28,12 @@ class Parser(argparse.ArgumentParser):
     A command, a choice or an option that is not there is told with the one that is nearest.
     """
 
-    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - argparse's own
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - passed on as it came
         super().__init__(**options)
         self.register("action", "parsers", _Commands)
         self._negative_number_matcher = NEGATIVE
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - argparse's own
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401 - argparse overloads it
         """Parse, and refuse at the command it was written behind whatever is left."""
         found, left = super().parse_known_args(args, namespace)
         for word in left:

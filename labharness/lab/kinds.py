@@ -38,7 +38,7 @@ def imported(name: str) -> ModuleType:
     """
     try:
         return import_module(name)
-    except Exception as why:  # noqa: BLE001 - what a module does as it is imported is its own
+    except Exception as why:  # noqa: BLE001 - somebody else's module may raise anything
         raise LookupError(f"{name} cannot be imported: {type(why).__name__}: {why}") from None
 
 
