@@ -13,7 +13,7 @@ from labharness.cli import main
 from labharness.desk.report.aftermath import aftermath
 from labharness.desk.report.words import plain
 from labharness.journal.reading import read
-from labharness.lab import LabPlan
+from labharness.lab import LabPlan, default_lab_path, read_lab
 from labharness.lab.aftermath import hardware, what_stays
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
@@ -24,9 +24,9 @@ Run = Callable[..., Ran]
 TRIP_C = 230
 
 
-def planned(plan: LabPlan) -> InstructionSet:
+def planned(plan: LabPlan, **inputs: object) -> InstructionSet:
     facts = house_facts(plan)
-    _, payload = submission()
+    _, payload = submission(**inputs)
     found = facts.capabilities[payload.capability].plan(payload.inputs, {}, facts.line_facts)
     instructions: InstructionSet = found.instructions  # type: ignore[union-attr]  # it can be planned
     return instructions
@@ -52,6 +52,21 @@ def test_the_prediction_is_what_then_happens(short_plan: LabPlan, run_task: Run)
     relative, absolute = predicted["bands"]["degC"]
     assert abs(hottest - measured) <= relative * hottest + absolute + 2
     assert predicted["gas_used_cm3"]["argon"] > 1000
+
+
+def test_hydrogen_flows_through_a_flight_though_its_watchdog_is_shorter_than_the_poll() -> None:
+    plan = read_lab(default_lab_path())
+    instructions = planned(plan, recipe={"hydrogen_sccm": 10, "argon_sccm": 85})
+    prediction = predict(plan, instructions, {})
+    assert prediction.violation is None
+    (dwell,) = [step for step in prediction.steps if step.instruction_id == "dwell"]
+    flowed = [
+        flow
+        for at_s, flow in prediction.trajectory["hydrogen.flow"]
+        if dwell.started_s < at_s < dwell.ended_s
+    ]
+    assert flowed == pytest.approx([10.0] * len(flowed), abs=0.5)
+    assert len(flowed) >= 5
 
 
 def test_a_prediction_says_what_follows_if_everything_dies(short_plan: LabPlan) -> None:

@@ -1,10 +1,10 @@
 """Pre-flight: a plan run on the nominal simulated plant, behind the same gate, before it is real.
 
 Everything is the line's own code: drivers, wire faces, guard, kernel and procedures. Three things
-differ. The plant is nominal (no scatter, no noise, never the run's seed). The poll is coarser, and
-staleness with it, but never so coarse that an instrument's own watchdog would act. Steps that set
-nothing (the leak check's slope, all that looks at the sample) are not run; they take the time they
-are expected to.
+differ. The plant is nominal (no scatter, no noise, never the run's seed). The polls are coarser,
+and staleness with them, but none so coarse that its instrument's own watchdog would act. Steps that
+set nothing (the leak check's slope, all that looks at the sample) are not run; they take the time
+they are expected to.
 """
 
 import asyncio
@@ -110,15 +110,17 @@ def predict(
         instructions: The plan.
         readings: The line's read-back state, from which the plant begins.
     """
-    tick_s = _tick_s(lab, instructions)
+    polls_s = _polls_s(lab, instructions)
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(
             lab,
-            envelope=_patient(lab, tick_s),
-            instruments=tuple(_sparing(each, lab.envelope) for each in lab.instruments),
+            envelope=_patient(lab.envelope, polls_s),
+            instruments=tuple(
+                _sparing(each, lab.envelope, polls_s[each.name]) for each in lab.instruments
+            ),
             state_dir=Path(folder),
         )
-        flight = _Flight(nominal, instructions, readings, tick_s)
+        flight = _Flight(nominal, instructions, readings, polls_s)
         return run(flight.fly(), flight.loop)
 
 
@@ -130,13 +132,14 @@ class _Flight:
         lab: LabPlan,
         instructions: InstructionSet,
         readings: Mapping[str, float],
-        tick_s: float,
+        polls_s: Mapping[str, float],
     ) -> None:
         self.loop = VirtualLoop()
         self._plan = lab
         self._instructions = InstructionSet(tuple(map(_physical, instructions.instructions)))
         self._readings = readings
-        self._tick_s = tick_s
+        self._tick_s = min(polls_s.values())
+        self._look_ticks = round(max(polls_s.values()) / self._tick_s)
         self._points: dict[str, list[tuple[float, float]]] = {}
         self._start_s = 0.0
         self._killed: dict[str, tuple[tuple[str, ...], tuple[Stays, ...]]] = {}
@@ -219,8 +222,10 @@ class _Flight:
         return self._line.volumes_purged(contaminant)
 
     async def next_tick(self) -> None:
-        """Wait for the next, coarser, poll."""
+        """Wait for the next poll of all instruments; what a watchdog adds between shows nothing."""
         await self._line.next_tick()
+        while round((self.loop.time() - self._start_s) / self._tick_s) % self._look_ticks:
+            await self._line.next_tick()  # a trip ends it
         self._keep_points()
 
     def now_s(self) -> float:
@@ -290,37 +295,37 @@ class _Flight:
         )
 
 
-def _tick_s(lab: LabPlan, instructions: InstructionSet) -> float:
-    """Choose the poll: coarse, but within the watchdog of every instrument the plan energises.
+def _polls_s(lab: LabPlan, instructions: InstructionSet) -> dict[str, float]:
+    """Choose how often each instrument is polled: coarsely, but twice within its own watchdog.
 
-    A small tube fills quickly: its pressure must not pass a limit between two polls.
+    A watchdog counts where the plan energises what it guards. A small tube fills quickly: its
+    pressure must not pass a limit between two polls.
     """
-    commands = [
-        command
+    coarse_s = min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
+    polls_s = dict.fromkeys((each.name for each in lab.instruments), coarse_s)
+    drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
+    energising = (
+        split_channel(command.channel)
         for each in instructions.instructions
         for command in stated_commands(each.action, each.parameters)
         if command.value > 0
-    ]
-    drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
-    tick_s = min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
-    for command in commands:
-        name, channel = split_channel(command.channel)
+    )
+    for name, channel in energising:
         spec = drivers[name].channels.get(channel) if name in drivers else None
         if spec is not None and spec.on_comm_loss.startswith("safe("):
             within_s = float(spec.on_comm_loss.removeprefix("safe(").removesuffix(")"))
-            tick_s = min(tick_s, max(FINE_TICK_S, math.floor(within_s / 2)))
-    return tick_s
+            polls_s[name] = min(polls_s[name], max(FINE_TICK_S, math.floor(within_s / 2)))
+    return polls_s
 
 
-def _patient(lab: LabPlan, tick_s: float) -> Envelope:
+def _patient(envelope: Envelope, polls_s: Mapping[str, float]) -> Envelope:
     """Scale staleness with the poll, so that one lost reply would still be none.
 
     What is not plausible in a sound instrument is not asked: the nominal plant has no noise, and
     between two coarse polls every reading jumps.
     """
-    envelope = lab.envelope
     watches = {
-        channel: replace(watch, stale_s=watch.stale_s * tick_s)
+        channel: replace(watch, stale_s=watch.stale_s * polls_s[owner_of(channel)])
         for channel, watch in envelope.watches.items()
     }
     return replace(envelope, watches=watches, plausible=())
@@ -333,14 +338,14 @@ def _physical(instruction: Instruction) -> Instruction:
     return replace(instruction, action=EXPECT, parameters={})
 
 
-def _sparing(instrument: Instrument, envelope: Envelope) -> Instrument:
+def _sparing(instrument: Instrument, envelope: Envelope, poll_s: float) -> Instrument:
     """Poll only what the kernel watches; the rest is read where a command reads it back."""
-    unwatched = {
-        scan.name: None
-        for scan in instrument.driver.scans()
-        if not any(f"{instrument.name}.{channel}" in envelope.watches for channel in scan.channels)
-    }
-    return replace(instrument, polls={**(instrument.polls or {}), **unwatched})
+    polls: dict[str, float | None] = {}
+    for scan in instrument.driver.scans():
+        watched = any(f"{instrument.name}.{each}" in envelope.watches for each in scan.channels)
+        asked_s = (instrument.polls or {}).get(scan.name, scan.period_s)
+        polls[scan.name] = None if not watched or asked_s is None else max(asked_s, poll_s)
+    return replace(instrument, polls=polls)
 
 
 def _channel(instruction: Instruction | None) -> str:
