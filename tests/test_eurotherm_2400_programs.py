@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labharness.driver import Block, Programmer
@@ -167,6 +167,7 @@ def test_a_bad_program_is_told_with_its_segment(table: object, words: str) -> No
 
 @settings(deadline=None, max_examples=40)
 @given(program=programs, number=st.integers(1, 20), decimals=st.integers(0, 1))
+@example(program=Program((Segment(0.0, 200.0), Segment(None, 0.0, 31.0))), number=1, decimals=0)
 def test_any_program_is_read_back_as_it_was_written_and_lasts_as_long_as_was_said(
     program: Program, number: int, decimals: int
 ) -> None:

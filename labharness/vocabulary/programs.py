@@ -130,9 +130,11 @@ def _segment(row: object, where: str) -> Segment:
     if kinds[0] == "step_to_c":
         return Segment(value)
     if kinds[0] == "dwell_min":
-        if value <= 0:
+        # to the microsecond, or 31 s, which are 0.516666... min, would come back as another dwell
+        dwell_s = round(value * 60, 6)
+        if dwell_s <= 0:
             raise BadProgram(f"{where}: dwell_min is {value:g}, more than 0 is needed")
-        return Segment(None, 0.0, value * 60)
+        return Segment(None, 0.0, dwell_s)
     if "at_c_per_min" not in row:
         raise BadProgram(f"{where}: ramp_to_c takes at_c_per_min, the rate")
     rate_c_per_min = _number(row, "at_c_per_min", where)
