@@ -23,7 +23,17 @@ __all__ = ["DRAWERS", "FAILED", "Copy", "copied"]
 
 ROOT = Path(__file__).parent.parent
 DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples", "docs")
-LIBRARIES = ("numpy", "pydantic", "pymodbus.client", "cryptography.fernet", "jsonschema", "simpy")
+LIBRARIES = (
+    "numpy",
+    "pydantic",
+    "pymodbus.client",
+    "cryptography.fernet",
+    "jsonschema",
+    "simpy",
+    "hypothesis.strategies",
+)
+# pytest would rewrite the assertions of hypothesis, had it not been imported before
+PYTEST = ("-q", "-x", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 TEST_S_MAX = 120
 FAILED = 1  # pytest's exit code when tests ran and some failed; others are no proof
 
@@ -114,7 +124,7 @@ def _run_what_is_asked() -> None:
             out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(out, 1)
             os.dup2(out, 2)
-            code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests])
+            code = pytest.main([*PYTEST, *tests])
             sys.stdout.flush()
             os._exit(code)
         _, status = os.waitpid(child, 0)

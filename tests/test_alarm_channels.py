@@ -17,8 +17,6 @@ SPEED = 5.0  # lab seconds a second: arming takes two seconds, and alerts are ti
 MAIL, CHAT = Channel(name="mail"), Channel(name="chat")
 ESTOP = "emergency_stop_loop/box.estop_closed"
 
-pytestmark = pytest.mark.serial
-
 
 def real_s(watched: Watched, since_s: float) -> float:
     return (watched.lab.clock.now_s() - since_s) / SPEED

@@ -43,7 +43,7 @@ from labharness.lab import LabPlan, default_lab_path, read_lab
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
 from rig import SHORT_LINE
 
-CLEAN_HOURS = 5.0
+CLEAN_HOURS = 3.0
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     assert played(each).violation is None
 
 
-def test_five_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
+def test_three_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
     asked = Search(lab=str(SHORT_LINE), hours=CLEAN_HOURS, seed=1)
     tally = search(asked, Tally(seed=1, rate=1.0, lab_digest=""), lambda *said: None, workers=1)
     assert tally.lab_s >= CLEAN_HOURS * 3600
