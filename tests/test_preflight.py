@@ -24,9 +24,9 @@ Run = Callable[..., Ran]
 TRIP_C = 230
 
 
-def planned(plan: LabPlan, **inputs: object) -> InstructionSet:
+def planned(plan: LabPlan, *, recipe: dict[str, float] | None = None) -> InstructionSet:
     facts = house_facts(plan)
-    _, payload = submission(**inputs)
+    _, payload = submission(recipe=recipe or {})
     found = facts.capabilities[payload.capability].plan(payload.inputs, {}, facts.line_facts)
     instructions: InstructionSet = found.instructions  # type: ignore[union-attr]  # it can be planned
     return instructions

@@ -95,6 +95,15 @@ def test_that_is_expected_to_fail(simulated_lab, virtual_time):
     virtual_time.run(scene())
 
 
+def test_that_takes_its_labs_out_of_the_proof(simulated_lab, virtual_time, watched_labs):
+    async def scene():
+        async with simulated_lab.opened():
+            watched_labs.labs.clear()
+            assert False
+
+    virtual_time.run(scene())
+
+
 def test_that_fails_without_a_lab():
     assert False
 """
@@ -217,6 +226,7 @@ def test_only_failed_tests_with_a_lab_leave_something(session: Session) -> None:
     names.append("test_fail.py::test_whose_fault_never_comes")
     assert kept == {session.kept(name).name for name in names}
     assert session.ends["test_fail.py::test_that_is_expected_to_fail"] == "skipped"
+    assert session.ends["test_fail.py::test_that_takes_its_labs_out_of_the_proof"] == "failure"
 
 
 def test_the_junit_file_says_where_the_evidence_is(session: Session) -> None:

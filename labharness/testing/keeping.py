@@ -34,11 +34,11 @@ def keep(watched: WatchedLabs, folder: Path) -> int:
     """
     shutil.rmtree(folder, ignore_errors=True)
     log = WireLog(watched.labs)
-    for number, (lab, seed) in enumerate(zip(watched.labs, watched.seeds, strict=True)):
+    for number, lab in enumerate(watched.labs):
         here = folder / str(number)
         here.mkdir(parents=True)
         about = {
-            "seed": seed,
+            "seed": watched.seeds[lab],
             "lab_file": str(lab.plan.path),
             "lab_digest": lab.plan.lab_digest,
             "envelope_digest": lab.plan.envelope_digest,

@@ -57,13 +57,13 @@ class WatchedLabs:
     Attributes:
         labs: The labs, in the order of their building.
         flights: Those of pre-flights: nothing of theirs is real, but their wires agree too.
-        seeds: The seed of each of ``labs``.
+        seeds: The seed of each lab that is in ``labs``, or was: a test may take some out.
     """
 
     def __init__(self) -> None:
         self.labs: list[Lab] = []
         self.flights: list[Lab] = []
-        self.seeds: list[int | None] = []
+        self.seeds: dict[Lab, int | None] = {}
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -81,7 +81,7 @@ class WatchedLabs:
                 self.flights.append(lab)
             else:
                 self.labs.append(lab)
-                self.seeds.append(options["chance"].seed)
+                self.seeds[lab] = options["chance"].seed
 
         # commands build their labs themselves, so the class is where all of them pass
         Lab.__init__ = recorded  # type: ignore[method-assign, assignment]  # passes all on
