@@ -148,6 +148,14 @@ def test_the_harness_identifies_every_instrument_over_the_roads_that_were_writte
     assert set(links.values()) == {"serial"}
 
 
+def test_a_port_that_somebody_holds_is_one_finding_and_not_one_an_instrument(lab: Served) -> None:
+    with lab.serial("relays"):
+        said = say("lab", "check", "--connect", "--lab", lab.lab_file)
+    assert said.code == 1
+    (finding,) = (line for line in said.out.splitlines() if line.startswith("finding: "))
+    assert "relays does not open: another process has it open" in finding
+
+
 # ---- clients that go
 
 

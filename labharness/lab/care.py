@@ -48,17 +48,25 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
     """Ask every instrument who it is; nothing is written.
 
     Returns:
-        Name, what it says it is, and what is wrong (``""`` when nothing is).
+        Name, what it says it is, and what is wrong (``""`` when nothing is). Ports that are lost
+        for one reason are named together, and stand for their instruments.
     """
 
     async def ask(lab: Lab) -> list[tuple[str, str, str]]:
-        found = []
+        lost: dict[str, list[str]] = {}
         for port, link in lab.links.items():
             try:
                 await link.open()
             except LinkLost as why:
-                found.append((f"port {port}", "", str(why)))
-        for name in lab.line.instruments:
+                lost.setdefault(str(why), []).append(port)
+        found = [
+            (f"port{'s' if len(ports) > 1 else ''} {', '.join(ports)}", "", why)
+            for why, ports in lost.items()
+        ]
+        shut = {port for ports in lost.values() for port in ports}
+        for name, instrument in lab.line.instruments.items():
+            if instrument.port in shut:
+                continue
             try:
                 identity = await lab.line.identify(name)
                 found.append((name, f"{identity.model} {identity.firmware}".strip(), ""))
