@@ -2,16 +2,20 @@
 
 import contextlib
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from guard_rig import READ, SAFE, SHUT, GuardBench, bench, until
+from guard_rig import BOUND_S, READ, SAFE, SHUT, GuardBench, bench, until
 from labharness.guard import SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
+from labharness.link import LinkLost
+from labharness.link.descriptors import TcpRoad
 
 FAR = ("far", "farther", "farthest")
 
@@ -83,3 +87,42 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
         assert rig.safe_at_s() - began_s < 0.5
         caller.socket.close()  # it repeats by itself now
         assert hosts[0].come_back() is not None
+
+
+class NameServer:
+    """A name server that answers when it is let, and counts who asks it."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._there = listener.getsockname()
+        self._look_up = socket.getaddrinfo
+        self.asked = 0
+        self.answers = threading.Event()
+
+    def getaddrinfo(self, host: str, *rest: Any, **kind: Any) -> list[Any]:
+        if host == "midas.lab":
+            self.asked += 1
+            assert self.answers.wait(BOUND_S)
+            host = self._there[0]
+            rest = (self._there[1],)
+        return list(self._look_up(host, *rest, **kind))
+
+
+def test_a_name_server_that_takes_its_time_holds_no_guard_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        names = NameServer(listener)
+        monkeypatch.setattr(socket, "getaddrinfo", names.getaddrinfo)
+        road = TcpRoad("midas.lab", 502)
+        for _ in range(3):
+            since_s = time.monotonic()
+            with pytest.raises(LinkLost, match=r"midas.lab:502 .* name is not found within 0.1 s"):
+                road.open(0.1)
+            assert time.monotonic() - since_s < 1.0
+        assert names.asked == 1, "a question that is not answered yet is not asked again"
+        names.answers.set()
+        for _ in range(2):
+            road.open(BOUND_S)
+            assert road.fileno() >= 0
+            road.close()
+        assert names.asked == 1, "what was found stays good while the instrument is away"

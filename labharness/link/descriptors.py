@@ -8,6 +8,7 @@ import errno
 import os
 import socket
 from contextlib import suppress
+from threading import Thread
 from typing import Protocol
 
 import serial
@@ -127,6 +128,9 @@ class SerialRoad:
 class TcpRoad:
     """A TCP connection.
 
+    A name is looked up once, by a thread: a name server may take longer than a trip can wait, and
+    what it said stays good while the instrument is away.
+
     Args:
         host: Name or address.
         port: TCP port.
@@ -134,18 +138,45 @@ class TcpRoad:
 
     def __init__(self, host: str, port: int) -> None:
         self.name = f"tcp {host}:{port}"
-        self._address = (host, port)
+        self._asked = (host, port)
+        self._found: list[tuple[str, int]] = []  # addresses of the host
+        self._unfound = ""  # why there are none
+        self._search: Thread | None = None
         self._socket: socket.socket | None = None
 
     def open(self, within_s: float) -> None:
-        """Connect."""
+        """Connect: at most ``within_s`` for the name, and as long for the connection."""
+        if not self._found:
+            self._look_up(within_s)
+        why: OSError | None = None
+        for address in self._found:
+            try:
+                made = socket.create_connection(address, timeout=within_s / len(self._found))
+            except OSError as refused:
+                why = refused
+                continue
+            made.setblocking(False)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = made
+            return
+        raise LinkLost(f"{self.name} does not open: {why or 'timeout'}")
+
+    def _look_up(self, within_s: float) -> None:
+        if self._search is None or not self._search.is_alive():
+            self._unfound = f"its name is not found within {within_s:g} s"
+            self._search = Thread(target=self._ask, daemon=True)
+            self._search.start()
+        self._search.join(within_s)
+        if not self._found:
+            raise LinkLost(f"{self.name} does not open: {self._unfound}")
+
+    def _ask(self) -> None:
         try:
-            made = socket.create_connection(self._address, timeout=within_s)
-        except OSError as why:
-            raise LinkLost(f"{self.name} does not open: {why or 'timeout'}") from None
-        made.setblocking(False)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = made
+            rows = socket.getaddrinfo(*self._asked, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as why:
+            self._unfound = str(why)
+        else:
+            self._found = [(str(row[4][0]), int(row[4][1])) for row in rows]
 
     def fileno(self) -> int:
         """Give the descriptor; -1 while closed."""
