@@ -456,6 +456,26 @@ def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
 
 
 @unix
+@pytest.mark.parametrize("then", [signal.SIGCONT, signal.SIGKILL], ids=["goes on", "is killed"])
+def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_without_it(
+    running: Run, then: signal.Signals
+) -> None:
+    running.process.send_signal(signal.SIGSTOP)
+    asked = ["safe", "--name", "Ada", "--reason", "smoke", "--lab", str(SHORT_LINE)]
+    with subprocess.Popen(
+        [*COMMAND, *asked], stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as other:
+        if other.stderr is None:
+            raise RuntimeError("no standard error")
+        late = other.stderr.readline()
+        running.process.send_signal(then)
+        out, err = other.communicate(timeout=TIMEOUT_S)
+    assert "has not answered for 3 s" in late
+    assert f"kill {running.process.pid})" in late
+    assert "immediate_shutdown: every step verified" in out, err
+
+
+@unix
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
     arguments = ["set", "argon.setpoint", "50", "sccm", "--attend", "--speed", "8", "--name", "Ada"]
     first = subprocess.Popen(

@@ -34,7 +34,7 @@ from labharness.lab import LabPlan
 from labharness.lab.attend import Attendance, BrokeOff
 from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
-from labharness.lab.control import Control, NoOwner, running_beside
+from labharness.lab.control import ANSWER_S_MAX, LATE_S, Control, NoOwner, running_beside
 from labharness.lab.lock import LineBusy, LineLock, read_owner
 from labharness.lab.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
@@ -44,6 +44,8 @@ from labharness.vocabulary.durations import clock_text
 __all__ = ["hand"]
 
 WATCH_S = 1.0  # between two looks at what a line says
+ENDS_TRY_S = 0.2  # between two tries to have a line whose owner hangs up as it ends
+ENDS_TRIES = 50
 
 
 def hand(chosen: argparse.Namespace) -> int:
@@ -77,9 +79,19 @@ def hand(chosen: argparse.Namespace) -> int:
 
 def _owner(plan: LabPlan) -> Control | None:
     try:
-        return Control(plan.state_dir)
+        return Control(plan.state_dir, late=partial(_say_late, plan))
     except NoOwner:
         return None
+
+
+def _say_late(plan: LabPlan) -> None:
+    found = read_owner(plan.state_dir)
+    end = "" if found is None else f" (kill {found.pid})"
+    complain(
+        f"the process that drives the line has not answered for {LATE_S:g} s; waiting for at most "
+        f"{ANSWER_S_MAX:g} s. If it stands still, end it{end}: its guard process makes safe what "
+        "it drove over real links, and labharness safe then works without it"
+    )
 
 
 def _idle(plan: LabPlan) -> str:
@@ -223,8 +235,12 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
     if owner is None:
         answer = make_safe(plan, by, chosen.reason)
     else:
-        with owner:
-            answer = owner.ask(do="safe", by=by, reason=chosen.reason)
+        try:
+            with owner:
+                answer = owner.ask(do="safe", by=by, reason=chosen.reason)
+        except NoOwner as why:
+            complain(f"labharness safe: {why}; making the line safe without it")
+            answer = _safe_after(plan, by, chosen.reason)
     if not answer["ok"]:
         complain(f"labharness safe: {answer['error']}")
         return EXIT_FAILED
@@ -240,6 +256,16 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
             f"--reason REASON{plan.option}"
         )
     return EXIT_FAILED if unverified else EXIT_COMPLETED
+
+
+def _safe_after(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
+    """Make a line safe whose owner has just gone; it may hold the line until it has ended."""
+    for _ in range(ENDS_TRIES):
+        try:
+            return make_safe(plan, by, reason)
+        except LineBusy:
+            pause(ENDS_TRY_S)
+    return make_safe(plan, by, reason)
 
 
 def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ there a run is stopped at its own terminal.
 import asyncio
 import json
 import os
+import select
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -19,7 +20,15 @@ from typing import Any
 from labharness.clock import Clock
 from labharness.lab.lock import read_owner
 
-__all__ = ["Control", "ControlSocket", "NoOwner", "running_beside", "served"]
+__all__ = [
+    "ANSWER_S_MAX",
+    "LATE_S",
+    "Control",
+    "ControlSocket",
+    "NoOwner",
+    "running_beside",
+    "served",
+]
 
 NAME = "control.sock"
 LINE_BYTES_MAX = 64 * 1024
@@ -28,6 +37,7 @@ CLIENTS_MAX = 8
 IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
 WRITE_S_MAX = 10.0  # nor is a terminal waited for that does not take its answer
 CONNECT_S_MAX = 2.0
+LATE_S = 3.0  # whoever waits longer for an answer is told so
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -130,13 +140,15 @@ class Control:
 
     Args:
         state_dir: The lab's state directory.
+        late: Called where an answer takes longer than ``LATE_S``: a person may know why.
 
     Raises:
         NoOwner: Nobody serves the socket.
         PermissionError: Whether somebody does, this account may not know.
     """
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, late: Callable[[], None] = lambda: None) -> None:
+        self._late = late
         path = state_dir / NAME
         if not hasattr(socket, "AF_UNIX"):
             raise NoOwner("this system has no control socket")
@@ -162,6 +174,8 @@ class Control:
         """
         try:
             self._socket.sendall(_line(asked))
+            if not select.select([self._socket], [], [], LATE_S)[0]:
+                self._late()
             text = self._lines.readline(16 * LINE_BYTES_MAX)
         except TimeoutError:
             raise NoOwner(f"the line's owner gave no answer within {ANSWER_S_MAX:g} s") from None
