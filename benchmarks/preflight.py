@@ -1,4 +1,7 @@
-"""How long it takes to judge and fly a hundred plans of the shipped line, in one process."""
+"""How long it takes to judge and fly a hundred plans of the shipped line, in one process.
+
+Plans with hydrogen are flown beside them: its controller has a watchdog, so it is polled finely.
+"""
 
 import os
 import tempfile
@@ -12,6 +15,7 @@ from labharness.lab.preflight import predict
 PLANS = 20
 PER_HUNDRED_S_MAX = 60.0
 FROM_C = 650.0
+RECIPES = {"argon": {}, "argon and hydrogen": {"hydrogen_sccm": 10.0}}
 
 
 def main() -> None:
@@ -19,19 +23,25 @@ def main() -> None:
     lab = read_lab(default_lab_path())
     facts = house_facts(lab)
     capability = facts.capabilities["cvd-material-synthesis"]
-    began_s = time.perf_counter()
-    for number in range(PLANS):
-        bounds = {"min": FROM_C + 5 * number, "max": FROM_C + 5 * number, "unit": "celsius"}
-        inputs = {"target_material": "MoS2", "substrate": "SiO2/Si", "temperature_range": bounds}
-        planned = capability.plan(inputs, {}, facts.line_facts)
-        if isinstance(planned, CannotDo):
-            raise SystemExit(planned.message)
-        prediction = predict(lab, planned.instructions, {})
-        if prediction.violation is not None:
-            raise SystemExit(prediction.violation.detail)
-    each_s = (time.perf_counter() - began_s) / PLANS
-    print(f"{PLANS} plans of about 6 lab hours, {each_s:.2f} s each")
-    print(f"{100 * each_s:.1f} s for 100; target at most {PER_HUNDRED_S_MAX:g}")
+    print(f"{PLANS} plans of 6 to 7 lab hours each; target at most {PER_HUNDRED_S_MAX:g} s for 100")
+    for gases, recipe in RECIPES.items():
+        began_s = time.perf_counter()
+        for number in range(PLANS):
+            bounds = {"min": FROM_C + 5 * number, "max": FROM_C + 5 * number, "unit": "celsius"}
+            inputs = {
+                "target_material": "MoS2",
+                "substrate": "SiO2/Si",
+                "temperature_range": bounds,
+                "recipe": recipe,
+            }
+            planned = capability.plan(inputs, {}, facts.line_facts)
+            if isinstance(planned, CannotDo):
+                raise SystemExit(planned.message)
+            prediction = predict(lab, planned.instructions, {})
+            if prediction.violation is not None:
+                raise SystemExit(prediction.violation.detail)
+        each_s = (time.perf_counter() - began_s) / PLANS
+        print(f"{gases}: {each_s:.2f} s each, {100 * each_s:.1f} s for 100")
 
 
 if __name__ == "__main__":
