@@ -135,6 +135,7 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
         lambda s: (
             bool(s.furnace_mains or s.sulfur_mains)
             or s.hydrogen_flows
+            or bool(s.laser)
             or bool((s.furnace or s.sulfur) and not s.tripped)
         ),
     ),
@@ -144,6 +145,8 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
         {"h2_detector.concentration": 5000.0},
         lambda s: s.hydrogen_flows,
     ),
+    "gauge failed": ({"gauge.fault": 1.0}, lambda s: bool(s.furnace_mains or s.sulfur_mains)),
+    "laser too bright": ({"laser.output_power": 0.05}, lambda s: bool(s.laser)),
     "furnace sensor broken": ({"furnace.sensor_break": 1.0}, lambda s: s.furnace_heats),
     "sulfur sensor broken": ({"sulfur.sensor_break": 1.0}, lambda s: s.sulfur_heats),
     "argon gone": (
@@ -159,6 +162,11 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
 ONLY_BEFORE_COMMANDS: Mapping[str, tuple[Mapping[str, float], str]] = {
     "furnace without a rate limit": ({"furnace.setpoint_rate": 0.0}, "furnace.setpoint"),
     "sulfur without a rate limit": ({"sulfur.setpoint_rate": 0.0}, "sulfur.setpoint"),
+    "furnace setpoint ahead": ({"furnace.working_setpoint": 700.0}, "box.furnace_contactor"),
+    "sulfur setpoint ahead": ({"sulfur.working_setpoint": 200.0}, "box.sulfur_contactor"),
+    "furnace in manual": ({"furnace.manual": 1.0}, "box.furnace_contactor"),
+    "sulfur in manual": ({"sulfur.manual": 1.0}, "box.sulfur_contactor"),
+    "laser left at full power": ({"laser.power": 0.05}, "laser.emission"),
 }
 
 
@@ -253,8 +261,8 @@ class Model:
             if self._may_be_opened(state, flushed) and not (flushed and state.openable):
                 yield Found("opened by plan, hot or live or not flushed", (str(state),))
         for flag, (readings, channel) in ONLY_BEFORE_COMMANDS.items():
-            for what, after in self._commanded(state, readings):
-                if what == channel and (after.furnace_set or after.sulfur_set):
+            for what, _ in self._commanded(state, readings):
+                if what == channel:
                     yield Found(f"{flag}, and {what} allowed", (str(state),))
 
     def _may_be_opened(self, state: State, flushed: bool) -> bool:
@@ -329,12 +337,16 @@ class Model:
             "furnace.working_setpoint": furnace_set,
             "furnace.working_output": 0.0,
             "furnace.sensor_break": 0.0,
+            "furnace.manual": 0.0,
+            "furnace.mode": 0.0,
             "furnace.setpoint_rate": 15.0,
             "sulfur.temperature": SULFUR_C[s.sulfur],
             "sulfur.setpoint": sulfur_set,
             "sulfur.working_setpoint": sulfur_set,
             "sulfur.working_output": 0.0,
             "sulfur.sensor_break": 0.0,
+            "sulfur.manual": 0.0,
+            "sulfur.mode": 0.0,
             "sulfur.setpoint_rate": 15.0,
             "argon.flow": 100.0 if s.argon_flows else 0.0,
             "argon.setpoint": ARGON_SCCM[s.argon],
@@ -342,20 +354,24 @@ class Model:
             "hydrogen.flow": 10.0 if s.hydrogen_flows else 0.0,
             "hydrogen.setpoint": HYDROGEN_SCCM[s.hydrogen],
             "gauge.pressure": PRESSURE_TORR[s.pressure],
+            "gauge.fault": 0.0,
             "h2_detector.concentration": 0.0,
             "h2_detector.fault": 0.0,
             "h2_detector.state": 1.0,
+            "h2_detector.heartbeat": 1.0,
             "box.hydrogen_valve": float(s.hydrogen_valve),
             "box.furnace_contactor": float(s.furnace_mains),
             "box.sulfur_contactor": float(s.sulfur_mains),
             "box.vent": float(s.vent),
             "box.pump_isolation": float(s.pump_isolation),
+            "box.pump": 1.0,
             "box.exhaust_flow": 1.0,
             "box.lid_shut": float(s.lid_shut),
             "box.enclosure_shut": 1.0,
             "box.estop_closed": 1.0,
             "laser.output_power": 0.0,
             "laser.emission": float(s.laser),
+            "laser.power": 0.001,
         }
 
 

@@ -55,11 +55,11 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
 @pytest.mark.parametrize(
     ("channel", "value", "unit", "words"),
     [
-        ("argon.setpoint", "600", "sccm", "allowed 0 to 500 sccm"),
-        ("argon.setpoint", "nan", "sccm", "allowed 0 to 500 sccm"),
-        ("argon.setpoint", "inf", "sccm", "allowed 0 to 500 sccm"),
-        ("argon.setpoint", "-inf", "sccm", "allowed 0 to 500 sccm"),
-        ("argon.setpoint", "-1e5", "sccm", "asked -100000 sccm, allowed 0 to 500 sccm"),
+        ("argon.setpoint", "600", "sccm", "allowed 0 to 490 sccm"),
+        ("argon.setpoint", "nan", "sccm", "allowed 0 to 490 sccm"),
+        ("argon.setpoint", "inf", "sccm", "allowed 0 to 490 sccm"),
+        ("argon.setpoint", "-inf", "sccm", "allowed 0 to 490 sccm"),
+        ("argon.setpoint", "-1e5", "sccm", "asked -100000 sccm, allowed 0 to 490 sccm"),
         ("furnace.setpoint", "5000", "degC", "allowed"),
         ("box.hydrogen_valve", "1", "", "takes"),
     ],

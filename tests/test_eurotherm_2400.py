@@ -56,9 +56,10 @@ def test_one_frame_reads_the_whole_process() -> None:
 
 def test_the_status_word_tells_a_broken_thermocouple_from_a_failed_heater() -> None:
     status = Eurotherm2400().scans()[0]
-    assert status.channels == ("alarm_1", "sensor_break", "loop_break", "heater_fail")
-    assert status.decode(framed("01 03 04 00 20 04 20")) == (0, 1, 0, 0)
-    assert status.decode(framed("01 03 04 00 81 00 81")) == (1, 0, 0, 1)
+    assert status.channels == ("alarm_1", "manual", "sensor_break", "loop_break", "heater_fail")
+    assert status.decode(framed("01 03 04 00 20 04 20")) == (0, 0, 1, 0, 0)
+    assert status.decode(framed("01 03 04 00 81 00 81")) == (1, 0, 0, 0, 1)
+    assert status.decode(framed("01 03 04 00 10 00 10")) == (0, 1, 0, 0, 0)
 
 
 def test_exception_03_is_the_instruments_refusal() -> None:

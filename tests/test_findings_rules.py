@@ -28,18 +28,29 @@ SOUND = {  # a purged tube at atmosphere, vented, its exhaust running, all cold
     "furnace.setpoint": 20.0,
     "furnace.setpoint_rate": 15.0,
     "furnace.sensor_break": 0.0,
+    "furnace.manual": 0.0,
+    "furnace.mode": 0.0,
+    "furnace.working_setpoint": 20.0,
     "sulfur.temperature": 25.0,
     "sulfur.setpoint": 20.0,
     "sulfur.setpoint_rate": 15.0,
     "sulfur.sensor_break": 0.0,
+    "sulfur.manual": 0.0,
+    "sulfur.mode": 0.0,
+    "sulfur.working_setpoint": 20.0,
     "argon.flow": 100.0,
     "hydrogen.flow": 0.0,
     "gauge.pressure": 760.0,
     "box.exhaust_flow": 1.0,
     "box.lid_shut": 1.0,
+    "box.enclosure_shut": 1.0,
+    "box.furnace_contactor": 0.0,
+    "box.sulfur_contactor": 0.0,
+    "box.pump": 0.0,
     "box.vent": 1.0,
     "box.pump_isolation": 0.0,
     "box.hydrogen_valve": 0.0,
+    "laser.power": 0.0005,
 }
 
 
@@ -48,7 +59,9 @@ def plan(request: pytest.FixtureRequest) -> LabPlan:
     return read_lab(request.param)
 
 
-def judged(plan: LabPlan, command: Command, **readings: float) -> Allowed | Refused:
+def judged(
+    plan: LabPlan, command: Command, *, volumes: float = 1e6, **readings: float
+) -> Allowed | Refused:
     """Judge on a sound line but for some readings; ``__`` in their names stands for a point."""
     memory = Memory(plan.envelope)
     memory.mode = Mode.RUNNING
@@ -56,7 +69,7 @@ def judged(plan: LabPlan, command: Command, **readings: float) -> Allowed | Refu
     for channel, value in found.items():
         observe(memory, (memory.track(channel),), (value,), NOW_S)
     for contaminant in memory.purged_cm3:
-        memory.purged_cm3[contaminant] = 1e9
+        memory.purged_cm3[contaminant] = volumes * plan.envelope.purge.volume_cm3
     return judge(command, memory, NOW_S)
 
 
@@ -100,14 +113,94 @@ def test_a_tube_is_not_heated_while_open_to_the_pump_or_shut(
 )
 @pytest.mark.parametrize(
     "readings",
-    [{"sulfur__temperature": 200.0}, {"hydrogen__flow": 5.0}, {"furnace__temperature": 700.0}],
-    ids=["hot sulfur", "hydrogen", "hot furnace"],
+    [{"sulfur__temperature": 200.0}, {"volumes": 4.9}, {"furnace__temperature": 700.0}],
+    ids=["hot sulfur", "hydrogen not swept out", "hot furnace"],
 )
 def test_the_inert_does_not_stop_over_what_it_sweeps_out(
     plan: LabPlan, stop: Command, readings: dict[str, float]
 ) -> None:
     assert isinstance(judged(plan, stop), Allowed)
-    assert refused_by(judged(plan, stop, **readings)).startswith("inert flow stays")
+    assert refused_by(judged(plan, stop, **readings)).startswith("inert ")
+
+
+def test_a_flow_that_a_controller_may_not_hold_is_none_over_what_is_hot(plan: LabPlan) -> None:
+    hot = {"furnace__temperature": 700.0}
+    assert isinstance(judged(plan, Command("argon.setpoint", 20.0, "sccm"), **hot), Allowed)
+    little = Command("argon.setpoint", 19.9, "sccm")
+    assert (
+        refused_by(judged(plan, little, **hot)) == "inert flow stays over hot sulfur and hydrogen"
+    )
+
+
+@pytest.mark.parametrize("heater", ["furnace", "sulfur"])
+@pytest.mark.parametrize(
+    ("readings", "row"),
+    [
+        ({"manual": 1.0}, "mains only on its controller"),
+        ({"mode": 1.0}, "mains come before its setpoint, on its controller"),
+        ({"working_setpoint": 61.0}, "mains come before its setpoint, on its controller"),
+    ],
+    ids=["manual at its keys", "manual as set", "setpoint ahead"],
+)
+def test_mains_go_to_a_controller_that_drives_from_the_cold_up(
+    plan: LabPlan, heater: str, readings: dict[str, float], row: str
+) -> None:
+    mains = Command(f"box.{heater}_contactor", 1.0, "")
+    assert isinstance(judged(plan, mains), Allowed)
+    wrong = {f"{heater}__{name}": value for name, value in readings.items()}
+    assert refused_by(judged(plan, mains, **wrong)) == f"{heater} {row}"
+
+
+@pytest.mark.parametrize("heater", ["furnace", "sulfur"])
+def test_a_heater_with_mains_is_not_put_into_manual(plan: LabPlan, heater: str) -> None:
+    manual, on = Command(f"{heater}.mode", 1.0, ""), {f"box__{heater}_contactor": 1.0}
+    assert isinstance(judged(plan, manual), Allowed)
+    stays = f"{heater} stays on its controller while it has mains"
+    assert refused_by(judged(plan, manual, **on)) == stays
+    assert isinstance(judged(plan, Command(f"{heater}.mode", 0.0, ""), **on), Allowed)
+
+
+@pytest.mark.parametrize(
+    ("heater", "hot_c", "row"),
+    [
+        ("furnace", 150.0, "a hot furnace is heated only purged"),
+        ("sulfur", 115.0, "hot sulfur is heated only purged"),
+    ],
+)
+def test_what_is_hot_is_heated_only_purged_whatever_drives_it(
+    plan: LabPlan, heater: str, hot_c: float, row: str
+) -> None:
+    mains = Command(f"box.{heater}_contactor", 1.0, "")
+    hot = {f"{heater}__temperature": hot_c}
+    assert isinstance(judged(plan, mains, **hot), Allowed)
+    assert isinstance(judged(plan, mains, volumes=4.9), Allowed), "cold, it may wait for its purge"
+    assert refused_by(judged(plan, mains, volumes=4.9, **hot)) == row
+
+
+@pytest.mark.parametrize(
+    ("readings", "row"),
+    [
+        ({"laser__power": 0.05}, "laser only at the power that may be set"),
+        ({"box__lid_shut": 0.0}, "laser only with its enclosure shut"),
+    ],
+    ids=["left at 50 mW", "a person at the tube"],
+)
+def test_a_laser_shines_no_brighter_than_may_be_set_and_on_nobody(
+    plan: LabPlan, readings: dict[str, float], row: str
+) -> None:
+    shine = Command("laser.emission", 1.0, "")
+    assert isinstance(judged(plan, shine), Allowed)
+    assert refused_by(judged(plan, shine, **readings)) == row
+
+
+def test_a_pump_stands_still_only_while_it_is_shut_off(plan: LabPlan) -> None:
+    stop, to_pump = Command("box.pump", 0.0, ""), Command("box.pump_isolation", 1.0, "")
+    assert isinstance(judged(plan, stop), Allowed)
+    assert refused_by(judged(plan, stop, box__pump_isolation=1.0)).startswith("the pump stops")
+    ready = {"box__vent": 0.0, "box__pump": 1.0}
+    assert isinstance(judged(plan, to_pump, **ready), Allowed)
+    for lack in ({"box__pump": 0.0}, {"volumes": 4.9}):
+        assert refused_by(judged(plan, to_pump, **{**ready, **lack})).startswith("pump only")
 
 
 def test_a_silent_laser_shutter_is_noticed(plan: LabPlan) -> None:

@@ -17,6 +17,12 @@ REDUNDANT = {  # rows without which nothing is reached, and what stands behind t
     "no heat on a broken sensor": "a broken sensor trips by itself, whatever is asked",
     "no hydrogen into a tube open to the pump": "hydrogen takes an open vent, the pump a shut one",
     "the vent shuts only on a gauge that reads the atmosphere": "here no gauge lies",
+    "setpoint only with exhaust and lid": "mains come before the setpoint, and ask for the same",
+    "furnace stays on its controller while it has mains": "a heater in manual trips by itself",
+    "sulfur stays on its controller while it has mains": "a heater in manual trips by itself",
+    "a hot furnace is heated only purged": "its setpoint asks for the same, and drives it here",
+    "hot sulfur is heated only purged": "its setpoint asks for the same, and drives it here",
+    "the pump stops only shut off from the tube": "here no pump lets anything back",
 }
 ALWAYS_SAFE = {
     ("box.furnace_contactor", 0.0),

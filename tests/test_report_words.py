@@ -141,7 +141,7 @@ def test_a_line_driven_by_hand_has_a_page_and_a_row_that_say_so(
     ]
     html = page(refused)
     assert "Driven by hand by Ada" in html
-    said = "argon.setpoint = 600 sccm: REFUSED: argon.setpoint: asked 600 sccm, allowed 0 to 500"
+    said = "argon.setpoint = 600 sccm: REFUSED: argon.setpoint: asked 600 sccm, allowed 0 to 490"
     assert said in html.partition('class="big long">')[2][:400]
     assert '<tr class="bad">' in html
     assert "What was asked" not in html

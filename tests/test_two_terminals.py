@@ -83,7 +83,7 @@ def test_a_run_is_watched_held_set_resumed_and_stopped_from_another_terminal(
     assert status()["state"] == "RUNNING"
     beyond = say("set", "argon.setpoint", 600, "sccm", "--name", "Ada", *LAB)
     assert beyond.code == 2
-    assert "allowed 0 to 500 sccm" in beyond.out
+    assert "allowed 0 to 490 sccm" in beyond.out
 
     assert say("stop", "--name", "Ada", "--reason", "smoke", *LAB).code == 0
     code, out = running.end()

@@ -78,6 +78,7 @@ class Eurotherm2400(ModbusDriver):
         }
         status = {
             "alarm_1": Register(75, bit=0),
+            "manual": Register(75, bit=4),
             "sensor_break": Register(75, bit=5),
             "loop_break": Register(75, bit=6),
             "heater_fail": Register(75, bit=7),
@@ -295,6 +296,11 @@ def _channels(step_c: float) -> dict[str, Channel]:
             unit="",
             doc="Measure whether alarm 1 is active: 0 or 1.",
             source="HA026230 register 75 (SO) bit 0",
+        ),
+        "manual": Channel(
+            unit="",
+            doc="Measure whether the output is set by hand, not by the controller: 0 or 1.",
+            source="HA026230 register 75 (SO) bit 4",
         ),
         "sensor_break": Channel(
             unit="",

@@ -1,0 +1,123 @@
+"""Faults that one reading hides: found by another, within the time that the envelope states."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from labharness.lab import Lab, default_lab_path, read_lab
+from labharness.line import Tripped
+from labharness.testing.bench import Bench
+from labharness.testing.faults import room_of
+from labharness.vocabulary import Command, Ending
+
+
+async def put(lab: Lab, channel: str, value: float, unit: str = "") -> None:
+    outcome = await lab.line.perform(Command(channel, value, unit))
+    assert outcome.ending is Ending.CONFIRMED, outcome
+
+
+async def until_tripped(lab: Lab, within_s: float) -> str:
+    """Wait for a trip; give its words, or none."""
+    end_s = lab.clock.now_s() + within_s
+    try:
+        while lab.clock.now_s() < end_s:
+            await lab.line.next_tick()
+    except Tripped as why:
+        return why.trip.detail
+    return ""
+
+
+async def in_argon(lab: Lab, sccm: float) -> None:
+    """Let argon flow through a tube that counts as purged and leak-checked."""
+    await put(lab, "box.argon_valve", 1)
+    await put(lab, "argon.setpoint", sccm, "sccm")
+    for _ in range(3):
+        await lab.line.next_tick()
+    lab.line.memory.tight = True
+    for contaminant in lab.line.memory.purged_cm3:
+        lab.line.memory.purged_cm3[contaminant] = 1e9
+
+
+@pytest.mark.parametrize(
+    ("heater", "to_c", "rate_c_per_min", "winding", "hottest_c"),
+    [
+        ("furnace", 735.0, 15.0, "furnace_heater_c", 950.0),
+        ("sulfur", 200.0, 30.0, "sulfur_c", 444.6),  # it boils
+    ],
+)
+def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
+    simulated_lab: Bench,
+    virtual_time: Any,
+    heater: str,
+    to_c: float,
+    rate_c_per_min: float,
+    winding: str,
+    hottest_c: float,
+) -> None:
+    """At 94 % a heater never comes to the 95 % from which heat without rise is looked for."""
+
+    async def scene() -> None:
+        async with simulated_lab.on(read_lab(default_lab_path()), seed=1).running() as lab:
+            plant = room_of(lab).plant
+            await in_argon(lab, 100)
+            await put(lab, f"{heater}.setpoint_rate", rate_c_per_min, "degC/min")
+            await put(lab, f"{heater}.output_high", 94, "%")
+            plant.faults.lie(heater, "stuck", 0.0, random.Random(1))
+            await put(lab, f"box.{heater}_contactor", 1)
+            await put(lab, f"{heater}.setpoint", to_c, "degC")
+            said = await until_tripped(lab, 900)
+            assert said.startswith(f"{heater} does not follow its setpoint")
+            assert plant.truth()[winding] < hottest_c
+
+    virtual_time.run(scene())
+
+
+def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(
+    simulated_lab: Bench, virtual_time: Any
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await in_argon(lab, 100)
+            await put(lab, "box.hydrogen_valve", 1)
+            await put(lab, "hydrogen.setpoint", 10, "sccm")
+            for _ in range(60):
+                await lab.line.next_tick()
+            face: Any = room_of(lab).faces["h2_detector"]
+            words = face._block()
+            face._block = lambda: list(words)
+            since_s = lab.clock.now_s()
+            said = await until_tripped(lab, 60)
+            assert said.startswith("hydrogen detector stands still")
+            assert lab.clock.now_s() - since_s < 22, "its found_s, one poll and the frames"
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (lambda faces: setattr(faces["gauge"], "status", "Z"), "pressure gauge says"),
+        (lambda faces: faces["furnace"].write_registers(6, 273, [1]), "furnace is driven by hand"),
+        (lambda faces: faces["laser"].answer("p 0.05\r"), "laser brighter than may be set"),
+    ],
+    ids=["gauge failed", "manual at the furnace's own keys", "power at the laser's own keys"],
+)
+def test_what_is_done_at_an_instrument_itself_trips(
+    simulated_lab: Bench, virtual_time: Any, fault: Callable[[Any], None], words: str
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await in_argon(lab, 100)
+            await put(lab, "furnace.setpoint_rate", 15, "degC/min")
+            await put(lab, "box.furnace_contactor", 1)
+            await put(lab, "furnace.setpoint", 60, "degC")
+            while lab.line.latest("furnace.working_output") < 1:
+                await lab.line.next_tick()
+            await put(lab, "laser.power", 0.0005, "W")
+            await put(lab, "laser.emission", 1)
+            fault(room_of(lab).faces)
+            assert (await until_tripped(lab, 12)).startswith(words)
+
+    virtual_time.run(scene())
