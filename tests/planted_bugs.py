@@ -161,9 +161,21 @@ PLANTED = (
     PlantedBug(
         "milder trip takes over",
         "labharness/line/safing.py",
-        "standing.cause.rank <= trip.cause.rank",
+        "not trip.cause.overrules(None if standing is None else standing.cause)",
         "False",
         "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
+    ),
+    PlantedBug(
+        "too much pressure overruled",
+        "labharness/vocabulary/trips.py",
+        '    OVER_PRESSURE = "over_pressure"\n'
+        '    GAS_LEAK = "gas_leak_detected"\n'
+        '    EMERGENCY_STOP_LOOP = "emergency_stop_loop"\n',
+        '    GAS_LEAK = "gas_leak_detected"\n'
+        '    EMERGENCY_STOP_LOOP = "emergency_stop_loop"\n'
+        '    OVER_PRESSURE = "over_pressure"\n',
+        "tests/test_over_pressure.py::"
+        "test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after",
     ),
     PlantedBug(
         "command sent before its intent is on disk",

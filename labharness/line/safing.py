@@ -68,7 +68,7 @@ class Safing:
         if memory.mode is Mode.DISARMED:
             return
         standing = memory.trip
-        if standing is not None and standing.cause.rank <= trip.cause.rank:
+        if not trip.cause.overrules(None if standing is None else standing.cause):
             return
         procedure = memory.procedure(trip.procedure, self._loop.time())
         trip = replace(trip, procedure=procedure)
