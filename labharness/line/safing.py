@@ -58,6 +58,11 @@ class Safing:
         guard.on_safe_frame = self._frame_sent
         guard.on_trip = self.trip
 
+    @property
+    def tripped(self) -> bool:
+        """Whether a trip is in force."""
+        return self._memory.trip is not None
+
     def trip(self, trip: Trip) -> None:
         """Run a procedure now.
 
