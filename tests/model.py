@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from labharness.kernel import Envelope, Memory, Mode, judge, observe, tick
-from labharness.vocabulary import OPERATOR, Allowed, Command, Trip
+from labharness.vocabulary import OPERATOR, Allowed, Cause, Command, Trip
 
 __all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
 
@@ -28,6 +28,7 @@ ARGON_SCCM = (0.0, 100.0)
 HYDROGEN_SCCM = (0.0, 10.0)
 NOW_S = 100.0
 STATES_MAX = 2_000_000
+CAUSES = (None, *Cause)  # by their number in a state
 
 
 class State(NamedTuple):
@@ -53,7 +54,15 @@ class State(NamedTuple):
     purged: int = 0
     tight: int = 0
     laser: int = 0
-    tripped: int = 0
+    outlet_clogged: int = 0
+    tripped: int = 0  # or the number of the cause in force, from 1
+
+    @property
+    def closed(self) -> bool:
+        """Nothing gets out of the tube: a clogged outlet is ahead of vent and pump."""
+        return bool(
+            self.lid_shut and (self.outlet_clogged or not (self.vent or self.pump_isolation))
+        )
 
     @property
     def argon_flows(self) -> bool:
@@ -102,6 +111,7 @@ TUBE: Mapping[str, tuple[str, tuple[float, ...]]] = {  # channel: field, its val
 }
 OPTICS: Mapping[str, tuple[str, tuple[float, ...]]] = {"laser.emission": ("laser", (0.0, 1.0))}
 """Nothing in the tube knows of the laser: it is searched by itself."""
+CHANNELS = {**TUBE, **OPTICS}  # what a procedure sets, whichever is commanded
 
 HAZARDS: Mapping[str, Callable[[State], bool]] = {
     "hydrogen flows into air": lambda s: s.hydrogen_flows and bool(s.air_inside),
@@ -159,6 +169,11 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
         lambda s: bool(s.furnace_mains or s.sulfur_mains) or s.hydrogen_flows,
     ),
 }
+AT_ANY_TIME: Mapping[str, Mapping[str, float]] = {
+    # what trips and is none of the tube's doing: whatever is in force already, this comes too
+    what: FLAGS[what][0]
+    for what in ("emergency stop", "hydrogen in the room", "exhaust lost")
+}
 ONLY_BEFORE_COMMANDS: Mapping[str, tuple[Mapping[str, float], str]] = {
     "furnace without a rate limit": ({"furnace.setpoint_rate": 0.0}, "furnace.setpoint"),
     "sulfur without a rate limit": ({"sulfur.setpoint_rate": 0.0}, "sulfur.setpoint"),
@@ -192,7 +207,6 @@ class Model:
     ) -> None:
         # here things happen without time between them, which no instrument's reading does
         self.envelope = envelope = replace(envelope, plausible=())
-        self._controls = controls
         self._memory = Memory(envelope)
         self._tracks = [self._memory.track(name) for name in envelope.watches]
         self._commands = [
@@ -234,6 +248,8 @@ class Model:
                 yield "reset, armed, started", safe._replace(tripped=0)
         for what, after in self._drift(state):
             yield what, self.react(after)
+        for what, readings in AT_ANY_TIME.items():
+            yield what, self.react(state, readings)
 
     def react(self, state: State, changed: Mapping[str, float] | None = None) -> State:
         """Let the kernel see a state: proofs end, and what trips runs its procedure."""
@@ -242,9 +258,10 @@ class Model:
         state = state._replace(purged=int(memory.purged_cm3["air"] > 0.0), tight=int(memory.tight))
         if trips:
             worst = min(trips, key=lambda trip: trip.cause.rank)
-            if not state.tripped or worst.cause.rank < 3:  # a worse one than what is in force
+            if worst.cause.overrules(CAUSES[state.tripped]):
                 procedure = memory.procedure(worst.procedure, NOW_S)
-                state = self._apply(state, procedure)._replace(tripped=1)
+                number = CAUSES.index(worst.cause)
+                state = self._apply(state, procedure)._replace(tripped=number)
         return state
 
     def unsound(self, state: State) -> Iterator[Found]:
@@ -293,14 +310,14 @@ class Model:
 
     def _apply(self, state: State, procedure: str) -> State:
         for step in self.envelope.procedures[procedure].steps:
-            if step.channel in self._controls:
-                field, values = self._controls[step.channel]
+            if step.channel in CHANNELS:
+                field, values = CHANNELS[step.channel]
                 number = min(range(len(values)), key=lambda n: abs(values[n] - step.value))
                 state = _set(state, field, number)
         return state
 
     def _drift(self, s: State) -> Iterator[tuple[str, State]]:
-        closed = not (s.vent or s.pump_isolation) and s.lid_shut
+        closed = s.closed
         hotter = s.furnace_heats and s.furnace < s.furnace_set
         if hotter:
             yield "furnace hotter", s._replace(furnace=s.furnace + 1)
@@ -314,11 +331,11 @@ class Model:
             yield "sulfur cold", s._replace(sulfur=0)
         if closed and s.fills:
             yield "pressure rises", s._replace(pressure=min(s.pressure + 1, BURST))
-        if s.pump_isolation and s.pressure and not s.vent and s.lid_shut:
+        if s.pump_isolation and s.pressure and not s.vent and s.lid_shut and not closed:
             yield "pumped down", s._replace(pressure=VACUUM)
-        if s.vent and s.pressure > ATMOSPHERE:
+        if s.vent and s.pressure > ATMOSPHERE and not closed:
             yield "vented", s._replace(pressure=ATMOSPHERE)
-        if s.argon_flows and s.lid_shut and (s.vent or s.pump_isolation):
+        if s.argon_flows and s.lid_shut and not closed:
             yield "purged", s._replace(air_inside=0, purged=1)
         if closed and not s.fills and s.pressure == VACUUM:
             yield "leak-checked", s._replace(leaky=0, tight=1)
@@ -327,6 +344,8 @@ class Model:
                 yield "a person opens the lid", s._replace(lid_shut=0, air_inside=1, leaky=1)
         elif not s.lid_shut:
             yield "a person shuts the lid", s._replace(lid_shut=1)
+        if not s.outlet_clogged:
+            yield "the outlet clogs", s._replace(outlet_clogged=1)
 
     def _readings(self, s: State) -> dict[str, float]:
         furnace_set = FURNACE_SET_C[s.furnace_set]
@@ -391,6 +410,7 @@ def search(model: Model) -> tuple[int, Found | None]:
                 if holds(state):
                     return len(came), Found(name, _way(came, state))
             look = state._replace(bypass_shut=0, pressure=ATMOSPHERE, leaky=0, air_inside=0)
+            look = look._replace(outlet_clogged=0)
             if not state.tripped and look not in tried:
                 tried.add(look)
                 for found in model.unsound(state):

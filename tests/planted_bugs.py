@@ -161,9 +161,43 @@ PLANTED = (
     PlantedBug(
         "milder trip takes over",
         "labharness/line/safing.py",
-        "standing.cause.rank <= trip.cause.rank",
+        "not trip.cause.overrules(None if standing is None else standing.cause)",
         "False",
         "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
+    ),
+    PlantedBug(
+        "too much pressure overruled",
+        "labharness/vocabulary/trips.py",
+        '    OVER_PRESSURE = "over_pressure"\n'
+        '    GAS_LEAK = "gas_leak_detected"\n'
+        '    EMERGENCY_STOP_LOOP = "emergency_stop_loop"\n',
+        '    GAS_LEAK = "gas_leak_detected"\n'
+        '    EMERGENCY_STOP_LOOP = "emergency_stop_loop"\n'
+        '    OVER_PRESSURE = "over_pressure"\n',
+        "tests/test_over_pressure.py::"
+        "test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after",
+    ),
+    PlantedBug(
+        "relieved tube filled on the way down",
+        "labharness/line/escalation.py",
+        "if stage is Stage.TRIP or safing.tripped:",
+        "if stage is Stage.TRIP:",
+        "tests/test_over_pressure.py::test_a_line_on_its_way_down_stays_relieved",
+    ),
+    PlantedBug(
+        "relieved tube filled by a stop request",
+        "labharness/line/standing.py",
+        "named |= {answers[Cause.STOP_REQUEST], ",
+        "named = {answers[Cause.STOP_REQUEST], ",
+        "tests/test_over_pressure.py::"
+        "test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks",
+    ),
+    PlantedBug(
+        "latch names what was overruled",
+        "labharness/guard/latch.py",
+        "            self.trip = replace(self.trip, procedure=trip.procedure)\n",
+        "            pass\n",
+        "tests/test_latch.py::test_beside_the_first_cause_stands_what_made_safe_at_last",
     ),
     PlantedBug(
         "command sent before its intent is on disk",

@@ -14,7 +14,7 @@ from labharness.alarm.channels import Done
 from labharness.guard import Latch
 from labharness.lab import LabPlan
 from labharness.lab.alarms import do, listed, reset_alarms
-from labharness.vocabulary import Command
+from labharness.vocabulary import Cause, Command
 from rig import SHORT_LINE, approved_copy, cut, plant_fault
 
 CALLS_MAX = 10  # of one fault in ten minutes: more is a flood (ISA-18.2)
@@ -70,6 +70,23 @@ def test_one_fault_of_an_armed_line_calls_once_for_its_cause(
         each["first_out"] for each in watched.journaled("alarm") if each["event"] == "activate"
     }
     assert groups == {calls[0]}
+
+
+def test_a_gas_leak_calls_though_it_overrules_no_relief_of_pressure(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(watched: Watched) -> None:
+        plant_fault("outlet_blocked")(watched.lab)
+        await asyncio.sleep(120)
+        plant_fault("h2_detector_offset_ppm", 9000.0)(watched.lab)
+        await asyncio.sleep(60)
+        assert [each.cause for each in watched.lab.line.safing.trips] == [Cause.OVER_PRESSURE]
+
+    watched = watch(short_plan, tmp_path, work, channels=LEVELS)
+    assert watched.calls() == [
+        "over_pressure/gauge.pressure",
+        "gas_leak_detected/h2_detector.concentration",
+    ]
 
 
 def test_a_call_goes_to_its_level_and_up_when_nobody_acknowledges(

@@ -248,7 +248,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "an unknown emergency": (
         'over_flow = "close_all_valves_and_alert"',
         'over_flow = "close_all_valves_and_alert"\nboredom = "immediate_shutdown"',
-        "emergency_procedures.boredom: 'boredom' is none of gas_leak_detected",
+        "emergency_procedures.boredom: 'boredom' is none of over_pressure",
     ),
     "an emergency without procedure": (
         'over_flow = "close_all_valves_and_alert"\n',

@@ -56,6 +56,14 @@ def test_the_first_trip_stays(tmp_path: Path) -> None:
     assert Latch(path).trip == LEAK
 
 
+def test_beside_the_first_cause_stands_what_made_safe_at_last(tmp_path: Path) -> None:
+    path = tmp_path / "latch.json"
+    latch = Latch(path)
+    latch.close(SILENCE)
+    latch.close(replace(LEAK, cause=Cause.OVER_PRESSURE, procedure="relieve_pressure"))
+    assert latch.trip == Latch(path).trip == replace(SILENCE, procedure="relieve_pressure")
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -46,6 +46,24 @@ def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
     assert done == ["bytes", "trip told", "disk"]
 
 
+@pytest.mark.parametrize("named", ["immediate_shutdown", "relieve_pressure"])
+def test_a_beat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
+    trip = None if named == "immediate_shutdown" else replace(TRIP, procedure=named)
+    told: list[str] = []
+    lookout = lookout_of([])
+    lookout._memory = cast(
+        "Memory",
+        SimpleNamespace(
+            trip=trip,
+            envelope=SimpleNamespace(procedure_of=dict.fromkeys(Cause, "immediate_shutdown")),
+            procedure=lambda name, now: name,
+        ),
+    )
+    lookout._guard = cast("Guard", SimpleNamespace(beat=told.append))
+    lookout.beat()
+    assert told == [named]
+
+
 def lookout_of(done: list[str], journal: Forgetful | None = None) -> Lookout:
     """Give a lookout that writes down the order of what it does."""
     loop = VirtualLoop()

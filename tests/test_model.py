@@ -6,6 +6,7 @@ import pytest
 
 from labharness.kernel import Envelope
 from labharness.lab import default_lab_path, read_lab
+from labharness.vocabulary import Cause
 from model import OPTICS, TUBE, Found, Model, search
 
 SHIPPED = read_lab(default_lab_path()).envelope
@@ -55,6 +56,21 @@ def test_no_hazard_of_the_tube_is_reachable() -> None:
     states, hazard = search(Model(SHIPPED))
     assert hazard is None
     assert states > 2_500, "the model has lost its moves"
+
+
+@pytest.mark.parametrize("over", [Cause.EMERGENCY_STOP_LOOP, Cause.GAS_LEAK])
+def test_a_cause_that_overrules_too_much_pressure_bursts_the_tube(
+    over: Cause, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = [over, *(cause for cause in Cause if cause is not over)]
+
+    def overrules(cause: Cause, standing: Cause | None) -> bool:
+        return standing is None or order.index(cause) < order.index(standing)
+
+    monkeypatch.setattr(Cause, "overrules", overrules)
+    _, hazard = search(Model(SHIPPED))
+    assert hazard is not None
+    assert hazard.hazard == "the tube bursts"
 
 
 def test_no_hazard_of_the_laser_is_reachable() -> None:

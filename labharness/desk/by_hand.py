@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.line.parts import channel_of
+from labharness.line.standing import stop_procedure
 from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
 __all__ = ["ByHand", "NotUnderstood", "Owner"]
@@ -181,8 +182,8 @@ class ByHand:
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Run the stop procedure now: bytes first, then whatever is said of it."""
         line = self._line
-        procedure = line.envelope.procedure_of[Cause.STOP_REQUEST]
         now_s = line.clock.now_s()
+        procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
         why = _said("made safe by hand", asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
         line.safing.trip(trip)

@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from labharness.guard.written import write_trip
@@ -80,16 +81,20 @@ class Latch:
         """Latch. A disk that fails is remembered, and the latch still holds in memory.
 
         The first trip stays in the file: it is the cause to clear; later ones are in the journal.
+        Of a graver one it takes the procedure, which is what keeps the line safe.
         """
-        if self.trip is None:
-            self.hold(trip)
-            self.saved()
+        self.hold(trip)
+        self.saved()
 
     def hold(self, trip: Trip) -> None:
         """Latch in memory; ``saved`` puts it on the disk, and the mark stands for it till then."""
         if self.trip is None:
             self.trip = trip
-            self.write_error = f"{self._path}: not written yet"
+        elif trip.cause.overrules(self.trip.cause) and not self.unreadable:
+            self.trip = replace(self.trip, procedure=trip.procedure)
+        else:
+            return
+        self.write_error = f"{self._path}: not written yet"
 
     def saved(self) -> bool:
         """Say whether the latch is on disk as it is in memory, after another try if it is not."""

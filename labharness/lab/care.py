@@ -22,7 +22,7 @@ from labharness.lab.reading import LabPlan
 from labharness.line import NoReply, NotArmed
 from labharness.line.standing import causes_of
 from labharness.link import LinkLost
-from labharness.vocabulary import Trip
+from labharness.vocabulary import Cause, Trip
 
 __all__ = [
     "NotReset",
@@ -148,6 +148,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         line = lab.line
         rows = line.envelope.procedures.values()
         depends = [each.channel for row in rows for each in (row.when, row.unless) if each]
+        depends += [row.channel for row in line.envelope.trips if row.cause is Cause.OVER_PRESSURE]
         await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
         done = await ByHand(line, _Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}

@@ -60,6 +60,11 @@ def alarm_name(trip: Trip) -> str:
     return f"{trip.cause.value}/{trip.channel}{kind}"
 
 
+def _rank(cause: Cause) -> int:
+    """Give a trip's place among alarms: what people have to run from calls whatever came before."""
+    return 0 if cause is Cause.GAS_LEAK else 1 + cause.rank
+
+
 class LineAlarms:
     """The alarms of one line while a process owns it.
 
@@ -141,7 +146,7 @@ class LineAlarms:
             return  # a line that nobody drives does not trip
         self._causes[name] = trip
         severity = Severity.TRIP if trip.procedure else Severity.WARNING
-        self._raise(name, severity, trip.detail, rank=trip.cause.rank)
+        self._raise(name, severity, trip.detail, rank=_rank(trip.cause))
         self._watch_latch()
 
     def _verified(self, verification: Verification) -> None:

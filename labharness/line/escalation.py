@@ -74,7 +74,7 @@ async def bring_down(
                 continue
             return Reached(stage, ())
         procedure = envelope.procedure_of[cause]
-        if stage is Stage.TRIP:
+        if stage is Stage.TRIP or safing.tripped:  # no procedure may undo that of a trip
             why = f"not verified by {'; '.join(passed)}"
             safing.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
             await safing.verified()

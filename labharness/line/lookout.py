@@ -76,8 +76,11 @@ class Lookout:
 
     def beat(self) -> None:
         """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
-        lost = self._memory.envelope.procedure_of[Cause.COMMUNICATION]
-        self._guard.beat(self._memory.procedure(lost, self._loop.time()))
+        memory = self._memory
+        lost = memory.envelope.procedure_of[Cause.COMMUNICATION]
+        if memory.trip is not None:  # a guard that begins anew goes on with it
+            lost = memory.trip.procedure
+        self._guard.beat(memory.procedure(lost, self._loop.time()))
 
     def record(self, kind: str, body: Mapping[str, object]) -> int:
         """Write down a fact; give its number.

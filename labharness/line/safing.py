@@ -58,6 +58,11 @@ class Safing:
         guard.on_safe_frame = self._frame_sent
         guard.on_trip = self.trip
 
+    @property
+    def tripped(self) -> bool:
+        """Whether a trip is in force."""
+        return self._memory.trip is not None
+
     def trip(self, trip: Trip) -> None:
         """Run a procedure now.
 
@@ -68,7 +73,7 @@ class Safing:
         if memory.mode is Mode.DISARMED:
             return
         standing = memory.trip
-        if standing is not None and standing.cause.rank <= trip.cause.rank:
+        if not trip.cause.overrules(None if standing is None else standing.cause):
             return
         procedure = memory.procedure(trip.procedure, self._loop.time())
         trip = replace(trip, procedure=procedure)

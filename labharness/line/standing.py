@@ -1,12 +1,16 @@
-"""What still stands of a trip's cause, by the latest readings: it must be gone before a reset."""
+"""What still stands of a trip's cause, by the latest readings.
 
-from collections.abc import Mapping
+It must be gone before a reset, and a stop request is answered as the gravest cause asks.
+"""
+
+from collections.abc import Iterator, Mapping
 
 from labharness.kernel import Bound, Memory
+from labharness.kernel.rows import TripRow
 from labharness.line.parts import Instrument, channel_of
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["causes_of", "standing_trips"]
+__all__ = ["causes_of", "standing_trips", "stop_procedure"]
 
 
 def causes_of(
@@ -21,15 +25,31 @@ def causes_of(
 
 def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
     """Say which trip conditions hold; a reading that is stale or missing says nothing."""
-    found = []
+    return tuple(
+        f"{row.name}: {row.channel} is {memory.track(row.channel).value:g} {row.unit}".rstrip()
+        for row in _standing_rows(memory, now)
+    )
+
+
+def stop_procedure(memory: Memory, latched: Trip | None, now: float) -> str:
+    """Name what answers a stop request: of all that stands or is latched, the gravest's procedure.
+
+    A line that nobody polls does not trip, and what another procedure let in would stay unseen.
+    """
+    answers = memory.envelope.procedure_of
+    named = {row.procedure for row in _standing_rows(memory, now)}
+    named |= {answers[Cause.STOP_REQUEST], "" if latched is None else latched.procedure}
+    return next(answers[cause] for cause in Cause if answers[cause] in named)
+
+
+def _standing_rows(memory: Memory, now: float) -> Iterator[TripRow]:
     for row in memory.envelope.trips:
         track = memory.track(row.channel)
         value = track.value
         if not row.procedure or value != value or not memory.fresh(track, now):
             continue
         if not row.low <= value <= row.high:
-            found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}".rstrip())
-    return tuple(found)
+            yield row
 
 
 def _lost_conditions(

@@ -7,11 +7,15 @@ __all__ = ["Cause", "Trip"]
 
 
 class Cause(StrEnum):
-    """Why a line trips. The order of the members is their rank: the first is the most severe."""
+    """Why a line trips. The order of the members is their rank: the first is the most severe.
 
+    Too much pressure comes first. Every other cause is answered with inert gas into the tube, which
+    bursts one whose outlet is blocked; the answer to this one takes heat and hydrogen off as well.
+    """
+
+    OVER_PRESSURE = "over_pressure"
     GAS_LEAK = "gas_leak_detected"
     EMERGENCY_STOP_LOOP = "emergency_stop_loop"
-    OVER_PRESSURE = "over_pressure"
     SENSOR_BREAK = "sensor_break"  # before what a broken sensor makes a controller read
     OVER_TEMPERATURE = "over_temperature"
     OVER_FLOW = "over_flow"
@@ -24,6 +28,10 @@ class Cause(StrEnum):
     def rank(self) -> int:
         """Severity: 0 is the most severe."""
         return list(Cause).index(self)
+
+    def overrules(self, standing: "Cause | None") -> bool:
+        """Say whether a trip of this cause runs its procedure though another is in force."""
+        return standing is None or self.rank < standing.rank
 
 
 @dataclass(frozen=True, slots=True)
