@@ -1,17 +1,21 @@
 """The command line on whatever standard streams it is given: closed, full, of another encoding."""
 
+import io
 import math
 import os
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from commands import COMMAND, ROOT, TIMEOUT_S, say
+from labharness.cli.beside import LINES_MAX, Beside
 from labharness.journal.artifacts import Artifacts
-from rig import SHORT_LINE
+from rig import EXAMPLE, SHORT_LINE
 
 SESSION = "00000000-0000-4000-8000-000000000000"
 
@@ -90,3 +94,62 @@ def test_a_terminal_of_another_encoding_gets_every_line(tmp_path: Path, encoding
     assert b"Traceback" not in said.stderr, said.stderr.decode()
     assert said.returncode == 1
     assert b"no layer count" in said.stdout
+
+
+@posix
+def test_a_run_ends_by_itself_before_a_terminal_that_stands_still(tmp_path: Path) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    run = ["run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run"]
+    words = [*COMMAND, *map(str, run)]
+    reads, writes = os.pipe()
+    try:
+        with suppress(OSError, AttributeError):
+            fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
+        fill(writes)
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=writes, timeout=TIMEOUT_S)
+    finally:
+        os.close(reads)
+        os.close(writes)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"completed: layer_count 1")
+
+
+def fill(number: int) -> None:
+    """Fill a pipe that nobody reads."""
+    os.set_blocking(number, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(number, b"." * 512)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(number, b".")
+    os.set_blocking(number, True)
+
+
+@posix
+def test_of_the_lines_that_nobody_takes_the_oldest_are_left_out_and_counted() -> None:
+    reads, writes = os.pipe()
+    fill(writes)
+    beside = Beside()
+    with os.fdopen(writes, "w") as stream:
+        beside.put(stream, "first")  # on its way, so it is not left out
+        while beside._lines.qsize():
+            time.sleep(0.001)
+        for number in range(LINES_MAX + 50):
+            beside.put(stream, f"line {number}")
+        taken = b""
+        while not taken.endswith(f"line {LINES_MAX + 49}\n".encode()):
+            taken += os.read(reads, 65536)
+        beside.flush()
+    os.close(reads)
+    lines = taken.lstrip(b".").decode().splitlines()
+    assert lines[:3] == ["first", "(50 lines were left out: nobody took them)", "line 50"]
+    assert lines[2:] == [f"line {number}" for number in range(50, LINES_MAX + 50)]
+
+
+def test_lines_keep_their_order_over_two_streams() -> None:
+    beside, stream = Beside(), io.StringIO()
+    beside.put(stream, "one")
+    beside.put(stream, "two")
+    beside.flush()
+    assert stream.getvalue() == "one\ntwo\n"

@@ -222,3 +222,21 @@ def test_what_cannot_be_read_or_counted_at_the_socket_hurts_nobody(
         assert (await word("resume"))["ok"] is False
 
     assert run_by_hand(short_plan, "loading", act).type == "task_completed"
+
+
+def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
+    short_plan: LabPlan, run_task: Callable[..., Ran], hands: dict[int, ByHand]
+) -> None:
+    def prepare(lab: Lab) -> None:
+        close = lab.line.on_close
+
+        async def stopped_while_the_last_alert_leaves() -> None:
+            await hands[id(lab.line)].answer({"do": "stop", "by": "Ada", "reason": "late"})
+            await asyncio.sleep(1.0)
+            await close()
+
+        lab.line.on_close = stopped_while_the_last_alert_leaves
+
+    ran = run_task(short_plan, prepare=prepare)
+    assert ran.type == "task_completed", ran.body
+    assert not any("unknown" in each for each in ran.body["execution_summary"]["warnings"])

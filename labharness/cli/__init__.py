@@ -48,14 +48,25 @@ MODULES: dict[str, tuple[str, ...]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; give its exit code."""
     from labharness.cli.arguments import make_parser
+    from labharness.cli.beside import BESIDE
     from labharness.cli.streams import settle_streams
 
     settle_streams()
     chosen = make_parser().parse_args(arguments)
     try:
+        return _answered(chosen)
+    finally:
+        BESIDE.flush()
+
+
+def _answered(chosen: argparse.Namespace) -> int:
+    """Carry out a command, and say what kept it from its end in one line."""
+    from labharness.cli.beside import BESIDE
+
+    try:
         return _carry_out(chosen)
     except KeyboardInterrupt:  # `run` answers it itself as soon as there is a line to make safe
-        sys.stderr.write(f"labharness {chosen.command}: interrupted\n")
+        BESIDE.put(sys.stderr, f"labharness {chosen.command}: interrupted")
         return EXIT_ABORTED
     except BrokenPipeError:  # whoever reads has enough, as `head` has
         from labharness.cli.show import drop_output
@@ -71,11 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE
     except OSError as why:
-        from labharness.cli.show import OutputLost
+        from labharness.cli.show import OutputLost, complain
 
         if not isinstance(why, OutputLost):
             raise
-        sys.stderr.write(f"labharness {chosen.command}: {why}\n")
+        complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED
 
 

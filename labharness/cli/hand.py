@@ -8,7 +8,7 @@ the line, and leaves it safe.
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from labharness.cli.show import (
     chosen_lab,
     complain,
     say,
+    say_beside,
 )
 from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, pause
@@ -162,7 +163,7 @@ def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
     owner = _owner(plan)
     if owner is not None:
         with owner:
-            return _outcome(plan, chosen, owner.ask(**asked))
+            return _outcome(plan, chosen, say, owner.ask(**asked))
     if not chosen.attend:
         complain(
             f"labharness set: {_idle(plan)}; with --attend this terminal drives it, and leaves it "
@@ -182,7 +183,7 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
     )
 
     with stoppable(attendance.stop):
-        answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen))
+        answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen, say_beside))
     state = "NOT verified safe" if left.unverified else "in its safe state, verified"
     say(f"{left.ended}; the line is {state}")
     for each in left.unverified:
@@ -193,7 +194,12 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
     return answer
 
 
-def _outcome(plan: LabPlan, chosen: argparse.Namespace, answer: Mapping[str, Any]) -> int:
+def _outcome(
+    plan: LabPlan,
+    chosen: argparse.Namespace,
+    say: Callable[[str], None],
+    answer: Mapping[str, Any],
+) -> int:
     """Say how a command ended; give its exit code."""
     if not answer["ok"]:
         complain(f"labharness set: {answer['error']}")

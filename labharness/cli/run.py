@@ -13,6 +13,7 @@ from labharness.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
+from labharness.cli.beside import BESIDE
 from labharness.cli.show import (
     OutputLost,
     chosen_lab,
@@ -145,6 +146,7 @@ def _reject(why: BadPayload, as_json: bool) -> int:
 
 def _ask(prompt: str) -> str:
     """Ask beside the answer, which is alone on standard output; raises ``EOFError``."""
+    BESIDE.flush()
     sys.stderr.write(prompt)
     sys.stderr.flush()
     try:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from labharness.cli.beside import BESIDE
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "drop_output",
     "output",
     "say",
+    "say_beside",
     "write_whole",
 ]
 
@@ -33,6 +35,7 @@ def say(text: str) -> None:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
+    BESIDE.flush()  # what was said before stands before
     with _lost():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -46,6 +49,7 @@ def output() -> Iterator[BinaryIO]:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
+    BESIDE.flush()
     with _lost():
         yield sys.stdout.buffer
         sys.stdout.flush()
@@ -65,11 +69,15 @@ def _lost() -> Iterator[None]:
 def complain(text: str) -> None:
     """Print what is not the result: progress, warnings, the one plain error.
 
-    A run outlives the terminal that watches it, so nobody to read is no error.
+    A run outlives the terminal that watches it, so nobody to read is no error, and nobody waits
+    until it is read.
     """
-    with suppress(OSError, ValueError):
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+    BESIDE.put(sys.stderr, text)
+
+
+def say_beside(text: str) -> None:
+    """Print a result while a line is driven, which waits for no reader and asks for none."""
+    BESIDE.put(sys.stdout, text)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -20,8 +20,8 @@ def stoppable(stop: Callable[[str], None]) -> Iterator[None]:
     """
 
     def interrupted(number: int, frame: object) -> None:
+        stop(f"stop request ({signal.Signals(number).name})")  # first: words keep no stop back
         complain("stop request: bringing the line to its safe state")
-        stop(f"stop request ({signal.Signals(number).name})")
 
     stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
     before = {each: signal.signal(each, interrupted) for each in stops}

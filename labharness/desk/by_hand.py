@@ -175,18 +175,29 @@ class ByHand:
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         text = _said("stop request by hand", asked)
         self._owner.abort(text)  # first: nothing about the words may keep a stop back
+        self._line.safing.repeat()  # of a line that has tripped; of another nothing
         self._note(text)
         self._line.on_warning(text)
-        return {"said": "stop requested: the line is being made safe"}
+        trip = self._line.memory.trip
+        if trip is None:
+            return {"said": "stop requested: the line is being made safe"}
+        again = f"{trip.procedure} is sent again; labharness safe says what of it is verified"
+        return {"said": f"stop requested; the line has tripped ({trip.detail}): {again}"}
 
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the stop procedure now: bytes first, then whatever is said of it."""
+        """Run the stop procedure now: bytes first, then whatever is said of it.
+
+        On a line that has tripped, the procedure in force is sent and verified once more.
+        """
         line = self._line
         now_s = line.clock.now_s()
         procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
         why = _said("made safe by hand", asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
-        line.safing.trip(trip)
+        if line.memory.trip is None:
+            line.safing.trip(trip)
+        else:
+            line.safing.repeat()
         line.on_abnormal(trip)  # whoever is called for a trip is called for this one
         if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)

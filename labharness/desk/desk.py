@@ -86,11 +86,16 @@ class Desk:
         self._abort_reason = ""
         self._unverified: list[str] = []
         self._executing = False
+        self._left_safe = False
         self._holding: asyncio.Task[None] | None = None
 
     def abort(self, reason: str) -> None:
-        """Ask for the run to be aborted; ``run`` then answers with ``session_closed``."""
-        if self._running is not None and not self._abort_reason and not self.session.closed:
+        """Ask for the run to be aborted; ``run`` then answers with ``session_closed``.
+
+        It changes nothing once the line was left safe: what the run has found is answered.
+        """
+        over = self._left_safe or self.session.closed
+        if self._running is not None and not self._abort_reason and not over:
             self._abort_reason = reason
             self._running.cancel()
 
@@ -362,18 +367,23 @@ class Desk:
                 },
             )
         for step in verification.unverified():
-            self._unverified.append(f"{verification.procedure}: {step}")
             self._telling.warned(f"{verification.procedure}: {step}")
+        lost = []
         if not line.guard.latch.saved():
-            lost = f"the latch could not be saved: {line.guard.latch.write_error}"
-            self._unverified.append(lost)
-            self._telling.warned(lost)
+            lost = [f"the latch could not be saved: {line.guard.latch.write_error}"]
+            self._telling.warned(lost[0])
         if ended is not None or line.memory.trip is not None:
             self._telling.progress(
                 "cooling_under_watch", 100, "polling and trips stay until it is cold"
             )
             await watch_until_cold(line)
+        if line.memory.trip is not None:  # of the watch, or verified in it
+            await line.safing.verified()
+            verification = line.safing.verifications[-1]
+        steps = verification.unverified()
+        self._unverified = [*(f"{verification.procedure}: {each}" for each in steps), *lost]
         line.disarm()
+        self._left_safe = True
 
     async def _aborted(self, submit: Message) -> Message:
         reason = self._abort_reason

@@ -1,7 +1,8 @@
 """Bringing a line down by stages: hold, stop, abort, trip; a stage that misses its time is passed.
 
 The stages are data. The first that is reached within its time ends the way; the last one latches,
-so that a line nobody could verify takes a named person to start again.
+so that a line nobody could verify takes a named person to start again. A trip that comes meanwhile
+ends the way at once: its procedure is in force, and no stage is sent over it.
 """
 
 import asyncio
@@ -65,6 +66,8 @@ async def bring_down(
     passed: list[str] = []
     stages = [each for each in ESCALATION if list(Stage).index(each[0]) >= list(Stage).index(begin)]
     for stage, cause in stages:
+        if safing.in_force is not None:  # its procedure is sent: no stage of ours may undo that
+            break
         if cause is None:
             try:
                 async with asyncio.timeout(HOLD_S_MAX):
@@ -74,15 +77,18 @@ async def bring_down(
                 continue
             return Reached(stage, ())
         procedure = envelope.procedure_of[cause]
-        if stage is Stage.TRIP or safing.tripped:  # no procedure may undo that of a trip
+        if stage is Stage.TRIP:
             why = f"not verified by {'; '.join(passed)}"
             safing.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
-            await safing.verified()
             break
         missing = _missing(await safing.make_safe(procedure))
-        if not missing:
+        if safing.in_force is not None:
+            passed.append(f"{stage}: a trip came meanwhile")
+        elif not missing:
             return Reached(stage, tuple(passed))
-        passed.append(f"{stage}: {missing}")
+        else:
+            passed.append(f"{stage}: {missing}")
+    await safing.verified()
     return Reached(Stage.TRIP, tuple(passed))
 
 

@@ -151,6 +151,7 @@ class Line:
             read=self.read_all,
             wake=self._poller.wake,
         )
+        self.safing.on_late = lambda text: self.on_warning(text)
         guard.on_absence = lambda entry: lookout.note("guard_log", entry)
 
     # ---- opening and closing
@@ -301,6 +302,7 @@ class Line:
                 self.disarm()
             await self.safing.verified()
         finally:
+            self.safing.close()
             self._poller.stop()
             self.guard.close()
             await self.on_close()

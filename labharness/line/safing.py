@@ -2,14 +2,17 @@
 
 The order is law 2's: bytes first, then the latch, then the record. From the cause to the last byte
 of the first wave nothing here waits, and nothing that fails here (a full disk, a journal that is
-gone) keeps a byte back.
+gone) keeps a byte back. While a trip stands, its procedure and no other is sent, again and again,
+until every step of it was seen in one look or the line closes.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from labharness.guard import Guard, SafeFrame
+from labharness.journal import JournalFailed
 from labharness.kernel import Memory, Mode
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
@@ -19,10 +22,19 @@ __all__ = ["Safing"]
 
 LOOK_S = 0.25  # pause between sending a step again and looking at it
 TRIES_MAX = 10  # of one step, within the procedure's own time
+AGAIN_S = 5.0  # between two tries of what that time has left open, for as long as the line is ours
+
+Found = dict[int, tuple[float | None, StepState]]
 
 
 class Safing:
     """Runs procedures and verifies them.
+
+    Attributes:
+        trips: Each trip that was in force, the last one still.
+        verifications: What was found of each, and what was found only later of the last.
+        on_verified: Told how a procedure stands, unless another has taken its place.
+        on_late: Told what was verified only after the procedure's own time, each step once.
 
     Args:
         memory: The kernel's, whose mode and trip it sets.
@@ -47,6 +59,7 @@ class Safing:
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
         self.on_verified: Callable[[Verification], None] = lambda verification: None
+        self.on_late: Callable[[str], None] = lambda text: None
         self._memory = memory
         self._guard = guard
         self._instruments = instruments
@@ -55,13 +68,22 @@ class Safing:
         self._read = read
         self._wake = wake
         self._verifying: asyncio.Task[None] | None = None
+        self._since_s: float | None = None  # from when on what is in force is to be verified anew
+        self._sent = ""  # the procedure that was sent last
+        self._wave = 0  # grows with each that is another than the one before
+        self._again: asyncio.TimerHandle | None = None
+        self._slow = False
+        self._ends: set[tuple[str, bool]] = set()  # frames of the slow tries that are recorded
+        self._shown: set[str] = set()  # steps of the trip in force that are told as verified
+        self._open: set[str] = set()  # and those that the last look did not show
+        self._closed = False
         guard.on_safe_frame = self._frame_sent
         guard.on_trip = self.trip
 
     @property
-    def tripped(self) -> bool:
-        """Whether a trip is in force."""
-        return self._memory.trip is not None
+    def in_force(self) -> Trip | None:
+        """The trip that stands, if one does."""
+        return self._memory.trip
 
     def trip(self, trip: Trip) -> None:
         """Run a procedure now.
@@ -80,6 +102,7 @@ class Safing:
         self._guard.trip(trip)
         memory.mode = Mode.TRIPPED
         memory.trip = trip
+        self._count(procedure)
         self.trips.append(trip)
         self._note(
             "trip",
@@ -93,14 +116,33 @@ class Safing:
             },
         )
         self._wake()
-        if self._verifying is None or self._verifying.done():
-            self._verifying = self._loop.create_task(self._verify_trips(), name="verify")
+        self._begin(trip.at_s)
+
+    def repeat(self) -> None:
+        """Send the whole procedure in force once more, and verify it afresh: somebody asks for it.
+
+        It changes nothing where no trip stands.
+        """
+        trip = self._memory.trip
+        if trip is None or self._closed:
+            return
+        self._guard.repeat(list(self._guard.procedures[trip.procedure]))
+        self._note("make_safe", {"procedure": trip.procedure})
+        self._begin(self._loop.time())
 
     async def make_safe(self, procedure: str) -> Verification:
-        """Bring the line to a procedure's state without tripping."""
+        """Bring the line to a procedure's state without tripping.
+
+        While a trip stands, its own procedure is repeated instead: nothing may undo it.
+        """
+        if self._memory.trip is not None:
+            self.repeat()
+            await self.verified()
+            return self.verifications[-1]
         procedure = self._memory.procedure(procedure, self._loop.time())
         self._guard.new_epoch()
         self._guard.repeat(list(self._guard.procedures[procedure]))
+        self._count(procedure)
         self._note("make_safe", {"procedure": procedure})
         return await self._verify(procedure, self._loop.time())
 
@@ -112,58 +154,128 @@ class Safing:
         if self._verifying is not None:
             await asyncio.shield(self._verifying)
 
+    def close(self) -> None:
+        """Try no more: the roads are closed next."""
+        self._closed = True
+        if self._again is not None:
+            self._again.cancel()
+
     def _frame_sent(self, frame: SafeFrame, error: str) -> None:
+        if self._slow:  # for hours, perhaps: each end of a step's frame is recorded once
+            end = (frame.channel, not error)
+            if end in self._ends:
+                return
+            self._ends.add(end)
         body = {"channel": frame.channel, "value": frame.value, "error": error}
         self._note("safe_frame", body)
 
-    async def _verify_trips(self) -> None:
-        done: set[str] = set()
-        while self._memory.trip is not None and self._memory.trip.procedure not in done:
-            trip = self._memory.trip
-            done.add(trip.procedure)
-            self.verifications.append(await self._verify(trip.procedure, trip.at_s))
+    def _count(self, procedure: str) -> None:
+        """Count what is sent: what was read before another procedure shows nothing after it."""
+        if procedure != self._sent:
+            self._sent = procedure
+            self._wave += 1
+
+    def _begin(self, since_s: float) -> None:
+        """Verify what is in force, from the start, also where somebody verifies already."""
+        self._since_s = since_s
+        self._slow = False
+        self._ends.clear()
+        if self._again is not None:
+            self._again.cancel()
+        if self._verifying is None or self._verifying.done():
+            self._verifying = self._loop.create_task(self._verify_in_force(), name="verify")
+
+    async def _verify_in_force(self) -> None:
+        """Verify each trip by itself: a procedure that comes back was sent anew."""
+        while self._since_s is not None and self._memory.trip is not None:
+            since_s, self._since_s = self._since_s, None
+            verification = await self._verify(self._memory.trip.procedure, since_s)
+            self.verifications.append(verification)
+            self._shown, self._open = _parted(verification)
+        if self._open and not self._closed:
+            self._again = self._loop.call_later(AGAIN_S, self._insist)
+
+    def _insist(self) -> None:
+        self._verifying = self._loop.create_task(self._try_again(), name="verify again")
+
+    async def _try_again(self) -> None:
+        """Repeat what is still open, and look: a bus that was cut may be whole again."""
+        trip = self._memory.trip
+        if trip is not None:
+            self._slow = True
+            frames = self._guard.procedures[trip.procedure]
+            self._guard.repeat([frame for frame in frames if frame.channel in self._open])
+            await asyncio.sleep(LOOK_S)
+            found = await self._states(trip.procedure, AGAIN_S)
+            if self._since_s is None:  # or another was sent, or this one whole, and it begins anew
+                self._take_late(self._said(trip.procedure, found, trip.at_s))
+        await self._verify_in_force()
+
+    def _take_late(self, verification: Verification) -> None:
+        """Keep what a late try found; record and tell what it shows for the first time."""
+        shown, self._open = _parted(verification)
+        new = shown - self._shown
+        self._shown |= new
+        if self._open and not new:
+            return
+        self.verifications.append(verification)
+        self._tell(verification)
+        what = "every step" if verification.complete else ", ".join(sorted(new))
+        text = f"{verification.procedure}: {what} verified"
+        with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
+            self.on_late(f"{text} {verification.within_s:.0f} s after the trip")
 
     async def _verify(self, name: str, since_s: float) -> Verification:
-        procedure = self._memory.envelope.procedures[name]
-        frames = self._guard.procedures[name]
-        until_s = since_s + procedure.verify_s_max
-        found: dict[int, tuple[float | None, StepState]] = {}
-        for attempt in range(TRIES_MAX):
-            open_steps = [
-                number
-                for number in range(len(procedure.steps))
-                if number not in found or found[number][1] is not StepState.VERIFIED
-            ]
-            trip = self._memory.trip
-            overruled = trip is not None and trip.procedure != name
+        """Look at all steps and repeat what is open, within the procedure's own time.
+
+        Where another procedure was sent meanwhile, nothing is known of this one.
+        """
+        wave, frames = self._wave, self._guard.procedures[name]
+        until_s = since_s + self._memory.envelope.procedures[name].verify_s_max
+        found = await self._states(name, until_s - self._loop.time())
+        for _ in range(TRIES_MAX - 1):
+            open_steps = [each for each, seen in found.items() if seen[1] is not StepState.VERIFIED]
             late = self._loop.time() + 2 * LOOK_S >= until_s  # no time for another look
-            if not open_steps or (attempt and (overruled or late)):
+            if not open_steps or late or self._wave != wave:
                 break
-            if attempt:
-                self._guard.repeat([frame for frame in frames if frame.step in open_steps])
-                await asyncio.sleep(LOOK_S)
-            channels = [procedure.steps[number].channel for number in open_steps]
-            seen = await self._look(channels, max(until_s - self._loop.time(), LOOK_S))
-            for number in open_steps:
-                wanted = procedure.steps[number]
-                spec = channel_of(self._instruments, wanted.channel)[2]
-                value = seen.get(wanted.channel)
-                if value is None:
-                    found[number] = (None, StepState.UNKNOWN)
-                elif abs(value - wanted.value) <= spec.resolution:
-                    found[number] = (value, StepState.VERIFIED)
-                else:
-                    found[number] = (value, StepState.MISMATCH)
+            self._guard.repeat([frame for frame in frames if frame.step in open_steps])
+            await asyncio.sleep(LOOK_S)
+            found = await self._states(name, until_s - self._loop.time())
+        if self._wave != wave:
+            found = dict.fromkeys(found, (None, StepState.UNKNOWN))
+        verification = self._said(name, found, since_s)
+        self._tell(verification, overruled=self._wave != wave)
+        return verification
+
+    def _said(self, name: str, found: Found, since_s: float) -> Verification:
         steps = tuple(
             (step.channel, step.value, *found[number])
-            for number, step in enumerate(procedure.steps)
+            for number, step in enumerate(self._memory.envelope.procedures[name].steps)
             if not (step.optional and found[number][1] is not StepState.VERIFIED)
         )
-        verification = Verification(name, steps, self._loop.time() - since_s)
-        body = {"procedure": name, "complete": verification.complete}
-        self._note("verified", {**body, "steps": [list(step) for step in steps]})
-        self.on_verified(verification)
-        return verification
+        return Verification(name, steps, self._loop.time() - since_s)
+
+    def _tell(self, verification: Verification, *, overruled: bool = False) -> None:
+        body = {"procedure": verification.procedure, "complete": verification.complete}
+        self._note("verified", {**body, "steps": [list(step) for step in verification.steps]})
+        if not overruled:  # what has taken its place is told of
+            self.on_verified(verification)
+
+    async def _states(self, name: str, within_s: float) -> Found:
+        """Read every step back in one look: the line is safe with all of them at once."""
+        steps = self._memory.envelope.procedures[name].steps
+        seen = await self._look([each.channel for each in steps], max(within_s, LOOK_S))
+        found: Found = {}
+        for number, wanted in enumerate(steps):
+            spec = channel_of(self._instruments, wanted.channel)[2]
+            value = seen.get(wanted.channel)
+            if value is None:
+                found[number] = (None, StepState.UNKNOWN)
+            elif abs(value - wanted.value) <= spec.resolution:
+                found[number] = (value, StepState.VERIFIED)
+            else:
+                found[number] = (value, StepState.MISMATCH)
+        return found
 
     async def _look(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
         """Read channels back, all ports at once and each only for so long."""
@@ -174,3 +286,9 @@ class Safing:
                 shown_by[channel] = f"{instrument.name}.{spec.readback}"
         seen = await self._read(tuple(shown_by.values()), within_s)
         return {channel: seen[name] for channel, name in shown_by.items() if name in seen}
+
+
+def _parted(verification: Verification) -> tuple[set[str], set[str]]:
+    """Give the channels of the steps that are verified, and of those that are not."""
+    shown = {channel for channel, *_, state in verification.steps if state is StepState.VERIFIED}
+    return shown, {channel for channel, *_ in verification.steps} - shown

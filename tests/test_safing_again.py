@@ -1,0 +1,203 @@
+"""A trip stays in force: what is not verified is sent again, and nothing else is sent over it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from alarmed import Watched, watch
+from labharness.desk import ByHand
+from labharness.guard import Source
+from labharness.lab import Lab, LabPlan
+from labharness.lab.care import _Nobody
+from labharness.line.escalation import Reached, Stage
+from labharness.line.safing import AGAIN_S
+from labharness.vocabulary import Cause, Command
+from test_procedures_fail import ON, SHUTDOWN, cause, energised, is_off
+
+RELIEVE = "relieve_pressure"
+FLOOD = 10  # annunciations in 10 min are none
+
+
+def cut(lab: Lab, port: str, *, off: bool = True) -> None:
+    assert lab.simulated is not None
+    lab.simulated.buses[port].faults.cut = off
+
+
+def sent(lab: Lab) -> int:
+    return sum(each.source is Source.PROCEDURE for each in lab.guard.core.log or [])
+
+
+async def energise(watched: Watched) -> None:
+    for command in ON:
+        await watched.lab.line.perform(command)
+    assert not is_off(watched.lab)
+
+
+def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    told: list[str] = []
+
+    async def work(watched: Watched) -> None:
+        await energise(watched)
+        line = watched.lab.line
+        line.on_warning = told.append
+        cut(watched.lab, "relays")
+        line.safing.trip(cause(watched.lab, SHUTDOWN))
+        await line.safing.verified()
+        assert not line.safing.verifications[-1].complete
+        await asyncio.sleep(600.0)
+        records = len(watched.journaled("safe_frame"))
+        assert not is_off(watched.lab)
+        cut(watched.lab, "relays", off=False)
+        await asyncio.sleep(AGAIN_S + 3.0)
+        assert is_off(watched.lab)
+        assert line.safing.verifications[-1].complete
+        frames = sent(watched.lab)
+        await asyncio.sleep(60.0)
+        assert sent(watched.lab) == frames, "what is verified is not sent again"
+        assert len(watched.journaled("safe_frame")) <= records + 8, "each step once more"
+
+    watched = watch(short_plan, tmp_path, work)
+    complete = [each["complete"] for each in watched.journaled("verified")]
+    assert complete[:2] == [True, False], "the safe table, and the trip in its own time"
+    assert complete.count(True) == 2
+    assert len(complete) <= 4, "what a try finds is recorded where it is new"
+    late = [each for each in told if "verified" in each]
+    assert len(late) == len(complete) - 2
+    assert late[-1].startswith(f"{SHUTDOWN}: every step verified 6")
+    assert len(watched.calls()) <= FLOOD
+    assert len(watched.journaled("safe_frame")) < 80
+    assert not watched.alarms.board.alarms[f"not_verified/{SHUTDOWN}"].state.active
+
+
+def test_a_line_that_is_closed_is_tried_no_more(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(watched: Watched) -> None:
+        await energise(watched)
+        cut(watched.lab, "relays")
+        watched.lab.line.safing.trip(cause(watched.lab, SHUTDOWN))
+        await asyncio.sleep(30.0)
+        await watched.lab.line.close()
+        frames = sent(watched.lab)
+        await asyncio.sleep(60.0)
+        assert sent(watched.lab) == frames
+
+    watch(short_plan, tmp_path, work)
+
+
+def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_afresh(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(lab: Lab) -> None:
+        line, hands = lab.line, ByHand(lab.line, _Nobody())
+        line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        await line.safing.verified()
+        before = len(lab.guard.core.log or [])
+        done = await hands.answer({"do": "safe", "by": "Ada", "reason": "to be sure"})
+        wave = [each.request.frame for each in lab.guard.core.procedures[RELIEVE]]
+        log = (lab.guard.core.log or [])[before:]
+        left = [each.frame for each in log if each.source is Source.PROCEDURE]
+        assert sorted(left) == sorted(wave), "not the stop procedure over a graver one"
+        assert (done["procedure"], done["unverified"]) == (RELIEVE, [])
+        cut(lab, "inert")
+        done = await hands.answer({"do": "safe", "by": "Ada", "reason": "once more"})
+        assert any("argon.setpoint" in each for each in done["unverified"]), "not the old answer"
+        cut(lab, "inert", off=False)
+
+    energised(short_plan, tmp_path, work)
+
+
+def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tripped(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    class Owner(_Nobody):
+        def abort(self, reason: str) -> None:
+            pass
+
+    async def work(lab: Lab) -> None:
+        line, hands = lab.line, ByHand(lab.line, Owner())
+        said = await hands.answer({"do": "stop", "by": "Ada", "reason": "test"})
+        assert said["said"] == "stop requested: the line is being made safe"
+        line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        await line.safing.verified()
+        before = sent(lab)
+        said = await hands.answer({"do": "stop", "by": "Ada", "reason": "test"})
+        assert "the line has tripped (test): relieve_pressure is sent again" in said["said"]
+        await line.safing.verified()
+        assert sent(lab) > before
+
+    energised(short_plan, tmp_path, work)
+
+
+@pytest.mark.parametrize("port", ["laser", "heat"])
+def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
+    short_plan: LabPlan, tmp_path: Path, port: str
+) -> None:
+    reached: list[Reached] = []
+
+    async def work(lab: Lab) -> None:
+        line = lab.line
+        cut(lab, port)  # so that the first stage takes its whole time
+        down = asyncio.ensure_future(line.bring_down(Stage.STOP))
+        await asyncio.sleep(2.0)
+        line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        reached.append(await down)
+        await asyncio.sleep(1.0)
+        assert line.latest("argon.setpoint") == 0.0, "no argon into a blocked tube"
+        assert line.latest("box.argon_valve") == 0.0
+        assert line.safing.verifications[-1].procedure == RELIEVE
+
+    energised(short_plan, tmp_path, work)
+    assert reached == [Reached(Stage.TRIP, ("stop: a trip came meanwhile",))]
+
+
+def test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(lab: Lab) -> None:
+        lab.line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        made = await lab.line.safing.make_safe("close_all_valves_and_alert")
+        assert (made.procedure, made.complete) == (RELIEVE, True)
+        assert lab.line.latest("argon.setpoint") == 0.0
+
+    energised(short_plan, tmp_path, work)
+
+
+@pytest.mark.parametrize("pause_s", [0.05, 0.25, 1.0])
+def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
+    short_plan: LabPlan, tmp_path: Path, pause_s: float
+) -> None:
+    async def work(lab: Lab) -> None:
+        safing = lab.line.safing
+        safing.trip(cause(lab, SHUTDOWN, Cause.INTERLOCK_LOST))
+        await asyncio.sleep(pause_s)
+        safing.trip(cause(lab, RELIEVE, Cause.OVER_TEMPERATURE))
+        await asyncio.sleep(pause_s)
+        cut(lab, "inert")  # the frames of the third are lost
+        safing.trip(cause(lab, SHUTDOWN, Cause.SENSOR_BREAK))
+        await asyncio.sleep(1.0)
+        cut(lab, "inert", off=False)
+        await safing.verified()
+        assert safing.verifications[-1].procedure == SHUTDOWN
+        assert safing.verifications[-1].complete
+        assert (await lab.line.read("argon.setpoint")) == 100.0
+
+    energised(short_plan, tmp_path, work)
+
+
+def test_complete_is_what_one_look_shows(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(lab: Lab) -> None:
+        assert lab.simulated is not None
+        argon = lab.simulated.faces["argon"]
+        await lab.line.perform(Command("argon.setpoint", 50.0, "sccm"))
+        cut(lab, "laser")  # a step stays open
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        await asyncio.sleep(4.0)
+        argon._setpoint_sccm = 0.0  # by a knob at the instrument, after it was read
+        argon.setpoint_source = "A"
+        cut(lab, "laser", off=False)
+        await lab.line.safing.verified()
+        assert not lab.line.safing.verifications[-1].complete
+
+    energised(short_plan, tmp_path, work)
