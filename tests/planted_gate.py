@@ -176,6 +176,15 @@ IN_THE_GATE = (
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
     ),
     PlantedBug(
+        "unanswered safe frame left behind by a harness that goes",
+        "labharness/guard/process.py",
+        "            if self.core.latched and self.ports.unanswered:\n                self._be_alone()\n",
+        "",
+        "tests/test_guard_alone.py::"
+        "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"
+        "[tripped, and took its leave]",
+    ),
+    PlantedBug(
         "wrong unit accepted",
         "labharness/kernel/rules.py",
         "    if command.unit != unit:",

@@ -32,7 +32,8 @@ __all__ = ["ProcessGuard"]
 
 NAP_S_MAX = 1.0  # longest wait for something to happen
 REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
-REPEATS_MAX = 3600
+REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty without end
+PUTS_OFF_S = 15.0  # a harness that beats repeats by itself; a beat puts the guard's own off so long
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
 DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
@@ -90,7 +91,7 @@ class ProcessGuard:
         self._session: Session | None = None
         self._procedure = ""  # the last one that ran
         self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
-        self._repeat_s = NEVER  # when to look after what was not answered; only while alone
+        self._repeat_s = NEVER  # when to look after what was not answered
         self._repeats = 0
         self._save_s = 0.0
         self._served = False
@@ -173,7 +174,7 @@ class ProcessGuard:
             return not self.ports.busy or now >= self._leaving_s
         if not self._once or self._session is not None or self.ports.busy:
             return False
-        if self._repeat_s < NEVER and self.ports.unanswered and self._repeats <= REPEATS_MAX:
+        if self.core.latched and self.ports.unanswered and self._repeats <= REPEATS_MAX:
             return False
         return self._served or now - self._unused_s > COME_S_MAX
 
@@ -203,6 +204,7 @@ class ProcessGuard:
             BadFields: The reason cannot be read; the line is safe and latched all the same.
         """
         self._send_procedure(procedure)
+        self._put_off()
         try:
             trip = read()
         except BadFields as why:
@@ -236,10 +238,15 @@ class ProcessGuard:
         self._repeats = 0
         self._repeat_s = self.steady_s() + REPEAT_S
 
+    def _put_off(self) -> None:
+        self._repeats = 0
+        self._repeat_s = self.steady_s() + PUTS_OFF_S
+
     def _repeat(self, now: float) -> None:
         self._repeat_s = now + REPEAT_S
         self._repeats += 1
-        if self.ports.unanswered and self._repeats <= REPEATS_MAX and not self.ports.busy:
+        given_up = self._once and self._repeats > REPEATS_MAX
+        if self.core.latched and self.ports.unanswered and not given_up and not self.ports.busy:
             self.ports.repeat(self.ports.unanswered)
 
     def _known(self, procedure: str) -> str:
@@ -273,7 +280,7 @@ class ProcessGuard:
     def beat(self, made_s: float, procedure: str) -> None:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
         self._watch.beat(made_s, self.steady_s(), procedure)
-        self._repeat_s = NEVER
+        self._put_off()
         if self.core.armed:
             with suppress(OSError):  # the name that stands there is one for this line too
                 self.latch.mark(procedure)
@@ -330,6 +337,8 @@ class ProcessGuard:
             self._session = None
             self.ports.forget()
             self._unused_s = self.steady_s()
+            if self.core.latched and self.ports.unanswered:
+                self._be_alone()
 
     def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         if self._session is not None:

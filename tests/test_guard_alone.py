@@ -1,0 +1,104 @@
+"""A guard whose harness has gone: what was not answered stays its duty until it is answered."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Caller, GuardBench, bench, until
+
+SILENCE_S_MAX = 0.5
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[GuardBench]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def trip(procedure: str, cause: str = "gas_leak_detected") -> dict[str, Any]:
+    reason = {"channel": "h2.concentration", "value": 9.0, "at_s": 1.0, "detail": cause}
+    return {"cause": cause, "procedure": procedure, **reason}
+
+
+def beat_for(caller: Caller, seconds: float, lost: str = "stop") -> None:
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        caller.say(do="beat", made_s=time.monotonic(), lost=lost)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("left", ["hung, and was killed later", "tripped, and took its leave"])
+def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
+    rig: GuardBench, left: str
+) -> None:
+    guard = rig.start("--once")
+    caller = rig.call()
+    caller.arm()
+    caller.beat()
+    rig.devices.of["heat"].mute = True
+    rig.devices.forget()
+    if left.startswith("hung"):
+        assert caller.hear("tripped")["trip"]["channel"] == "harness"
+    else:
+        caller.say(do="trip", trip=trip("stop"))
+    beat_for(caller, 1.5)
+    assert rig.frames("heat") == SAFE_FRAMES["heat"], "while it lives, it is its to repeat"
+    caller.say(do="disarm")
+    if left.startswith("hung"):
+        caller.socket.close()
+    else:
+        caller.leave()
+    time.sleep(0.5)
+    rig.devices.of["heat"].mute = False
+    rig.devices.forget()
+    until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the frames nobody answered")
+    assert guard.wait(BOUND_S) == 0, "and then nothing is left to do"
+
+
+# ---- which procedure
+
+
+def latched_procedure(rig: GuardBench) -> str:
+    return str(json.loads((rig.state_dir / "latch.json").read_text("utf-8"))["procedure"])
+
+
+def test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run(
+    rig: GuardBench,
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    caller.beat()
+    caller.say(do="trip", trip=trip("vent", "over_pressure"))
+    beat_for(caller, 1.0, lost="stop")
+    rig.kill()
+    rig.devices.forget()
+    rig.start()
+    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the trip")
+    time.sleep(0.3)
+    assert rig.frames("heat") == [], "gas was let in where the trip had let it out"
+
+
+def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch(
+    rig: GuardBench,
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    caller.say(do="trip", trip=trip("stop", "over_temperature"))
+    until(rig.made_safe, "the first procedure")
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
+    caller.say(do="trip", trip=trip("vent", "over_pressure"))
+    until(lambda: latched_procedure(rig) == "vent", "the procedure that ran last")
+    caller.say(do="disarm")
+    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the mark")
+    rig.kill()
+    rig.devices.forget()
+    rig.start()
+    assert rig.call().welcome["trip"]["cause"] == "over_temperature", "the first is to be cleared"
+    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the graver trip")
+    assert rig.frames("heat") == []
