@@ -185,6 +185,23 @@ IN_THE_GATE = (
         "[tripped, and took its leave]",
     ),
     PlantedBug(
+        "first trip's procedure run after a graver one",
+        "labharness/guard/latch.py",
+        "later if first is None else replace(first, procedure=later.procedure)",
+        "later if first is None else first",
+        "tests/test_guard_alone.py::"
+        "test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch",
+    ),
+    PlantedBug(
+        "procedure of silence run after a trip",
+        "labharness/guard/process.py",
+        "        procedure = self._known(trip.procedure)\n        self._send_procedure(procedure)",
+        "        procedure = self._known(self.latch.marked or trip.procedure)\n"
+        "        self._send_procedure(procedure)",
+        "tests/test_guard_alone.py::"
+        "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
+    ),
+    PlantedBug(
         "wrong unit accepted",
         "labharness/kernel/rules.py",
         "    if command.unit != unit:",

@@ -48,12 +48,21 @@ def test_the_first_trip_stays(tmp_path: Path) -> None:
     path = tmp_path / "latch.json"
     latch = Latch(path)
     latch.close(LEAK)
-    latch.close(SILENCE)
+    latch.close(replace(SILENCE, procedure=LEAK.procedure))
     assert latch.trip == LEAK
     assert Latch(path).trip == LEAK
+
+
+def test_of_a_trip_that_follows_the_procedure_alone_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "latch.json"
+    left = replace(LEAK, procedure=SILENCE.procedure)
+    latch = Latch(path)
+    latch.close(LEAK)
+    latch.close(SILENCE)
+    assert latch.trip == Latch(path).trip == left
     after_restart = Latch(path)
-    after_restart.close(SILENCE)
-    assert Latch(path).trip == LEAK
+    after_restart.close(LEAK)
+    assert Latch(path).trip == LEAK, "it ran last"
 
 
 @pytest.mark.parametrize(

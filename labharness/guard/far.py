@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from labharness.guard.latch import Latch, probe, write_durably
+from labharness.guard.latch import Latch, joined, probe, write_durably
 from labharness.guard.socket_lines import Lines
 from labharness.link import LinkLost
 from labharness.link.roads import nobody
@@ -66,7 +66,7 @@ class SeenLatch:
 
     def close(self, trip: Trip) -> None:
         """Count as latched; the guard writes it."""
-        self.trip = self.trip or trip
+        self.trip = joined(self.trip, trip)
 
     def saved(self) -> bool:
         """Say whether the guard has it on disk; the guard tries again by itself."""

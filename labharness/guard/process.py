@@ -123,11 +123,15 @@ class ProcessGuard:
         self._selector.close()
 
     def _begin(self) -> None:
-        """After a crash with the line armed, or with a latch set, the safe table comes first."""
+        """After a crash with the line armed, or with a latch set, a procedure comes first.
+
+        A latch names the one that ran last. The mark names what silence would have run; it stands
+        for a latch where there is none, and for nothing beside one.
+        """
         trip = self.latch.trip
         if trip is None:
             return
-        procedure = self._known(self.latch.marked or trip.procedure)
+        procedure = self._known(trip.procedure)
         self._send_procedure(procedure)
         self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
         self._be_alone()
@@ -281,7 +285,7 @@ class ProcessGuard:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
         self._watch.beat(made_s, self.steady_s(), procedure)
         self._put_off()
-        if self.core.armed:
+        if self.core.armed and not self.core.latched:
             with suppress(OSError):  # the name that stands there is one for this line too
                 self.latch.mark(procedure)
 
