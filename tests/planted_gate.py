@@ -171,8 +171,8 @@ IN_THE_GATE = (
     PlantedBug(
         "unanswered safe frame not sent again",
         "labharness/guard/ports.py",
-        "        if not finished.error:\n            self.unanswered.discard(safe)",
-        "        self.unanswered.discard(safe)",
+        "        if not finished.error:\n            self.unanswered.pop(safe, None)",
+        "        self.unanswered.pop(safe, None)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
     ),
     PlantedBug(
@@ -200,6 +200,14 @@ IN_THE_GATE = (
         "        self._send_procedure(procedure)",
         "tests/test_guard_alone.py::"
         "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
+    ),
+    PlantedBug(
+        "overruled safe frame sent again",
+        "labharness/guard/ports.py",
+        "if wanted.get(old.channel, old.value) == old.value)",
+        "if wanted)",
+        "tests/test_guard_alone.py::"
+        "test_frames_that_a_later_procedure_overrules_are_not_sent_again[repeat]",
     ),
     PlantedBug(
         "wrong unit accepted",

@@ -1,6 +1,7 @@
 """A guard whose harness has gone: what was not answered stays its duty until it is answered."""
 
 import json
+import selectors
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,10 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Caller, GuardBench, bench, until
+from labharness.guard import GuardCore, SafeFrame
+from labharness.guard.ports import Ports
+from labharness.link import LinkLost
+from labharness.vocabulary import Nothing, Request
 
 SILENCE_S_MAX = 0.5
 
@@ -102,3 +107,64 @@ def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch
     assert rig.call().welcome["trip"]["cause"] == "over_temperature", "the first is to be cleared"
     until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the graver trip")
     assert rig.frames("heat") == []
+
+
+# ---- frames of two procedures
+
+
+class Plug:
+    """A road that takes bytes when it is plugged in."""
+
+    name = "plug"
+    is_in = False
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def open(self, within_s: float) -> None:
+        raise LinkLost("plug is out")
+
+    def fileno(self) -> int:
+        return -1
+
+    def read(self) -> bytes:
+        return b""
+
+    def write(self, data: bytes) -> None:
+        if not self.is_in:
+            raise LinkLost("plug is out")
+        self.sent.append(data)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def step(number: int, channel: str, value: float) -> SafeFrame:
+    request = Request(f"{channel}={value:g}\r".encode(), Nothing(), 0.0)
+    return SafeFrame(number, "gas", request, channel, value)
+
+
+VACUUM = (step(0, "argon", 0.0), step(1, "hydrogen", 0.0), step(2, "vent", 0.0))
+VENTED = (step(0, "vent", 1.0), step(1, "argon", 100.0))
+
+
+@pytest.mark.parametrize("follows", ["trip", "repeat"])
+def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str) -> None:
+    plug = Plug()
+    core = GuardCore({"gas": ()}, {"vacuum": VACUUM, "vented": VENTED})
+    ports = Ports(core, {"gas": plug}, selectors.DefaultSelector(), lambda: 0.0)
+    ports.on_safe = lambda frame, error: None
+    ports.trip("vacuum")
+    assert list(ports.unanswered) == list(VACUUM), "in the procedure's order"
+    if follows == "trip":
+        ports.trip("vented")
+    else:
+        ports.repeat(VENTED)
+    plug.is_in = True
+    ports.repeat(ports.unanswered)
+    for _ in range(9):
+        ports.expire(1.0)
+    left = [] if follows == "trip" else [VACUUM[1]]
+    wanted = sorted([*left, *VENTED], key=lambda frame: frame.step)
+    assert plug.sent == [frame.request.frame for frame in wanted]
+    assert not ports.unanswered

@@ -24,7 +24,7 @@ class Ports:
         steady_s: The machine's steady clock.
 
     Attributes:
-        unanswered: Frames of procedures that were sent and not answered in form.
+        unanswered: Frames of the procedure that were sent and not answered in form, in its order.
         on_ended: Told of the end of a numbered exchange: port, number, reply, error.
         on_safe: Told of the end of a safe frame's exchange, and why it failed.
         on_free: Told that a port has become free.
@@ -39,7 +39,7 @@ class Ports:
         steady_s: Callable[[], float],
     ) -> None:
         self.core = core
-        self.unanswered: set[SafeFrame] = set()
+        self.unanswered: dict[SafeFrame, None] = {}
         self.on_ended: Callable[[str, int, bytes | None, str], None]
         self.on_safe: Callable[[SafeFrame, str], None]
         self.on_free: Callable[[], None]
@@ -101,12 +101,17 @@ class Ports:
     def trip(self, procedure: str) -> None:
         """Run a procedure: its first wave on all ports before anything else."""
         self._send_safe(self.core.trip(procedure))
-        self.unanswered = set(self.core.procedures[procedure])
+        self.unanswered = dict.fromkeys(self.core.procedures[procedure])
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
-        """Send frames of a procedure; lost roads among theirs are opened for the next time."""
+        """Send frames of a procedure; lost roads among theirs are opened for the next time.
+
+        They overrule what waits of another procedure for the same channels.
+        """
         again = tuple(frames)
-        self.unanswered.update(again)
+        wanted = {frame.channel: frame.value for frame in again}
+        held = (old for old in self.unanswered if wanted.get(old.channel, old.value) == old.value)
+        self.unanswered = dict.fromkeys([*held, *again])
         self._send_safe(self.core.queue(again))
         lost = (frame.port for frame in again if self._roads[frame.port].fileno() < 0)
         self._wanted.update(dict.fromkeys(lost))
@@ -199,5 +204,5 @@ class Ports:
                 self.on_ended(name, number, finished.reply, finished.error)
             return
         if not finished.error:
-            self.unanswered.discard(safe)
+            self.unanswered.pop(safe, None)
         self.on_safe(safe, finished.error)

@@ -298,7 +298,7 @@ class ProcessGuard:
         except OSError as why:
             return f"the latch does not open: {why.strerror}"
         self.core.reset()
-        self.ports.unanswered = set()
+        self.ports.unanswered = {}
         self._repeat_s = NEVER
         return ""
 
