@@ -178,7 +178,8 @@ IN_THE_GATE = (
     PlantedBug(
         "unanswered safe frame left behind by a harness that goes",
         "labharness/guard/process.py",
-        "            if self.core.latched and self.ports.unanswered:\n                self._be_alone()\n",
+        "            if self.core.latched and self.ports.unanswered:\n"
+        "                self._be_alone()\n",
         "",
         "tests/test_guard_alone.py::"
         "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"
@@ -208,6 +209,14 @@ IN_THE_GATE = (
         "if wanted)",
         "tests/test_guard_alone.py::"
         "test_frames_that_a_later_procedure_overrules_are_not_sent_again[repeat]",
+    ),
+    PlantedBug(
+        "trip waits for the disk of a beat before it",
+        "labharness/guard/process.py",
+        "        self._marking.wanted = procedure\n\n    def reset",
+        "        if self.core.armed:\n            self.latch.mark(procedure)\n\n    def reset",
+        "tests/test_guard_first_wave.py::"
+        "test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip",
     ),
     PlantedBug(
         "wrong unit accepted",

@@ -19,6 +19,7 @@ from labharness.guard.armed import Armed
 from labharness.guard.core import SafeFrame
 from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch
+from labharness.guard.marking import Marking
 from labharness.guard.notify import Notifier
 from labharness.guard.ports import Ports
 from labharness.guard.seal import KEY_BYTES
@@ -80,6 +81,7 @@ class ProcessGuard:
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
         self.latch = Latch.or_shut(state_dir / "latch.json", armed.safe_table)
+        self._marking = Marking(self.latch)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
         self.ports.on_ended = self._ended
@@ -115,6 +117,7 @@ class ProcessGuard:
         self._notifier.say("STOPPING=1")
         self._drop()
         self._save_s = 0.0
+        self._marking.wait(LEAVE_S_MAX)
         self._write_down(self.steady_s())
         signal.set_wakeup_fd(-1)
         for each in (near, far, self._listener):
@@ -168,7 +171,10 @@ class ProcessGuard:
             self.latch.saved()
             if self._session is not None:
                 self._session.say({"say": "standing"})
-        if not self.core.armed and self.latch.marked is not None:
+        if self.core.armed:
+            if not self.core.latched:
+                self._marking.follow(now)
+        elif self.latch.marked is not None and not self._marking.busy:
             self.latch.unmark()
         self.log.flush()
 
@@ -268,31 +274,31 @@ class ProcessGuard:
             OSError: A latch or the mark could not be written.
             NotPermitted: The line is latched.
         """
+        self._marking.wait()
         self.latch.probe()
         self.latch.mark(procedure)
+        self._marking.wanted = procedure
         self.core.arm()
         self._watch.procedure = procedure
         self._watch.begin(self.steady_s())
         self._repeat_s = NEVER
 
     def disarm(self) -> None:
-        """Take no more permits, and watch nobody."""
+        """Take no more permits, and watch nobody; the mark goes when the disk has its turn."""
         self.core.disarm()
         self._watch.end()
-        self.latch.unmark()
 
     def beat(self, made_s: float, procedure: str) -> None:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
         self._watch.beat(made_s, self.steady_s(), procedure)
         self._put_off()
-        if self.core.armed and not self.core.latched:
-            with suppress(OSError):  # the name that stands there is one for this line too
-                self.latch.mark(procedure)
+        self._marking.wanted = procedure
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""
         if self.latch.unreadable:
             return self.latch.unreadable
+        self._marking.wait()
         try:
             self.latch.open()
         except OSError as why:
