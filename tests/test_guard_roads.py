@@ -1,7 +1,10 @@
 """Roads of the guard process that are lost: they are opened again, and hold up no other."""
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +15,12 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, READ, SAFE, SHUT, GuardBench, bench, until
+from labharness.clock import PacedLoop, run
 from labharness.guard import SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
 from labharness.link import LinkLost
 from labharness.link.descriptors import TcpRoad
+from labharness.link.tcp import TcpLink
 
 FAR = ("far", "farther", "farthest")
 
@@ -87,6 +92,115 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
         assert rig.safe_at_s() - began_s < 0.5
         caller.socket.close()  # it repeats by itself now
         assert hosts[0].come_back() is not None
+
+
+def test_bytes_that_a_host_does_not_confirm_end_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is None:
+        pytest.skip("this system has no such bound")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        road = TcpRoad(*listener.getsockname())
+        road.open(BOUND_S)
+        with socket.socket(fileno=os.dup(road.fileno())) as made:
+            assert made.getsockopt(socket.IPPROTO_TCP, option) == 2000
+        road.close()
+
+        async def main() -> None:
+            link = TcpLink(*listener.getsockname())
+            await link.open()
+            assert link.transport is not None
+            made = link.transport.get_extra_info("socket")
+            assert made.getsockopt(socket.IPPROTO_TCP, option) == 2000
+            link.close()
+
+        run(main(), PacedLoop(1.0))
+
+        def refuse(made: socket.socket, *option: object) -> None:
+            raise OSError(22, "Invalid argument")  # as it is where the far end has just gone
+
+        monkeypatch.setattr(socket.socket, "setsockopt", refuse)
+        with pytest.raises(LinkLost, match="Invalid argument"):
+            road.open(BOUND_S)
+
+
+OUTAGE = r"""
+import fcntl, selectors, socket, struct, threading, time
+from labharness.guard.core import GuardCore, SafeFrame
+from labharness.guard.ports import Ports
+from labharness.link.descriptors import TcpRoad
+from labharness.vocabulary import Request, Until
+
+def cable(up):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        row = fcntl.ioctl(made, 0x8913, struct.pack("16sh14x", b"lo", 0))
+        flags = struct.unpack("16sh14x", row)[1]
+        flags = flags | 1 if up else flags & ~1
+        fcntl.ioctl(made, 0x8914, struct.pack("16sh14x", b"lo", flags))
+
+heard = []
+
+def serve(server):
+    while True:
+        made, _ = server.accept()
+        threading.Thread(target=answer, args=(made,), daemon=True).start()
+
+def answer(made):
+    while data := made.recv(4096):
+        heard.append(data)
+        made.sendall(b"ok\r")
+
+def spin(seconds, done=lambda: False):
+    end = time.monotonic() + seconds
+    again = 0.0
+    while time.monotonic() < end and not done():
+        for key, _ in selector.select(0.01):
+            key.data()
+        ports.expire(time.monotonic())
+        if ports.unanswered and not ports.busy and time.monotonic() > again:
+            again = time.monotonic() + 1.0
+            ports.repeat(ports.unanswered)
+        if ports.may_reopen:
+            ports.reopen()
+
+cable(True)
+server = socket.create_server(("127.0.0.1", 5020))
+threading.Thread(target=serve, args=(server,), daemon=True).start()
+road = TcpRoad("127.0.0.1", 5020)
+road.open(1.0)
+safe = SafeFrame(0, "gas", Request(b"off\r", Until(b"\r"), 0.3), "hydrogen.setpoint", 0.0)
+core = GuardCore({"gas": ()}, {"stop": (safe,)})
+core.arm()
+selector = selectors.DefaultSelector()
+ports = Ports(core, {"gas": road}, selector, time.monotonic)
+ports.on_safe = ports.on_ended = ports.on_lost = lambda *told: None
+ports.on_free = lambda: None
+ports.watch()
+cable(False)
+on = Request(b"on\r", Until(b"\r"), 0.3)
+ports.send("gas", on, core.permit("gas", on.frame, time.monotonic()), 1)
+spin(0.5)
+ports.trip("stop")
+spin(9.0)
+cable(True)
+since = time.monotonic()
+spin(30.0, lambda: b"off\r" in b"".join(heard))
+print(round(time.monotonic() - since, 2), b"".join(heard).replace(b"\r", b" ").decode())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
+def test_after_an_outage_no_safe_frame_waits_behind_a_stale_one() -> None:
+    apart = ["unshare", "-rn"]
+    if subprocess.run([*apart, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no network of our own here")
+    done = subprocess.run(
+        [*apart, sys.executable, "-c", OUTAGE], check=True, capture_output=True, timeout=60
+    )
+    took_s, heard = done.stdout.decode().split(" ", 1)
+    assert "on" not in heard.split(), "a frame of another time was delivered"
+    assert float(took_s) < 3.0
 
 
 class NameServer:
