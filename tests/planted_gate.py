@@ -323,9 +323,8 @@ IN_THE_GATE = (
     PlantedBug(
         "lost road opened between two frames",
         "labharness/guard/ports.py",
-        "        self._wanted.update(dict.fromkeys(lost))\n",
-        "        for name in lost:\n            self._wanted[name] = None\n"
-        "            self.reopen()\n",
+        "                    opening.start()\n",
+        "                    opening.run()\n",
         "tests/test_guard_roads.py::"
         "test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
         dear=True,

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import selectors
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -16,10 +18,11 @@ import pytest
 
 from guard_rig import BOUND_S, READ, SAFE, SHUT, GuardBench, bench, until
 from labharness.clock import PacedLoop, run
-from labharness.guard import SafeFrame
+from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
+from labharness.guard.ports import Ports
 from labharness.link import LinkLost
-from labharness.link.descriptors import TcpRoad
+from labharness.link.descriptors import TcpRoad, open_port
 from labharness.link.tcp import TcpLink
 
 FAR = ("far", "farther", "farthest")
@@ -81,6 +84,8 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
             host.leave(stack.enter_context(host.listener.accept()[0]))
         caller.say(do="arm", lost="stop")
         assert caller.hear("armed")["error"] == ""
+        for name in FAR:
+            assert "closed" in caller.send(None, READ, name)["error"]  # and it is wanted now
         rig.devices.forget()
         began_s = time.monotonic()
         trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
@@ -92,6 +97,168 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
         assert rig.safe_at_s() - began_s < 0.5
         caller.socket.close()  # it repeats by itself now
         assert hosts[0].come_back() is not None
+
+
+class Gateway:
+    """An instrument on TCP that answers each line, and hangs up when it is told to."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self.listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.made: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                made, _ = self.listener.accept()
+            except OSError:
+                return
+            self.made.append(made)
+            threading.Thread(target=self._answer, args=(made,), daemon=True).start()
+
+    def _answer(self, made: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := made.recv(100):
+                made.sendall(b"ok " + data)
+
+    def hang_up(self) -> None:
+        self.made[-1].shutdown(socket.SHUT_RDWR)
+        self.made[-1].close()
+
+    def port(self) -> ArmedPort:
+        host, number = self.listener.getsockname()
+        return ArmedPort(
+            name="gas", link="tcp", host=host, tcp_port=number, exchange_s_max=0.5, reads=(READ,)
+        )
+
+
+def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: GuardBench) -> None:
+    with contextlib.ExitStack() as stack:
+        gateway = Gateway(stack)
+        armed = replace(rig.armed, ports=(rig.armed.ports[0], gateway.port()))
+        (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+        rig.start()
+        caller = rig.call()
+        assert caller.send(None, READ, "gas")["error"] == ""
+        caller.leave()
+        gateway.hang_up()
+        time.sleep(0.2)
+        later = rig.call()
+        free = later.welcome["free"]
+        while "gas" not in free:  # a harness asks for no port that is being opened
+            free = later.hear("free")["free"]
+        assert later.send(None, READ, "gas")["error"] == ""
+        later.leave()
+
+
+def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: GuardBench) -> None:
+    with contextlib.ExitStack() as stack:
+        gateway = Gateway(stack)
+        armed = replace(rig.armed, ports=(rig.armed.ports[0], gateway.port()))
+        (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+        rig.start()
+        caller = rig.call()
+        assert caller.send(None, READ, "gas")["error"] == ""
+        for _ in range(2):
+            gateway.hang_up()
+            until(lambda: caller.send(None, READ, "gas")["error"] != "", "the end of the road")
+            until(lambda: caller.send(None, READ, "gas")["error"] == "", "the road again")
+        before = len(gateway.made)
+        gateway.hang_up()
+        end_s = time.monotonic() + 0.6
+        while time.monotonic() < end_s:
+            caller.send(None, READ, "gas")
+            time.sleep(0.01)
+        assert len(gateway.made) <= before + 1
+        caller.leave()
+
+
+@pytest.mark.parametrize("call", ["tcflush", "tcsetattr", "tcgetattr"])
+def test_an_adapter_that_goes_while_it_is_opened_is_a_road_that_is_lost(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*asked: object) -> None:
+        raise termios.error(5, "Input/output error")
+
+    master, slave = os.openpty()
+    monkeypatch.setattr(termios, call, gone)
+    with pytest.raises(LinkLost, match="does not open"):
+        open_port(os.ttyname(slave), 9600, "N", 1)
+    os.close(master)
+    os.close(slave)
+
+
+def test_nothing_that_opening_a_road_does_ends_the_guard() -> None:
+    class Broken:
+        name = "broken"
+
+        def open(self, within_s: float) -> None:
+            raise ZeroDivisionError("a driver of the system's")
+
+        def fileno(self) -> int:
+            return -1
+
+        def read(self) -> bytes:
+            return b""
+
+        def write(self, data: bytes) -> None:
+            raise LinkLost("broken is closed")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    core = GuardCore({"gas": (READ.frame,)}, {})
+    ports = Ports(core, {"gas": Broken()}, selectors.DefaultSelector(), time.monotonic)
+    told: list[str] = []
+    ports.on_ended = lambda port, number, reply, error: told.append(error)
+    ports.on_free = lambda: told.append("free")
+    ports.send("gas", READ, None, 1)
+    while "free" not in told:
+        ports.reopen()
+    assert told == ["broken is closed", "free"]
+
+
+def test_a_harness_is_told_of_a_quiet_that_ends_with_late_bytes() -> None:
+    class Pair:
+        name = "pair"
+
+        def __init__(self) -> None:
+            self.near, self.far = socket.socketpair()
+
+        def open(self, within_s: float) -> None:
+            """It is open."""
+
+        def fileno(self) -> int:
+            return self.near.fileno()
+
+        def read(self) -> bytes:
+            return self.near.recv(100)
+
+        def write(self, data: bytes) -> None:
+            """Nobody answers in time."""
+
+        def close(self) -> None:
+            self.near.close()
+            self.far.close()
+
+    now_s = 0.0
+    told: list[str] = []
+    pair = Pair()
+    selector = selectors.DefaultSelector()
+    ports = Ports(GuardCore({"gas": (READ.frame,)}, {}), {"gas": pair}, selector, lambda: now_s)
+    ports.on_ended = lambda port, number, reply, error: told.append(error)
+    ports.on_free = lambda: told.append("free")
+    ports.watch()
+    ports.send("gas", READ, None, 1)
+    now_s = 0.3
+    ports.expire(now_s)
+    now_s = 0.65
+    pair.far.send(b"late\r")  # read in the turn in which the quiet has just ended
+    for key, _ in selector.select(0):
+        key.data()
+    ports.expire(now_s)
+    assert told == ["no reply within 0.3 s", "free"]
+    ports.close()
 
 
 def test_bytes_that_a_host_does_not_confirm_end_the_connection(

@@ -32,6 +32,7 @@ from labharness.vocabulary import Cause, Trip
 __all__ = ["ProcessGuard"]
 
 NAP_S_MAX = 1.0  # longest wait for something to happen
+LOOK_S = 0.02  # while a road is being opened, by a thread
 REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
 REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty without end
 PUTS_OFF_S = 15.0  # a harness that beats repeats by itself; a beat puts the guard's own off so long
@@ -140,11 +141,10 @@ class ProcessGuard:
         self._be_alone()
 
     def _nap_s(self) -> float:
-        if self.ports.may_reopen:
-            return 0.0
+        nap_s_max = LOOK_S if self.ports.may_reopen else NAP_S_MAX
         due_s = min(self.ports.due_s, self._watch.due_s)
         due_s = min(due_s, self._repeat_s, self._leaving_s, self._notify_s)
-        return min(max(due_s - self.steady_s(), 0.0), NAP_S_MAX)
+        return min(max(due_s - self.steady_s(), 0.0), nap_s_max)
 
     def _keep_time(self) -> None:
         now = self.steady_s()
@@ -331,6 +331,8 @@ class ProcessGuard:
                 SocketLines(made).say({"say": "busy"})
             return
         key = self._entropy(KEY_BYTES)
+        self.ports.want_closed()
+        self.ports.reopen()  # it is told that they are not free yet
         self._session = Session(self, made, self._selector, key, self._part)
         self._session.welcome(self._digest)
 

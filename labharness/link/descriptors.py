@@ -24,6 +24,13 @@ READ_BYTES_MAX = 65_536
 UNCONFIRMED_MS_MAX = 2000  # any host that is there confirms bytes within half a second
 
 
+_FAILURES: tuple[type[Exception], ...] = (OSError, ValueError)  # a SerialException is an OSError
+if os.name == "posix":
+    import termios
+
+    _FAILURES += (termios.error,)  # of an adapter that goes while it is set up; no OSError
+
+
 class Road(Protocol):
     """One open descriptor, or none."""
 
@@ -72,19 +79,20 @@ def open_port(path: str, baud: int, parity: str, stop_bits: float) -> serial.Ser
         )
         if os.name == "posix":
             import fcntl
-            import termios
 
             fcntl.ioctl(port.fileno(), termios.TIOCEXCL)
-    except (OSError, ValueError) as why:  # a SerialException is an OSError
+    except _FAILURES as why:
         if port is not None:
             port.close()
         raise LinkLost(f"serial {path} does not open: {_reason(why)}") from None
     return port
 
 
-def _reason(why: OSError | ValueError) -> str:
+def _reason(why: Exception) -> str:
     """Say once, without the path again, why a port does not open."""
     number = getattr(why, "errno", None)
+    if number is None and why.args and type(why.args[0]) is int:  # a termios.error has no errno
+        number = why.args[0]
     if number in (errno.EAGAIN, errno.EBUSY):
         return "another process has it open"
     return os.strerror(number) if number else str(why)
