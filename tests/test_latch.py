@@ -96,6 +96,27 @@ def test_a_folder_in_the_latchs_place_is_an_error(tmp_path: Path) -> None:
         Latch(path)
 
 
+def test_a_probe_of_another_process_leaves_a_latch_alone_that_is_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "latch.json"
+    replace_really = Path.replace
+    begun: list[Path] = []
+
+    def renamed(fresh: Path, target: Path) -> Path:
+        begun.append(fresh)
+        return replace_really(fresh, target)
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    latch = Latch(path)
+    latch.close(LEAK)
+    latch.probe()
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    latch.probe()
+    assert len({*begun}) == 3, "each writes where no other does"
+    assert [file.name for file in tmp_path.iterdir()] == ["latch.json"]
+
+
 @pytest.mark.parametrize("cut", [0, 1, 20, 10_000])
 def test_a_crash_between_writing_and_renaming_leaves_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int

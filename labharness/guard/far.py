@@ -29,8 +29,8 @@ class Near(Protocol):
         """Take one message."""
         ...
 
-    def parted(self) -> None:
-        """Take the end of the connection."""
+    def parted(self, transport: asyncio.Transport) -> None:
+        """Take the end of a connection."""
         ...
 
 
@@ -92,10 +92,12 @@ class Stream(asyncio.Protocol):
 
     def __init__(self, guard: Near) -> None:
         self._guard = guard
+        self._transport: asyncio.Transport
         self._lines = Lines()
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's own signature
         """Hand the connection up."""
+        self._transport = transport
         self._guard.connected(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -105,4 +107,4 @@ class Stream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Say that the guard is gone."""
-        self._guard.parted()
+        self._guard.parted(self._transport)
