@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Caller, GuardBench, bench, until
+from labharness.clock import PacedLoop, steady_s
 from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.ports import Ports
+from labharness.guard.watch import HarnessWatch
 from labharness.link import LinkLost
 from labharness.vocabulary import Nothing, Request
 
@@ -32,7 +34,7 @@ def trip(procedure: str, cause: str = "gas_leak_detected") -> dict[str, Any]:
 def beat_for(caller: Caller, seconds: float, lost: str = "stop") -> None:
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:
-        caller.say(do="beat", made_s=time.monotonic(), lost=lost)
+        caller.say(do="beat", made_s=steady_s(), lost=lost)
         time.sleep(0.05)
 
 
@@ -168,3 +170,29 @@ def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str
     wanted = sorted([*left, *VENTED], key=lambda frame: frame.step)
     assert plug.sent == [frame.request.frame for frame in wanted]
     assert not ports.unanswered
+
+
+# ---- a machine that sleeps
+
+
+def test_a_gap_between_two_beats_is_a_silence_though_the_guard_slept_through_it_too() -> None:
+    watch = HarnessWatch(SILENCE_S_MAX, "stop")
+    watch.begin(0.0)
+    assert watch.beat(0.4, 0.4, "vent") == 0.0
+    assert watch.beat(3600.0, 3600.0, "stop") == 3599.6
+    assert watch.overdue(3600.0)
+    assert watch.procedure == "vent", "what came after it says nothing of the time before"
+    watch.end()
+    assert watch.beat(7200.0, 7200.0, "stop") == 0.0, "nobody is watched"
+
+
+def test_a_machine_s_sleep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        pytest.skip("this system has no clock that counts it")
+    loop = PacedLoop(2.0)
+    before_s = steady_s()
+    really = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: really(clock) + 3600.0)
+    assert 3600.0 <= steady_s() - before_s < 3610.0
+    assert 7200.0 <= loop.time() < 7220.0
+    loop.close()

@@ -290,7 +290,10 @@ class ProcessGuard:
 
     def beat(self, made_s: float, procedure: str) -> None:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
-        self._watch.beat(made_s, self.steady_s(), procedure)
+        silence_s = self._watch.beat(made_s, self.steady_s(), procedure)
+        if silence_s:
+            self._lose(f"the harness was silent for {silence_s:.3f} s")
+            return
         self._put_off()
         self._marking.wanted = procedure
 
