@@ -1,6 +1,7 @@
 """What stands for the guard process in the harness: its latch as told, its roads, its socket."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,7 +75,8 @@ class SeenLatch:
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now."""
-        probe(self._path, write_durably)
+        own = self._path.with_name(f"latch-{os.getpid()}.json")  # the guard may be writing its own
+        probe(own, write_durably)
 
     def mark(self, procedure: str) -> None:
         """Leave the mark of the armed line to the guard."""

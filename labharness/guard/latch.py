@@ -168,8 +168,7 @@ def _read_mark(path: Path) -> str | None:
 
 def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
     """Raise ``OSError`` if a latch could not be written beside this file now."""
-    # harness and guard probe, and the guard may be writing its latch
-    beside = latch_file.with_suffix(f".{os.getpid()}.probe")
+    beside = latch_file.with_suffix(".probe")
     write(beside, " " * PROBE_BYTES)
     beside.unlink()
 
