@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from labharness.clock import steady_s
 from labharness.guard import Permit, SafeFrame
 from labharness.guard.armed import ARMED_FILE, Armed, ArmedPort, read_armed
 from labharness.guard.seal import seal
@@ -185,7 +186,7 @@ class Caller:
     def permit(self, frame: Request = ON, port: str = "heat", **changes: Any) -> dict[str, Any]:
         """Make a permit as the guard wants it, or with something changed after it was sealed."""
         self.number += 1
-        expires_us = int((time.monotonic() + 1.9) * 1e6)
+        expires_us = int((steady_s() + 1.9) * 1e6)
         made = Permit(self.number, port, frame.frame, self.epoch, expires_us / 1e6)
         made = Permit(**{**{k: getattr(made, k) for k in Permit.__slots__}, **changes})
         return {
@@ -213,7 +214,7 @@ class Caller:
             pass
 
     def beat(self) -> None:
-        self.say(do="beat", made_s=time.monotonic(), lost="stop")
+        self.say(do="beat", made_s=steady_s(), lost="stop")
 
     def leave(self, *, reset: bool = False) -> None:
         if reset:

@@ -227,13 +227,6 @@ PLANTED = (
         "test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks",
     ),
     PlantedBug(
-        "latch names what was overruled",
-        "labharness/guard/latch.py",
-        "            self.trip = replace(self.trip, procedure=trip.procedure)\n",
-        "            pass\n",
-        "tests/test_latch.py::test_beside_the_first_cause_stands_what_made_safe_at_last",
-    ),
-    PlantedBug(
         "command sent before its intent is on disk",
         "labharness/line/command.py",
         "            await self._journal.durable(intent)\n",

@@ -171,9 +171,52 @@ IN_THE_GATE = (
     PlantedBug(
         "unanswered safe frame not sent again",
         "labharness/guard/ports.py",
-        "        if not finished.error:\n            self.unanswered.discard(safe)",
-        "        self.unanswered.discard(safe)",
+        "        if not finished.error:\n            self.unanswered.pop(safe, None)",
+        "        self.unanswered.pop(safe, None)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
+    ),
+    PlantedBug(
+        "unanswered safe frame left behind by a harness that goes",
+        "labharness/guard/process.py",
+        "            if self.core.latched and self.ports.unanswered:\n"
+        "                self._be_alone()\n",
+        "",
+        "tests/test_guard_alone.py::"
+        "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"
+        "[tripped, and took its leave]",
+    ),
+    PlantedBug(
+        "first trip's procedure run after a graver one",
+        "labharness/guard/latch.py",
+        "later if first is None else replace(first, procedure=later.procedure)",
+        "later if first is None else first",
+        "tests/test_guard_alone.py::"
+        "test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch",
+    ),
+    PlantedBug(
+        "procedure of silence run after a trip",
+        "labharness/guard/process.py",
+        "        procedure = self._known(trip.procedure)\n        self._send_procedure(procedure)",
+        "        procedure = self._known(self.latch.marked or trip.procedure)\n"
+        "        self._send_procedure(procedure)",
+        "tests/test_guard_alone.py::"
+        "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
+    ),
+    PlantedBug(
+        "overruled safe frame sent again",
+        "labharness/guard/ports.py",
+        "if wanted.get(old.channel, old.value) == old.value)",
+        "if wanted)",
+        "tests/test_guard_alone.py::"
+        "test_frames_that_a_later_procedure_overrules_are_not_sent_again[repeat]",
+    ),
+    PlantedBug(
+        "trip waits for the disk of a beat before it",
+        "labharness/guard/process.py",
+        "        self._marking.wanted = procedure\n\n    def reset",
+        "        if self.core.armed:\n            self.latch.mark(procedure)\n\n    def reset",
+        "tests/test_guard_first_wave.py::"
+        "test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip",
     ),
     PlantedBug(
         "wrong unit accepted",
@@ -280,9 +323,8 @@ IN_THE_GATE = (
     PlantedBug(
         "lost road opened between two frames",
         "labharness/guard/ports.py",
-        "        self._wanted.update(dict.fromkeys(lost))\n",
-        "        for name in lost:\n            self._wanted[name] = None\n"
-        "            self.reopen()\n",
+        "                    opening.start()\n",
+        "                    opening.run()\n",
         "tests/test_guard_roads.py::"
         "test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
         dear=True,

@@ -9,6 +9,7 @@ import pytest
 from commands import edited_lab, example, say, submit, wrote
 from labharness.guard import Latch
 from labharness.lab import Lab, read_lab
+from labharness.lab.lock import LineLock
 from labharness.vocabulary import Cause, Trip
 from rig import EXAMPLE, SHORT_LINE
 
@@ -156,3 +157,26 @@ def test_a_guard_of_a_lab_whose_state_can_be_nowhere_is_one_plain_error(
     lab = tmp_path / "lab.toml"
     lab.write_text(f'[lab]\nid = "x"\nstate_dir = "{state_dir}"\n', "utf-8")
     say("guard", lab).is_one_plain_error("labharness guard: ", str(lab), words)
+
+
+# ---- a line that somebody owns
+
+
+def test_a_line_that_somebody_owns_is_neither_identified_nor_armed_anew(tmp_path: Path) -> None:
+    serial = 'link = "serial"\npath = "/dev/no-such-port"'
+    lab = edited_lab(tmp_path, 'name = "heat"\nlink = "loopback"', f'name = "heat"\n{serial}')
+    plan = read_lab(lab)
+    plan.make_state_dir()
+    armed = plan.state_dir / "armed.json"
+    with LineLock(plan.state_dir):
+        for command in (("arm", lab), ("lab", "check", "--connect", "--lab", lab)):
+            said = say(*command)
+            assert said.code == 1
+            assert "owns the line" in said.err
+    (plan.state_dir / "guard.armed").write_text("immediate_shutdown\n", "utf-8")
+    said = say("arm", lab)
+    assert (said.code, armed.exists()) == (1, False)
+    assert "left armed" in said.err
+    (plan.state_dir / "guard.armed").unlink()
+    assert say("arm", lab).code == 0
+    assert armed.exists()

@@ -259,6 +259,7 @@ def test_a_harness_is_overdue_after_its_silence_and_not_before() -> None:
     assert (watch.overdue(10.9), watch.overdue(10.91)) == (False, True)
     watch.beat(10.2, 10.95, "stop")
     assert watch.overdue(10.95), "a beat counts from when it was made"
+    watch.begin(10.6)
     watch.beat(99.0, 11.0, "stop")
     assert watch.due_s == 11.5, "nobody beats in the future"
     watch.end()

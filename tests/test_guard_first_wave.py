@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import tty
 from collections.abc import Iterator
 from contextlib import suppress
@@ -253,6 +254,41 @@ def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
     (rig.state_dir / file).unlink()
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
     os.close(reader)
+
+
+def test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    mark = rig.state_dir / "guard.new"
+    os.mkfifo(mark)  # who opens it to write waits for a reader
+    caller.say(do="beat", made_s=steady_s(), lost="vent")
+    end_s = steady_s() + 1.5
+    while steady_s() < end_s:  # the disk stands still, and the line goes on
+        caller.say(do="beat", made_s=steady_s(), lost="vent")
+        time.sleep(0.05)
+    rig.devices.forget()
+    caller.say(do="beat", made_s=steady_s(), lost="stop")
+    caller.say(do="trip", trip=told())
+    until(rig.made_safe, "the procedure", within_s=4.0)
+    reader = os.open(mark, os.O_RDONLY | os.O_NONBLOCK)
+    mark.unlink()
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
+    caller.say(do="disarm")
+    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the mark")
+    os.close(reader)
+
+
+def test_the_mark_follows_what_the_beats_name(rig: GuardBench) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    for lost in ("vent", "stop"):
+        end_s = steady_s() + 4.0
+        while (rig.state_dir / "guard.armed").read_text("utf-8") != f"{lost}\n":
+            assert steady_s() < end_s
+            caller.say(do="beat", made_s=steady_s(), lost=lost)
+            time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the schedulers are Linux's")

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, bench, until
+from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, ArmedPort
 from labharness.guard.start import SOCKET_FILE
 from labharness.link import LinkLost
@@ -251,7 +252,7 @@ def test_the_last_beat_says_which_procedure_fits(rig: GuardBench) -> None:
     caller = rig.call()
     caller.arm()
     rig.devices.forget()
-    caller.say(do="beat", made_s=time.monotonic(), lost="vent")
+    caller.say(do="beat", made_s=steady_s(), lost="vent")
     caller.socket.close()
     until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the last beat")
     assert rig.frames("heat") == []
@@ -262,8 +263,8 @@ def test_beats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> None:
     caller = rig.call()
     caller.arm()
     rig.devices.forget()
-    born_s = time.monotonic()
-    while time.monotonic() < born_s + 1.0 and not rig.made_safe():
+    born_s = steady_s()
+    while steady_s() < born_s + 1.0 and not rig.made_safe():
         caller.say(do="beat", made_s=born_s, lost="stop")
         time.sleep(0.05)
     assert rig.made_safe(), "old beats kept a harness alive"

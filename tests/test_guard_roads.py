@@ -1,7 +1,12 @@
 """Roads of the guard process that are lost: they are opened again, and hold up no other."""
 
 import contextlib
+import os
+import selectors
 import socket
+import subprocess
+import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +17,13 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, READ, SAFE, SHUT, GuardBench, bench, until
-from labharness.guard import SafeFrame
+from labharness.clock import PacedLoop, run
+from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
+from labharness.guard.ports import Ports
 from labharness.link import LinkLost
-from labharness.link.descriptors import TcpRoad
+from labharness.link.descriptors import TcpRoad, open_port
+from labharness.link.tcp import TcpLink
 
 FAR = ("far", "farther", "farthest")
 
@@ -76,6 +84,8 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
             host.leave(stack.enter_context(host.listener.accept()[0]))
         caller.say(do="arm", lost="stop")
         assert caller.hear("armed")["error"] == ""
+        for name in FAR:
+            assert "closed" in caller.send(None, READ, name)["error"]  # and it is wanted now
         rig.devices.forget()
         began_s = time.monotonic()
         trip = {"cause": "gas_leak_detected", "procedure": "stop", "channel": "h2", "value": 9.0}
@@ -87,6 +97,277 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
         assert rig.safe_at_s() - began_s < 0.5
         caller.socket.close()  # it repeats by itself now
         assert hosts[0].come_back() is not None
+
+
+class Gateway:
+    """An instrument on TCP that answers each line, and hangs up when it is told to."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self.listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self.made: list[socket.socket] = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                made, _ = self.listener.accept()
+            except OSError:
+                return
+            self.made.append(made)
+            threading.Thread(target=self._answer, args=(made,), daemon=True).start()
+
+    def _answer(self, made: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := made.recv(100):
+                made.sendall(b"ok " + data)
+
+    def hang_up(self) -> None:
+        self.made[-1].shutdown(socket.SHUT_RDWR)
+        self.made[-1].close()
+
+    def port(self) -> ArmedPort:
+        host, number = self.listener.getsockname()
+        return ArmedPort(
+            name="gas", link="tcp", host=host, tcp_port=number, exchange_s_max=0.5, reads=(READ,)
+        )
+
+
+def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: GuardBench) -> None:
+    with contextlib.ExitStack() as stack:
+        gateway = Gateway(stack)
+        armed = replace(rig.armed, ports=(rig.armed.ports[0], gateway.port()))
+        (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+        rig.start()
+        caller = rig.call()
+        assert caller.send(None, READ, "gas")["error"] == ""
+        caller.leave()
+        gateway.hang_up()
+        time.sleep(0.2)
+        later = rig.call()
+        free = later.welcome["free"]
+        while "gas" not in free:  # a harness asks for no port that is being opened
+            free = later.hear("free")["free"]
+        assert later.send(None, READ, "gas")["error"] == ""
+        later.leave()
+
+
+def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: GuardBench) -> None:
+    with contextlib.ExitStack() as stack:
+        gateway = Gateway(stack)
+        armed = replace(rig.armed, ports=(rig.armed.ports[0], gateway.port()))
+        (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+        rig.start()
+        caller = rig.call()
+        assert caller.send(None, READ, "gas")["error"] == ""
+        for _ in range(2):
+            gateway.hang_up()
+            until(lambda: caller.send(None, READ, "gas")["error"] != "", "the end of the road")
+            until(lambda: caller.send(None, READ, "gas")["error"] == "", "the road again")
+        before = len(gateway.made)
+        gateway.hang_up()
+        end_s = time.monotonic() + 0.6
+        while time.monotonic() < end_s:
+            caller.send(None, READ, "gas")
+            time.sleep(0.01)
+        assert len(gateway.made) <= before + 1
+        caller.leave()
+
+
+@pytest.mark.parametrize("call", ["tcflush", "tcsetattr", "tcgetattr"])
+def test_an_adapter_that_goes_while_it_is_opened_is_a_road_that_is_lost(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*asked: object) -> None:
+        raise termios.error(5, "Input/output error")
+
+    master, slave = os.openpty()
+    monkeypatch.setattr(termios, call, gone)
+    with pytest.raises(LinkLost, match="does not open"):
+        open_port(os.ttyname(slave), 9600, "N", 1)
+    os.close(master)
+    os.close(slave)
+
+
+def test_nothing_that_opening_a_road_does_ends_the_guard() -> None:
+    class Broken:
+        name = "broken"
+
+        def open(self, within_s: float) -> None:
+            raise ZeroDivisionError("a driver of the system's")
+
+        def fileno(self) -> int:
+            return -1
+
+        def read(self) -> bytes:
+            return b""
+
+        def write(self, data: bytes) -> None:
+            raise LinkLost("broken is closed")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    core = GuardCore({"gas": (READ.frame,)}, {})
+    ports = Ports(core, {"gas": Broken()}, selectors.DefaultSelector(), time.monotonic)
+    told: list[str] = []
+    ports.on_ended = lambda port, number, reply, error: told.append(error)
+    ports.on_free = lambda: told.append("free")
+    ports.send("gas", READ, None, 1)
+    while "free" not in told:
+        ports.reopen()
+    assert told == ["broken is closed", "free"]
+
+
+def test_a_harness_is_told_of_a_quiet_that_ends_with_late_bytes() -> None:
+    class Pair:
+        name = "pair"
+
+        def __init__(self) -> None:
+            self.near, self.far = socket.socketpair()
+
+        def open(self, within_s: float) -> None:
+            """It is open."""
+
+        def fileno(self) -> int:
+            return self.near.fileno()
+
+        def read(self) -> bytes:
+            return self.near.recv(100)
+
+        def write(self, data: bytes) -> None:
+            """Nobody answers in time."""
+
+        def close(self) -> None:
+            self.near.close()
+            self.far.close()
+
+    now_s = 0.0
+    told: list[str] = []
+    pair = Pair()
+    selector = selectors.DefaultSelector()
+    ports = Ports(GuardCore({"gas": (READ.frame,)}, {}), {"gas": pair}, selector, lambda: now_s)
+    ports.on_ended = lambda port, number, reply, error: told.append(error)
+    ports.on_free = lambda: told.append("free")
+    ports.watch()
+    ports.send("gas", READ, None, 1)
+    now_s = 0.3
+    ports.expire(now_s)
+    now_s = 0.65
+    pair.far.send(b"late\r")  # read in the turn in which the quiet has just ended
+    for key, _ in selector.select(0):
+        key.data()
+    ports.expire(now_s)
+    assert told == ["no reply within 0.3 s", "free"]
+    ports.close()
+
+
+def test_bytes_that_a_host_does_not_confirm_end_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is None:
+        pytest.skip("this system has no such bound")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        road = TcpRoad(*listener.getsockname())
+        road.open(BOUND_S)
+        with socket.socket(fileno=os.dup(road.fileno())) as made:
+            assert made.getsockopt(socket.IPPROTO_TCP, option) == 2000
+        road.close()
+
+        async def main() -> None:
+            link = TcpLink(*listener.getsockname())
+            await link.open()
+            assert link.transport is not None
+            made = link.transport.get_extra_info("socket")
+            assert made.getsockopt(socket.IPPROTO_TCP, option) == 2000
+            link.close()
+
+        run(main(), PacedLoop(1.0))
+
+        def refuse(made: socket.socket, *option: object) -> None:
+            raise OSError(22, "Invalid argument")  # as it is where the far end has just gone
+
+        monkeypatch.setattr(socket.socket, "setsockopt", refuse)
+        with pytest.raises(LinkLost, match="Invalid argument"):
+            road.open(BOUND_S)
+
+
+OUTAGE = r"""
+import fcntl, selectors, socket, struct, threading, time
+from labharness.guard.core import GuardCore, SafeFrame
+from labharness.guard.ports import Ports
+from labharness.link.descriptors import TcpRoad
+from labharness.vocabulary import Request, Until
+
+def cable(up):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        row = fcntl.ioctl(made, 0x8913, struct.pack("16sh14x", b"lo", 0))
+        flags = struct.unpack("16sh14x", row)[1]
+        flags = flags | 1 if up else flags & ~1
+        fcntl.ioctl(made, 0x8914, struct.pack("16sh14x", b"lo", flags))
+
+heard = []
+
+def serve(server):
+    while True:
+        made, _ = server.accept()
+        threading.Thread(target=answer, args=(made,), daemon=True).start()
+
+def answer(made):
+    while data := made.recv(4096):
+        heard.append(data)
+        made.sendall(b"ok\r")
+
+def spin(seconds, done=lambda: False):
+    end = time.monotonic() + seconds
+    again = 0.0
+    while time.monotonic() < end and not done():
+        for key, _ in selector.select(0.01):
+            key.data()
+        ports.expire(time.monotonic())
+        if ports.unanswered and not ports.busy and time.monotonic() > again:
+            again = time.monotonic() + 1.0
+            ports.repeat(ports.unanswered)
+        if ports.may_reopen:
+            ports.reopen()
+
+cable(True)
+server = socket.create_server(("127.0.0.1", 5020))
+threading.Thread(target=serve, args=(server,), daemon=True).start()
+road = TcpRoad("127.0.0.1", 5020)
+road.open(1.0)
+safe = SafeFrame(0, "gas", Request(b"off\r", Until(b"\r"), 0.3), "hydrogen.setpoint", 0.0)
+core = GuardCore({"gas": ()}, {"stop": (safe,)})
+core.arm()
+selector = selectors.DefaultSelector()
+ports = Ports(core, {"gas": road}, selector, time.monotonic)
+ports.on_safe = ports.on_ended = ports.on_lost = lambda *told: None
+ports.on_free = lambda: None
+ports.watch()
+cable(False)
+on = Request(b"on\r", Until(b"\r"), 0.3)
+ports.send("gas", on, core.permit("gas", on.frame, time.monotonic()), 1)
+spin(0.5)
+ports.trip("stop")
+spin(9.0)
+cable(True)
+since = time.monotonic()
+spin(30.0, lambda: b"off\r" in b"".join(heard))
+print(round(time.monotonic() - since, 2), b"".join(heard).replace(b"\r", b" ").decode())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
+def test_after_an_outage_no_safe_frame_waits_behind_a_stale_one() -> None:
+    apart = ["unshare", "-rn"]
+    if subprocess.run([*apart, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no network of our own here")
+    done = subprocess.run(
+        [*apart, sys.executable, "-c", OUTAGE], check=True, capture_output=True, timeout=60
+    )
+    took_s, heard = done.stdout.decode().split(" ", 1)
+    assert "on" not in heard.split(), "a frame of another time was delivered"
+    assert float(took_s) < 3.0
 
 
 class NameServer:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labharness.guard import Latch, LatchUnreadable
+from labharness.guard.far import SeenLatch
 from labharness.vocabulary import Cause, Trip
 
 LEAK = Trip(
@@ -48,12 +49,21 @@ def test_the_first_trip_stays(tmp_path: Path) -> None:
     path = tmp_path / "latch.json"
     latch = Latch(path)
     latch.close(LEAK)
-    latch.close(SILENCE)
+    latch.close(replace(SILENCE, procedure=LEAK.procedure))
     assert latch.trip == LEAK
     assert Latch(path).trip == LEAK
+
+
+def test_of_a_trip_that_follows_the_procedure_alone_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "latch.json"
+    left = replace(LEAK, procedure=SILENCE.procedure)
+    latch = Latch(path)
+    latch.close(LEAK)
+    latch.close(SILENCE)
+    assert latch.trip == Latch(path).trip == left
     after_restart = Latch(path)
-    after_restart.close(SILENCE)
-    assert Latch(path).trip == LEAK
+    after_restart.close(LEAK)
+    assert Latch(path).trip == LEAK, "it ran last"
 
 
 def test_beside_the_first_cause_stands_what_made_safe_at_last(tmp_path: Path) -> None:
@@ -93,6 +103,25 @@ def test_a_folder_in_the_latchs_place_is_an_error(tmp_path: Path) -> None:
     path.mkdir()
     with pytest.raises(LatchUnreadable):
         Latch(path)
+
+
+def test_a_probe_of_the_harness_leaves_a_latch_alone_that_is_being_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "latch.json"
+    replace_really = Path.replace
+    begun: list[Path] = []
+
+    def renamed(fresh: Path, target: Path) -> Path:
+        begun.append(fresh)
+        return replace_really(fresh, target)
+
+    monkeypatch.setattr(Path, "replace", renamed)
+    latch = Latch(path)
+    latch.close(LEAK)
+    SeenLatch(path).probe()
+    assert len({*begun}) == 2, "each writes where no other does"
+    assert [file.name for file in tmp_path.iterdir()] == ["latch.json"]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 20, 10_000])

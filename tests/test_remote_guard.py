@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import labharness.guard.remote as remote_module
 from guard_rig import BOUND_S, ON, READ, SHUT, GuardBench, bench, until
 from labharness.clock import PacedLoop, run
 from labharness.guard import NotPermitted
-from labharness.guard.armed import Armed
+from labharness.guard.armed import Armed, arming_digest
 from labharness.guard.remote import RemoteGuard
+from labharness.guard.socket_lines import line_of
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Trip
@@ -110,11 +112,14 @@ def test_one_harness_at_a_time_is_let_in(rig: GuardBench) -> None:
     rig.start()
     rig.call()
 
+    armed_with = (rig.state_dir / "armed.json").read_bytes()
+
     async def work(guard: RemoteGuard) -> None:
         with pytest.raises(LinkLost, match="another harness is at the guard process"):
             await guard.open()
 
-    with_guard(rig, work)
+    with_guard(rig, work, replace(rig.armed, lab_digest="sha256:edited"))
+    assert (rig.state_dir / "armed.json").read_bytes() == armed_with, "it is of the line in use"
 
 
 def test_a_guard_that_cannot_begin_says_why(rig: GuardBench) -> None:
@@ -127,6 +132,90 @@ def test_a_guard_that_cannot_begin_says_why(rig: GuardBench) -> None:
             await ask(guard)
 
     with_guard(rig, work, replace(rig.armed, ports=ports))
+
+
+def test_a_trip_of_the_guard_is_told_in_lab_time(rig: GuardBench) -> None:
+    trips: list[Trip] = []
+
+    async def work(guard: RemoteGuard) -> None:
+        guard.on_trip = trips.append
+        await guard.open()
+        await guard.arm()
+        while not trips:  # noqa: ASYNC110 - nobody beats, and the guard is another process
+            await asyncio.sleep(0.01)
+        assert abs(trips[0].at_s - asyncio.get_running_loop().time()) < 1.0
+
+    with_guard(rig, work)
+    assert trips[0].channel == "harness"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_a_trip_whose_value_is_no_number_is_taken_like_any_other(
+    rig: GuardBench, value: float
+) -> None:
+    trips: list[Trip] = []
+
+    async def work(guard: RemoteGuard) -> None:
+        guard.on_trip = trips.append
+        await guard.open()
+        await guard.arm()
+        rig.devices.forget()
+        guard.trip(replace(LEAK, procedure="stop", value=value))
+        for _ in range(10):
+            guard.beat("stop")
+            await asyncio.sleep(0.1)
+        assert rig.made_safe()
+        assert await ask(guard) == b"ok read\r"
+
+    with_guard(rig, work)
+    assert trips == [], "harness and guard lost each other"
+
+
+def test_a_guard_that_hangs_up_at_once_is_not_called_without_end(rig: GuardBench) -> None:
+    calls: list[float] = []
+    fields = {"epoch": 0, "moves": 0, "armed": False, "latched": False, "write_error": ""}
+    welcome: dict[str, object] = {
+        "say": "welcome",
+        "digest": arming_digest(rig.armed.text()),
+        "key": "00" * 32,
+    }
+    welcome |= {**fields, "permits": 0, "trip": None, "log": [], "free": [], "heard": 0}
+
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        calls.append(asyncio.get_running_loop().time())
+        writer.write(line_of(welcome))
+        await writer.drain()
+        writer.close()
+
+    async def work(guard: RemoteGuard) -> None:
+        path = str(rig.state_dir / "guard.sock")
+        async with await asyncio.start_unix_server(hang_up, path):
+            await guard.open()
+            await asyncio.sleep(2.5)
+        assert 2 <= len(calls) <= 5
+
+    with_guard(rig, work)
+
+
+def test_a_guard_that_stood_still_is_reached_when_it_goes_on(
+    rig: GuardBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = rig.start()
+    rig.call().leave()
+    monkeypatch.setattr(remote_module, "OPEN_S_MAX", 0.5)
+
+    async def work(guard: RemoteGuard) -> None:
+        kept.send_signal(signal.SIGSTOP)
+        for _ in range(2):
+            with pytest.raises(LinkLost, match="it does not answer"):
+                await guard.open()
+            await asyncio.sleep(0.01)  # what was given up is closed in the loop's next turn
+        kept.send_signal(signal.SIGCONT)
+        monkeypatch.setattr(remote_module, "OPEN_S_MAX", BOUND_S)
+        await guard.open()
+        assert await ask(guard) == b"ok read\r"
+
+    with_guard(rig, work)
 
 
 def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBench) -> None:

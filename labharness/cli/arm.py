@@ -5,15 +5,17 @@ from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
+from labharness.guard.latch import MARK_FILE
 from labharness.lab import read_lab
 from labharness.lab.arming import GUARDED, armed_of, write_armed
+from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.reading import SAFE_TABLE
 
 __all__ = ["arm"]
 
 
 def arm(chosen: argparse.Namespace) -> int:
-    """Write armed.json, unless a check of the lab finds something."""
+    """Write armed.json, unless a check of the lab finds something, or somebody owns the line."""
     try:
         plan = read_lab(Path(chosen.lab))
         findings = plan.check()
@@ -25,7 +27,18 @@ def arm(chosen: argparse.Namespace) -> int:
         if armed is None:
             complain(f"labharness arm: {chosen.lab} has no port that is {' or '.join(GUARDED)}")
             return EXIT_USAGE
-        path = write_armed(plan.state_dir, armed)
+        plan.make_state_dir()
+        with LineLock(plan.state_dir):
+            if (plan.state_dir / MARK_FILE).exists():
+                complain(
+                    "labharness arm: the line was left armed: reset it first, or what makes it "
+                    "safe would change under it"
+                )
+                return EXIT_FAILED
+            path = write_armed(plan.state_dir, armed)
+    except LineBusy as why:
+        complain(f"labharness arm: {why}")
+        return EXIT_FAILED
     except OSError as why:
         complain(f"labharness arm: {why.filename or plan.state_dir}: {why.strerror}")
         return EXIT_USAGE

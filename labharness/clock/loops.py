@@ -14,7 +14,6 @@ import heapq
 import math
 import selectors
 import sys
-import time
 from asyncio import Handle, TimerHandle
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -22,6 +21,8 @@ from concurrent.futures import Executor
 from contextvars import Context
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
+
+from labharness.clock.process import steady_s
 
 __all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "begin", "failure_of", "finish", "run"]
 
@@ -231,13 +232,13 @@ class PacedLoop(_OrderedLoop):
         selector = _FineSelector() if fine else _PacedSelector()
         selector.speed = speed
         self.speed = speed
-        self._start_s = time.monotonic()
+        self._start_s = steady_s()
         sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
         super().__init__(selector)
 
     def time(self) -> float:
         """Seconds of lab time since the loop was made."""
-        return (time.monotonic() - self._start_s) * self.speed
+        return (steady_s() - self._start_s) * self.speed
 
 
 def failure_of(loop: asyncio.AbstractEventLoop) -> BaseException | None:

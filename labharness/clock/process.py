@@ -6,13 +6,17 @@ from datetime import UTC, datetime
 __all__ = ["monotonic_ns", "pause", "steady_s", "utc_text", "wall_clock_utc"]
 
 
+# the plain one stands still while the machine sleeps: what was read before would count as fresh
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+
+
 def steady_s() -> float:
-    """Seconds of the machine's steady clock, which all its processes share."""
-    return time.monotonic()
+    """Seconds of the machine's steady clock, which all its processes share; sleep counts."""
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 def monotonic_ns() -> int:
-    """The same clock in nanoseconds, for logs of several processes that are compared."""
+    """Nanoseconds of the plain one, for logs of several processes that are compared."""
     return time.monotonic_ns()
 
 

@@ -1,11 +1,12 @@
 """What stands for the guard process in the harness: its latch as told, its roads, its socket."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from labharness.guard.latch import Latch, probe, write_durably
+from labharness.guard.latch import Latch, joined, probe, write_durably
 from labharness.guard.socket_lines import Lines
 from labharness.link import LinkLost
 from labharness.link.roads import nobody
@@ -29,8 +30,8 @@ class Near(Protocol):
         """Take one message."""
         ...
 
-    def parted(self) -> None:
-        """Take the end of the connection."""
+    def parted(self, transport: asyncio.Transport) -> None:
+        """Take the end of a connection."""
         ...
 
 
@@ -66,7 +67,7 @@ class SeenLatch:
 
     def close(self, trip: Trip) -> None:
         """Count as latched; the guard writes it."""
-        self.trip = self.trip or trip
+        self.trip = joined(self.trip, trip)
 
     def saved(self) -> bool:
         """Say whether the guard has it on disk; the guard tries again by itself."""
@@ -74,7 +75,8 @@ class SeenLatch:
 
     def probe(self) -> None:
         """Raise ``OSError`` if a latch could not be written now."""
-        probe(self._path, write_durably)
+        own = self._path.with_name(f"latch-{os.getpid()}.json")  # the guard may be writing its own
+        probe(own, write_durably)
 
     def mark(self, procedure: str) -> None:
         """Leave the mark of the armed line to the guard."""
@@ -92,10 +94,12 @@ class Stream(asyncio.Protocol):
 
     def __init__(self, guard: Near) -> None:
         self._guard = guard
+        self._transport: asyncio.Transport
         self._lines = Lines()
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's own signature
         """Hand the connection up."""
+        self._transport = transport
         self._guard.connected(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -105,4 +109,4 @@ class Stream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Say that the guard is gone."""
-        self._guard.parted()
+        self._guard.parted(self._transport)

@@ -15,7 +15,7 @@ from pathlib import Path
 from labharness.guard.written import write_trip
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["Latch", "LatchUnreadable", "probe", "write_durably"]
+__all__ = ["Latch", "LatchUnreadable", "joined", "probe", "write_durably"]
 
 MARK_FILE = "guard.armed"
 LEFT_ARMED = "the line was left armed: its harness or guard died, or a latch could not be written"
@@ -39,7 +39,7 @@ class Latch:
     Attributes:
         marked: What the mark names, the procedure for the loss of an armed line; ``None`` where
             there is no mark.
-        trip: What latched; ``None`` while open.
+        trip: What latched first, with the procedure that ran last; ``None`` while open.
         unreadable: Why the files cannot be read, where that did not matter.
         write: How a file is written; a disk that is full is put in its place to see what then.
         write_error: Why the trip is not in the latch file; ``""`` when it is, or there is none.
@@ -81,20 +81,23 @@ class Latch:
         """Latch. A disk that fails is remembered, and the latch still holds in memory.
 
         The first trip stays in the file: it is the cause to clear; later ones are in the journal.
-        Of a graver one it takes the procedure, which is what keeps the line safe.
+        Of a graver one that follows, the file takes the procedure: that is how the line was left.
         """
-        self.hold(trip)
-        self.saved()
+        if self.hold(trip):
+            self.saved()
 
-    def hold(self, trip: Trip) -> None:
-        """Latch in memory; ``saved`` puts it on the disk, and the mark stands for it till then."""
-        if self.trip is None:
-            self.trip = trip
-        elif trip.cause.overrules(self.trip.cause) and not self.unreadable:
-            self.trip = replace(self.trip, procedure=trip.procedure)
-        else:
-            return
+    def hold(self, trip: Trip) -> bool:
+        """Latch in memory; ``saved`` puts it on the disk, and the mark stands for it till then.
+
+        Returns:
+            Whether there is something new to save.
+        """
+        fresh = joined(self.trip, trip)
+        if fresh == self.trip or self.unreadable:
+            return False
+        self.trip = fresh
         self.write_error = f"{self._path}: not written yet"
+        return True
 
     def saved(self) -> bool:
         """Say whether the latch is on disk as it is in memory, after another try if it is not."""
@@ -139,6 +142,11 @@ class Latch:
         sync_folder(self._path.parent)
         self.trip = self.marked = None
         self.write_error = ""
+
+
+def joined(first: Trip | None, later: Trip) -> Trip:
+    """Give the first of two trips, with the procedure that ran last."""
+    return later if first is None else replace(first, procedure=later.procedure)
 
 
 def _read(path: Path) -> Trip:

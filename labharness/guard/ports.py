@@ -3,6 +3,7 @@
 import selectors
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from threading import Thread
 
 from labharness.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
 from labharness.link import LinkLost
@@ -11,7 +12,14 @@ from labharness.vocabulary import Request
 
 __all__ = ["Ports"]
 
-REOPEN_S_MAX = 0.2  # a lost road is given this long when a procedure needs it
+REOPEN_S_MAX = 1.0  # a lost road is given this long
+REOPEN_S = 1.0  # and is tried so often, however often it is asked for
+
+
+def _open(road: Road) -> None:
+    """Open a road; how one fails is the business of who asks for it next."""
+    with suppress(Exception):  # a driver of the system's may raise anything, and ends nobody
+        road.open(REOPEN_S_MAX)
 
 
 class Ports:
@@ -24,7 +32,7 @@ class Ports:
         steady_s: The machine's steady clock.
 
     Attributes:
-        unanswered: Frames of procedures that were sent and not answered in form.
+        unanswered: Frames of the procedure that were sent and not answered in form, in its order.
         on_ended: Told of the end of a numbered exchange: port, number, reply, error.
         on_safe: Told of the end of a safe frame's exchange, and why it failed.
         on_free: Told that a port has become free.
@@ -39,7 +47,7 @@ class Ports:
         steady_s: Callable[[], float],
     ) -> None:
         self.core = core
-        self.unanswered: set[SafeFrame] = set()
+        self.unanswered: dict[SafeFrame, None] = {}
         self.on_ended: Callable[[str, int, bytes | None, str], None]
         self.on_safe: Callable[[SafeFrame, str], None]
         self.on_free: Callable[[], None]
@@ -49,7 +57,9 @@ class Ports:
         self._steady_s = steady_s
         self._asked: dict[str, int | None] = dict.fromkeys(roads)
         self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
-        self._wanted: dict[str, None] = {}  # lost roads that a procedure needs, in order
+        self._wanted: dict[str, None] = {}  # lost roads that somebody needs, in order
+        self._openings: dict[str, Thread] = {}  # by which some of them are being opened
+        self._not_before_s = dict.fromkeys(roads, 0.0)
 
     @property
     def due_s(self) -> float:
@@ -71,7 +81,7 @@ class Ports:
         return [
             name
             for name, port in self.core.ports.items()
-            if port.state is PortState.IDLE and not port.safe
+            if port.state is PortState.IDLE and not port.safe and name not in self._openings
         ]
 
     def watch(self) -> None:
@@ -80,18 +90,32 @@ class Ports:
             if road.fileno() >= 0:
                 self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
 
+    def _listen(self, name: str) -> None:
+        """Listen to a road that was opened again; what cannot be listened to is closed."""
+        road = self._roads[name]
+        if road.fileno() >= 0:
+            try:
+                self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+            except (OSError, ValueError, KeyError):
+                road.close()
+
     def close(self) -> None:
         """Close every road."""
         for road in self._roads.values():
             road.close()
 
     def send(self, name: str, request: Request, permit: Permit | None, number: int) -> None:
-        """Begin an exchange; raises ``NotPermitted``, and then no byte was sent."""
+        """Begin an exchange; raises ``NotPermitted``, and then no byte was sent.
+
+        On a road that is closed it fails, and the road is opened for the next time.
+        """
         now = self._steady_s()
         frame = self.core.send(name, request, now, permit)
         self._asked[name] = number
         why = self._hand_over(name, frame)
         if why:
+            if self._roads[name].fileno() < 0:
+                self._wanted[name] = None
             self._end(name, why, now)
 
     def forget(self) -> None:
@@ -101,30 +125,49 @@ class Ports:
     def trip(self, procedure: str) -> None:
         """Run a procedure: its first wave on all ports before anything else."""
         self._send_safe(self.core.trip(procedure))
-        self.unanswered = set(self.core.procedures[procedure])
+        self.unanswered = dict.fromkeys(self.core.procedures[procedure])
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
-        """Send frames of a procedure; lost roads among theirs are opened for the next time."""
+        """Send frames of a procedure; lost roads among theirs are opened for the next time.
+
+        They overrule what waits of another procedure for the same channels.
+        """
         again = tuple(frames)
-        self.unanswered.update(again)
+        wanted = {frame.channel: frame.value for frame in again}
+        held = (old for old in self.unanswered if wanted.get(old.channel, old.value) == old.value)
+        self.unanswered = dict.fromkeys([*held, *again])
         self._send_safe(self.core.queue(again))
         lost = (frame.port for frame in again if self._roads[frame.port].fileno() < 0)
         self._wanted.update(dict.fromkeys(lost))
 
+    def want_closed(self) -> None:
+        """Open what is closed: somebody has come who may ask for it."""
+        closed = (name for name, road in self._roads.items() if road.fileno() < 0)
+        self._wanted.update(dict.fromkeys(closed))
+
     @property
     def may_reopen(self) -> bool:
-        """Whether a lost road is wanted, and no frame of a procedure would wait for it."""
-        return bool(self._wanted) and not self.making_safe
+        """Whether a lost road is wanted, or being opened."""
+        return bool(self._wanted or self._openings)
 
     def reopen(self) -> None:
-        """Open one lost road; that may take ``REOPEN_S_MAX``."""
-        name = next(iter(self._wanted))
-        del self._wanted[name]
-        road = self._roads[name]
-        if road.fileno() < 0:
-            with suppress(LinkLost):
-                road.open(REOPEN_S_MAX)
-                self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+        """Open lost roads that are wanted, each in a thread: no procedure waits for an address."""
+        now = self._steady_s()
+        for name, opening in list(self._openings.items()):
+            if not opening.is_alive():
+                del self._openings[name]
+                self._listen(name)
+                self.on_free()
+        for name in list(self._wanted):
+            if self._roads[name].fileno() >= 0:
+                del self._wanted[name]
+            elif name not in self._openings and now >= self._not_before_s[name]:
+                del self._wanted[name]
+                self._not_before_s[name] = now + REOPEN_S
+                opening = Thread(target=_open, args=(self._roads[name],), daemon=True)
+                with suppress(RuntimeError):  # no more threads: it is wanted again
+                    opening.start()
+                self._openings[name] = opening
 
     def expire(self, now: float) -> None:
         """Let time pass on every port."""
@@ -148,6 +191,7 @@ class Ports:
                 return
             if port.state is PortState.DRAIN and now >= port.due_s:
                 port.expire(now)  # its quiet was over before these bytes came
+                self.on_free()
             finished = port.feed(data, now)
             if finished is not None:
                 self._finish(name, finished)
@@ -199,5 +243,5 @@ class Ports:
                 self.on_ended(name, number, finished.reply, finished.error)
             return
         if not finished.error:
-            self.unanswered.discard(safe)
+            self.unanswered.pop(safe, None)
         self.on_safe(safe, finished.error)

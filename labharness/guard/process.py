@@ -19,6 +19,7 @@ from labharness.guard.armed import Armed
 from labharness.guard.core import SafeFrame
 from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch
+from labharness.guard.marking import Marking
 from labharness.guard.notify import Notifier
 from labharness.guard.ports import Ports
 from labharness.guard.seal import KEY_BYTES
@@ -31,8 +32,10 @@ from labharness.vocabulary import Cause, Trip
 __all__ = ["ProcessGuard"]
 
 NAP_S_MAX = 1.0  # longest wait for something to happen
+LOOK_S = 0.02  # while a road is being opened, by a thread
 REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
-REPEATS_MAX = 3600
+REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty without end
+PUTS_OFF_S = 15.0  # a harness that beats repeats by itself; a beat puts the guard's own off so long
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
 DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
@@ -79,6 +82,7 @@ class ProcessGuard:
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
         self.latch = Latch.or_shut(state_dir / "latch.json", armed.safe_table)
+        self._marking = Marking(self.latch)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
         self.ports.on_ended = self._ended
@@ -90,7 +94,7 @@ class ProcessGuard:
         self._session: Session | None = None
         self._procedure = ""  # the last one that ran
         self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
-        self._repeat_s = NEVER  # when to look after what was not answered; only while alone
+        self._repeat_s = NEVER  # when to look after what was not answered
         self._repeats = 0
         self._save_s = 0.0
         self._served = False
@@ -114,6 +118,7 @@ class ProcessGuard:
         self._notifier.say("STOPPING=1")
         self._drop()
         self._save_s = 0.0
+        self._marking.wait(LEAVE_S_MAX)
         self._write_down(self.steady_s())
         signal.set_wakeup_fd(-1)
         for each in (near, far, self._listener):
@@ -122,21 +127,24 @@ class ProcessGuard:
         self._selector.close()
 
     def _begin(self) -> None:
-        """After a crash with the line armed, or with a latch set, the safe table comes first."""
+        """After a crash with the line armed, or with a latch set, a procedure comes first.
+
+        A latch names the one that ran last. The mark names what silence would have run; it stands
+        for a latch where there is none, and for nothing beside one.
+        """
         trip = self.latch.trip
         if trip is None:
             return
-        procedure = self._known(self.latch.marked or trip.procedure)
+        procedure = self._known(trip.procedure)
         self._send_procedure(procedure)
         self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
         self._be_alone()
 
     def _nap_s(self) -> float:
-        if self.ports.may_reopen:
-            return 0.0
+        nap_s_max = LOOK_S if self.ports.may_reopen else NAP_S_MAX
         due_s = min(self.ports.due_s, self._watch.due_s)
         due_s = min(due_s, self._repeat_s, self._leaving_s, self._notify_s)
-        return min(max(due_s - self.steady_s(), 0.0), NAP_S_MAX)
+        return min(max(due_s - self.steady_s(), 0.0), nap_s_max)
 
     def _keep_time(self) -> None:
         now = self.steady_s()
@@ -163,7 +171,10 @@ class ProcessGuard:
             self.latch.saved()
             if self._session is not None:
                 self._session.say({"say": "standing"})
-        if not self.core.armed and self.latch.marked is not None:
+        if self.core.armed:
+            if not self.core.latched:
+                self._marking.follow(now)
+        elif self.latch.marked is not None and not self._marking.busy:
             self.latch.unmark()
         self.log.flush()
 
@@ -173,7 +184,7 @@ class ProcessGuard:
             return not self.ports.busy or now >= self._leaving_s
         if not self._once or self._session is not None or self.ports.busy:
             return False
-        if self._repeat_s < NEVER and self.ports.unanswered and self._repeats <= REPEATS_MAX:
+        if self.core.latched and self.ports.unanswered and self._repeats <= REPEATS_MAX:
             return False
         return self._served or now - self._unused_s > COME_S_MAX
 
@@ -203,6 +214,7 @@ class ProcessGuard:
             BadFields: The reason cannot be read; the line is safe and latched all the same.
         """
         self._send_procedure(procedure)
+        self._put_off()
         try:
             trip = read()
         except BadFields as why:
@@ -236,10 +248,15 @@ class ProcessGuard:
         self._repeats = 0
         self._repeat_s = self.steady_s() + REPEAT_S
 
+    def _put_off(self) -> None:
+        self._repeats = 0
+        self._repeat_s = self.steady_s() + PUTS_OFF_S
+
     def _repeat(self, now: float) -> None:
         self._repeat_s = now + REPEAT_S
         self._repeats += 1
-        if self.ports.unanswered and self._repeats <= REPEATS_MAX and not self.ports.busy:
+        given_up = self._once and self._repeats > REPEATS_MAX
+        if self.core.latched and self.ports.unanswered and not given_up and not self.ports.busy:
             self.ports.repeat(self.ports.unanswered)
 
     def _known(self, procedure: str) -> str:
@@ -257,37 +274,40 @@ class ProcessGuard:
             OSError: A latch or the mark could not be written.
             NotPermitted: The line is latched.
         """
+        self._marking.wait()
         self.latch.probe()
         self.latch.mark(procedure)
+        self._marking.wanted = procedure
         self.core.arm()
         self._watch.procedure = procedure
         self._watch.begin(self.steady_s())
         self._repeat_s = NEVER
 
     def disarm(self) -> None:
-        """Take no more permits, and watch nobody."""
+        """Take no more permits, and watch nobody; the mark goes when the disk has its turn."""
         self.core.disarm()
         self._watch.end()
-        self.latch.unmark()
 
     def beat(self, made_s: float, procedure: str) -> None:
         """Take a beat; while the harness lives, what was not answered is its to repeat."""
-        self._watch.beat(made_s, self.steady_s(), procedure)
-        self._repeat_s = NEVER
-        if self.core.armed:
-            with suppress(OSError):  # the name that stands there is one for this line too
-                self.latch.mark(procedure)
+        silence_s = self._watch.beat(made_s, self.steady_s(), procedure)
+        if silence_s:
+            self._lose(f"the harness was silent for {silence_s:.3f} s")
+            return
+        self._put_off()
+        self._marking.wanted = procedure
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""
         if self.latch.unreadable:
             return self.latch.unreadable
+        self._marking.wait()
         try:
             self.latch.open()
         except OSError as why:
             return f"the latch does not open: {why.strerror}"
         self.core.reset()
-        self.ports.unanswered = set()
+        self.ports.unanswered = {}
         self._repeat_s = NEVER
         return ""
 
@@ -314,6 +334,8 @@ class ProcessGuard:
                 SocketLines(made).say({"say": "busy"})
             return
         key = self._entropy(KEY_BYTES)
+        self.ports.want_closed()
+        self.ports.reopen()  # it is told that they are not free yet
         self._session = Session(self, made, self._selector, key, self._part)
         self._session.welcome(self._digest)
 
@@ -330,6 +352,8 @@ class ProcessGuard:
             self._session = None
             self.ports.forget()
             self._unused_s = self.steady_s()
+            if self.core.latched and self.ports.unanswered:
+                self._be_alone()
 
     def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         if self._session is not None:

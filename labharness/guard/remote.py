@@ -9,6 +9,7 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from labharness.clock import steady_s
@@ -36,6 +37,7 @@ STARTS_MAX = 3
 RETURN_S = 2.0  # between two tries to bring a lost one back
 RETURNS_MAX = 10_000  # hours of trying: without its guard nobody makes the line safe
 AGAIN_S = 0.2
+BRIEF_S = 1.0  # one that came back and was lost within this is given as long before the next try
 LOOK_S = 0.01  # between two tries at its door
 HANGS_S = 2.0  # beyond the end of an exchange: a guard that has not told of it stands still
 ANSWER_S_MAX = 5.0  # for what takes the guard's disk
@@ -82,6 +84,7 @@ class RemoteGuard:
         self._returning: asyncio.Task[None] | None = None
         self._trip: Trip | None = None  # the last, and so the gravest, that this end asked for
         self._lost = "the guard process was not reached yet"
+        self._met_s = 0.0  # when it let us in
         self._kept = False  # by systemd or a person: who lost it gets time to bring it back
         self._closed = False
         self._key = b""
@@ -101,7 +104,10 @@ class RemoteGuard:
         return GuardedRoad(self, kinds[port])
 
     async def open(self) -> None:
-        """Write the arming, and reach a guard that holds it; start one where none runs.
+        """Reach a guard that holds this arming; start one where none runs.
+
+        The arming is written where no guard answers, and where the one that lets this harness in
+        has another: it is not changed under a line that somebody else has armed.
 
         Raises:
             LinkLost: No guard could be reached; says why.
@@ -111,12 +117,11 @@ class RemoteGuard:
                 await self._open()
 
     async def _open(self) -> None:
-        path = self._state_dir / ARMED_FILE
+        reached = False
         try:
-            if not path.exists() or path.read_bytes() != self._text.encode():
-                write_durably(path, self._text)
             async with asyncio.timeout(OPEN_S_MAX):
                 await self._reach()
+            reached = True
         except TimeoutError:
             why = self._child.complaint() or "it does not answer"
             raise LinkLost(f"guard process of {self._state_dir}: {why}") from None
@@ -124,6 +129,15 @@ class RemoteGuard:
             if isinstance(why, LinkLost):
                 raise
             raise LinkLost(f"guard process of {self._state_dir}: {why}") from None
+        finally:
+            if not reached and self._transport is not None:
+                transport, self._transport = self._transport, None
+                transport.abort()
+
+    def _write_arming(self) -> None:
+        path = self._state_dir / ARMED_FILE
+        if not path.exists() or path.read_bytes() != self._text.encode():
+            write_durably(path, self._text)
 
     async def _reach(self) -> None:
         path = str(self._state_dir / SOCKET_FILE)
@@ -139,12 +153,16 @@ class RemoteGuard:
                         raise LinkLost(self._child.complaint() or "it does not stay") from None
                     await asyncio.sleep(AGAIN_S * starts)  # another's may just be beginning
                     starts += 1
+                    self._write_arming()
                     self._child.start()
             else:
                 said = await self._welcome
                 if not said:
                     self._kept = not self._child.running()
                     return
+                if said == "armed with other files" and self._transport is not None:
+                    self._write_arming()  # it makes place for one that reads it
+                    self._transport.write(line_of({"do": "bye", "retire": True}))
                 if said == "busy":
                     raise LinkLost("another harness is at the guard process of this lab")
             await asyncio.sleep(LOOK_S)
@@ -333,8 +351,8 @@ class RemoteGuard:
             frame = self.procedures[str(name)][int(str(place))]
             self.on_safe_frame(frame, fields.text("error"))
         elif what == "tripped":
-            trip = read_trip(fields.inside("trip"))
-            self.latch.close(trip)
+            trip = replace(read_trip(fields.inside("trip")), at_s=self._loop.time())
+            self.latch.close(trip)  # the guard knows the machine's time, and no lab time
             self.on_trip(trip)
         elif what in ("armed", "reset"):
             self._answered(fields.text("error"))
@@ -343,11 +361,9 @@ class RemoteGuard:
 
     def _take_welcome(self, fields: Fields) -> bool:
         if fields.text("digest") != arming_digest(self._text):
-            # it was armed with other files: it makes place for one that reads them anew
-            if self._transport is not None:
-                self._transport.write(line_of({"do": "bye", "retire": True}))
-            self._greeted("retired")
+            self._greeted("armed with other files")
             return False
+        self._met_s = self._loop.time()
         self._key = fields.raw("key")
         self._number = fields.whole("permits")
         self._lost = ""
@@ -391,11 +407,13 @@ class RemoteGuard:
         reply = None if fields.null("reply") else fields.raw("reply")
         asked[1](reply, fields.text("error"))
 
-    def parted(self) -> None:
-        """Take the end of the connection."""
-        transport, self._transport = self._transport, None
+    def parted(self, transport: asyncio.Transport) -> None:
+        """Take the end of a connection; of one that was given up it says nothing."""
+        if transport is not self._transport:
+            return
+        self._transport = None
         self._greeted("retired")
-        if self._closed or transport is None or self._lost:
+        if self._closed or self._lost:
             return
         self._lost = "the guard process is gone; nothing can be written until it is back"
         self._is_armed = False
@@ -404,14 +422,17 @@ class RemoteGuard:
             self._asked[port] = None
             if asked is not None:
                 self._loop.call_soon(asked[1], None, self._lost)
-        self._returning = self._loop.create_task(self._return(), name="guard returns")
         now_s = self._loop.time()
+        again = self._returning is not None and now_s - self._met_s < BRIEF_S
+        returning = self._return(BRIEF_S if again else 0.0)
+        self._returning = self._loop.create_task(returning, name="guard returns")
         self.on_trip(Trip(Cause.COMMUNICATION, self._armed.lost, "guard", None, now_s, self._lost))
         for port in self._free:
             self._turns.offer(port)
 
-    async def _return(self) -> None:
-        """Reach the guard that comes back, or start one; it begins with the safe table."""
+    async def _return(self, wait_s: float) -> None:
+        """Reach the guard that comes back, or start one; it begins by making safe."""
+        await asyncio.sleep(wait_s)
         for _ in range(RETURNS_MAX):
             with suppress(LinkLost):
                 await self.open()

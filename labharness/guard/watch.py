@@ -37,11 +37,20 @@ class HarnessWatch:
         """Watch nobody: nothing is armed."""
         self.heard_s = float("inf")
 
-    def beat(self, made_s: float, now: float, procedure: str) -> None:
-        """Take a beat; one from the future counts as made now."""
-        self.procedure = procedure
+    def beat(self, made_s: float, now: float, procedure: str) -> float:
+        """Take a beat; one from the future counts as made now.
+
+        Returns:
+            The silence before it (s), where it was longer than is borne: harness and guard may
+            have stood still together, with the machine. Such a beat is not taken. Otherwise 0.
+        """
         if self.heard_s != float("inf"):
-            self.heard_s = max(self.heard_s, min(made_s, now))
+            fresh_s = max(self.heard_s, min(made_s, now))
+            if fresh_s > self.due_s:
+                return fresh_s - self.heard_s
+            self.heard_s = fresh_s
+        self.procedure = procedure
+        return 0.0
 
     def overdue(self, now: float) -> bool:
         """Say whether the silence has lasted too long."""

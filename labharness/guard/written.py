@@ -1,5 +1,6 @@
 """Requests, reply rules, safe frames and trips as data: for armed.json and the socket."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -157,12 +158,13 @@ def read_safe(fields: Fields) -> SafeFrame:
 
 
 def write_trip(trip: Trip) -> dict[str, object]:
-    """Write a trip."""
+    """Write a trip; a value that is no finite number has no place in a message."""
+    known = trip.value is not None and math.isfinite(trip.value)
     return {
         "cause": trip.cause.value,
         "procedure": trip.procedure,
         "channel": trip.channel,
-        "value": trip.value,
+        "value": trip.value if known else None,
         "at_s": trip.at_s,
         "detail": trip.detail,
     }

@@ -50,6 +50,9 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
     Returns:
         Name, what it says it is, and what is wrong (``""`` when nothing is). Ports that are lost
         for one reason are named together, and stand for their instruments.
+
+    Raises:
+        LineBusy: Somebody owns the line.
     """
 
     async def ask(lab: Lab) -> list[tuple[str, str, str]]:
@@ -74,7 +77,8 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
                 found.append((name, "", str(why)))
         return found
 
-    return _with_lab(plan, ask)
+    with _unowned(plan):
+        return _with_lab(plan, ask)
 
 
 def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:

@@ -9,15 +9,26 @@ import os
 import socket
 from contextlib import suppress
 from threading import Thread
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import serial
 
 from labharness.link.roads import LinkLost
 
-__all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "open_port"]
+if TYPE_CHECKING:
+    from asyncio.trsock import TransportSocket
+
+__all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "hurry", "open_port"]
 
 READ_BYTES_MAX = 65_536
+UNCONFIRMED_MS_MAX = 2000  # any host that is there confirms bytes within half a second
+
+
+_FAILURES: tuple[type[Exception], ...] = (OSError, ValueError)  # a SerialException is an OSError
+if os.name == "posix":
+    import termios
+
+    _FAILURES += (termios.error,)  # of an adapter that goes while it is set up; no OSError
 
 
 class Road(Protocol):
@@ -68,19 +79,20 @@ def open_port(path: str, baud: int, parity: str, stop_bits: float) -> serial.Ser
         )
         if os.name == "posix":
             import fcntl
-            import termios
 
             fcntl.ioctl(port.fileno(), termios.TIOCEXCL)
-    except (OSError, ValueError) as why:  # a SerialException is an OSError
+    except _FAILURES as why:
         if port is not None:
             port.close()
         raise LinkLost(f"serial {path} does not open: {_reason(why)}") from None
     return port
 
 
-def _reason(why: OSError | ValueError) -> str:
+def _reason(why: Exception) -> str:
     """Say once, without the path again, why a port does not open."""
     number = getattr(why, "errno", None)
+    if number is None and why.args and type(why.args[0]) is int:  # a termios.error has no errno
+        number = why.args[0]
     if number in (errno.EAGAIN, errno.EBUSY):
         return "another process has it open"
     return os.strerror(number) if number else str(why)
@@ -151,13 +163,10 @@ class TcpRoad:
         why: OSError | None = None
         for address in self._found:
             try:
-                made = socket.create_connection(address, timeout=within_s / len(self._found))
+                self._socket = _connected(address, within_s / len(self._found))
             except OSError as refused:
                 why = refused
                 continue
-            made.setblocking(False)
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._socket = made
             return
         raise LinkLost(f"{self.name} does not open: {why or 'timeout'}")
 
@@ -195,6 +204,29 @@ class TcpRoad:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+def _connected(address: tuple[str, int], within_s: float) -> socket.socket:
+    made = socket.create_connection(address, timeout=within_s)
+    try:
+        made.setblocking(False)
+        hurry(made)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def hurry(made: "socket.socket | TransportSocket") -> None:
+    """Have a connection's bytes sent at once, and confirmed soon or the connection ended.
+
+    By itself a system tries for a quarter of an hour, ever more seldom: safe frames would wait
+    behind a stale one that nobody confirmed, and it would arrive, long after its permit.
+    """
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        made.setsockopt(socket.IPPROTO_TCP, option, UNCONFIRMED_MS_MAX)
 
 
 def _arrived(descriptor: int, name: str, end: str) -> bytes:

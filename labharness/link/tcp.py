@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from labharness.link.descriptors import hurry
 from labharness.link.roads import LinkLost, nobody
 
 __all__ = ["TcpLink"]
@@ -46,6 +47,7 @@ class TcpLink:
         try:
             async with asyncio.timeout(OPEN_S_MAX):
                 made = await loop.create_connection(lambda: _Stream(self), self._host, self._port)
+                hurry(made[0].get_extra_info("socket"))
         except (OSError, TimeoutError) as why:
             raise LinkLost(f"tcp {where} does not open: {why or 'timeout'}") from None
         self.transport = made[0]

@@ -1,0 +1,198 @@
+"""A guard whose harness has gone: what was not answered stays its duty until it is answered."""
+
+import json
+import selectors
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Caller, GuardBench, bench, until
+from labharness.clock import PacedLoop, steady_s
+from labharness.guard import GuardCore, SafeFrame
+from labharness.guard.ports import Ports
+from labharness.guard.watch import HarnessWatch
+from labharness.link import LinkLost
+from labharness.vocabulary import Nothing, Request
+
+SILENCE_S_MAX = 0.5
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[GuardBench]:
+    with bench(tmp_path) as made:
+        yield made
+
+
+def trip(procedure: str, cause: str = "gas_leak_detected") -> dict[str, Any]:
+    reason = {"channel": "h2.concentration", "value": 9.0, "at_s": 1.0, "detail": cause}
+    return {"cause": cause, "procedure": procedure, **reason}
+
+
+def beat_for(caller: Caller, seconds: float, lost: str = "stop") -> None:
+    end_s = time.monotonic() + seconds
+    while time.monotonic() < end_s:
+        caller.say(do="beat", made_s=steady_s(), lost=lost)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("left", ["hung, and was killed later", "tripped, and took its leave"])
+def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
+    rig: GuardBench, left: str
+) -> None:
+    guard = rig.start("--once")
+    caller = rig.call()
+    caller.arm()
+    caller.beat()
+    rig.devices.of["heat"].mute = True
+    rig.devices.forget()
+    if left.startswith("hung"):
+        assert caller.hear("tripped")["trip"]["channel"] == "harness"
+    else:
+        caller.say(do="trip", trip=trip("stop"))
+    beat_for(caller, 1.5)
+    assert rig.frames("heat") == SAFE_FRAMES["heat"], "while it lives, it is its to repeat"
+    caller.say(do="disarm")
+    if left.startswith("hung"):
+        caller.socket.close()
+    else:
+        caller.leave()
+    time.sleep(0.5)
+    rig.devices.of["heat"].mute = False
+    rig.devices.forget()
+    until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the frames nobody answered")
+    assert guard.wait(BOUND_S) == 0, "and then nothing is left to do"
+
+
+# ---- which procedure
+
+
+def latched_procedure(rig: GuardBench) -> str:
+    return str(json.loads((rig.state_dir / "latch.json").read_text("utf-8"))["procedure"])
+
+
+def test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run(
+    rig: GuardBench,
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    caller.beat()
+    caller.say(do="trip", trip=trip("vent", "over_pressure"))
+    beat_for(caller, 1.0, lost="stop")
+    rig.kill()
+    rig.devices.forget()
+    rig.start()
+    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the trip")
+    time.sleep(0.3)
+    assert rig.frames("heat") == [], "gas was let in where the trip had let it out"
+
+
+def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch(
+    rig: GuardBench,
+) -> None:
+    rig.start()
+    caller = rig.call()
+    caller.arm()
+    caller.say(do="trip", trip=trip("stop", "over_temperature"))
+    until(rig.made_safe, "the first procedure")
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
+    caller.say(do="trip", trip=trip("vent", "over_pressure"))
+    until(lambda: latched_procedure(rig) == "vent", "the procedure that ran last")
+    caller.say(do="disarm")
+    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the mark")
+    rig.kill()
+    rig.devices.forget()
+    rig.start()
+    assert rig.call().welcome["trip"]["cause"] == "over_temperature", "the first is to be cleared"
+    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the graver trip")
+    assert rig.frames("heat") == []
+
+
+# ---- frames of two procedures
+
+
+class Plug:
+    """A road that takes bytes when it is plugged in."""
+
+    name = "plug"
+    is_in = False
+
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
+
+    def open(self, within_s: float) -> None:
+        raise LinkLost("plug is out")
+
+    def fileno(self) -> int:
+        return -1
+
+    def read(self) -> bytes:
+        return b""
+
+    def write(self, data: bytes) -> None:
+        if not self.is_in:
+            raise LinkLost("plug is out")
+        self.sent.append(data)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def step(number: int, channel: str, value: float) -> SafeFrame:
+    request = Request(f"{channel}={value:g}\r".encode(), Nothing(), 0.0)
+    return SafeFrame(number, "gas", request, channel, value)
+
+
+VACUUM = (step(0, "argon", 0.0), step(1, "hydrogen", 0.0), step(2, "vent", 0.0))
+VENTED = (step(0, "vent", 1.0), step(1, "argon", 100.0))
+
+
+@pytest.mark.parametrize("follows", ["trip", "repeat"])
+def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str) -> None:
+    plug = Plug()
+    core = GuardCore({"gas": ()}, {"vacuum": VACUUM, "vented": VENTED})
+    ports = Ports(core, {"gas": plug}, selectors.DefaultSelector(), lambda: 0.0)
+    ports.on_safe = lambda frame, error: None
+    ports.trip("vacuum")
+    assert list(ports.unanswered) == list(VACUUM), "in the procedure's order"
+    if follows == "trip":
+        ports.trip("vented")
+    else:
+        ports.repeat(VENTED)
+    plug.is_in = True
+    ports.repeat(ports.unanswered)
+    for _ in range(9):
+        ports.expire(1.0)
+    left = [] if follows == "trip" else [VACUUM[1]]
+    wanted = sorted([*left, *VENTED], key=lambda frame: frame.step)
+    assert plug.sent == [frame.request.frame for frame in wanted]
+    assert not ports.unanswered
+
+
+# ---- a machine that sleeps
+
+
+def test_a_gap_between_two_beats_is_a_silence_though_the_guard_slept_through_it_too() -> None:
+    watch = HarnessWatch(SILENCE_S_MAX, "stop")
+    watch.begin(0.0)
+    assert watch.beat(0.4, 0.4, "vent") == 0.0
+    assert watch.beat(3600.0, 3600.0, "stop") == 3599.6
+    assert watch.overdue(3600.0)
+    assert watch.procedure == "vent", "what came after it says nothing of the time before"
+    watch.end()
+    assert watch.beat(7200.0, 7200.0, "stop") == 0.0, "nobody is watched"
+
+
+def test_a_machine_s_sleep_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        pytest.skip("this system has no clock that counts it")
+    loop = PacedLoop(2.0)
+    before_s = steady_s()
+    really = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: really(clock) + 3600.0)
+    assert 3600.0 <= steady_s() - before_s < 3610.0
+    assert 7200.0 <= loop.time() < 7220.0
+    loop.close()
