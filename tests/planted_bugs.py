@@ -58,6 +58,30 @@ PLANTED = (
         "tests/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
     ),
     PlantedBug(
+        "reset without a look at the readings",
+        "labharness/line/standing.py",
+        "found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)",
+        "found: tuple[str, ...] = ()",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
+    ),
+    PlantedBug(
+        "what was not read taken for gone",
+        "labharness/line/standing.py",
+        " + _unknown(memory, trip.channel, now)",
+        "",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
+    ),
+    PlantedBug(
+        "reset though its cause stands",
+        "labharness/lab/care.py",
+        "            if standing:",
+        "            if False:",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
+    ),
+    PlantedBug(
         "unattended on instruments that hold",
         "labharness/admission/risk.py",
         "if context.stays_energised and not context.attended:",

@@ -12,8 +12,8 @@ __all__ = ["causes_of", "standing_trips"]
 def causes_of(
     trip: Trip, memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
-    """Say what still stands in the way of a reset after a trip."""
-    found = standing_trips(memory, now)
+    """Say what still stands in the way of a reset after a trip; what is not known, does."""
+    found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)
     if trip.cause is Cause.INTERLOCK_LOST:
         found += _lost_conditions(memory, instruments, trip.channel, now)
     return found
@@ -30,6 +30,22 @@ def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
         if not row.low <= value <= row.high:
             found.append(f"{row.name}: {row.channel} is {value:g} {row.unit}".rstrip())
     return tuple(found)
+
+
+def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
+    """Name what was not read, of the channels that trip and of the one where it was seen.
+
+    A silent detector has not said that the gas is gone.
+    """
+    rows = [row.channel for row in memory.envelope.trips if row.procedure]
+    if channel in memory.envelope.watches:
+        rows.append(channel)
+    tracks = (memory.track(each) for each in dict.fromkeys(rows))
+    return tuple(
+        f"not known: {track.channel} was not read"
+        for track in tracks
+        if track.value != track.value or not memory.fresh(track, now)
+    )
 
 
 def _lost_conditions(
