@@ -99,6 +99,30 @@ PLANTED = (
         "tests/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
     ),
     PlantedBug(
+        "reset without a look at the readings",
+        "labharness/line/standing.py",
+        "found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)",
+        "found: tuple[str, ...] = ()",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
+    ),
+    PlantedBug(
+        "what was not read taken for gone",
+        "labharness/line/standing.py",
+        " + _unknown(memory, trip.channel, now)",
+        "",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
+    ),
+    PlantedBug(
+        "reset though its cause stands",
+        "labharness/lab/care.py",
+        "            if standing:",
+        "            if False:",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
+    ),
+    PlantedBug(
         "unattended on instruments that hold",
         "labharness/admission/risk.py",
         "if context.stays_energised and not context.attended:",
@@ -268,6 +292,59 @@ PLANTED = (
         "        return\n"
         "        procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]\n",
         "tests/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
+        dear=True,
+    ),
+    PlantedBug(
+        "alarm that a power cut takes back",
+        "labharness/alarm/file.py",
+        "            os.fsync(handle)\n        finally:\n            os.close(handle)\n        if",
+        "        finally:\n            os.close(handle)\n        if",
+        "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
+        dear=True,
+    ),
+    PlantedBug(
+        "refusal that a power cut takes back",
+        "labharness/lab/appending.py",
+        "            os.fsync(file.fileno())\n",
+        "",
+        "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
+        dear=True,
+    ),
+    PlantedBug(
+        "alarm hidden unrecorded",
+        "labharness/line/alarms.py",
+        "        self.board = taken.board\n        group",
+        "        self.board = taken.board\n"
+        "        if self.board.alarms[fact.alarm].state.suppressed_or_shelved:\n"
+        "            return\n"
+        "        group",
+        "tests/test_alarm_line.py::test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal",
+        dear=True,
+    ),
+    PlantedBug(
+        "second dead channel told to nobody",
+        "labharness/alarm/board.py",
+        "    if alarm.source == HOUSE:",
+        "    if False:",
+        "tests/test_alarm_line.py::test_a_second_channel_that_dies_is_told_as_the_first_was",
+        dear=True,
+    ),
+    PlantedBug(
+        "disk waited for before anybody is told",
+        "labharness/line/alarms.py",
+        "self._saving = loop.run_in_executor(None, self._file.append, facts)",
+        "self._saving = loop.create_future()\n"
+        "        self._saving.set_result(self._file.append(facts))",
+        "tests/test_alarm_channels.py::test_a_disk_that_stands_still_keeps_nobody_from_being_told",
+        dear=True,
+    ),
+    PlantedBug(
+        "level told by the calendar",
+        "labharness/line/alarms.py",
+        "        now_s = self._clock.now_s()\n        for group",
+        "        now_s = self._clock.now_s() + self._clock.jumped_s\n        for group",
+        "tests/test_alarm_line.py::"
+        "test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when",
         dear=True,
     ),
     PlantedBug(

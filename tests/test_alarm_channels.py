@@ -1,7 +1,9 @@
 """Alerts on real servers in real time: two channels, one of them dead; the line waits for none."""
 
 import asyncio
+import os
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,7 +11,15 @@ import pytest
 
 from alarmed import Hears, Watched, server, silent_server, watch
 from commands import edited_lab, say
-from labharness.alarm import ALERT_S_MAX, AppriseChannels, BadAddress, Channel, Severity
+from labharness.alarm import (
+    ALERT_S_MAX,
+    AlarmFile,
+    AppriseChannels,
+    BadAddress,
+    Channel,
+    Event,
+    Severity,
+)
 from labharness.lab import LabPlan, read_lab
 from rig import plant_fault
 
@@ -44,6 +54,56 @@ def test_a_trip_is_told_on_two_channels_within_ten_seconds(
     assert took_s[0] < ALERT_S_MAX
     assert {each["error"] for each in watched.journaled("alert")} == {""}
     print(f"alert on two channels {took_s[0]:.3f} s after the fault")  # noqa: T201 - the measured figure
+
+
+def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    took_s: list[float] = []
+    late_s: list[float] = []
+    moves = threading.Event()
+    moves.set()
+    fsync = os.fsync
+
+    def stand_still(handle: int) -> None:
+        assert moves.wait(5 * ALERT_S_MAX)
+        fsync(handle)
+
+    with server() as mail, server() as chat:
+
+        async def work(watched: Watched) -> None:
+            moves.clear()
+            since_s = before_s = watched.lab.clock.now_s()
+            plant_fault("estop_open")(watched.lab)
+            while not (mail.said and chat.said):
+                await asyncio.sleep(1.0)  # of the lab
+                now_s = watched.lab.clock.now_s()
+                late_s.append((now_s - before_s - 1.0) / SPEED)
+                before_s = now_s
+                assert real_s(watched, since_s) < 1.5 * ALERT_S_MAX
+            took_s.append(real_s(watched, since_s))
+            end_s = 2 * ALERT_S_MAX * SPEED
+            await watched.until(lambda: "alarms_not_saved" in watched.alarms.board.alarms, end_s)
+            moves.set()
+
+        roads = AppriseChannels({"mail": mail.url, "chat": chat.url})
+        monkeypatch.setattr("labharness.alarm.file.os", _Os(stand_still))
+        watched = watch(short_plan, tmp_path, work, channels=(MAIL, CHAT), roads=roads, speed=SPEED)
+    assert took_s[0] < ALERT_S_MAX
+    assert max(late_s) < 1.0, "the loop waited for the disk"
+    kept = AlarmFile(short_plan.state_dir / "alarms.jsonl").look_at_all()
+    assert (Event.ACTIVATE, ESTOP) in [(fact.event, fact.alarm) for fact in kept]
+    assert not watched.alarms.board.alarms["alarms_not_saved"].state.active
+
+
+class _Os:
+    """The operating system as the alarms' file sees it, with a disk of its own."""
+
+    def __init__(self, fsync: Callable[[int], None]) -> None:
+        self.fsync = fsync
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(os, name)
 
 
 @pytest.mark.parametrize("how", ["killed", "silent"])

@@ -33,6 +33,8 @@ IDLE_FAULTS = {
     "heat cut": (cut("heat"), None),
     "detector cut": (cut("detector"), None),
 }
+ESTOP = "emergency_stop_loop/box.estop_closed"
+NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 LEVELS = (
     Channel(name="mail"),
     Channel(name="chat", severities=frozenset({Severity.CRITICAL})),
@@ -43,6 +45,20 @@ LEVELS = (
 
 def lab_of() -> tuple[str, str]:
     return "--lab", str(SHORT_LINE)
+
+
+def alarm(name: str, minute: int, event: Event) -> Fact:
+    """What an earlier run, or a person after it, left in the file."""
+    ours = event in (Event.ACTIVATE, Event.DEACTIVATE)
+    return Fact(
+        event=event,
+        alarm=name,
+        at=NOW + timedelta(minutes=minute),
+        role=Role.SYSTEM if ours else Role.OPERATOR,
+        who="labharness" if ours else "Ada",
+        why="known",
+        severity=Severity.TRIP if name == ESTOP else Severity.WARNING,
+    )
 
 
 def after(act: Act, minutes: float) -> Callable[[Watched], Awaitable[None]]:
@@ -195,6 +211,124 @@ def test_a_disk_that_takes_no_alarms_keeps_nobody_from_being_called(
     assert damaged == 0
 
 
+@pytest.mark.parametrize(
+    "gone",
+    [Path.unlink, lambda path: path.write_bytes(b""), lambda path: path.rename(f"{path}.1")],
+    ids=["removed", "cut short", "rotated"],
+)
+def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
+    short_plan: LabPlan, tmp_path: Path, gone: Callable[[Path], object]
+) -> None:
+    path = short_plan.state_dir / "alarms.jsonl"
+    short_plan.make_state_dir()
+    old = (alarm("old", n, each) for n in range(40) for each in (Event.ACTIVATE, Event.DEACTIVATE))
+    AlarmFile(path).append(list(old))
+
+    async def work(watched: Watched) -> None:
+        await asyncio.sleep(5)
+        gone(path)
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(400)
+        do(short_plan, Event.ACKNOWLEDGE, ESTOP, now=NOW, role=Role.OPERATOR, who="Ada", why="seen")
+        await asyncio.sleep(400)
+
+    watched = watch(short_plan, tmp_path / "during", work, channels=LEVELS)
+    assert watched.calls() == [ESTOP]
+    assert [each["channel"] for each in watched.journaled("alert")] == ["mail", "boss"]
+    kept = [fact.event for fact in AlarmFile(path).look_at_all() if fact.alarm == ESTOP]
+    assert kept[:2] == [Event.ACTIVATE, Event.ACKNOWLEDGE]
+
+
+def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    path = short_plan.state_dir / "alarms.jsonl"
+    short_plan.make_state_dir()
+    events = (Event.ACTIVATE, Event.ACKNOWLEDGE, Event.DEACTIVATE, Event.RESET)
+    AlarmFile(path).append([alarm(ESTOP, n, event) for n, event in enumerate(events)])
+    text = path.read_text("utf-8")
+
+    async def work(watched: Watched) -> None:
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(30)
+        path.write_text(text, "utf-8")
+        await asyncio.sleep(300)
+
+    watched = watch(short_plan, tmp_path, work, channels=LEVELS)
+    assert [each["channel"] for each in watched.journaled("alert")] == ["mail", "boss"]
+    assert not watched.alarms.board.alarms[ESTOP].state.acked
+
+
+@pytest.mark.parametrize("jump_s", [-86400.0, -600.0, 86400.0])
+def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
+    short_plan: LabPlan, tmp_path: Path, jump_s: float
+) -> None:
+    async def work(watched: Watched) -> None:
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(60)
+        watched.lab.clock.jumped_s = jump_s
+        await asyncio.sleep(600)
+
+    alerts = watch(short_plan, tmp_path, work, channels=LEVELS).journaled("alert")
+    assert [each["channel"] for each in alerts] == ["mail", "boss", "chief"]
+    late_s = [each["at_s"] - alerts[0]["at_s"] for each in alerts]
+    assert late_s == pytest.approx([0, 300, 600], abs=2)
+
+
+class Refuses:
+    """Roads of which some take no messages."""
+
+    def __init__(self, *dead: str) -> None:
+        self.dead = set(dead)
+        self.said: list[tuple[str, str]] = []
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Take a message, or say that it is not taken."""
+        if channel not in self.dead:
+            self.said.append((channel, title.rpartition(" ")[2]))
+        done("it does not take messages" if channel in self.dead else "")
+
+
+def test_a_second_channel_that_dies_is_told_as_the_first_was(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    roads = Refuses("mail")
+
+    async def work(watched: Watched) -> None:
+        plant_fault("estop_open")(watched.lab)
+        await asyncio.sleep(60)
+        roads.dead.add("chat")
+        plant_fault("h2_detector_offset_ppm", 9000.0)(watched.lab)  # graver: it calls again
+        await asyncio.sleep(60)
+
+    three = tuple(Channel(name=name) for name in ("mail", "chat", "text"))
+    watch(short_plan, tmp_path, work, channels=three, roads=roads)
+    told = [alarm for channel, alarm in roads.said if channel == "text"]
+    leak = "gas_leak_detected/h2_detector.concentration"
+    assert told == [ESTOP, "alert_channel/mail", leak, "alert_channel/chat"]
+
+
+def test_a_network_that_takes_every_channel_with_it_does_not_flood(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    names = [f"channel{number}" for number in range(9)]
+    channels = [*(Channel(name=name) for name in names), *LEVELS[2:]]
+    roads = Refuses(*names, "boss", "chief")
+    made: list[int] = []  # after each second
+
+    async def work(watched: Watched) -> None:
+        cut("relays")(watched.lab)  # calls twice: its end cannot be verified
+        while len(made) < 1300:
+            await asyncio.sleep(1)
+            made.append(watched.alarms.calls)
+
+    watched = watch(short_plan, tmp_path, work, channels=channels, roads=roads)
+    in_ten_min = [later - now for now, later in zip([0, *made], made[599:], strict=False)]
+    assert 8 <= max(in_ten_min) <= CALLS_MAX
+    dead = [each["alarm"] for each in watched.journaled("alarm") if each["event"] == "activate"]
+    assert {f"alert_channel/{name}" for name in names} <= set(dead), "recorded all the same"
+
+
 class Hangs:
     """A road whose foreign library never comes back."""
 
@@ -212,7 +346,7 @@ def test_a_channel_that_never_ends_is_dead_after_ten_seconds(
     dead = [each for each in watched.journaled("alarm") if each["alarm"] == "alert_channel/mail"]
     assert dead[0]["at_s"] - watched.journaled("trip")[0]["at_s"] == pytest.approx(10, abs=1)
     told = [each["channel"] for each in watched.journaled("alert")]
-    assert told == ["mail", "chat"], "the other channel is tried, and nobody in circles"
+    assert told == ["mail", "chat", "mail"], "each is told of the other, and nobody in circles"
 
 
 def test_a_lost_journal_calls(short_plan: LabPlan, tmp_path: Path) -> None:
@@ -300,3 +434,35 @@ def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_lef
         if name == "first":  # a reset is in the file of alarms when the second run begins
             reset_alarms(short_plan, now=watched.lab.clock.utc(), who="Ada", why="released")
     assert heads[0] == heads[1]
+
+
+@pytest.mark.parametrize(
+    ("event", "role"),
+    [
+        (Event.TIMED_SHELVE, Role.OPERATOR),
+        (Event.ONE_SHOT_SHELVE, Role.OPERATOR),
+        (Event.SUPPRESS, Role.MAINTAINER),
+        (Event.REMOVE_FROM_SERVICE, Role.MAINTAINER),
+    ],
+)
+def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
+    tmp_path: Path, event: Event, role: Role
+) -> None:
+    def edit(text: str) -> str:
+        hard = 'max = 1.15\nunit = "atm"\nhard_limit = '
+        return text.replace(f"{hard}true", f"{hard}false")
+
+    plan = approved_copy(tmp_path, edit=edit)
+    name = "over_pressure/gauge.pressure/warning"
+
+    async def work(watched: Watched) -> None:
+        plant_fault("outlet_blocked")(watched.lab)
+        await asyncio.sleep(45)
+        now = watched.lab.clock.utc()
+        do(plan, event, name, now=now, role=role, who="Ada", why="known", shelve_s=600.0)
+        await asyncio.sleep(5)
+        assert watched.alarms.board.alarms[name].state.suppressed_or_shelved
+
+    watched = watch(plan, tmp_path / "run", work)
+    (hidden,) = [each for each in watched.journaled("alarm") if each["event"] == event]
+    assert (hidden["who"], hidden["why"], hidden["role"]) == ("Ada", "known", role)

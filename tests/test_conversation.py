@@ -3,7 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +20,7 @@ from labharness.simulation import (
     ModbusTcpFace,
     SimulatedBus,
 )
+from labharness.simulation.control import Control
 from labharness.simulation.conversation import PENDING_BYTES_MAX, ByteLog, Conversation, Outlet
 from labharness.simulation.faces import checksum
 from labharness.simulation.pace import Wire
@@ -276,3 +277,46 @@ def test_no_bytes_of_a_client_bring_an_instrument_down(
         await asyncio.sleep(5.0)
 
     run(main(), VirtualLoop())
+
+
+def test_a_log_is_asked_from_any_row_on_and_gives_what_there_is() -> None:
+    log = ByteLog()
+    for number in range(3):
+        log.note(number, "heat", 1, "sent", b"x")
+    for since, rows in ((0, [0, 1]), (2, [2]), (3, []), (10**30, [])):
+        assert [each.number for each in log.since(since, 2)] == rows
+
+
+def test_no_request_ends_a_room_in_which_others_work(
+    short_line: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[Mapping[str, object]] = []
+
+    def broken() -> None:
+        raise KeyError("a bug")
+
+    async def main() -> None:
+        clock = Clock(asyncio.get_running_loop())
+        room = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
+        control = Control(room, ByteLog(), dict, lambda: None)
+        monkeypatch.setattr(room.plant, "truth", broken)
+        for asked in (b'{"ask": "truth"}', b'{"ask": "status"}'):
+            control.take(asked, answers.append)
+
+    run(main(), VirtualLoop())
+    assert answers == [{"error": "it breaks on that: KeyError: 'a bug'"}, {}]
+
+
+def test_a_plant_that_breaks_is_no_bad_request(
+    short_line: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        clock = Clock(asyncio.get_running_loop())
+        room = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
+        control = Control(room, ByteLog(), dict, lambda: None)
+        monkeypatch.setattr(room.plant, "step", lambda dt_s: 1 / 0)
+        await asyncio.sleep(5.0)
+        control.take(b'{"ask": "status"}', lambda answer: None)
+
+    with pytest.raises(ZeroDivisionError):
+        run(main(), VirtualLoop())

@@ -58,7 +58,7 @@ def well(**changes: object) -> Seen:
     seen = Seen(
         python="3.11.7",
         missing=(),
-        modules=frozenset({"simpy", "serial", "pyvisa", "wsproto"}),
+        modules=frozenset({"simpy", "serial", "pyvisa", "wsproto", "apprise"}),
         serial={NODE: SerialFacts(exists=True, is_device=True, allowed=True)},
         unreached={"vacuum": ""},
         state=disk,
@@ -84,11 +84,18 @@ def the_finding(plan: LabPlan, seen: Seen) -> Check:
     return found
 
 
-def serial_lab(folder: Path, path: str) -> LabPlan:
-    """The short line with its heaters on a serial port."""
+def alert(name: str, more: str = "") -> str:
+    return f'[[alert]]\nname = "{name}"\nurl = "json://127.0.0.1:9/"\n{more}\n'
+
+
+def serial_lab(folder: Path, path: str, alerts: str = alert("mail") + alert("chat")) -> LabPlan:
+    """The short line with its heaters on a serial port, and people who are told."""
     old = 'name = "heat"\nlink = "loopback"'
     new = f'name = "heat"\nlink = "serial"\npath = "{path}"'
-    return read_lab(edited_lab(folder, old, new))
+    lab = edited_lab(folder, old, new)
+    text = lab.read_text("utf-8").replace("\n[operator]", f"\n{alerts}[operator]", 1)
+    lab.write_text(text, "utf-8")
+    return read_lab(lab)
 
 
 def test_where_all_is_well_nothing_is_found(short_plan: LabPlan) -> None:
@@ -270,6 +277,33 @@ def test_each_hazard_says_when_its_safeguard_must_be_tested(
     # a simulated run's day is that of the stated epoch, the first of January 2026
     found = findings(replace(short_plan, hazards=HazardTable(hazard=(row,))), well())
     assert [said in each.said for each in found] == [True] * bool(said)
+
+
+@pytest.mark.parametrize(
+    ("alerts", "said"),
+    [
+        ("", "a trip is told to nobody"),
+        (alert("mail"), "told at once on mail alone"),
+        (alert("mail") + alert("boss", "level = 1"), "told at once on mail alone"),
+        (alert("mail") + alert("chat", 'severities = ["fault"]'), "told at once on mail alone"),
+        (alert("mail") + alert("chat"), ""),
+    ],
+)
+def test_a_real_line_of_which_not_two_channels_tell_at_once_is_found(
+    tmp_path: Path, alerts: str, said: str
+) -> None:
+    plan = serial_lab(tmp_path, NODE, alerts)
+    found = [each for each in findings(plan, well(approvals={})) if each.about == "alerts"]
+    assert [said in each.said for each in found] == [True] * bool(said)
+    assert all("labharness alarms test" in each.fix for each in found)
+
+
+def test_alerts_that_nothing_can_send_are_found(tmp_path: Path) -> None:
+    plan = serial_lab(tmp_path, NODE)
+    seen = well(approvals={}, modules=well().modules - {"apprise"})
+    (found,) = [each for each in findings(plan, seen) if each.about == "alerts"]
+    assert "apprise is missing" in found.said
+    assert "labharness[alert]" in found.fix
 
 
 # ---- real things

@@ -409,6 +409,8 @@ def test_a_control_port_answers_nonsense_in_words(lab: Served) -> None:
         for nonsense in (b"nonsense", b"[]", b'{"ask": []}', b'{"ask": "fault", "set": 3}'):
             road.sendall(nonsense + b"\n")
             assert "error" in json.loads(file.readline())
+        road.sendall(b'{"ask": "bytes", "since": 99999999999999999999}\n')
+        assert json.loads(file.readline())["rows"] == [], "and the room is still there"
         road.sendall(b"x" * 200_000)
         assert "at most" in json.loads(file.readline())["error"]
 

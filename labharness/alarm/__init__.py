@@ -2,6 +2,7 @@
 
 from labharness.alarm.board import (
     ESCALATE_AFTER,
+    HOUSE,
     LEVEL_MAX,
     SHELVED_MAX,
     Alarm,
@@ -29,6 +30,7 @@ from labharness.alarm.states import Event, Role, Severity, Shelving, State, desc
 __all__ = [
     "ALERT_S_MAX",
     "ESCALATE_AFTER",
+    "HOUSE",
     "LEVEL_MAX",
     "SHELVED_MAX",
     "Alarm",

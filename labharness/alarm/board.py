@@ -13,6 +13,7 @@ from labharness.alarm.states import Event, Role, Severity, Shelving, State, chan
 
 __all__ = [
     "ESCALATE_AFTER",
+    "HOUSE",
     "LEVEL_MAX",
     "SHELVED_MAX",
     "Alarm",
@@ -37,6 +38,13 @@ which ISA-18.2 counts a flood."""
 CALLS_MAX: Final = 8
 """Calls one group makes in any window; with two escalations that is the ten that are no flood."""
 
+HOUSE: Final = "house"
+"""The source of what is no fault of the line, as a channel of alert that is dead."""
+
+HOUSE_CALLS_MAX: Final = 4
+"""Of a group of the house: a fault of the line that calls twice, a network that takes the channels
+with it, and two escalations of both are ten as well."""
+
 ESCALATE_AFTER: Final = timedelta(minutes=5)
 """Unacknowledged for this long, a group is told to the next recipients as well."""
 
@@ -59,7 +67,7 @@ class Fact:
         who: A person's name, or ``labharness``.
         why: The reason given, or what was seen.
         severity: Of the alarm; counts when it is first heard of.
-        source: ``line``, or ``house`` for what is no fault of the line; groups keep to one source.
+        source: ``line``, or ``HOUSE`` for what is no fault of the line; groups keep to one source.
         rank: Among alarms of one severity, the gravest first.
         shelve_s: How long a shelf is to last; 0 for as long as it may.
     """
@@ -199,7 +207,10 @@ def take(board: Board, fact: Fact) -> Taken:
 
 
 def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
-    """Join the open group, silently unless this is graver than all it called for; or open one."""
+    """Join the open group, silently unless this is graver than all it called for; or open one.
+
+    Of the house nothing is the consequence of another: each of its alarms calls when it joins.
+    """
     newest = next((each for each in reversed(board.groups) if each.source == alarm.source), None)
     if newest is None or not _open(board, newest, at):
         group = Group(
@@ -216,8 +227,11 @@ def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
     group = replace(newest, members=newest.members + joined)
     recent = sum(abs(at - each) < GROUP_WINDOW for each, _ in group.calls)
     calls = alarm.gravity < group.gravest and recent < CALLS_MAX
+    if alarm.source == HOUSE:
+        calls = bool(joined) and recent < HOUSE_CALLS_MAX
     if calls:
-        group = replace(group, calls=(*group.calls, (at, alarm.name)), gravest=alarm.gravity)
+        gravest = min(alarm.gravity, group.gravest)
+        group = replace(group, calls=(*group.calls, (at, alarm.name)), gravest=gravest)
     elif known:  # who has acknowledged it need not do so again before the next fault
         others = tuple(each for each in group.calls if each[1] != alarm.name)
         group = replace(group, calls=others)
@@ -258,10 +272,14 @@ def watch_anew(board: Board) -> Board:
     return replace(board, groups=(), opened=0)
 
 
-def level_due(board: Board, group: Group, now: datetime) -> int:
-    """Give the level of recipients that are to know of a group by now."""
-    calling = board.calling(group)
-    if not calling:
-        return 0
-    oldest = min(at for at, _ in calling)
-    return max(0, min(LEVEL_MAX, (now - oldest) // ESCALATE_AFTER))
+def level_due(board: Board, group: Group, waited_s: Mapping[str, float]) -> int:
+    """Give the level of recipients that are to know of a group by now.
+
+    Args:
+        board: All alarms.
+        group: One of its groups.
+        waited_s: For how long each alarm of it has called: by a clock that nobody sets, because
+            who sets the calendar back would keep the next level from being told.
+    """
+    longest_s = max((waited_s.get(name, 0.0) for _, name in board.calling(group)), default=0.0)
+    return min(LEVEL_MAX, int(longest_s // ESCALATE_AFTER.total_seconds()))

@@ -45,6 +45,7 @@ class AlarmFile:
         self.path = path
         self.damaged = 0
         self._read_to = 0
+        self._which = (0, 0)
 
     def append(self, facts: Sequence[Fact]) -> None:
         """Add facts; on return they survive a power cut.
@@ -71,13 +72,21 @@ class AlarmFile:
     def look(self) -> tuple[Fact, ...]:
         """Give the facts appended since the last look, by whomever; a call without news is cheap.
 
+        A file that was cut short, or another of its name, is read from its beginning: what was
+        read already may come again.
+
         Raises:
             OSError: The file cannot be read.
         """
         try:
-            if os.stat(self.path).st_size <= self._read_to:
-                return ()
+            now = os.stat(self.path)
         except FileNotFoundError:
+            self._read_to = 0
+            return ()
+        which = (now.st_dev, now.st_ino)
+        if which != self._which or now.st_size < self._read_to:
+            self._which, self._read_to = which, 0
+        if now.st_size == self._read_to:
             return ()
         with self.path.open("rb") as file:
             file.seek(self._read_to)

@@ -13,6 +13,7 @@ from labharness.admission.approval import (
     public_key_of,
     verify,
 )
+from labharness.alarm import Severity
 from labharness.clock import VIRTUAL_EPOCH
 from labharness.lab.arming import GUARDED
 from labharness.lab.files import PortRow
@@ -20,6 +21,7 @@ from labharness.lab.hazards import HazardRow
 from labharness.lab.house import repository_key
 from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
+    ALERT_NEEDS,
     LINK_NEEDS,
     FolderFacts,
     LatchFacts,
@@ -52,6 +54,9 @@ STATE_BYTES = 10_000_000
 """Latch, lock and resets are kilobytes; a disk with less left is full at the next breath."""
 
 PROOF_SOON_DAYS = 30
+
+CHANNELS_MIN = 2
+"""Of alert, told at once: when one is dead, the other says so."""
 
 OTHERS_ANY, OTHERS_WRITE = 0o077, 0o022
 """Who may write in the folder can take the latch away; who may read it learns what was done."""
@@ -101,6 +106,7 @@ def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
         _latch(plan, seen.latch),
         *_proof_tests(plan, seen),
         *_approvals(plan, seen),
+        *_alerts(plan, seen),
         _callers(plan, seen.callers),
     )
 
@@ -377,6 +383,27 @@ def _sign(plan: LabPlan) -> str:
     if plan.sign_again:
         return f"read what was edited, then sign again: {plan.sign_again}"
     return "take it out of the lab file: on a real lab a person approves each task"
+
+
+def _alerts(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+    rows = plan.file.alert
+    if rows and ALERT_NEEDS not in seen.modules:
+        said = f"{ALERT_NEEDS} is missing: nobody can be told of an alarm"
+        yield Check("alerts", said, "python -m pip install 'labharness[alert]'")
+    if not plan.real_ports:
+        return
+    grave = {Severity.CRITICAL, Severity.TRIP}
+    names = [row.name for row in rows if row.level == 0 and grave <= set(row.severities)]
+    if len(names) >= CHANNELS_MIN:
+        yield Check("alerts", f"a trip is told at once on {', '.join(names)}")
+        return
+    said = f"a trip is told at once on {names[0]} alone" if names else "a trip is told to nobody"
+    yield Check(
+        "alerts",
+        said,
+        f"put {CHANNELS_MIN} [[alert]] of level 0 that take trip and critical into the lab file, "
+        f"then: labharness alarms test{plan.option}",
+    )
 
 
 def _callers(plan: LabPlan, callers: int | str) -> Check:

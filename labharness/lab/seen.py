@@ -8,6 +8,7 @@ from labharness.admission.approval import StandingApproval
 from labharness.vocabulary import Trip
 
 __all__ = [
+    "ALERT_NEEDS",
     "LINK_NEEDS",
     "ClockFacts",
     "FolderFacts",
@@ -24,6 +25,9 @@ LINK_NEEDS = {
     "websocket": ("wsproto", "websocket"),
 }
 """What a kind of link imports, and the extra of labharness that brings it; TCP needs nothing."""
+
+ALERT_NEEDS = "apprise"
+"""What a channel of alert imports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +128,7 @@ class Seen:
     Attributes:
         python: Its version.
         missing: Packages labharness requires that are not installed.
-        modules: Those of ``LINK_NEEDS`` that can be imported.
+        modules: Those of ``LINK_NEEDS`` and ``ALERT_NEEDS`` that can be imported.
         serial: By port.
         unreached: Why a TCP, WebSocket or VISA port cannot be reached, ``""`` where it can; a
             port that is not named was not tried.

@@ -6,7 +6,7 @@ full disk or a lost journal included, leaves the alarms as they are in memory.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -14,6 +14,7 @@ from typing import Final
 from labharness.alarm import (
     ALERT_S_MAX,
     ESCALATE_AFTER,
+    HOUSE,
     AlarmFile,
     Board,
     Channel,
@@ -21,6 +22,7 @@ from labharness.alarm import (
     Event,
     Fact,
     Group,
+    Role,
     Severity,
     expired,
     left_over,
@@ -29,7 +31,7 @@ from labharness.alarm import (
     take,
     watch_anew,
 )
-from labharness.clock import Clock, utc_text
+from labharness.clock import Clock
 from labharness.journal import JournalFailed
 from labharness.kernel import Bound, Mode
 from labharness.line.line import Line
@@ -47,11 +49,13 @@ CLOSE_S_MAX: Final = 2 * ALERT_S_MAX
 UNSAVED_MAX: Final = 1_000
 """Facts that wait for a disk that takes none; older ones are in memory and in the journal."""
 
+SAVE_S_MAX: Final = 10.0
+"""Real time (s) after which a disk that has not answered counts as one that takes none."""
+
 LATCH: Final = "latch_not_saved"
 RECORD: Final = "alarms_not_saved"
 CHANNEL: Final = "alert_channel/"
 UNVERIFIED: Final = "not_verified/"
-HOUSE: Final = "house"
 
 
 def alarm_name(trip: Trip) -> str:
@@ -99,7 +103,10 @@ class LineAlarms:
         self._gone_s: dict[str, float] = {}
         self._pending: list[Fact] = []
         self._unsaved: list[Fact] = []
+        self._saving: asyncio.Future[None] | None = None
+        self._heard: set[Fact] = set()
         self._told: dict[int, int] = {}
+        self._called_s: dict[int, dict[str, float]] = {}
         self._sending: dict[int, asyncio.TimerHandle] = {}
         self._sent = 0
         self._ended_one = asyncio.Event()
@@ -114,6 +121,8 @@ class LineAlarms:
         with suppress(OSError):  # what cannot be read is no reason not to warn
             for fact in self._file.look_at_all():
                 self.board = take(self.board, fact).board
+                if _by_others(fact):
+                    self._heard.add(fact)
             old = left_over(self.board, self._clock.utc())
             if old:
                 self._file.append(old)
@@ -122,18 +131,21 @@ class LineAlarms:
         self.board = watch_anew(self.board)
 
     async def _close(self) -> None:
-        """Wait until every message is on its way or known not to be, for so long at most."""
+        """Wait until messages are sent and facts saved, or known not to be; so long at most."""
         self._flush()
         self._line.on_abnormal = lambda trip: None
         self._line.on_tick = lambda: None
         with suppress(TimeoutError):
             async with asyncio.timeout(self._lab_s(CLOSE_S_MAX)):
-                while self._sending:
+                while self._sending or self._saving:
                     self._ended_one.clear()
                     await self._ended_one.wait()
-                    self._flush()  # a channel that died is told on the others
+                    if self._pending:
+                        self._flush()  # a channel that died is told on the others
         for timer in self._sending.values():
             timer.cancel()
+        if self._saving:
+            self._saving.cancel()  # the disk may still take them, and nobody hears of it
 
     # ---- what the line tells
 
@@ -161,18 +173,18 @@ class LineAlarms:
         self._watch_latch()
         if self._causes:
             self._clear_what_is_gone()
-        with suppress(OSError):  # the next look may see it
-            for fact in self._file.look():
-                self._take(fact)
-        now = self._clock.utc()
-        for fact in expired(self.board, now):
+        self._hear()
+        for fact in expired(self.board, self._clock.utc()):
             self._tell(fact)
+        now_s = self._clock.now_s()
         for group in self.board.groups:
-            for level in range(self._told[group.number] + 1, level_due(self.board, group, now) + 1):
+            called_s = self._called_s[group.number]
+            waited_s = {name: (now_s - at_s) / self._lab_s(1.0) for name, at_s in called_s.items()}
+            due = level_due(self.board, group, waited_s)
+            for level in range(self._told[group.number] + 1, due + 1):
                 self._told[group.number] = level
                 self._call(group, level)
-        if self._unsaved:
-            self._flush()
+        self._save()
 
     def _watch_latch(self) -> None:
         error = self._line.guard.latch.write_error
@@ -253,33 +265,60 @@ class LineAlarms:
         self._pending.append(fact)
 
     def _flush(self) -> None:
-        """Save the facts that wait, then take them, and with them what other terminals added."""
+        """Take the facts that wait and call people; the disk comes last, and holds up nobody."""
+        self._hear()
         facts, self._pending = self._pending, []
-        known = self._unsaved
-        try:
-            if known or facts:
-                self._file.append([*known, *facts])
-        except OSError as why:
-            self._unsaved = [*known, *facts][-UNSAVED_MAX:]
-            for fact in facts:
-                self._take(fact)
-            text = f"{self._file.path.name} cannot be written: {why.strerror or why}"
-            if not self._active(RECORD):
-                self._take(self._fact(Event.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
+        for fact in facts:
+            self._take(fact)
+        self._unsaved = [*self._unsaved, *facts][-UNSAVED_MAX:]
+        self._save()
+
+    def _hear(self) -> None:
+        """Take what other terminals added to the file.
+
+        What the file gives back of our own is known. What a person did counts once, even if the
+        file was put back or cut short and is read again: an old word acknowledges no new alarm.
+        """
+        with suppress(OSError):  # the next look may see it
+            for fact in self._file.look():
+                if _by_others(fact) and fact not in self._heard:
+                    self._heard.add(fact)
+                    self._take(fact)
+
+    def _save(self) -> None:
+        """Have a thread keep what is not kept, one write at a time."""
+        if self._saving or not self._unsaved:
             return
-        self._unsaved = []
+        facts, self._unsaved = self._unsaved, []
+        loop = self._clock.loop
+        self._saving = loop.run_in_executor(None, self._file.append, facts)
+        late = loop.call_later(
+            self._lab_s(SAVE_S_MAX), self._not_saved, f"no answer within {SAVE_S_MAX:g} s"
+        )
+        self._saving.add_done_callback(partial(self._saved, facts, late))
+
+    def _saved(
+        self, facts: list[Fact], late: asyncio.TimerHandle, saving: "asyncio.Future[None]"
+    ) -> None:
+        self._saving = None
+        late.cancel()
+        self._ended_one.set()
+        if saving.cancelled():
+            return
         try:
-            found: Iterable[Fact] = self._file.look()
-        except OSError:
-            found = facts
-        left = [_key(fact) for fact in known]
-        for fact in found:
-            if _key(fact) in left:
-                left.remove(_key(fact))  # it was taken when the disk refused it
-            else:
-                self._take(fact)
-        if known and self._active(RECORD):
+            saving.result()
+        except OSError as why:
+            self._unsaved = [*facts, *self._unsaved][-UNSAVED_MAX:]
+            self._not_saved(why.strerror or str(why))
+            return
+        if self._active(RECORD):
             self._take(self._fact(Event.DEACTIVATE, RECORD, "they are saved"))
+        self._save()  # what came meanwhile
+
+    def _not_saved(self, why: str) -> None:
+        if not self._active(RECORD):
+            text = f"{self._file.path.name} cannot be written: {why}"
+            self._take(self._fact(Event.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
 
     def _take(self, fact: Fact) -> None:
         taken = take(self.board, fact)
@@ -302,7 +341,9 @@ class LineAlarms:
             },
         )
         if taken.call is not None:
-            self._told.setdefault(taken.call.number, 0)
+            number = taken.call.number
+            self._told.setdefault(number, 0)
+            self._called_s.setdefault(number, {})[fact.alarm] = self._clock.now_s()
             self._call(taken.call, 0)
 
     def _record(self, kind: str, body: dict[str, object]) -> None:
@@ -364,6 +405,6 @@ class LineAlarms:
         return real_s * (self._clock.speed or 1.0)
 
 
-def _key(fact: Fact) -> tuple[Event, str, str]:
-    """Tell facts apart by what the file keeps of them: times to the millisecond."""
-    return fact.event, fact.alarm, utc_text(fact.at)
+def _by_others(fact: Fact) -> bool:
+    """Say whether another terminal may have written a fact while this process owns the line."""
+    return fact.role is not Role.SYSTEM or fact.event is Event.UNSHELVE  # a shelf that it saw end

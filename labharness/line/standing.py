@@ -16,8 +16,8 @@ __all__ = ["causes_of", "standing_trips", "stop_procedure"]
 def causes_of(
     trip: Trip, memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
-    """Say what still stands in the way of a reset after a trip."""
-    found = standing_trips(memory, now)
+    """Say what still stands in the way of a reset after a trip; what is not known, does."""
+    found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)
     if trip.cause is Cause.INTERLOCK_LOST:
         found += _lost_conditions(memory, instruments, trip.channel, now)
     return found
@@ -50,6 +50,22 @@ def _standing_rows(memory: Memory, now: float) -> Iterator[TripRow]:
             continue
         if not row.low <= value <= row.high:
             yield row
+
+
+def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
+    """Name what was not read, of the channels that trip and of the one where it was seen.
+
+    A silent detector has not said that the gas is gone.
+    """
+    rows = [row.channel for row in memory.envelope.trips if row.procedure]
+    if channel in memory.envelope.watches:
+        rows.append(channel)
+    tracks = (memory.track(each) for each in dict.fromkeys(rows))
+    return tuple(
+        f"not known: {track.channel} was not read"
+        for track in tracks
+        if track.value != track.value or not memory.fresh(track, now)
+    )
 
 
 def _lost_conditions(

@@ -129,8 +129,8 @@ class Control:
             reply({"error": "a request is one JSON object on one line"})
             return
         asked = request.get("ask")
+        self._room.env.sync()  # a plant that breaks ends the room
         try:
-            self._room.env.sync()
             if asked == "operate":
                 self._operate(request, reply)
             elif asked == "quit":
@@ -144,6 +144,8 @@ class Control:
                 raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
         except BadRequest as why:
             reply({"error": str(why)})
+        except Exception as why:  # noqa: BLE001 - no request may end a room that others work in
+            reply({"error": f"it breaks on that: {type(why).__name__}: {why}"})
 
     def _faults(self) -> Answer:
         buses = {name: _values_of(bus.faults) for name, bus in self._room.buses.items()}

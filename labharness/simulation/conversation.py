@@ -62,7 +62,8 @@ class ByteLog:
     def since(self, number: int, rows_max: int) -> Sequence[LoggedBytes]:
         """Give the oldest rows that are kept, from ``number`` on."""
         first = self.count - len(self._rows)
-        return tuple(islice(self._rows, max(0, number - first), max(0, number - first) + rows_max))
+        begin = min(max(0, number - first), len(self._rows))  # islice takes no number beyond it
+        return tuple(islice(self._rows, begin, begin + rows_max))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
