@@ -80,6 +80,13 @@ IN_THE_GATE = (
         "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
     ),
     PlantedBug(
+        "a small value written as off",
+        "labharness/driver/steps.py",
+        "if value != 0 and written == 0:",
+        "if False:",
+        "tests/test_driver_steps.py::test_what_is_not_zero_is_never_written_as_zero",
+    ),
+    PlantedBug(
         "interlock not asked",
         "labharness/kernel/rules.py",
         "if condition is not None:\n                goes",
