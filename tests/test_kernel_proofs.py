@@ -319,9 +319,12 @@ def test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass(
     assert not memory.tight
 
 
-def test_a_leak_that_ends_a_check_at_its_first_reading_takes_back_an_earlier_pass() -> None:
+@pytest.mark.parametrize("last", [0.9, 1.0])
+def test_a_leak_that_ends_a_check_at_its_first_reading_takes_back_an_earlier_pass(
+    last: float,
+) -> None:
     memory = with_inlet()
-    see(memory, 62.0, box__pump_isolation=1.0, gauge__pressure=0.9)
+    see(memory, 62.0, box__pump_isolation=1.0, gauge__pressure=last)
     assert memory.tight
     see(memory, 63.0, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=1.1)
     assert not memory.tight
@@ -341,6 +344,13 @@ def test_a_rise_beyond_all_that_a_whole_check_allows_is_not_waited_for(
         see(memory, float(second), box__pump_isolation=0.0)
         see(memory, float(second), gauge__pressure=end)
     assert memory.tight, "and the next check is another"
+
+
+def test_a_vacuum_found_after_a_silence_leaves_an_earlier_pass() -> None:
+    memory = with_inlet()
+    now = 62.0 + STALE_S
+    see(memory, now, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=1.0)
+    assert memory.tight
 
 
 def test_a_tube_that_never_was_evacuated_may_change_its_pressure() -> None:
