@@ -46,6 +46,7 @@ BACKFILL = Backfill(
 LEAK_CHECK = LeakCheck(
     channel="gauge.pressure",
     isolated=(Bound("box.pump_isolation", high=0.0),),
+    inlets=(),
     below=1.0,
     over_s=60.0,
     leak_max=0.75,
@@ -83,6 +84,7 @@ def parts() -> dict[str, Any]:
         Watch(channel=channel, stale_s=STALE_S, procedure="shutdown")
         for channel in ("furnace.temperature", "box.exhaust", "hydrogen.flow", "argon.flow")
     ]
+    watches.append(Watch(channel="argon.setpoint", stale_s=STALE_S, procedure=""))
     more = ("gauge.pressure", "box.pump_isolation", "oven.setpoint", "methane.flow")
     watches += [Watch(channel=channel, stale_s=STALE_S, procedure="") for channel in more]
     watches.append(Watch(channel="box.lid_shut", stale_s=STALE_S, procedure=""))
@@ -178,7 +180,7 @@ def parts() -> dict[str, Any]:
         "procedure_of": dict.fromkeys(Cause, "shutdown"),
         "purge": Purge(
             volume_cm3=100.0,
-            inert=("argon.flow",),
+            inert={"argon.flow": "argon.setpoint"},
             present={
                 "air": Bound("box.lid_shut", high=0.5),
                 "hydrogen": Bound("hydrogen.flow", low=0.5),

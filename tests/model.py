@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from labharness.kernel import Envelope, Memory, Mode, judge, observe, tick
+from labharness.kernel.memory import Window
 from labharness.vocabulary import OPERATOR, Allowed, Cause, Command, Trip
 
 __all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
@@ -230,6 +231,7 @@ class Model:
         memory.purged_cm3["air"] = 1e9 if state.purged else 0.0
         memory.purged_cm3["hydrogen"] = 1e9
         memory.tight = bool(state.tight)
+        memory.leak = Window()  # of another state
         return memory
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
@@ -370,6 +372,7 @@ class Model:
             "argon.flow": 100.0 if s.argon_flows else 0.0,
             "argon.setpoint": ARGON_SCCM[s.argon],
             "nitrogen.flow": 0.0,
+            "nitrogen.setpoint": 0.0,
             "hydrogen.flow": 10.0 if s.hydrogen_flows else 0.0,
             "hydrogen.setpoint": HYDROGEN_SCCM[s.hydrogen],
             "gauge.pressure": PRESSURE_TORR[s.pressure],
@@ -378,6 +381,8 @@ class Model:
             "h2_detector.fault": 0.0,
             "h2_detector.state": 1.0,
             "h2_detector.heartbeat": 1.0,
+            "box.argon_valve": float(s.argon_valve),
+            "box.nitrogen_bypass_shut": float(s.bypass_shut),
             "box.hydrogen_valve": float(s.hydrogen_valve),
             "box.furnace_contactor": float(s.furnace_mains),
             "box.sulfur_contactor": float(s.sulfur_mains),

@@ -51,9 +51,40 @@ IN_THE_GATE = (
     PlantedBug(
         "purge by timer instead of flow",
         "labharness/kernel/rules.py",
-        "passed_cm3 = min(track.value, value) / 60 * gap_s",
-        "passed_cm3 = 500 / 60 * gap_s",
+        "passed_cm3 = min(before_sccm, track.inert_sccm) / 60 * (now - track.at_s)",
+        "passed_cm3 = 500 / 60 * (now - track.at_s)",
         "tests/test_trips.py::test_a_purge_whose_flow_does_not_come_is_never_proven",
+    ),
+    PlantedBug(
+        "a meter believed beyond its setpoint",
+        "labharness/kernel/rules.py",
+        "min(value, told.value) if known else 0.0",
+        "value",
+        "tests/test_proofs_on_the_line.py::"
+        "test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows",
+    ),
+    PlantedBug(
+        "a failed leak check forgotten",
+        "labharness/kernel/rules.py",
+        "isolated and window.first <= check.below < value",
+        "False",
+        "tests/test_kernel_proofs.py::"
+        "test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass",
+    ),
+    PlantedBug(
+        "a filling taken for a leak",
+        "labharness/kernel/rules.py",
+        "memory.leak.restart(math.inf, math.inf)",
+        "pass",
+        "tests/test_kernel_proofs.py::"
+        "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
+    ),
+    PlantedBug(
+        "a small value written as off",
+        "labharness/driver/steps.py",
+        "if value != 0 and written == 0:",
+        "if False:",
+        "tests/test_driver_steps.py::test_what_is_not_zero_is_never_written_as_zero",
     ),
     PlantedBug(
         "interlock not asked",

@@ -43,9 +43,9 @@ class Harm:
     patch: Patch = contextlib.nullcontext
 
 
-def _counts_hundredfold(memory: Any, track: Any, value: float, now: float) -> None:
+def _counts_hundredfold(memory: Any, track: Any, told: Any, value: float, now: float) -> None:
     for _ in range(100):
-        _count_inert(memory, track, value, now)
+        _count_inert(memory, track, told, value, now)
 
 
 _count_inert = rules._count_inert

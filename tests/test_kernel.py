@@ -234,7 +234,7 @@ def purge(memory: Memory, start: float, seconds: int, flow: float = 600.0) -> fl
     """Let argon flow, everything else at rest; give the time it ends."""
     for second in range(seconds + 1):
         healthy_but = {"box__lid_shut": 1.0, "hydrogen__flow": 0.0, "box__exhaust": 1.0}
-        see(memory, start + second, **healthy_but, argon__flow=flow)
+        see(memory, start + second, **healthy_but, argon__setpoint=flow, argon__flow=flow)
         tick(memory, start + second)
     return start + seconds
 
@@ -269,7 +269,7 @@ def test_gaps_and_negative_flows_count_for_nothing_and_the_rest_at_its_smaller_e
     now, last, last_at, proven = 0.0, math.nan, -math.inf, 0.0
     for wait_s, flow in flows:
         now += wait_s
-        see(memory, now, argon__flow=flow)
+        see(memory, now, argon__setpoint=1000.0, argon__flow=flow)
         if math.isnan(flow):
             continue
         if now - last_at <= STALE_S and last > 0 and flow > 0:
@@ -337,7 +337,7 @@ def test_a_command_that_keeps_the_contaminant_out_leaves_its_proof() -> None:
 def test_a_contaminant_never_looked_for_counts_as_present() -> None:
     memory = running()
     for second in range(200):
-        see(memory, second, argon__flow=600.0)
+        see(memory, second, argon__setpoint=600.0, argon__flow=600.0)
         tick(memory, second)
     assert memory.purged_cm3 == {"air": 0.0, "hydrogen": 0.0}
 

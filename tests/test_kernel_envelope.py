@@ -76,7 +76,8 @@ def checking(**fields: Any) -> dict[str, Any]:
         (lambda: watch(procedure="no such"), "runs 'no such'"),
         (lambda: purging(volume_cm3=0.0), "volume_cm3 is 0.0"),
         (lambda: purging(volume_cm3=-1.0), "volume_cm3 is -1.0"),
-        (lambda: purging(inert=("no.such",)), "counts 'no.such'"),
+        (lambda: purging(inert={"no.such": "argon.setpoint"}), "counts 'no.such'"),
+        (lambda: purging(inert={"argon.flow": "no.such"}), "counts 'no.such'"),
         (
             lambda: purging(present={**ENVELOPE.purge.present, "neon": Bound("no.such", low=1.0)}),
             "seen by 'no.such'",
@@ -140,11 +141,11 @@ def test_backfills_that_dilute_just_enough_are_a_proof(
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"low": 2.0, "high": 1.0}, "empty or unbounded"),
-        ({"low": math.nan}, "empty or unbounded"),
-        ({"high": math.nan}, "empty or unbounded"),
-        ({"low": -math.inf}, "empty or unbounded"),
-        ({"high": math.inf}, "empty or unbounded"),
+        ({"low": 2.0, "high": 1.0}, "empty or endless"),
+        ({"low": math.nan}, "empty or endless"),
+        ({"high": math.nan}, "empty or endless"),
+        ({"low": -math.inf}, "empty or endless"),
+        ({"high": math.inf}, "empty or endless"),
         ({"step_max": 0.0}, "not positive"),
         ({"step_max": math.nan}, "not positive"),
         ({"always_safe": (0.0, 1.5)}, "always_safe"),

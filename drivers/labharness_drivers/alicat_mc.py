@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, line_request
+from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, kept, line_request
 from labharness.vocabulary import BadReply, DeviceFault, Lines, Request
 
 __all__ = ["AlicatMc"]
@@ -102,15 +102,16 @@ class AlicatMc(Driver):
         )
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Set the flow; a value between two display steps goes to the nearer one."""
+        """Set the flow; between two display steps it goes to the nearer one, but never to none."""
         self.settable(channel)
         if not 0 <= value <= self.full_scale_sccm:
             raise ValueError(
                 f"{channel}: asked {value} sccm, allowed 0 to {self.full_scale_sccm:g} sccm "
                 f"(full scale of unit {self.unit})"
             )
-        text = f"{self.unit}S {abs(value):.{self.decimals}f}"  # abs: -0.0 is zero too
-        return (line_request(text, timeout_s=TIMEOUT_S),)
+        text = f"{abs(value):.{self.decimals}f}"  # abs: -0.0 is zero too
+        kept(f"{channel} in sccm", value, float(text), 10.0**-self.decimals)
+        return (line_request(f"{self.unit}S {text}", timeout_s=TIMEOUT_S),)
 
     def accept(self, channel: str, reply: bytes) -> None:
         """A setpoint is answered with a data frame."""

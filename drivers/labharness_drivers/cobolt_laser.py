@@ -9,7 +9,17 @@ numbers, the decimals of ``p?`` and the words of the error reply are background 
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, line_request, number
+from labharness.driver import (
+    Channel,
+    Driver,
+    Identity,
+    Query,
+    Scan,
+    fault,
+    kept,
+    line_request,
+    number,
+)
 from labharness.vocabulary import BadReply, Request
 
 __all__ = ["CoboltLaser"]
@@ -101,7 +111,9 @@ class CoboltLaser(Driver):
             return (_line("l1" if value else "l0"),)
         if not 0 <= value <= self.max_power_w:
             raise ValueError(f"power: asked {value} W, allowed 0 to {self.max_power_w} W")
-        return (_line(f"@cobasp {abs(value):.{POWER_DECIMALS}f}"),)  # abs: -0.0 is zero too
+        text = f"{abs(value):.{POWER_DECIMALS}f}"  # abs: -0.0 is zero too
+        kept("power in W", value, float(text), 10.0**-POWER_DECIMALS)
+        return (_line(f"@cobasp {text}"),)
 
     def accept(self, channel: str, reply: bytes) -> None:
         """Anything but ``OK`` is a refusal."""

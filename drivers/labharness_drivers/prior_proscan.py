@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, line_request
+from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, kept, line_request
 from labharness.vocabulary import BadReply, Request, Until
 
 __all__ = ["PriorProscan"]
@@ -102,6 +102,7 @@ class PriorProscan(Driver):
             most_um = STEPS_MAX / self.steps_per_um
             raise ValueError(f"{channel}: asked {value} um, allowed -{most_um:g} to {most_um:g} um")
         steps = round(value * self.steps_per_um)
+        kept(f"{channel} in um", value, steps, 1 / self.steps_per_um)
         return (line_request(f"G{channel.upper()},{steps}", timeout_s=MOVE_S_MAX),)
 
     def accept(self, channel: str, reply: bytes) -> None:

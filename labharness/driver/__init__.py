@@ -5,6 +5,7 @@ from labharness.driver.channels import Channel, Identity, Query, Scan
 from labharness.driver.driver import Driver, Exchange, fault
 from labharness.driver.messages import message_request, results
 from labharness.driver.programs import Block, Programmer
+from labharness.driver.steps import kept
 
 __all__ = [
     "Block",
@@ -16,6 +17,7 @@ __all__ = [
     "Query",
     "Scan",
     "fault",
+    "kept",
     "line_request",
     "message_request",
     "number",

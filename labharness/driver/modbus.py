@@ -29,6 +29,7 @@ from pymodbus.pdu.register_message import (
 
 from labharness.driver.channels import Scan
 from labharness.driver.driver import Driver, fault
+from labharness.driver.steps import kept
 from labharness.vocabulary import BadReply, LengthAt, Request, Rtu, Transaction
 
 __all__ = ["ModbusDriver", "Register"]
@@ -78,11 +79,13 @@ class Register:
         """Turn a value into words; refuse what does not fit, never clip.
 
         Raises:
-            ValueError: The value is outside what the words can carry.
+            ValueError: The value is outside what the words can carry, or is not zero and would
+                be written as zero.
         """
         if not math.isfinite(value):
             raise ValueError(f"{value} does not fit register {self.address}: not finite")
         raw = round(value / self.scale)
+        kept(f"register {self.address}", value, raw, self.scale)
         span = 1 << 16 * self.size
         low, high = (-span // 2, span // 2 - 1) if self.signed else (0, span - 1)
         if not low <= raw <= high:

@@ -37,7 +37,8 @@ class Envelope:
     def _named(self) -> Iterable[tuple[str, Collection[str], Iterable[str]]]:
         """Give who names what, and where it must stand."""
         purge, watches, procedures = self.purge, self.watches, self.procedures
-        voided_by = [] if purge.leak_check is None else [purge.leak_check.voided_by]
+        check = purge.leak_check
+        voided_by = [] if check is None else [check.voided_by]
         for row in self.interlocks:
             who = f"interlock {row.name!r}"
             yield f"{who} guards", self.limits, row.guards
@@ -57,14 +58,12 @@ class Envelope:
             yield f"{doubt.name!r} relies on", watches, filter(None, seen)
         for watch in watches.values():
             yield f"watch {watch.channel} runs", procedures, filter(None, [watch.procedure])
-        yield "the purge proof counts", watches, purge.inert
+        yield "the purge proof counts", watches, (*purge.inert, *purge.inert.values())
         yield "presence of a contaminant is seen by", watches, _channels(purge.present.values())
         gauges = [each.channel for each in (purge.backfill, purge.leak_check) if each is not None]
         yield "pressure is seen by", watches, gauges
-        check = purge.leak_check
-        if check is not None:
-            yield "the leak check relies on", watches, _channels(check.isolated)
-            yield "the leak check is void by", purge.present, voided_by
+        yield "the leak check relies on", watches, _channels(check.isolated if check else ())
+        yield "the leak check is void by", purge.present, voided_by
         for procedure in procedures.values():
             who = f"procedure {procedure.name!r}"
             yield f"{who} asks", watches, _channels((procedure.when, procedure.unless))

@@ -27,7 +27,8 @@ class Track:
         doubt: Values that were sent and are not confirmed; the channel counts as all of them.
         rows: What readings trip.
         conditions: Conditions whose truth this reading may change.
-        inert: Its flow counts for the purge proof.
+        inert: Its flow counts for the purge proof, up to this setpoint.
+        inert_sccm: What of the last reading counts.
         backfill: What its pressure proves by backfills.
         leak_check: What its pressure proves by its rise.
         shows: Contaminants whose presence this channel shows, each with its condition.
@@ -40,7 +41,8 @@ class Track:
     stale_s: float = math.inf
     rows: tuple[TripRow, ...] = ()
     conditions: tuple[Bound, ...] = ()
-    inert: bool = False
+    inert: "Track | None" = None
+    inert_sccm: float = 0.0
     backfill: Backfill | None = None
     leak_check: LeakCheck | None = None
     shows: tuple[tuple[str, Bound], ...] = ()
@@ -79,6 +81,8 @@ class Memory:
         filled_from: Pressure from which the tube is being filled; ``inf`` when it was not pumped.
         filled_cm3: Inert gas measured since that pressure.
         tight: The last leak check was passed, and the tube was not open since.
+        leak: What the leak check sees; before it begins, ``first`` is the last pressure, or ``inf``
+            when the line has let something in since.
         changes: Counts changes of an interlock's truth; permits made before one are void.
         trip: The trip in force.
     """
@@ -114,8 +118,8 @@ class Memory:
         for bound in heeded:
             track = self.track(bound.channel)
             track.conditions = tuple(dict.fromkeys((*track.conditions, bound)))
-        for channel in purge.inert:
-            self.track(channel).inert = True
+        for channel, setpoint in purge.inert.items():
+            self.track(channel).inert = self.track(setpoint)
         if purge.backfill is not None:
             self.track(purge.backfill.channel).backfill = purge.backfill
         if purge.leak_check is not None:

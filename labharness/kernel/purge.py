@@ -44,8 +44,11 @@ class LeakCheck:
 
     Attributes:
         channel: The pressure gauge.
-        isolated: All of these, during the whole check.
-        below: Highest pressure during the check, in the gauge's unit; a filling is above.
+        isolated: All of these, during the whole check: every outlet and every inlet of the tube is
+            shut, so that a pressure that rises is a leak.
+        inlets: Channels among them that may let something in: a command to one ends the check
+            before its bytes leave.
+        below: Highest pressure during the check, in the gauge's unit; to pass it is to fail.
         over_s: Length of the check.
         leak_max: Largest leak, in the gauge's unit times cm3/s.
         voided_by: Contaminant whose presence makes the check void (air: the tube was open).
@@ -53,6 +56,7 @@ class LeakCheck:
 
     channel: str
     isolated: tuple[Bound, ...]
+    inlets: tuple[str, ...]
     below: float
     over_s: float
     leak_max: float
@@ -68,7 +72,8 @@ class Purge:
 
     Attributes:
         volume_cm3: Volume of the tube and its lines.
-        inert: Flow channels (sccm) that count.
+        inert: Flow channels (sccm) that count, each with the channel that reads back its
+            controller's setpoint: a meter is believed up to what its controller was told.
         present: For each contaminant the condition under which it *may be* in the tube; while it
             holds, or is not known to be false, that contaminant's proof is nothing.
         backfill: What counts as a cycle; ``None`` where the line has no pump.
@@ -76,7 +81,7 @@ class Purge:
     """
 
     volume_cm3: float
-    inert: tuple[str, ...]
+    inert: Mapping[str, str]
     present: Mapping[str, Bound]
     backfill: Backfill | None = None
     leak_check: LeakCheck | None = None

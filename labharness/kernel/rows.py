@@ -39,9 +39,7 @@ class Limit:
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low <= self.high < math.inf:  # also refuses NaN
-            raise EnvelopeInvalid(
-                f"{self.channel}: {self.low} to {self.high} is empty or unbounded"
-            )
+            raise EnvelopeInvalid(f"{self.channel}: {self.low} to {self.high} is empty or endless")
         if not self.step_max > 0:
             raise EnvelopeInvalid(f"{self.channel}: step_max {self.step_max} is not positive")
         if not all(self.low <= value <= self.high for value in self.always_safe):

@@ -92,6 +92,9 @@ def begin(memory: Memory, command: Command) -> None:
     for contaminant, present in track.shows:
         if present.holds(command.value):
             memory.taint(contaminant)
+    check = memory.envelope.purge.leak_check
+    if check is not None and track.channel in check.inlets:
+        memory.leak.restart(math.inf, math.inf)  # what is let in is no leak
 
 
 def conclude(memory: Memory, command: Command) -> None:
@@ -113,8 +116,8 @@ def observe(
         if track.conditions and value != track.value:
             moved = [each.holds(value) != each.holds(track.value) for each in track.conditions]
             memory.changes += sum(moved)
-        if track.inert:
-            _count_inert(memory, track, value, now)
+        if track.inert is not None:
+            _count_inert(memory, track, track.inert, value, now)
         if track.backfill is not None:
             _count_fill(memory, track.backfill, track, value, now)
         if track.leak_check is not None:
@@ -126,9 +129,8 @@ def observe(
         for row in track.rows:
             if not row.low <= value <= row.high:
                 bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
-                why = (
-                    f"{row.name}: {track.channel} is {f'{value:g} {row.unit}'.strip()}, at {bound}"
-                )
+                found = f"{value:g} {row.unit}".strip()
+                why = f"{row.name}: {track.channel} is {found}, at {bound}"
                 trips += (Trip(row.cause, row.procedure, track.channel, value, now, why),)
     return trips
 
@@ -186,14 +188,14 @@ def _found(condition: Condition, memory: Memory, now: float) -> str:
     return f"it reads {track.value:g}"
 
 
-def _count_inert(memory: Memory, track: Track, value: float, now: float) -> None:
-    gap_s = now - track.at_s
-    if gap_s > track.stale_s or not track.value > 0 or not value > 0:
-        return
-    passed_cm3 = min(track.value, value) / 60 * gap_s  # sccm; the smaller end of the interval
-    memory.filled_cm3 += passed_cm3
-    for contaminant in memory.purged_cm3:
-        memory.purged_cm3[contaminant] += passed_cm3
+def _count_inert(memory: Memory, track: Track, told: Track, value: float, now: float) -> None:
+    before_sccm, known = track.inert_sccm, memory.fresh(told, now) and not told.doubt
+    track.inert_sccm = min(value, told.value) if known else 0.0
+    passed_cm3 = min(before_sccm, track.inert_sccm) / 60 * (now - track.at_s)  # the smaller end
+    if now - track.at_s <= track.stale_s and passed_cm3 > 0:
+        memory.filled_cm3 += passed_cm3
+        for contaminant in memory.purged_cm3:
+            memory.purged_cm3[contaminant] += passed_cm3
 
 
 def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now: float) -> None:
@@ -211,13 +213,14 @@ def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now:
 
 def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, now: float) -> None:
     window, isolated = memory.leak, all(memory.holds(each, now) for each in check.isolated)
+    leak, time_s = (value - window.first) * memory.envelope.purge.volume_cm3, now - window.since_s
     if not isolated or value > check.below or now - track.at_s > track.stale_s:
-        window.since_s = math.inf
+        memory.tight &= not (isolated and window.first <= check.below < value)  # it leaked
+        window.restart(value, math.inf)
     elif window.since_s == math.inf:
         window.restart(value, now)
-    elif now - window.since_s >= check.over_s:
-        leak = (value - window.first) * memory.envelope.purge.volume_cm3 / (now - window.since_s)
-        memory.tight = leak <= check.leak_max
+    elif time_s >= check.over_s or leak > check.leak_max * check.over_s:
+        memory.tight = leak <= check.leak_max * time_s
         window.since_s = math.inf
 
 
@@ -228,9 +231,8 @@ def _doubt(memory: Memory, row: Plausible, window: Window, now: float) -> tuple[
     window.low, window.high = min(window.low, value), max(window.high, value)
     rise, span = value - window.first, window.high - window.low
     if row.expects is not None or row.agrees_with:
-        other = memory.tracks[row.agrees_with or row.channel].value
-        over = row.expects is None or memory.holds(row.expects, now)
-        over = over and abs(value - other) <= row.differ_max
+        differs = abs(value - memory.tracks[row.agrees_with or row.channel].value)
+        over = differs <= row.differ_max and (row.expects is None or memory.holds(row.expects, now))
         wrong = not over and age_s >= row.found_s
     else:
         over = age_s >= row.found_s / 2

@@ -183,6 +183,7 @@ class BackfillRow(_Strict):
 class LeakCheckRow(_Strict):
     channel: str
     isolated: tuple[BoundRow, ...]
+    inlets: tuple[BoundRow, ...]
     below: float
     over_s: float
     leak_max: float
@@ -193,7 +194,7 @@ class LeakCheckRow(_Strict):
 class PurgeRow(_Strict):
     """The ``[purge]``."""
 
-    inert: tuple[str, ...]
+    inert: dict[str, str]
     present: dict[str, BoundRow]
     source: str
     backfill: BackfillRow | None = None

@@ -214,7 +214,8 @@ def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
         if check is None
         else LeakCheck(
             channel=check.channel,
-            isolated=tuple(each.read() for each in check.isolated),
+            isolated=tuple(each.read() for each in check.isolated + check.inlets),
+            inlets=tuple(each.channel for each in check.inlets),
             below=check.below,
             over_s=check.over_s,
             leak_max=check.leak_max,

@@ -165,7 +165,8 @@ class Writer:
                 found = await self._read(shown_by)
             except NoReply as why:
                 return Outcome(command, Ending.UNKNOWN, None, f"{trouble}; {why}".strip("; "))
-            if abs(found - command.value) <= spec.resolution:
+            lost = found == 0 and command.value != 0  # within a step, but 0 may well mean off
+            if abs(found - command.value) <= spec.resolution and not lost:
                 self._gate.conclude(command)
                 return Outcome(command, Ending.CONFIRMED, found, trouble)
             if self._now_s() >= until_s or fault:

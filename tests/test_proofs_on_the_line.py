@@ -1,0 +1,113 @@
+"""The proofs on the plant: what takes them back, what does not, and what never makes one."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labharness.lab import Lab, LabPlan
+from labharness.line.line import Tripped
+from labharness.testing.bench import Bench, VirtualTime
+from labharness.vocabulary import Command, Ending
+from rig import Injection, Ran, approved_copy, submission
+
+Run = Callable[..., Ran]
+GASES = ("argon", "nitrogen", "hydrogen")
+UNITS = {"setpoint": "sccm"}
+SHUT = (
+    ("box.nitrogen_bypass_shut", 1),
+    ("argon.setpoint", 0),
+    ("box.argon_valve", 0),
+    ("box.vent", 0),
+)
+
+
+async def setting(lab: Lab, *steps: tuple[str, float]) -> None:
+    for channel, value in steps:
+        unit = UNITS.get(channel.split(".")[1], "")
+        outcome = await lab.line.perform(Command(channel, float(value), unit))
+        assert outcome.ending is Ending.CONFIRMED, outcome
+
+
+def flushed_of_hydrogen(lab: Lab) -> None:
+    """Leave the tube as a flush does: argon is not stopped over hydrogen."""
+    lab.line.memory.purged_cm3["hydrogen"] = 1e9
+
+
+async def waiting(lab: Lab, seconds: float) -> None:
+    until_s = lab.clock.now_s() + seconds
+    while lab.clock.now_s() < until_s:
+        await lab.line.next_tick()
+
+
+async def checked(lab: Lab, for_s: float) -> None:
+    """Evacuate a shut tube, isolate it, and wait."""
+    await setting(lab, ("box.pump", 1), ("box.pump_isolation", 1))
+    await waiting(lab, 3.0)
+    while lab.line.latest("gauge.pressure") > 0.9:
+        await lab.line.next_tick()
+    await setting(lab, ("box.pump_isolation", 0))
+    await waiting(lab, for_s)
+
+
+@pytest.mark.parametrize("sccm", [1.0, 5.0, 20.0])
+def test_a_leak_that_a_second_check_finds_takes_back_what_the_first_one_proved(
+    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan, sccm: float
+) -> None:
+    async def found() -> tuple[bool, bool]:
+        async with simulated_lab.on(short_plan).running() as lab:
+            assert lab.simulated is not None
+            flushed_of_hydrogen(lab)
+            await setting(lab, *SHUT)
+            await checked(lab, 75.0)
+            first = lab.line.memory.tight
+            lab.simulated.plant.faults.air_leak_sccm = sccm
+            await checked(lab, 12.0)
+            return first, lab.line.memory.tight
+
+    assert virtual_time.run(found()) == (True, False)
+
+
+@pytest.mark.parametrize("hydrogen_sccm", [0, 10])
+def test_nothing_in_a_whole_growth_takes_back_its_leak_check(
+    run_task: Run, tmp_path: Path, hydrogen_sccm: float
+) -> None:
+    seen: list[bool] = []
+
+    def spy(lab: Lab) -> None:
+        if not lab.line.memory.tracks["box.lid_shut"].doubt:
+            seen.append(lab.line.memory.tight)
+            lab.clock.loop.call_later(0.3, spy, lab)
+
+    plan = approved_copy(tmp_path, gases=GASES)
+    asked = submission(recipe={"hydrogen_sccm": hydrogen_sccm, "argon_sccm": 100})
+    ran = run_task(plan, asked, inject=(Injection("leak_check", 0.1, spy),))
+    assert ran.type == "task_completed", ran.body
+    assert True in seen
+    passed = seen.index(True)
+    assert all(seen[passed:]), "until a person is asked to open the lid"
+    assert len(seen) - passed > 1000
+
+
+@pytest.mark.parametrize("meter", ["nitrogen", "argon"])
+def test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows(
+    simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan, meter: str
+) -> None:
+    async def found() -> tuple[float, float]:
+        async with simulated_lab.on(short_plan).running() as lab:
+            assert lab.simulated is not None
+            faults = lab.simulated.plant.faults
+            flushed_of_hydrogen(lab)
+            await setting(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
+            await waiting(lab, 3.0)
+            before = lab.line.volumes_purged("air")
+            faults.lie(meter, "garbage", 400.0, random.Random(1))
+            try:
+                await waiting(lab, 600.0)
+            except Tripped as tripped:
+                pytest.fail(str(tripped))
+            return before, lab.line.volumes_purged("air")
+
+    before, after = virtual_time.run(found())
+    assert after == before
