@@ -132,6 +132,13 @@ HARMS = (
             ("span_max = 160\n", "span_max = 16000\n"),
         ),
     ),
+    Harm(
+        "a gas leak does not trip",
+        (
+            ('high = 4000\nunit = "ppm"', 'high = 4e9\nunit = "ppm"'),
+            ('    { channel = "h2_detector.concentration", at_most = 1000 },\n', ""),
+        ),
+    ),
     Harm("over-pressure does not trip", (("max = 1.15", "max = 115"),)),
     Harm("a vacuum is vented", ((VACUUM, ""),)),
     Harm(

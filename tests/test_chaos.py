@@ -1,13 +1,15 @@
-"""The fault search: replay is exact, the dead stay dead, rules see the truth, planted bugs fall."""
+"""The fault search: replay is exact, the dead stay dead, planted bugs fall."""
 
 import importlib
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +31,19 @@ from labharness.chaos import (
     shrink,
     write_scenario,
 )
-from labharness.chaos.rules import (
-    KILL_S,
-    PAUSE_S,
-    STALE_S,
-    TRIP_S,
-    Scene,
-    rules_of,
+from labharness.chaos.scenario import (
+    BESIDE_IT,
+    HYDROGEN_LEAK_SCCM,
+    SELDOM,
+    SELDOM_EVERY,
+    Kind,
 )
-from labharness.chaos.scenario import BESIDE_IT, SELDOM, SELDOM_EVERY, Kind
 from labharness.chaos.search import told_of
-from labharness.lab import LabPlan, default_lab_path, read_lab
+from labharness.lab import LabPlan
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
 from rig import SHORT_LINE
 
-CLEAN_HOURS = 3.0
+CLEAN_HOURS = 3.2  # six growths; the sixth has six faults
 
 
 @pytest.fixture
@@ -150,6 +150,15 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
             marks=pytest.mark.soak,
         ),
         (
+            "a gas leak does not trip",
+            scenario(
+                fault("hydrogen_escapes", amount=HYDROGEN_LEAK_SCCM, after_s=100.0),
+                hydrogen_sccm=5.0,
+                argon_sccm=85.0,
+                sulfur_temperature_c=150.0,
+            ),
+        ),
+        (
             "nothing sees that a gauge is stuck while the tube is filled",
             scenario(fault("sensor_stuck", "purge", 110.0, target="gauge")),
         ),
@@ -162,7 +171,15 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
             marks=pytest.mark.soak,
         ),
     ],
-    ids=["procedure", "vacuum", "hydrogen left", "dead gauge", "stuck gauge", "thermocouple"],
+    ids=[
+        "procedure",
+        "vacuum",
+        "hydrogen left",
+        "dead gauge",
+        "gas leak",
+        "stuck gauge",
+        "thermocouple",
+    ],
 )
 def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     played: Play, tmp_path: Path, bug: str, each: Scenario
@@ -177,7 +194,7 @@ def test_three_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
     asked = Search(lab=str(SHORT_LINE), hours=CLEAN_HOURS, seed=1)
     tally = search(asked, Tally(seed=1, rate=1.0, lab_digest=""), lambda *said: None, workers=1)
     assert tally.lab_s >= CLEAN_HOURS * 3600
-    assert tally.faults >= 10
+    assert 8 <= tally.injected <= tally.drawn
     assert tally.violations == []
 
 
@@ -197,86 +214,6 @@ def test_every_planted_harm_is_found_within_two_hundred_hours(tmp_path: Path, ha
                 print(f"{harm.name:50} {found}")  # noqa: T201 - the table is the result
                 return
     pytest.fail(f"{harm.name}: not found in {HOURS_MAX:g} h")
-
-
-# ---- the referee's rules, one state each
-
-WELL: dict[str, Any] = {
-    "furnace_heater_c": 700.0,
-    "substrate_c": 700.0,
-    "sulfur_c": 200.0,
-    "pressure_pa": 102_000.0,
-    "o2_fraction": 1e-4,
-    "h2_fraction": 0.0,
-    "hydrogen_sccm": 0.0,
-    "inert_sccm": 50.0,
-    "room_h2_ppm": 0.0,
-    "furnace_heating": True,
-    "sulfur_heating": True,
-    "lid_open": False,
-    "lid_held_open": False,
-    "opened_h2_fraction": 0.0,
-    "enclosure_open": False,
-    "sucked_back_pa": 0.0,
-    "laser_on": False,
-}
-HARMFUL: dict[str, dict[str, Any]] = {
-    "ignitable mixture in the tube": {"h2_fraction": 0.05, "o2_fraction": 0.06},
-    "hydrogen into a tube that holds air": {"hydrogen_sccm": 10.0, "o2_fraction": 0.02},
-    "hydrogen with the lid open": {"hydrogen_sccm": 10.0, "lid_open": True},
-    "hydrogen in the room": {"hydrogen_sccm": 10.0, "room_h2_ppm": 5000.0},
-    "heat with the lid open": {"lid_open": True},
-    "furnace too hot and heated": {"furnace_heater_c": 1020.0},
-    "sulfur too hot and heated": {"sulfur_c": 310.0},
-    "hot sulfur in air, and heated": {"o2_fraction": 0.05},
-    "a hot tube opened by plan": {"lid_held_open": True},
-    "the tube opened by plan with hydrogen in it": {
-        "lid_held_open": True,
-        "opened_h2_fraction": 0.02,
-    },
-    "pressure too high and gas flowing": {"pressure_pa": 120_000.0},
-    "hot tube below atmosphere": {"pressure_pa": 50_000.0},
-    "oil sucked back through the vent": {"sucked_back_pa": 50_000.0},
-    "no inert gas over a hot source": {"inert_sccm": 0.0},
-    "laser on with its enclosure open": {"laser_on": True, "enclosure_open": True},
-}
-
-
-def broken(truth: dict[str, Any], scene: Scene) -> set[str]:
-    rules = rules_of(frozenset({"heat"}))
-    return {rule.name for rule in rules if rule.broken({**WELL, **truth}, scene)}
-
-
-def test_a_growth_in_good_order_breaks_no_rule() -> None:
-    assert broken({}, Scene(harness="alive")) == set()
-
-
-@pytest.mark.parametrize("rule", HARMFUL)
-def test_a_harmful_state_breaks_its_rule(rule: str) -> None:
-    assert rule in broken(HARMFUL[rule], Scene(harness="alive"))
-
-
-@pytest.mark.parametrize(
-    ("rule", "scene"),
-    [
-        ("heat without extraction", Scene(harness="alive", blind={"exhaust_lost"})),
-        ("heat by a thermocouple that gives no signal", Scene(harness="alive", silent={"sulfur"})),
-        ("energised while a watched port is silent", Scene(harness="alive", cut={"heat"})),
-        ("energised though the harness is dead", Scene(harness="killed")),
-        ("energised though the harness stands still", Scene(harness="paused")),
-        ("energised after a stop request", Scene(harness="alive", stopped=True)),
-        ("energised after the run has ended", Scene(harness="gone")),
-        ("energised while it must be latched", Scene(harness="alive", latched=True)),
-    ],
-)
-def test_heat_in_the_wrong_scene_breaks_its_rule(rule: str, scene: Scene) -> None:
-    assert rule in broken({}, scene)
-
-
-def test_the_shipped_envelope_keeps_the_referees_own_bounds() -> None:
-    envelope = read_lab(default_lab_path()).envelope
-    assert max(each.stale_s for each in envelope.watches.values() if each.procedure) <= STALE_S
-    assert (TRIP_S, KILL_S, PAUSE_S) == (7.5, 3.0, 4.0)
 
 
 # ---- drawing, shrinking, keeping
@@ -330,7 +267,8 @@ def test_a_search_goes_on_where_it_was_left(
 
     def quick(asked: Search, number: int) -> dict[str, Any]:
         asked_for.append(number)
-        verdict = Verdict(scenario(), None, 3600.0, "", (), {"a rule": 2.0})
+        drawn = scenario(fault("kill"), fault("pause"))
+        verdict = Verdict(drawn, None, 3600.0, "", (), {"a rule": 2.0}, injected=1)
         return told_of(verdict)
 
     module = importlib.import_module("labharness.chaos.search")
@@ -343,6 +281,7 @@ def test_a_search_goes_on_where_it_was_left(
     search(Search(lab="", hours=5, seed=1), kept, lambda t, said: None, workers=1)
     assert asked_for == [0, 1, 2, 3, 4]
     assert kept.demands == {"a rule": 10.0}
+    assert (kept.drawn, kept.injected) == (10, 5)
 
 
 # ---- the command
@@ -367,9 +306,37 @@ def test_the_command_refuses_in_one_plain_line(tmp_path: Path) -> None:
         ({**good, "faults": [{**kill, "after_s": math.nan}]}, "after_s is nan"),
         ({**good, "faults": [{**kill, "lasts_s": -1}]}, "lasts_s is -1"),
         ({**good, "faults": [{**kill, "kind": "kil"}]}, "'kil' (did you mean kill?)"),
+        ({**good, "faults": [{**kill, "target": "heat"}]}, "kill takes no target"),
+        ({**good, "faults": [{**kill, "kind": "bus_cut", "target": "nosuch"}]}, "'nosuch'"),
+        ({**good, "faults": [{**kill, "kind": "sensor_off", "target": "gage"}]}, "mean gauge?"),
+        ({**good, "faults": [{**kill, "kind": "contact_stuck"}]}, "no target ''"),
+        ({**good, "faults": [{**kill, "kind": "flow_drift", "target": 7}]}, "no target 7"),
+        ({**good, "faults": [{**kill, "kind": "sensor_slow", "target": "gauge"}]}, "above 0"),
+        ({**good, "name": 7}, "name is 7; it is a text"),
+        ({**good, "looks": 7}, "looks is 7; it is true or false"),
     ):
         wrong.write_text(json.dumps({"faults": [], **bad}))
         say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario: ", words)
+    state = {**asdict(Tally(seed=1, rate=1.0, lab_digest="")), "done": []}
+    changes: tuple[dict[str, Any], ...] = (
+        {"seed": "1"},
+        {"rate": None},
+        {"lab_digest": 7},
+        {"lab_s": "x"},
+        {"done": 7},
+        {"done": ["x"]},
+        {"drawn": -1},
+        {"injected": {}},
+        {"demands": {"rule": "x"}},
+        {"demands": []},
+        {"violations": [7]},
+        {"violations": {}},
+        {"played_by": [7]},
+    )
+    for changed in changes:
+        wrong.write_text(json.dumps({**state, **changed}))
+        said = say("chaos", "--state", wrong, "--line", SHORT_LINE)
+        said.is_one_plain_error(f"wrong.json is no state of a search: {next(iter(changed))} is ")
     wrong.write_bytes(b"\xff\xfe")
     say("chaos", "--replay", wrong).is_one_plain_error("wrong.json: no scenario")
     say("chaos", "--shrink").is_one_plain_error("--shrink takes --replay")
@@ -391,7 +358,7 @@ def test_a_state_that_could_not_be_kept_is_refused_before_the_search(
 def test_a_state_that_can_no_longer_be_kept_ends_the_search_in_one_plain_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def played(asked: Search, tally: Tally, told: Callable[..., None], workers: int) -> None:
+    def played(asked: Search, tally: Tally, told: Callable[..., None], *rest: object) -> None:
         (tmp_path / "state.json.part").mkdir()  # a disk that takes nothing
         verdict = Verdict(scenario(), None, 3600.0, "", (), {})
         tally.take(0, told_of(verdict))
@@ -413,6 +380,57 @@ def test_a_search_that_is_killed_leaves_no_worker_behind(tmp_path: Path) -> None
         finally:
             searches.kill()
     assert waited(lambda: [pid for pid in workers if not alive(pid)], len(workers))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's children")
+@pytest.mark.parametrize(
+    ("killed", "code", "words"),
+    [
+        ("a worker", 1, "a worker was killed; the same command goes on from"),
+        ("Ctrl-C", 3, "ending the growths in play; they are not counted"),
+    ],
+)
+def test_a_search_that_is_disturbed_says_so_in_plain_lines(
+    tmp_path: Path, killed: str, code: int, words: str
+) -> None:
+    arguments = ("chaos", "--hours", "100", "--line", SHORT_LINE, "--state", tmp_path / "state")
+    with subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as searches:
+        try:
+            worker = waited(lambda: [pid for pid in children(searches.pid) if works(pid)], 2)[0]
+            time.sleep(1.0)
+            if killed == "a worker":
+                os.kill(worker, signal.SIGKILL)
+            else:
+                searches.send_signal(signal.SIGINT)
+            said = searches.communicate(timeout=60)[1]
+        finally:
+            searches.kill()
+    assert searches.returncode == code, said
+    assert words in said
+    assert "Traceback" not in said
+
+
+def test_the_search_says_what_was_injected_and_that_other_code_began_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def played(asked: Search, tally: Tally, *rest: object) -> None:
+        tally.take(0, told_of(Verdict(scenario(fault("kill")), None, 3600.0, "", (), {})))
+        tally.write(tmp_path / "state.json")
+
+    monkeypatch.setattr("labharness.cli.chaos.search", played)
+    search_it = ("chaos", "--state", tmp_path / "state.json", "--line", SHORT_LINE)
+    assert "0 faults of 1 drawn, 0 violations" in say(*search_it).out
+    assert "searched with" not in say(*search_it).out
+    monkeypatch.setattr("labharness.cli.chaos._this_labharness", lambda: "labharness 99 abc")
+    assert (
+        "with labharness 99 abc; what is there was searched with labharness" in say(*search_it).out
+    )
+    assert Tally.read(tmp_path / "state.json").played_by[-1] == "labharness 99 abc"
 
 
 def children(pid: int) -> list[int]:

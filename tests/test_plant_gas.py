@@ -240,3 +240,20 @@ def test_hydrogen_reaches_the_room_only_when_the_exhaust_is_lost() -> None:
     plant.faults.h2_detector_offset_ppm = 123.0
     plant.step(1200.0)
     assert detector.concentration_ppm == pytest.approx(123, abs=0.1)
+
+
+def test_a_hydrogen_line_that_came_off_leaks_through_its_open_valve_whatever_is_metered() -> None:
+    plant = line(HYDROGEN_VALVE, BYPASS_SHUT, VENT, volume_l=0.2)
+    detector = plant.parts["h2_detector"]
+    assert isinstance(detector, Detector)
+    plant.faults.hydrogen_leak_sccm = 200.0
+    plant.step(10.0)
+    assert detector.room_ppm == pytest.approx(4_000, rel=0.05)  # the extraction runs
+    plant.step(200.0)
+    assert detector.room_ppm == pytest.approx(10_000, rel=0.01)
+    assert truth(plant, "hydrogen_leak_sccm") == 200.0
+    assert truth(plant, "hydrogen_sccm") == 0.0  # the controller is shut
+    relays(plant).coils[HYDROGEN_VALVE] = False
+    plant.step(200.0)
+    assert truth(plant, "hydrogen_leak_sccm") == 0.0
+    assert detector.room_ppm < 1.0

@@ -242,7 +242,7 @@ def test_the_junit_file_says_where_the_evidence_is(session: Session) -> None:
 def test_the_page_names_every_fault(short_plan: LabPlan) -> None:
     text = PAGE.read_text("utf-8")
     names = {*plant_faults(short_plan), *bus_faults()}
-    assert len(names) == 11 + len(BusFaults.__slots__) - 1
+    assert len(names) == 12 + len(BusFaults.__slots__) - 1
     assert {name for name in names if f"`{name}`" not in text} == set()
 
 

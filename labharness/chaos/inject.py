@@ -32,7 +32,7 @@ FLAGS = {
 AMOUNTS = {
     "air_leak": "air_leak_sccm",
     "heater_runaway": "add_furnace_c_per_s",
-    "hydrogen_escapes": "h2_detector_offset_ppm",
+    "hydrogen_escapes": "hydrogen_leak_sccm",
 }
 
 Undo = Callable[[], None]
@@ -54,7 +54,13 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
     plant = room.plant
     if kind.startswith("sensor_"):
         plant.faults.lie(target, kind.removeprefix("sensor_"), fault.amount, chance)
-        return lambda: _forget(plant.faults.sensors, target)
+        lie = plant.faults.sensors[target]
+
+        def honest() -> None:
+            if plant.faults.sensors.get(target) is lie:  # another lie may have taken its place
+                _forget(plant.faults.sensors, target)
+
+        return honest
     if kind in FLAGS:
         return _set(plant.faults, FLAGS[kind], True, False)
     if kind in AMOUNTS:

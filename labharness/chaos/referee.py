@@ -8,18 +8,16 @@ from hashlib import sha256
 
 import simpy
 
+from labharness.chaos.blindness import Blindness
 from labharness.chaos.rules import (
-    ARGON_S,
     ATMOSPHERE_PA,
     BESIDE,
-    FOR_EVER,
+    BLIND_TO_SUCKED,
     GRAIN_S,
     INERT_SCCM,
-    LIES,
     PRESSURE_PA_MAX,
     RELIEVED,
     REPEATS_S,
-    SHUTS_INERT,
     TRIP_S,
     Scene,
     Truth,
@@ -32,8 +30,6 @@ from labharness.lab.simulated import SimulatedLab
 from labharness.vocabulary.channels import owner_of
 
 __all__ = ["Referee", "Violation"]
-
-OUTLET = ("outlet_blocked", "power_dip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +88,7 @@ class Referee:
         )
         self._rules = rules_of(self._watched_ports)
         self._since: dict[str, float] = {}
-        self._sees_at: dict[str, float] = {}
-        self._lying: set[str] = set()
+        self._blindness = Blindness(self.scene.blind)
         self._must_trip_since_s = math.inf
         self._digest = sha256()
         room.env.process(self._watch())
@@ -103,62 +98,35 @@ class Referee:
         """Digest of everything that was really so, second by second."""
         return self._digest.hexdigest()
 
-    def begins(self, fault: Fault, *, leak_checked: bool) -> None:
+    def begins(self, fault: Fault) -> None:
         """Take notice of what the line cannot see through, or not act on."""
-        blind = self.scene.blind
-        if fault.kind.startswith("sensor_"):
-            for word, for_s in LIES.get((fault.target, fault.kind), ()):
-                self._blinds(word, for_s)
-        elif fault.kind == "air_leak" and leak_checked:
-            blind.add("leak")  # the leak check is over: nothing on this line measures oxygen
-        elif fault.kind == "contact_stuck" and fault.target == "vent":
-            blind.add("vent stuck")
-        elif fault.kind == "contact_stuck" and fault.target == "argon_valve":
-            self._blinds("argon", ARGON_S)
-        elif fault.kind == "bus_cut" and fault.target == "vacuum":
-            blind.add("vacuum")
-        elif fault.kind == "bus_cut" and fault.target == "laser":
-            blind.add("laser cut")
-        elif fault.kind == "exhaust_lost":
-            blind.add("exhaust_lost")
-        elif fault.kind == "power_dip":
-            blind.update(("no power", "vent stuck", "vacuum"))
-        if fault.kind.startswith("sensor_") and fault.target in ("argon", "gauge"):
-            self._lying.add(fault.target)
-        if fault.kind in OUTLET or (fault.kind == "contact_stuck" and fault.target == "vent"):
-            self._lying.add("outlet")
-        if fault.kind == "contact_stuck" and fault.target == "argon_valve":
-            self._lying.add("argon valve")
-        # what fails, and its only witness: two faults that together nothing can see
-        if self._lying >= {"argon", "argon valve"}:
-            self._blinds("argon", FOR_EVER)
-        if self._lying >= {"gauge", "outlet"}:
-            self._blinds("pressure unseen", FOR_EVER)
+        self._blindness.begins(fault, self._now_s)
 
     def ends(self, fault: Fault) -> None:
         """Take notice of what is whole again; what a lie has led to may outlast it."""
-        if fault.kind == "exhaust_lost":
-            self.scene.blind.discard("exhaust_lost")
+        self._blindness.ends(fault, self._now_s)
+
+    def stage_begins(self, stage: str) -> None:
+        """Follow the growth."""
+        self._blindness.stage_begins(stage, self._now_s)
 
     def mended(self) -> None:
         """Everything is whole again, and somebody has seen to it."""
-        shut = self.scene.blind & SHUTS_INERT
-        for word in tuple(self.scene.blind):
-            self._sees(word)
-        if shut:
-            self.scene.blind.add(RELIEVED)  # a reset lets no inert gas in, the next arming does
-        self._sees_at.clear()
-        self._lying.clear()
+        blind = frozenset(self.scene.blind)
+        self._blindness.mended()
+        for word in blind:
+            self._begin_clocks(word)
 
-    def _blinds(self, word: str, for_s: float) -> None:
-        self.scene.blind.add(word)
-        until_s = self._room.env.now * 1e-6 + for_s
-        self._sees_at[word] = max(until_s, self._sees_at.get(word, until_s))
+    @property
+    def _now_s(self) -> float:
+        return self._room.env.now * 1e-6
 
     def _sees(self, word: str) -> None:
         """Let the line see again, and give it from now on the time that its rules allow."""
-        self.scene.blind.discard(word)
-        self._sees_at.pop(word, None)
+        self._blindness.sees(word)
+        self._begin_clocks(word)
+
+    def _begin_clocks(self, word: str) -> None:
         for rule in self._rules:
             if word in rule.blinded_by and not rule.blinded_by & self.scene.blind:
                 self._since.pop(rule.name, None)
@@ -169,6 +137,7 @@ class Referee:
         self.scene.stopped = False
         self.energised = False
         self._must_trip_since_s = math.inf
+        self._blindness.growth_begins()
 
     def _watch(self) -> Generator[simpy.Event, object, None]:
         room, plant = self._room, self._room.plant
@@ -187,7 +156,7 @@ class Referee:
             scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
         elif RELIEVED in scene.blind and truth["inert_sccm"] > INERT_SCCM:
             self._sees(RELIEVED)
-        for word in [each for each, until_s in self._sees_at.items() if until_s <= now_s]:
+        for word in self._blindness.seeing(truth, now_s):
             self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])
         self.energised = self.energised or on
@@ -219,6 +188,8 @@ class Referee:
             elif self.violation is None:
                 self.violation = Violation(rule.name, now_s, for_s, allowed_s, _told(truth, scene))
                 self._stop()
+        if scene.blind & BLIND_TO_SUCKED:
+            scene.sucked_pa = truth["sucked_back_pa"]  # it was a demand, and is not called later
 
     def _expect_latch(self, now_s: float) -> None:
         """Know when a line that is in use must have tripped, whatever it noticed."""

@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -57,6 +57,7 @@ LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
 HYDROGEN_SHARE = 0.6
 BESIDE_HYDROGEN_SCCM = 85.0  # no plan with hydrogen has less argon
 LEAK_SCCM = (0.5, 20.0)
+HYDROGEN_LEAK_SCCM = 200.0  # settles at 10,000 ppm in the room; 4000 are there after 10 s
 SECOND_GROWTH_SHARE = 0.35
 # What is worst while another fault is being answered; it then comes within seconds of that one.
 UPON = ("kill", "pause", "power_dip", "bus_cut", "stop_request", "reply_lost", "disk_full")
@@ -101,6 +102,9 @@ CONTACTS = (
     "furnace_contactor",
     "sulfur_contactor",
 )
+
+FLOWS = ("argon", "nitrogen", "hydrogen")
+TARGETS: Mapping[str, tuple[str, ...]] = {"contact_stuck": CONTACTS, "flow_drift": FLOWS}
 
 
 class Kind:
@@ -240,8 +244,12 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
     )
 
 
-def read_scenario(text: str) -> Scenario:
+def read_scenario(text: str, ports: Collection[str] = PORTS) -> Scenario:
     """Read a scenario from JSON.
+
+    Args:
+        text: The JSON.
+        ports: Of the line that it is for.
 
     Raises:
         ValueError: It is none; says why.
@@ -250,14 +258,19 @@ def read_scenario(text: str) -> Scenario:
         body = json.loads(text)
         faults = tuple(Fault(**each) for each in body.pop("faults"))
         scenario = Scenario(**body, faults=faults)
-        _check(scenario)
+        _check(scenario, ports)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
         raise ValueError(f"no scenario: {why}") from None
     return scenario
 
 
-def _check(scenario: Scenario) -> None:
+def _check(scenario: Scenario, ports: Collection[str]) -> None:
     """Refuse what a hand that edits a file may have put there."""
+    if not isinstance(scenario.name, str):
+        raise ValueError(f"name is {scenario.name!r}; it is a text")
+    for name in ("second_growth", "looks"):
+        if not isinstance(getattr(scenario, name), bool):
+            raise ValueError(f"{name} is {getattr(scenario, name)!r}; it is true or false")
     if not isinstance(scenario.seed, int):
         raise ValueError(f"seed is {scenario.seed!r}; it is a whole number")
     for name, value in scenario.recipe.items():
@@ -266,11 +279,32 @@ def _check(scenario: Scenario) -> None:
         for name, known in (("kind", Kind.ALL), ("stage", STAGES)):
             value = getattr(fault, name)
             if value not in known:
-                near = meant(str(value), known)
-                raise ValueError(f"no {name} {value!r}{near}; there are {', '.join(known)}")
+                raise ValueError(_unknown(name, value, known))
         for name in ("after_s", "lasts_s", "growth"):
             _check_number(name, getattr(fault, name), low=0.0)
         _check_number("amount", fault.amount)
+        _check_target(fault, ports)
+
+
+def _check_target(fault: Fault, ports: Collection[str]) -> None:
+    known: Collection[str] = TARGETS.get(fault.kind, ())
+    if fault.kind.startswith("sensor_"):
+        known = SENSORS
+    elif fault.kind.startswith("reply_") or fault.kind == "bus_cut":
+        known = ports
+    if known and fault.target not in known:
+        raise ValueError(f"{fault.kind}: " + _unknown("target", fault.target, known))
+    if not known and fault.target != "":
+        raise ValueError(f"{fault.kind} takes no target, and has {fault.target!r}")
+    if fault.kind == "sensor_slow" and fault.amount <= 0:
+        raise ValueError(f"sensor_slow: amount is {fault.amount!r}; it is a time constant above 0")
+    if fault.kind.startswith("reply_") and not 0 <= fault.amount <= 1:
+        raise ValueError(f"{fault.kind}: amount is {fault.amount!r}; it is a share from 0 to 1")
+
+
+def _unknown(name: str, value: object, known: Collection[str]) -> str:
+    near = meant(str(value), list(known))
+    return f"no {name} {value!r}{near}; there are {', '.join(known)}"
 
 
 def _check_number(name: str, value: object, low: float = -math.inf) -> None:
@@ -303,10 +337,10 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     elif kind == "contact_stuck":
         target = chance.choice(CONTACTS)
     elif kind == "flow_drift":
-        target = chance.choice(("argon", "nitrogen", "hydrogen"))
+        target = chance.choice(FLOWS)
         amount = chance.uniform(0.7, 1.3)
     elif kind in ("air_leak", "hydrogen_escapes"):
-        amount = chance.uniform(*LEAK_SCCM) if kind == "air_leak" else 9000.0
+        amount = chance.uniform(*LEAK_SCCM) if kind == "air_leak" else HYDROGEN_LEAK_SCCM
     elif kind == "heater_runaway":
         amount = chance.choice((0.2, 1.0, 20.0, 20.0))
         lasts_s = chance.choice((60.0, 600.0, FOR_GOOD_S))  # shorter, it heats nothing too far
@@ -351,7 +385,8 @@ def _together(one: Fault, other: Fault) -> bool:
 
     Decision 0013 has the reason. Heat and hydrogen are each shut off by the relays and by their
     controller; pressure is let off by the outlet and stopped at the inlet; the laser is shut off by
-    its command and by the enclosure's contact.
+    its command and by the enclosure's contact. A leak ahead of the hydrogen controller is shut off
+    by the valve alone.
     """
     ways = (
         (_by_the_relays, _by_the_controllers),
@@ -372,7 +407,7 @@ def _by_the_relays(fault: Fault) -> bool:
 
 def _by_the_controllers(fault: Fault) -> bool:
     cut = fault.kind == "bus_cut" and fault.target in ("heat", "hydrogen")
-    return cut or fault.kind in ("heater_runaway", "power_dip")
+    return cut or fault.kind in ("heater_runaway", "hydrogen_escapes", "power_dip")
 
 
 def _of_the_outlet(fault: Fault) -> bool:

@@ -1,11 +1,13 @@
 """Many scenarios over worker processes: hours counted, violations kept, resumable at any moment."""
 
 import json
+import math
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, fields
 from multiprocessing import connection, get_context, parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,10 +53,11 @@ class Tally:
         lab_digest: Over lab file and envelope; another one cannot be resumed.
         lab_s: Lab time simulated, s.
         done: Numbers of the scenarios that are over, below ``next`` and others.
-        faults: How many faults were in them.
-        endings: How the growths ended, counted.
+        drawn: How many faults were drawn for them.
+        injected: How many of those began; a run may end before one comes.
         demands: Seconds for which a hardware safeguard had to answer, by rule.
         violations: Scenario, rule, detail, timeline and digest of each.
+        played_by: The versions of labharness that it was searched with, the latest last.
     """
 
     seed: int
@@ -62,15 +65,18 @@ class Tally:
     lab_digest: str
     lab_s: float = 0.0
     done: set[int] = field(default_factory=set)
-    faults: int = 0
+    drawn: int = 0
+    injected: int = 0
     demands: dict[str, float] = field(default_factory=dict)
     violations: list[dict[str, Any]] = field(default_factory=list)
+    played_by: list[str] = field(default_factory=list)
 
     def take(self, number: int, said: dict[str, Any]) -> None:
         """Count one scenario."""
         self.done.add(number)
         self.lab_s += said["lab_s"]
-        self.faults += said["faults"]
+        self.drawn += said["drawn"]
+        self.injected += said["injected"]
         for rule, seconds in said["demands"].items():
             self.demands[rule] = self.demands.get(rule, 0.0) + seconds
         if said["violation"] is not None:
@@ -97,13 +103,66 @@ class Tally:
         """
         try:
             body = json.loads(path.read_text("utf-8"))
+            _check(body)
             return cls(**{**body, "done": set(body["done"])})
         except (TypeError, KeyError, ValueError, RecursionError) as why:
             raise ValueError(f"{path} is no state of a search: {why}") from None
 
 
+def _check(body: dict[str, Any]) -> None:
+    """Refuse what a hand that edits a file may have put there."""
+    for each in fields(Tally):
+        if each.name not in body:
+            raise ValueError(f"it has no {each.name}")
+        value, (words, sound) = body[each.name], SOUND[each.name]
+        if not sound(value):
+            raise ValueError(f"{each.name} is {str(value)[:40]!r}; it is {words}")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_amount(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and value >= 0
+
+
+def _is_violation(value: object) -> bool:
+    return isinstance(value, dict) and {"name", "violation", "scenario", "timeline"} <= set(value)
+
+
+SOUND: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "seed": ("a count", _is_count),
+    "rate": ("a number from 0", _is_amount),
+    "lab_digest": ("a text", lambda value: isinstance(value, str)),
+    "lab_s": ("a number from 0", _is_amount),
+    "done": ("a list of counts", lambda value: _each(value, _is_count)),
+    "drawn": ("a count", _is_count),
+    "injected": ("a count", _is_count),
+    "demands": (
+        "seconds by rule",
+        lambda value: isinstance(value, dict) and all(map(_is_amount, value.values())),
+    ),
+    "violations": ("a list of violations", lambda value: _each(value, _is_violation)),
+    "played_by": (
+        "a list of texts",
+        lambda value: _each(value, lambda each: isinstance(each, str)),
+    ),
+}
+
+
+def _each(values: object, sound: Callable[[Any], bool]) -> bool:
+    return isinstance(values, list) and all(map(sound, values))
+
+
 def search(
-    asked: Search, tally: Tally, told: Callable[[Tally, dict[str, Any]], None], workers: int
+    asked: Search,
+    tally: Tally,
+    told: Callable[[Tally, dict[str, Any]], None],
+    workers: int,
+    waits: Callable[[], None] = lambda: None,
 ) -> Tally:
     """Search until the hours are full or enough is found; ``tally`` is kept up as it goes.
 
@@ -112,14 +171,22 @@ def search(
         tally: Where it stands; a search that is resumed goes on from there.
         told: Called after each scenario.
         workers: Processes; 1 searches in this one.
+        waits: Called when it is stopped while growths are played in other processes: they are
+            played to their end, and dropped.
+
+    Raises:
+        BrokenProcessPool: A worker was killed; what was told of until then is whole.
     """
-    for number, said in _played(asked, tally, workers):
-        tally.take(number, said)
-        told(tally, said)
+    with closing(_played(asked, tally, workers, waits)) as played:
+        for number, said in played:
+            tally.take(number, said)
+            told(tally, said)
     return tally
 
 
-def _played(asked: Search, tally: Tally, workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def _played(
+    asked: Search, tally: Tally, workers: int, waits: Callable[[], None]
+) -> Generator[tuple[int, dict[str, Any]], None, None]:
     fresh = (number for number in _numbers() if number not in tally.done)
 
     def enough() -> bool:
@@ -145,6 +212,9 @@ def _played(asked: Search, tally: Tally, workers: int) -> Iterator[tuple[int, di
             ended, _ = wait(running, return_when=FIRST_COMPLETED)
             for each in sorted(ended, key=running.__getitem__):
                 yield running.pop(each), each.result()
+    except (KeyboardInterrupt, GeneratorExit):
+        waits()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -163,7 +233,8 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
     return {
         "name": verdict.scenario.name,
         "lab_s": verdict.lab_s,
-        "faults": len(verdict.scenario.faults),
+        "drawn": len(verdict.scenario.faults),
+        "injected": verdict.injected,
         "digest": verdict.digest,
         "demands": dict(verdict.demands),
         "violation": None if violation is None else asdict(violation),

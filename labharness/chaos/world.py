@@ -61,6 +61,7 @@ class Verdict:
         digest: Of all that was really so, and of what the harness told.
         timeline: When what happened, in lab time.
         demands: Seconds for which a hardware safeguard had to answer, by rule.
+        injected: How many of the scenario's faults began; a run may end before one comes.
     """
 
     scenario: Scenario
@@ -69,6 +70,7 @@ class Verdict:
     digest: str
     timeline: tuple[tuple[float, str], ...]
     demands: Mapping[str, float]
+    injected: int = 0
 
 
 def play(plan: LabPlan, scenario: Scenario, folder: Path) -> Verdict:
@@ -102,6 +104,7 @@ class _World:
         self._task: TaskRun | None = None
         self._growth = 0
         self._stages: set[str] = set()
+        self._injected = 0
         self._active: list[tuple[Fault, Undo]] = []
         self._timeline: list[tuple[float, str]] = []
         self._halted = False
@@ -135,6 +138,7 @@ class _World:
             digest=digest_of(told.encode()),
             timeline=tuple(sorted(self._timeline, key=lambda each: each[0])),
             demands=self._referee.demands,
+            injected=self._injected,
         )
 
     def close(self) -> None:
@@ -207,6 +211,7 @@ class _World:
         stage = data["stage"]
         self._stages.add(stage)
         self._note(f"stage {stage}")
+        self._referee.stage_begins(stage)
         if stage == WATCHED_COOLING:
             self._room.env.process(self._lose_patience())
         if stage == "characterisation" and not self._scenario.looks:
@@ -221,6 +226,7 @@ class _World:
         if self._halted:
             return
         self._note(f"fault: {fault}")
+        self._injected += self._comes(fault)
         if fault.kind == "kill":
             self._kill()
             return
@@ -232,7 +238,7 @@ class _World:
                 self._pause_s = fault.lasts_s
                 self._loop.stop()
             return
-        self._referee.begins(fault, leak_checked="purge" in self._stages)
+        self._referee.begins(fault)
         undo = inject(fault, self._room, self._lab, self._chance.stream(f"fault/{number}"))
         active = (fault, undo)
         self._active.append(active)
@@ -241,6 +247,12 @@ class _World:
             if active in self._active:
                 self._undo(active)
                 self._note(f"over: {fault}")
+
+    def _comes(self, fault: Fault) -> bool:
+        """Say whether there still is what it happens to: a dead harness is not killed again."""
+        if fault.kind in ("kill", "pause", "stop_request"):
+            return self._referee.scene.harness == "alive"
+        return self._lab is not None or fault.kind not in ("clock_jump", "disk_full")
 
     def _stop_run(self) -> None:
         if self._task is not None and self._referee.scene.harness == "alive":

@@ -2,10 +2,14 @@
 
 import argparse
 import json
+import subprocess
 import tempfile
+from concurrent.futures.process import BrokenProcessPool
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import labharness
 from labharness.chaos import (
     Scenario,
     Search,
@@ -27,6 +31,7 @@ from labharness.lab import BadLabFile, LabPlan
 __all__ = ["chaos"]
 
 STATE = "chaos-{seed}.json"
+GIT_S_MAX = 10.0
 PROGRESS_EVERY = 10  # scenarios between two lines
 
 
@@ -39,7 +44,9 @@ def chaos(chosen: argparse.Namespace) -> int:
         if plan.real_ports:
             raise BadLabFile(f"{plan.path}: faults are searched for on simulated lines only")
         if chosen.replay is not None:
-            return _replay(plan, _scenario(chosen.replay, chosen.faults), smaller=chosen.shrink)
+            return _replay(
+                plan, _scenario(plan, chosen.replay, chosen.faults), smaller=chosen.shrink
+            )
         return _search(plan, chosen)
     except ValueError as why:
         complain(f"labharness chaos: {why}")
@@ -61,9 +68,14 @@ def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
         if (kept.seed, kept.rate, kept.lab_digest) != (asked.seed, asked.rate, digest):
             raise ValueError(f"{state} is of another search; name another --state, or remove it")
         tally = kept
+    now, before = _this_labharness(), tally.played_by[-1:]
+    if before != [now]:
+        tally.played_by.append(now)
     _try_to_keep(tally, state)
     if tally.done:
         say(f"going on from {tally.lab_s / 3600:.1f} h in {state}")
+        if before != [now]:
+            say(f"with {now}; what is there was searched with {before[0] if before else 'another'}")
     complain(
         f"searching {plan.path} for {asked.hours:g} h; Ctrl-C stops it, and {state} keeps where it "
         "stands"
@@ -78,23 +90,58 @@ def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
             file.write_text(json.dumps(said["scenario"], indent=1) + "\n", "utf-8")
             say(f"  replay it: labharness chaos --replay {file} --shrink")
         if len(tally.done) % PROGRESS_EVERY == 0:
-            say(f"{tally.lab_s / 3600:8.1f} h  {len(tally.done)} growths  {tally.faults} faults")
+            say(f"{tally.lab_s / 3600:8.1f} h  {len(tally.done)} growths  {_faults(tally)}")
 
     try:
-        search(asked, tally, told, chosen.workers or WORKERS)
+        search(
+            asked,
+            tally,
+            told,
+            chosen.workers or WORKERS,
+            lambda: complain("ending the growths in play; they are not counted"),
+        )
     except KeyboardInterrupt:
         say(f"stopped at {tally.lab_s / 3600:.1f} h; the same command goes on from {state}")
         return EXIT_ABORTED
+    except BrokenProcessPool:
+        complain(
+            f"labharness chaos: a worker was killed; the same command goes on from {state}, "
+            f"{tally.lab_s / 3600:.1f} h"
+        )
+        return EXIT_FAILED
     took_s = (wall_clock_utc() - began).total_seconds()
     ratio = (tally.lab_s - began_s) / took_s
     say(
         f"seed {asked.seed}: {tally.lab_s / 3600:.1f} h of lab time, {len(tally.done)} scenarios, "
-        f"{tally.faults} faults, {len(tally.violations)} violations; {took_s:.0f} s, "
+        f"{_faults(tally)}, {len(tally.violations)} violations; {took_s:.0f} s, "
         f"{ratio:.0f} times real time"
     )
     for rule, seconds in sorted(tally.demands.items()):
         say(f"  left to a hardware safeguard: {rule}, {seconds:.0f} s")
     return EXIT_FAILED if tally.violations else EXIT_COMPLETED
+
+
+def _faults(tally: Tally) -> str:
+    return f"{tally.injected} faults of {tally.drawn} drawn"
+
+
+def _this_labharness() -> str:
+    """Name the code that searches: its version, and the commit where it lies in a checkout."""
+    named = f"labharness {version('labharness')}"
+    root = Path(labharness.__file__).parent.parent
+    if not (root / ".git").exists():
+        return named
+    try:
+        told = subprocess.run(
+            ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            timeout=GIT_S_MAX,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return named
+    return f"{named} {told.stdout.strip()}"
 
 
 def _kept(state: Path) -> Tally:
@@ -112,12 +159,12 @@ def _try_to_keep(tally: Tally, state: Path) -> None:
         raise ValueError(f"{state}: {why.strerror}") from None
 
 
-def _scenario(named: str, rate: float) -> Scenario:
+def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     """Read a scenario from a file, or draw it by its ``seed/number``."""
     path = Path(named)
     if path.is_file():
         try:
-            return read_scenario(path.read_text("utf-8"))
+            return read_scenario(path.read_text("utf-8"), [row.name for row in plan.file.port])
         except UnicodeDecodeError:
             raise ValueError(f"{path}: no scenario: it is no text") from None
         except ValueError as why:

@@ -257,7 +257,7 @@ class CvdTube:
         hydrogen.step(flow_decay, supply, n_hydrogen)
         inflow_sccm, escaping_sccm = self._move_gas(dt_s, supply)
         self._gauge.step(gas.pressure_pa, n_gauge)
-        self._detector.step(dt_s, escaping_sccm, n_room)
+        self._detector.step(dt_s, escaping_sccm + self._leaking_sccm(), n_room)
         self._laser.step(dt_s)
         self._stage.advance_to(now_s)
         self._spectrometer.advance_to(now_s)
@@ -268,8 +268,13 @@ class CvdTube:
         shut = self._relays.contacts[NITROGEN_BYPASS]
         return 0.0 if shut else BYPASS_SCCM * supply_share(self._gas.pressure_pa)
 
+    def _leaking_sccm(self) -> float:
+        """Give the hydrogen that leaves its line for the room without reaching the tube."""
+        is_open = self._relays.contacts[HYDROGEN_VALVE]
+        return self.faults.hydrogen_leak_sccm if is_open else 0.0
+
     def _move_gas(self, dt_s: float, supply: float) -> tuple[float, float]:
-        """Advance the tube's gas; give the flow through it and the hydrogen lost to the room."""
+        """Advance the tube's gas; give the flow through it and its hydrogen lost to the room."""
         gas, contacts, faults = self._gas, self._relays.contacts, self.faults
         hydrogen_sccm = self._hydrogen.true_sccm
         nitrogen_sccm = self._nitrogen.true_sccm
@@ -444,6 +449,7 @@ class CvdTube:
             "argon_sccm": self._argon.true_sccm,
             "nitrogen_sccm": self._nitrogen.true_sccm,
             "hydrogen_sccm": self._hydrogen.true_sccm,
+            "hydrogen_leak_sccm": self._leaking_sccm(),
             "out_sccm": gas.out_sccm,
             "room_h2_ppm": self._detector.room_ppm,
             "inert_sccm": self._argon.true_sccm + self._nitrogen.true_sccm + self._bypass_sccm(),

@@ -17,6 +17,9 @@ class Faults:
             controller's power and needs the furnace's mains contactor.
         furnace_sensor_broken: the furnace's thermocouple is open; its temperature reads NaN.
         sulfur_sensor_broken: the same for the sulfur heater.
+        hydrogen_leak_sccm: a fitting behind the hydrogen valve and ahead of the flow controller has
+            come off: so much leaves for the room while the valve is open. The cylinder's regulator
+            drives it, so that the controller neither meters nor stops it.
         h2_detector_offset_ppm: a false reading added to the room's hydrogen.
         estop_open: the E-stop loop is open; its own contacts also drop both heaters' mains.
         lid_open: the tube stands open to the room.
@@ -34,6 +37,7 @@ class Faults:
     add_furnace_c_per_s: float = 0.0
     furnace_sensor_broken: bool = False
     sulfur_sensor_broken: bool = False
+    hydrogen_leak_sccm: float = 0.0
     h2_detector_offset_ppm: float = 0.0
     estop_open: bool = False
     lid_open: bool = False

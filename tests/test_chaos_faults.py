@@ -1,0 +1,144 @@
+"""Each kind of fault changes what the plant, a bus or the harness's ground does, until it ends."""
+
+import asyncio
+import errno
+import random
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chaos_scenes import Play, fault, player, scenario, told
+from labharness.chaos.inject import inject
+from labharness.chaos.scenario import HYDROGEN_LEAK_SCCM, Fault, Kind
+from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.journal import JournalFailed
+from labharness.lab import read_lab
+from labharness.lab.simulated import SimulatedLab
+from labharness.link import LoopbackLink
+from labharness.simulation import BusFaults
+from labharness_simulators.plant import Faults
+from rig import SHORT_LINE
+
+PORT = "inert"
+POLLS = (b"A\r", b"B\r")
+WATCHED_S = 20
+ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, VENT, PUMP, FURNACE = range(7)
+ENERGISED = (ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, PUMP, FURNACE)
+
+AMOUNTS = {
+    "sensor_garbage": 1500.0,
+    "sensor_wrong": 2.0,
+    "sensor_slow": 30.0,
+    "sensor_delayed": 5.0,
+    "sensor_intermittent": 0.5,
+    "flow_drift": 1.3,
+    "air_leak": 20.0,
+    "heater_runaway": 1.0,
+    "hydrogen_escapes": HYDROGEN_LEAK_SCCM,
+}
+TARGETS = {"bus_cut": PORT, "contact_stuck": "vent", "flow_drift": "argon"}
+OF_THE_WORLD = ("kill", "pause", "stop_request")
+OF_THE_GROUND = ("clock_jump", "disk_full")
+IN_THE_ROOM = [kind for kind in Kind.ALL if kind not in (*OF_THE_WORLD, *OF_THE_GROUND)]
+
+
+def one(kind: str) -> Fault:
+    if kind.startswith("sensor_"):
+        return fault(kind, target="gauge", amount=AMOUNTS.get(kind, 0.0))
+    if kind.startswith("reply_"):
+        return fault(kind, target=PORT, amount=1.0)
+    return fault(kind, target=TARGETS.get(kind, ""), amount=AMOUNTS.get(kind, 0.0))
+
+
+def watched(broken: Fault | None) -> tuple[list[Any], list[Any]]:
+    """What a plant under way does in 20 s and says in it, and what a wire brings."""
+
+    async def main() -> tuple[list[Any], list[Any]]:
+        loop = asyncio.get_running_loop()
+        room = SimulatedLab(read_lab(SHORT_LINE).file, Clock(loop), Chance(1), nominal=True)
+        plant = room.plant
+        heard: list[Any] = []
+        link = LoopbackLink(room.buses[PORT])
+        link.receive = lambda data: heard.append((loop.time(), data))
+        await link.open()
+        plant.parts["relays"].coils[:] = [coil in ENERGISED for coil in range(8)]
+        plant.parts["argon"].setpoint_sccm = plant.parts["hydrogen"].setpoint_sccm = 50.0
+        await asyncio.sleep(5.0)
+        undo = None if broken is None else inject(broken, room, None, random.Random(1))
+        plant.parts["relays"].coils[VENT] = True
+        seen: list[Any] = []
+        for second in range(WATCHED_S):
+            link.write(POLLS[second % 2])
+            await asyncio.sleep(1.0)
+            relays = plant.parts["relays"]
+            seen.append((plant.truth(), relays.inputs, plant.parts["gauge"].pressure_torr))
+            seen.append(tuple(relays.contacts))
+        if undo is not None:
+            undo()
+        assert plant.faults == Faults()
+        assert plant.parts["argon"].drift == 1.0
+        for bus in room.buses.values():
+            bus.faults.injected = False
+            assert bus.faults == BusFaults()
+        return seen, heard
+
+    return run(main(), VirtualLoop())
+
+
+@pytest.mark.parametrize("kind", IN_THE_ROOM)
+def test_a_fault_changes_what_the_room_does_until_it_ends(kind: str) -> None:
+    seen, heard = watched(one(kind))
+    well, told_well = watched(None)
+    if kind.startswith("reply_") or kind == "bus_cut":
+        assert heard != told_well
+        assert seen == well
+    else:
+        assert seen != well
+
+
+def test_a_second_lie_of_a_sensor_outlasts_the_first() -> None:
+    async def main() -> None:
+        clock = Clock(asyncio.get_running_loop())
+        room = SimulatedLab(read_lab(SHORT_LINE).file, clock, Chance(1), nominal=True)
+        first = inject(one("sensor_slow"), room, None, random.Random(1))
+        inject(one("sensor_off"), room, None, random.Random(1))
+        first()
+        assert room.plant.parts["gauge"].pressure_torr == 0.0
+
+    run(main(), VirtualLoop())
+
+
+@pytest.mark.parametrize("kind", OF_THE_GROUND)
+def test_a_fault_of_the_ground_changes_what_the_harness_stands_on(kind: str) -> None:
+    journal = SimpleNamespace(commit=lambda: "kept")
+    latch = SimpleNamespace(write=lambda path, text: "kept")
+    lab: Any = SimpleNamespace(
+        clock=SimpleNamespace(jumped_s=0.0),
+        line=SimpleNamespace(journal=journal),
+        guard=SimpleNamespace(latch=latch),
+    )
+    room: Any = SimpleNamespace(plant=None)
+    undo = inject(fault(kind, amount=3600.0), room, lab, random.Random(1))
+    if kind == "clock_jump":
+        assert lab.clock.jumped_s == 3600.0
+    else:
+        with pytest.raises(JournalFailed):
+            journal.commit()
+        with pytest.raises(OSError, match="No space left") as full:
+            latch.write(Path("latch.json"), "")
+        assert full.value.errno == errno.ENOSPC
+    undo()
+    assert lab.clock.jumped_s == 0.0
+    assert journal.commit() == latch.write(Path("latch.json"), "") == "kept"
+
+
+def test_a_fault_that_comes_when_the_run_is_over_is_drawn_and_not_counted(tmp_path: Path) -> None:
+    """The stop request ends the run in its loading; nothing of the ramp ever comes."""
+    played: Play = player(tmp_path)
+    verdict = played(
+        scenario(fault("stop_request", "loading", 5.0), fault("heater_runaway", amount=20.0))
+    )
+    assert "stage ramp" not in told(verdict)
+    assert verdict.injected == 1

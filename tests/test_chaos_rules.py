@@ -1,0 +1,329 @@
+"""The referee: each rule sees its harm, bounds are held by the envelope, lies end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos_scenes import Play, fault, player, scenario
+from labharness.chaos import Fault, Scenario
+from labharness.chaos.blindness import (
+    ACTED_S,
+    AFTER_S,
+    ARGON_S,
+    FILLING_S,
+    FULL_POWER_S,
+    GARBAGE_S,
+    LIES,
+    OPENED_S,
+    STUCK_HEAT_S,
+    SWEPT_S,
+    Blindness,
+)
+from labharness.chaos.rules import (
+    KILL_S,
+    PAUSE_S,
+    POLL_S,
+    RELIEVED,
+    STALE_S,
+    TRIP_S,
+    Scene,
+    rules_of,
+)
+from labharness.lab import default_lab_path, read_lab
+from planted_harms import HARMS, planted
+from rig import SHORT_LINE
+
+LINES = pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> Play:
+    return player(tmp_path)
+
+
+# ---- the referee's rules, one state each
+
+WELL: dict[str, Any] = {
+    "furnace_heater_c": 700.0,
+    "substrate_c": 700.0,
+    "sulfur_c": 200.0,
+    "pressure_pa": 102_000.0,
+    "o2_fraction": 1e-4,
+    "h2_fraction": 0.0,
+    "hydrogen_sccm": 0.0,
+    "inert_sccm": 50.0,
+    "hydrogen_leak_sccm": 0.0,
+    "room_h2_ppm": 0.0,
+    "furnace_heating": True,
+    "sulfur_heating": True,
+    "lid_open": False,
+    "lid_held_open": False,
+    "opened_h2_fraction": 0.0,
+    "enclosure_open": False,
+    "sucked_back_pa": 0.0,
+    "laser_on": False,
+}
+HARMFUL: dict[str, dict[str, Any]] = {
+    "ignitable mixture in the tube": {"h2_fraction": 0.05, "o2_fraction": 0.06},
+    "hydrogen into a tube that holds air": {"hydrogen_sccm": 10.0, "o2_fraction": 0.02},
+    "hydrogen with the lid open": {"hydrogen_sccm": 10.0, "lid_open": True},
+    "hydrogen in the room": {"hydrogen_sccm": 10.0, "room_h2_ppm": 5000.0},
+    "heat with the lid open": {"lid_open": True},
+    "furnace too hot and heated": {"furnace_heater_c": 1020.0},
+    "sulfur too hot and heated": {"sulfur_c": 310.0},
+    "hot sulfur in air, and heated": {"o2_fraction": 0.05},
+    "a hot tube opened by plan": {"lid_held_open": True},
+    "the tube opened by plan with hydrogen in it": {
+        "lid_held_open": True,
+        "opened_h2_fraction": 0.02,
+    },
+    "pressure too high and gas flowing": {"pressure_pa": 120_000.0},
+    "hot tube below atmosphere": {"pressure_pa": 50_000.0},
+    "oil sucked back through the vent": {"sucked_back_pa": 50_000.0},
+    "no inert gas over a hot source": {"inert_sccm": 0.0},
+    "laser on with its enclosure open": {"laser_on": True, "enclosure_open": True},
+}
+
+
+def broken(truth: dict[str, Any], scene: Scene) -> set[str]:
+    rules = rules_of(frozenset({"heat"}))
+    return {rule.name for rule in rules if rule.broken({**WELL, **truth}, scene)}
+
+
+def test_a_growth_in_good_order_breaks_no_rule() -> None:
+    assert broken({}, Scene(harness="alive")) == set()
+
+
+@pytest.mark.parametrize("rule", HARMFUL)
+def test_a_harmful_state_breaks_its_rule(rule: str) -> None:
+    assert rule in broken(HARMFUL[rule], Scene(harness="alive"))
+
+
+HYDROGEN = {"hydrogen_sccm": 10.0}
+LASER = {"laser_on": True}
+IN_SCENE: list[tuple[str, Scene, dict[str, Any]]] = [
+    ("heat without extraction", Scene(harness="alive", blind={"exhaust_lost"}), {}),
+    ("hydrogen without extraction", Scene(harness="alive", blind={"exhaust_lost"}), HYDROGEN),
+    ("heat by a thermocouple that gives no signal", Scene(harness="alive", silent={"sulfur"}), {}),
+    ("energised while a watched port is silent", Scene(harness="alive", cut={"heat"}), {}),
+    ("energised though the harness is dead", Scene(harness="killed"), {}),
+    ("energised though the harness stands still", Scene(harness="paused"), {}),
+    ("energised after a stop request", Scene(harness="alive", stopped=True), {}),
+    ("energised after the run has ended", Scene(harness="gone"), {}),
+    ("energised while it must be latched", Scene(harness="alive", latched=True), {}),
+    (
+        "hydrogen in the room",
+        Scene(harness="alive"),
+        {"hydrogen_leak_sccm": 90.0, "room_h2_ppm": 4500.0},
+    ),
+    *(
+        ("laser on, and nobody who could turn it off", scene, LASER)
+        for scene in (
+            Scene(harness="alive", latched=True),
+            Scene(harness="alive", stopped=True),
+            Scene(harness="killed"),
+            Scene(harness="paused"),
+            Scene(harness="gone"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("rule", "scene", "truth"), IN_SCENE)
+def test_a_state_in_the_wrong_scene_breaks_its_rule(
+    rule: str, scene: Scene, truth: dict[str, Any]
+) -> None:
+    assert rule in broken(truth, scene)
+    assert rule not in broken({}, Scene(harness="alive"))
+
+
+def test_every_rule_is_broken_by_some_state() -> None:
+    assert {*HARMFUL, *(rule for rule, _, _ in IN_SCENE)} == {
+        rule.name for rule in rules_of(frozenset())
+    }
+
+
+def test_the_shipped_envelope_keeps_the_referees_own_bounds() -> None:
+    envelope = read_lab(default_lab_path()).envelope
+    assert max(each.stale_s for each in envelope.watches.values() if each.procedure) <= STALE_S
+    assert (TRIP_S, KILL_S, PAUSE_S) == (7.5, 3.0, 4.0)
+
+
+HEATS_S = STUCK_HEAT_S - FULL_POWER_S - POLL_S
+FOUND_S_MAX = {
+    "furnace heats without getting hotter": HEATS_S,
+    "sulfur heats without getting hotter": HEATS_S,
+    "furnace thermocouple is stuck": HEATS_S,
+    "sulfur thermocouple is stuck": HEATS_S,
+    "furnace thermocouple reads garbage": GARBAGE_S - POLL_S,
+    "sulfur thermocouple reads garbage": GARBAGE_S - POLL_S,
+    "a shut tube is filled without its pressure rising": FILLING_S - POLL_S,
+    "argon does not come": ARGON_S - POLL_S,
+    # the referee trusts in none of these: the numbers are those of the rows' own sources
+    "furnace gets hotter faster than any ramp": 120.0,
+    "furnace gets hotter faster than it was asked": 120.0,
+    "furnace does not follow its setpoint": 300.0,
+    "sulfur does not follow its setpoint": 300.0,
+    "hydrogen detector stands still": 20.0,
+    "furnace is driven by hand": 5.0,
+    "sulfur is driven by hand": 5.0,
+    "argon flow is not what was set": 30.0,
+    "nitrogen flow is not what was set": 30.0,
+    "hydrogen flows through a shut valve": 10.0,
+    "laser shines though it is off": 5.0,
+    "pressure gauge is stuck": 1200.0,
+}
+
+
+@LINES
+def test_each_row_finds_its_fault_in_the_time_that_the_referee_gives_it(path: Path) -> None:
+    found_s = {each.name: each.found_s for each in read_lab(path).envelope.plausible}
+    assert set(found_s) - set(FOUND_S_MAX) == set(), "rows without a bound of their own here"
+    late = {name: each for name, each in found_s.items() if each > FOUND_S_MAX[name]}
+    assert late == {}
+
+
+# ---- what blinds the line, and for how long after it is over
+
+SOUND = {"o2_fraction": 0.0, "laser_on": False}
+
+
+def blinded(*faults: Fault, stage: str = "ramp") -> Blindness:
+    blindness = Blindness(set())
+    for each in ("loading", "leak_check", "purge", "ramp"):
+        blindness.stage_begins(each, 0.0)
+        if each == stage:
+            break
+    for one in faults:
+        blindness.begins(one, 0.0)
+    return blindness
+
+
+def held(blindness: Blindness, at_s: float, **truth: Any) -> set[str]:
+    """The words that still hold at a moment."""
+    for word in blindness.seeing({**SOUND, **truth}, at_s):
+        blindness.sees(word)
+    return set(blindness.words)
+
+
+def lie(sensor: str, how: str) -> Fault:
+    return fault(f"sensor_{how}", target=sensor)
+
+
+def test_every_word_has_its_time_after_what_brought_it() -> None:
+    words = {word for rows in LIES.values() for word, _ in rows}
+    words |= {word for rule in rules_of(frozenset()) for word in rule.blinded_by}
+    assert words | {"exhaust_lost"} == set(AFTER_S) | {RELIEVED}
+
+
+@pytest.mark.parametrize(
+    ("cause", "after_s"),
+    [
+        (lie("furnace", "delayed"), OPENED_S),
+        (lie("furnace", "stuck"), OPENED_S),
+        (lie("sulfur", "wrong"), OPENED_S),
+        (lie("gauge", "slow"), ACTED_S),
+        (lie("gauge", "stuck"), ACTED_S),
+        (lie("h2_detector", "off"), 0.0),
+        (fault("bus_cut", target="vacuum"), ACTED_S),
+        (fault("contact_stuck", target="vent"), ACTED_S),
+        (fault("power_dip"), ACTED_S),
+        (fault("exhaust_lost"), 0.0),
+    ],
+    ids=str,
+)
+def test_a_fault_that_is_over_blinds_for_its_time_and_no_longer(
+    cause: Fault, after_s: float
+) -> None:
+    blindness = blinded(cause)
+    words = set(blindness.words)
+    assert words
+    blindness.ends(cause, 5.0)
+    if after_s:
+        assert held(blindness, 5.0 + after_s - 0.1) & words
+    assert held(blindness, 5.0 + after_s) == set()
+
+
+def test_a_gauge_that_read_high_has_relieved_the_tube_until_inert_gas_flows() -> None:
+    cause = lie("gauge", "wrong")
+    blindness = blinded(cause)
+    blindness.ends(cause, 5.0)
+    assert held(blindness, 5.0 + ACTED_S) == {RELIEVED}
+
+
+def test_air_that_leaked_in_blinds_until_it_is_swept_out_and_an_hour_at_most() -> None:
+    leak = fault("air_leak", amount=15.0)
+    for o2_fraction, at_s, left in (
+        (0.02, 600.0, {"leak"}),
+        (0.009, 6.0, set()),
+        (0.02, SWEPT_S + 5.0, set()),
+    ):
+        blindness = blinded(leak)
+        assert held(blindness, 4.0) == {"leak"}  # not swept, but open
+        blindness.ends(leak, 5.0)
+        assert held(blindness, at_s, o2_fraction=o2_fraction) == left
+
+
+def test_a_laser_that_was_on_when_its_wires_came_back_is_not_called_before_it_is_off() -> None:
+    cut = fault("bus_cut", target="laser")
+    blindness = blinded(cut)
+    blindness.ends(cut, 5.0)
+    assert held(blindness, 1e6, laser_on=True) == {"laser cut"}
+    assert held(blindness, 1e6) == set()
+
+
+def test_what_another_fault_still_hides_stays_hidden() -> None:
+    short, good = lie("gauge", "slow"), lie("gauge", "delayed")
+    blindness = blinded(short, good)
+    blindness.ends(short, 5.0)
+    assert held(blindness, 1e6) == {"gauge", "pressure unseen"}
+    meter, valve = lie("argon", "wrong"), fault("contact_stuck", target="argon_valve")
+    blindness = blinded(meter, valve)
+    assert held(blindness, 1e6) == {"argon"}  # the valve, and the only witness of it
+    blindness.ends(meter, 1e6)
+    assert held(blindness, 1e6 + ARGON_S) == set()
+
+
+def test_a_leak_check_that_was_passed_on_a_lie_stays_passed_while_the_leak_is_open() -> None:
+    gauge, leak = lie("gauge", "delayed"), fault("air_leak", amount=15.0)
+    blindness = blinded(gauge, leak, stage="loading")
+    assert "leak" not in blindness.words  # the check is yet to come
+    blindness.stage_begins("leak_check", 10.0)
+    blindness.ends(gauge, 20.0)
+    assert held(blindness, 1e6, o2_fraction=0.05) == {"leak"}
+    honest = blinded(leak, stage="leak_check")
+    honest.stage_begins("purge", 10.0)
+    assert honest.words == set()  # a leak that an honest gauge has passed is a finding
+
+
+@pytest.mark.parametrize(
+    ("bug", "lied", "then"),
+    [
+        (
+            "over-temperature does not trip",
+            fault("sensor_delayed", "loading", 5.0, target="furnace", amount=5.0, lasts_s=1.0),
+            fault("heater_runaway", "ramp", 300.0, amount=20.0),
+        ),
+        (
+            "over-pressure does not trip",
+            fault("sensor_slow", "loading", 5.0, target="gauge", amount=5.0, lasts_s=1.0),
+            fault("outlet_blocked", "ramp", 30.0),
+        ),
+    ],
+    ids=["temperature", "pressure"],
+)
+def test_a_lie_of_one_second_hides_no_harm_of_half_an_hour_later(
+    played: Play, tmp_path: Path, bug: str, lied: Fault, then: Fault
+) -> None:
+    (harm,) = [harm for harm in HARMS if harm.name == bug]
+    each: Scenario = scenario(lied, then, temperature_c=750.0, sulfur_temperature_c=200.0)
+    with planted(harm, tmp_path / "lab") as plan:
+        assert played(each, plan).violation is not None
+
+
+def test_oil_that_was_sucked_back_behind_a_lie_is_not_called_once_the_lie_is_over() -> None:
+    sucked = {"sucked_back_pa": 50_000.0}
+    name = "oil sucked back through the vent"
+    assert name in broken(sucked, Scene(harness="alive"))
+    assert name not in broken(sucked, Scene(harness="alive", sucked_pa=50_000.0))
