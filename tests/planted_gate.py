@@ -395,8 +395,10 @@ IN_THE_GATE = (
     PlantedBug(
         "reason read before the first byte",
         "labharness/guard/process.py",
-        "        self._send_procedure(procedure)\n        try:\n            trip = read()\n",
-        "        try:\n            trip = read()\n            self._send_procedure(procedure)\n",
+        "        self._send_procedure(procedure)\n        self._put_off()\n        try:\n"
+        "            trip = read()\n",
+        "        self._put_off()\n        try:\n            trip = read()\n"
+        "            self._send_procedure(procedure)\n",
         "tests/test_guard_first_wave.py::test_a_reason_that_cannot_be_read_still_latches",
     ),
     PlantedBug(

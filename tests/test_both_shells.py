@@ -54,6 +54,8 @@ def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
                     await scenario(guard, rig)
             finally:
                 guard.close()
+                if isinstance(guard, RemoteGuard):  # it would repeat what is unanswered for an hour
+                    guard._child.end()
 
         def on(scenario: Scenario) -> GuardBench:
             run(main(scenario), PacedLoop(1.0))
