@@ -76,8 +76,9 @@ def _spawned(*words: object) -> Said:
     return Said(ended.returncode, ended.stdout, ended.stderr)
 
 
-FULL = (
-    "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+FULL = (  # CPython up to 3.13 would keep a module's compiled half for ever (gh-126606)
+    "import resource, signal, sys; sys.dont_write_bytecode = True; "
+    "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
     "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
 )
