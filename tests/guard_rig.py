@@ -23,6 +23,7 @@ from labharness.guard.seal import seal
 from labharness.guard.socket_lines import Lines
 from labharness.guard.start import SOCKET_FILE
 from labharness.guard.written import write_request
+from labharness.link import LinkLost
 from labharness.vocabulary import Request, Until
 
 HERE = Path(__file__).parent
@@ -75,6 +76,27 @@ class Device:
             wire_s = (len(frame) + 1 + len(reply)) * 10 / BAUD
             answers.append((now + wire_s + LATENCY_S, reply))
         return [] if self.mute else answers
+
+
+class Away:
+    """A road on which nobody is."""
+
+    name = "the road"
+
+    def open(self, within_s: float) -> None:
+        raise LinkLost("the road is away")
+
+    def fileno(self) -> int:
+        return -1
+
+    def read(self) -> bytes:
+        return b""
+
+    def write(self, data: bytes) -> None:
+        raise LinkLost("the road is away")
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class Devices:
@@ -300,5 +322,5 @@ def bench(folder: Path) -> Iterator[GuardBench]:
         made.close()
 
 
-__all__ = ["BOUND_S", "ON", "READ", "SAFE", "SAFE_FRAMES", "SHUT", "Caller", "GuardBench"]
+__all__ = ["BOUND_S", "ON", "READ", "SAFE", "SAFE_FRAMES", "SHUT", "Away", "Caller", "GuardBench"]
 __all__ += ["bench", "read_armed", "until"]

@@ -364,13 +364,18 @@ def test_a_lost_journal_calls(short_plan: LabPlan, tmp_path: Path) -> None:
     watch(short_plan, tmp_path, work)
 
 
-def test_a_value_that_only_warns_can_be_shelved_and_then_calls_nobody(tmp_path: Path) -> None:
+def warns_of_pressure(folder: Path) -> tuple[LabPlan, str]:
+    """A line on which too much pressure only warns, and the name of that alarm."""
+
     def edit(text: str) -> str:
         hard = 'max = 1.15\nunit = "atm"\nhard_limit = '
         return text.replace(f"{hard}true", f"{hard}false")
 
-    plan = approved_copy(tmp_path, edit=edit)
-    name = "over_pressure/gauge.pressure/warning"
+    return approved_copy(folder, edit=edit), "over_pressure/gauge.pressure/warning"
+
+
+def test_a_value_that_only_warns_can_be_shelved_and_then_calls_nobody(tmp_path: Path) -> None:
+    plan, name = warns_of_pressure(tmp_path)
 
     async def work(watched: Watched) -> None:
         plant_fault("outlet_blocked")(watched.lab)
@@ -448,12 +453,7 @@ def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_lef
 def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
     tmp_path: Path, event: Event, role: Role
 ) -> None:
-    def edit(text: str) -> str:
-        hard = 'max = 1.15\nunit = "atm"\nhard_limit = '
-        return text.replace(f"{hard}true", f"{hard}false")
-
-    plan = approved_copy(tmp_path, edit=edit)
-    name = "over_pressure/gauge.pressure/warning"
+    plan, name = warns_of_pressure(tmp_path)
 
     async def work(watched: Watched) -> None:
         plant_fault("outlet_blocked")(watched.lab)

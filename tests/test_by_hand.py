@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from rig import SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
-unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
 
 
 def kinds(folder: Path) -> list[str]:

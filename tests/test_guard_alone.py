@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Caller, GuardBench, bench, until
+from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Away, Caller, GuardBench, bench, until
 from labharness.clock import PacedLoop, steady_s
 from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.ports import Ports
 from labharness.guard.watch import HarnessWatch
-from labharness.link import LinkLost
 from labharness.vocabulary import Nothing, Request
 
 SILENCE_S_MAX = 0.5
@@ -114,31 +113,18 @@ def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch
 # ---- frames of two procedures
 
 
-class Plug:
+class Plug(Away):
     """A road that takes bytes when it is plugged in."""
 
-    name = "plug"
     is_in = False
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
 
-    def open(self, within_s: float) -> None:
-        raise LinkLost("plug is out")
-
-    def fileno(self) -> int:
-        return -1
-
-    def read(self) -> bytes:
-        return b""
-
     def write(self, data: bytes) -> None:
         if not self.is_in:
-            raise LinkLost("plug is out")
+            super().write(data)
         self.sent.append(data)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def step(number: int, channel: str, value: float) -> SafeFrame:

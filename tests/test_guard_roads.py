@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, READ, SAFE, SHUT, GuardBench, bench, until
+from guard_rig import BOUND_S, READ, SAFE, SHUT, Away, Caller, GuardBench, bench, until
 from labharness.clock import PacedLoop, run
 from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
@@ -132,7 +132,9 @@ class Gateway:
         )
 
 
-def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: GuardBench) -> None:
+@contextlib.contextmanager
+def behind_gateway(rig: GuardBench) -> Iterator[tuple[Gateway, Caller]]:
+    """A guard with its gas port behind a gateway, and a harness that has read there."""
     with contextlib.ExitStack() as stack:
         gateway = Gateway(stack)
         armed = replace(rig.armed, ports=(rig.armed.ports[0], gateway.port()))
@@ -140,6 +142,11 @@ def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: Guard
         rig.start()
         caller = rig.call()
         assert caller.send(None, READ, "gas")["error"] == ""
+        yield gateway, caller
+
+
+def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: GuardBench) -> None:
+    with behind_gateway(rig) as (gateway, caller):
         caller.leave()
         gateway.hang_up()
         time.sleep(0.2)
@@ -152,13 +159,7 @@ def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: Guard
 
 
 def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: GuardBench) -> None:
-    with contextlib.ExitStack() as stack:
-        gateway = Gateway(stack)
-        armed = replace(rig.armed, ports=(rig.armed.ports[0], gateway.port()))
-        (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
-        rig.start()
-        caller = rig.call()
-        assert caller.send(None, READ, "gas")["error"] == ""
+    with behind_gateway(rig) as (gateway, caller):
         for _ in range(2):
             gateway.hang_up()
             until(lambda: caller.send(None, READ, "gas")["error"] != "", "the end of the road")
@@ -189,23 +190,9 @@ def test_an_adapter_that_goes_while_it_is_opened_is_a_road_that_is_lost(
 
 
 def test_nothing_that_opening_a_road_does_ends_the_guard() -> None:
-    class Broken:
-        name = "broken"
-
+    class Broken(Away):
         def open(self, within_s: float) -> None:
             raise ZeroDivisionError("a driver of the system's")
-
-        def fileno(self) -> int:
-            return -1
-
-        def read(self) -> bytes:
-            return b""
-
-        def write(self, data: bytes) -> None:
-            raise LinkLost("broken is closed")
-
-        def close(self) -> None:
-            """Nothing is open."""
 
     core = GuardCore({"gas": (READ.frame,)}, {})
     ports = Ports(core, {"gas": Broken()}, selectors.DefaultSelector(), time.monotonic)
@@ -215,7 +202,7 @@ def test_nothing_that_opening_a_road_does_ends_the_guard() -> None:
     ports.send("gas", READ, None, 1)
     while "free" not in told:
         ports.reopen()
-    assert told == ["broken is closed", "free"]
+    assert told == ["the road is away", "free"]
 
 
 def test_a_harness_is_told_of_a_quiet_that_ends_with_late_bytes() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from labharness.vocabulary import Cause, Trip
 from rig import cut, part, plant_fault
 
 Act = Callable[[Lab], None]
+Wrong = Callable[[Lab, pytest.MonkeyPatch], None]
 
 
 def trip(cause: Cause, channel: str) -> Trip:
@@ -30,51 +32,49 @@ def hot_sulfur(lab: Lab) -> None:
     boat.boat_k = boat._thermocouple_k = 900.0
 
 
-def silent_once_known(port: str) -> Act:
-    """Cut a port when its instruments have said who they are: every road opened well."""
+def at_once(act: Act) -> Wrong:
+    return lambda lab, patch: act(lab)
 
-    def act(lab: Lab) -> None:
+
+def once_known(act: Act) -> Wrong:
+    """Let it go wrong when the instruments have said who they are: every road opened well."""
+
+    def prepare(lab: Lab, patch: pytest.MonkeyPatch) -> None:
         listen = lab.line.listen
 
-        async def cut_first() -> None:
-            cut(port)(lab)
+        async def after_it() -> None:
+            act(lab)
             await listen()
 
-        lab.line.listen = cut_first  # type: ignore[method-assign]  # of this line alone
+        patch.setattr(lab.line, "listen", after_it)
 
-    return act
+    return prepare
 
 
-def lost_reply(lab: Lab) -> None:
+def lose_a_reply(lab: Lab) -> None:
     assert lab.simulated is not None
-    faults = lab.simulated.buses["detector"].faults
-    listen = lab.line.listen
-
-    async def lose_first() -> None:
-        faults.reply_lost = 1
-        await listen()
-
-    lab.line.listen = lose_first  # type: ignore[method-assign]  # of this line alone
+    lab.simulated.buses["detector"].faults.reply_lost = 1
 
 
+ESCAPED = plant_fault("h2_detector_offset_ppm", 9000.0)
 STANDING = {
-    "gas leak": (LEAK, plant_fault("h2_detector_offset_ppm", 9000.0), "hydrogen in the room"),
-    "emergency stop": (ESTOP, plant_fault("estop_open"), "emergency-stop loop open"),
-    "over-temperature": (HEAT, hot_sulfur, "sulfur heater too hot"),
-    "gas not read": (LEAK, silent_once_known("detector"), "not known: h2_detector.concentration"),
-    "contact not read": (ESTOP, silent_once_known("relays"), "not known: box.estop_closed"),
-    "another not read": (HEAT, silent_once_known("detector"), "not known: h2_detector.conc"),
-    "still silent": (SILENCE, silent_once_known("inert"), "not known: argon.flow was not read"),
+    "gas leak": (LEAK, at_once(ESCAPED), "hydrogen in the room"),
+    "emergency stop": (ESTOP, at_once(plant_fault("estop_open")), "emergency-stop loop open"),
+    "over-temperature": (HEAT, at_once(hot_sulfur), "sulfur heater too hot"),
+    "gas not read": (LEAK, once_known(cut("detector")), "not known: h2_detector.concentration"),
+    "contact not read": (ESTOP, once_known(cut("relays")), "not known: box.estop_closed"),
+    "another not read": (HEAT, once_known(cut("detector")), "not known: h2_detector.conc"),
+    "still silent": (SILENCE, once_known(cut("inert")), "not known: argon.flow was not read"),
 }
 
 
-def latched(plan: LabPlan, cause: Trip, act: Act, monkeypatch: pytest.MonkeyPatch) -> Path:
+def latched(plan: LabPlan, cause: Trip, wrong: Wrong, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Latch a line, and let something be wrong with it when a person looks."""
 
     class AsItIs(Lab):
-        def __init__(self, *args: object, **options: object) -> None:
-            super().__init__(*args, **options)  # type: ignore[arg-type]  # handed on as they are
-            act(self)
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            wrong(self, monkeypatch)
 
     monkeypatch.setattr(care, "Lab", AsItIs)
     plan.make_state_dir()
@@ -87,8 +87,8 @@ def latched(plan: LabPlan, cause: Trip, act: Act, monkeypatch: pytest.MonkeyPatc
 def test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    cause, act, said = STANDING[what]
-    path = latched(short_plan, cause, act, monkeypatch)
+    cause, wrong, said = STANDING[what]
+    path = latched(short_plan, cause, wrong, monkeypatch)
     with pytest.raises(NotReset, match=f"the cause still stands: .*{said}"):
         reset(short_plan, "Ada", "looked")
     assert Latch(path).trip == cause
@@ -96,11 +96,15 @@ def test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known(
 
 
 @pytest.mark.parametrize("cause", [LEAK, ESTOP, HEAT, SILENCE], ids=lambda each: each.channel)
-@pytest.mark.parametrize("act", [lambda lab: None, lost_reply], ids=["sound", "one lost reply"])
+@pytest.mark.parametrize(
+    "wrong",
+    [at_once(lambda lab: None), once_known(lose_a_reply)],
+    ids=["sound", "one lost reply"],
+)
 def test_a_reset_of_a_sound_line_opens_the_latch(
-    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, cause: Trip, act: Act
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, cause: Trip, wrong: Wrong
 ) -> None:
-    path = latched(short_plan, cause, act, monkeypatch)
+    path = latched(short_plan, cause, wrong, monkeypatch)
     assert reset(short_plan, "Ada", "looked") == cause
     assert Latch(path).trip is None
     assert "Ada" in (short_plan.state_dir / "resets.jsonl").read_text("utf-8")
