@@ -11,7 +11,7 @@ from labharness.guard import Latch
 from labharness.lab import Lab, read_lab
 from labharness.lab.lock import LineLock
 from labharness.vocabulary import Cause, Trip
-from rig import EXAMPLE, SHORT_LINE
+from rig import EXAMPLE, SHORT_LINE, approved_copy
 
 WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'
 
@@ -180,3 +180,13 @@ def test_a_line_that_somebody_owns_is_neither_identified_nor_armed_anew(tmp_path
     (plan.state_dir / "guard.armed").unlink()
     assert say("arm", lab).code == 0
     assert armed.exists()
+
+
+def test_a_procedure_that_may_take_longer_on_a_wire_than_its_envelope_allows_is_a_finding(
+    tmp_path: Path,
+) -> None:
+    approved_copy(tmp_path, edit=lambda text: text.replace("wire_s_max = 2.0", "wire_s_max = 0.01"))
+    said = say("lab", "check", "--lab", tmp_path / "lab.toml")
+    assert said.code == 1
+    (late,) = re.findall(r"finding: port relays: immediate_shutdown may take (.*)", said.out)
+    assert late.endswith(" s on the wire, the envelope allows 0.01 s")
