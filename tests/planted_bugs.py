@@ -295,6 +295,15 @@ PLANTED = (
         dear=True,
     ),
     PlantedBug(
+        "latch that a power cut takes back",
+        "labharness/guard/latch.py",
+        "    fresh.replace(path)\n    sync_folder(path.parent)\n",
+        "    fresh.replace(path)\n",
+        "tests/test_latch.py::"
+        "test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on",
+        dear=True,
+    ),
+    PlantedBug(
         "alarm that a power cut takes back",
         "labharness/alarm/file.py",
         "            os.fsync(handle)\n        finally:\n            os.close(handle)\n        if",

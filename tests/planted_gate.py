@@ -143,6 +143,13 @@ IN_THE_GATE = (
         "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
     ),
     PlantedBug(
+        "beats that go on without the tick",
+        "labharness/line/poll.py",
+        "        if next_s < until_s:\n",
+        "        if True:\n",
+        "tests/test_line_poll.py::test_a_tick_that_breaks_ends_the_beats_before_the_next[3]",
+    ),
+    PlantedBug(
         "old beats count as fresh",
         "labharness/guard/watch.py",
         "max(self.heard_s, min(made_s, now))",

@@ -211,3 +211,24 @@ def test_a_latch_that_cannot_be_taken_away_stays(
     with pytest.raises(PermissionError):
         latch.open()
     assert latch.trip == LEAK
+
+
+def test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, fsync = tmp_path / "latch.json", os.fsync
+    kept: list[tuple[str, ...]] = []
+
+    def seen(handle: int) -> None:
+        fsync(handle)
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            kept.append(tuple(sorted(each.name for each in tmp_path.iterdir())))
+
+    monkeypatch.setattr(os, "fsync", seen)
+    latch = Latch(path)
+    latch.mark("stop")
+    assert kept == [("guard.armed",)]
+    latch.close(LEAK)
+    assert kept[1:] == [("guard.armed", "latch.json")]
+    latch.open()
+    assert kept[2:] == [()]
