@@ -129,6 +129,7 @@ PLANTED = (
         "if False:",
         "tests/test_unattended.py::"
         "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
+        dear=True,
     ),
     PlantedBug(
         "values set after a stop",
@@ -143,6 +144,7 @@ PLANTED = (
         "        self._owner.abort(text)  # first",
         '        self._by_hand(asked, "stop")\n        self._owner.abort(text)  # first',
         "tests/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
+        dear=True,
     ),
     PlantedBug(
         "hold with the laser on",
@@ -150,6 +152,7 @@ PLANTED = (
         "steps.holdable = False  # the laser",
         "steps.holdable = True  # the laser",
         "tests/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
+        dear=True,
     ),
     PlantedBug(
         "hold while a shut tube fills",

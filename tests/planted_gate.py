@@ -134,6 +134,7 @@ IN_THE_GATE = (
         '            self._part(f"the socket of the harness closed ({why})")',
         "            self.close()",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+        dear=True,
     ),
     PlantedBug(
         "heartbeat not heeded",
@@ -222,6 +223,7 @@ IN_THE_GATE = (
         "tests/test_guard_alone.py::"
         "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"
         "[tripped, and took its leave]",
+        dear=True,
     ),
     PlantedBug(
         "first trip's procedure run after a graver one",
@@ -230,6 +232,7 @@ IN_THE_GATE = (
         "later if first is None else first",
         "tests/test_guard_alone.py::"
         "test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch",
+        dear=True,
     ),
     PlantedBug(
         "procedure of silence run after a trip",
@@ -255,6 +258,7 @@ IN_THE_GATE = (
         "        if self.core.armed:\n            self.latch.mark(procedure)\n\n    def reset",
         "tests/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip",
+        dear=True,
     ),
     PlantedBug(
         "wrong unit accepted",
@@ -322,6 +326,7 @@ IN_THE_GATE = (
         "        else:\n",
         "tests/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure[asked for-latch.new]",
+        dear=True,
     ),
     PlantedBug(
         "lost guard given up",
