@@ -40,7 +40,7 @@ BACKFILL = Backfill(
     low=10.0,
     high=700.0,
     atmosphere=760.0,
-    inert_min=0.8,
+    unmeasured_max=0.05,
     dilution_min=1000.0,
 )
 LEAK_CHECK = LeakCheck(
@@ -50,7 +50,6 @@ LEAK_CHECK = LeakCheck(
     below=1.0,
     over_s=60.0,
     leak_max=0.75,
-    voided_by="air",
 )
 STUCK = Plausible(
     name="thermocouple is stuck",
@@ -182,9 +181,10 @@ def parts() -> dict[str, Any]:
             volume_cm3=100.0,
             inert={"argon.flow": "argon.setpoint"},
             present={
-                "air": Bound("box.lid_shut", high=0.5),
-                "hydrogen": Bound("hydrogen.flow", low=0.5),
+                "air": (Bound("box.lid_shut", high=0.5),),
+                "hydrogen": (Bound("hydrogen.flow", low=0.5),),
             },
+            outside="air",
             backfill=BACKFILL,
             leak_check=LEAK_CHECK,
         ),

@@ -119,6 +119,7 @@ HAZARDS: Mapping[str, Callable[[State], bool]] = {
     "hydrogen is not swept out": lambda s: s.hydrogen_flows and not (s.argon_flows and s.vent),
     "hydrogen flows into a tube that may leak": lambda s: s.hydrogen_flows and bool(s.leaky),
     "hydrogen goes to the pump": lambda s: s.hydrogen_flows and bool(s.pump_isolation),
+    "sulfur is heated in a tube that may leak": lambda s: s.sulfur_heats and bool(s.leaky),
     "hot sulfur in air": lambda s: bool(s.sulfur and s.air_inside),
     "hot furnace in air": lambda s: bool(s.furnace and s.air_inside),
     "sulfur vapour is not swept out": lambda s: bool(
@@ -341,6 +342,9 @@ class Model:
             yield "purged", s._replace(air_inside=0, purged=1)
         if closed and not s.fills and s.pressure == VACUUM:
             yield "leak-checked", s._replace(leaky=0, tight=1)
+        if closed and s.pressure == VACUUM:
+            filled = s._replace(pressure=ATMOSPHERE, air_inside=1, leaky=1, purged=0, tight=0)
+            yield "air leaks in, and no meter sees it", filled
         if s.lid_shut and s.pressure == ATMOSPHERE and not (s.furnace or s.sulfur):
             if not (s.hydrogen_flows or s.furnace_mains or s.sulfur_mains):
                 yield "a person opens the lid", s._replace(lid_shut=0, air_inside=1, leaky=1)
@@ -375,6 +379,7 @@ class Model:
             "nitrogen.setpoint": 0.0,
             "hydrogen.flow": 10.0 if s.hydrogen_flows else 0.0,
             "hydrogen.setpoint": HYDROGEN_SCCM[s.hydrogen],
+            "hydrogen.setpoint_active": HYDROGEN_SCCM[s.hydrogen],
             "gauge.pressure": PRESSURE_TORR[s.pressure],
             "gauge.fault": 0.0,
             "h2_detector.concentration": 0.0,

@@ -108,11 +108,20 @@ IN_THE_GATE = (
         "tests/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
     ),
     PlantedBug(
-        "backfill counted without its fill",
+        "tube filled with what no meter saw taken for purged",
         "labharness/kernel/rules.py",
-        "if memory.filled_cm3 >= fill.inert_min",
-        "if True or memory.filled_cm3 >= fill.inert_min",
-        "tests/test_kernel_proofs.py::test_a_fill_that_no_meter_saw_is_no_backfill",
+        "if risen_cm3 - inert_cm3 > fill.unmeasured_max * purge.volume_cm3:",
+        "if False:",
+        "tests/test_kernel_proofs.py::"
+        "test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_of_air[340.0-0]",
+    ),
+    PlantedBug(
+        "argon that went to the pump taken for what fills the tube",
+        "labharness/kernel/rules.py",
+        "min(memory.filled_cm3 * known, max(risen_cm3, 0.0))",
+        "memory.filled_cm3 * known",
+        "tests/test_kernel_proofs.py::"
+        "test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it",
     ),
     PlantedBug(
         "forbidden state overlooked",

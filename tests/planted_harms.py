@@ -87,8 +87,8 @@ on_loss = "immediate_shutdown"
 source = "the tube is opened below 60 to 80 C; air over hot sources burns them"
 """
 LID_AND_AIR = (
-    '[purge.present.air]\nchannel = "box.lid_shut"\nat_most = 0.5\n',
-    '[purge.present.air]\nchannel = "box.lid_shut"\nat_most = -1\n',
+    '[[purge.present.air]]\nchannel = "box.lid_shut"\nat_most = 0.5\n',
+    '[[purge.present.air]]\nchannel = "box.lid_shut"\nat_most = -1\n',
 )
 FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
 VENTED = 'unless = { channel = "box.vent", at_least = 1 }\n'

@@ -166,6 +166,7 @@ FOUND_S_MAX = {
     "furnace does not follow its setpoint": 300.0,
     "sulfur does not follow its setpoint": 300.0,
     "hydrogen detector stands still": 20.0,
+    "hydrogen flow is not what was set": 30.0,
     "furnace is driven by hand": 5.0,
     "sulfur is driven by hand": 5.0,
     "argon flow is not what was set": 30.0,

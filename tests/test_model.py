@@ -23,6 +23,7 @@ REDUNDANT = {  # rows without which nothing is reached, and what stands behind t
     "sulfur stays on its controller while it has mains": "a heater in manual trips by itself",
     "a hot furnace is heated only purged": "its setpoint asks for the same, and drives it here",
     "hot sulfur is heated only purged": "its setpoint asks for the same, and drives it here",
+    "argon stays up until hydrogen is flushed out": "argon is 0 or 100 sccm here",
     "the pump stops only shut off from the tube": "here no pump lets anything back",
 }
 ALWAYS_SAFE = {
@@ -33,8 +34,8 @@ ALWAYS_SAFE = {
     ("laser.emission", 0.0),
 }
 UNSAFE = [  # what looks safe by itself, and is not: law 2
-    ("argon.setpoint", 0.0, "sulfur vapour is not swept out"),
-    ("box.argon_valve", 0.0, "sulfur vapour is not swept out"),
+    ("argon.setpoint", 0.0, "hydrogen is not swept out"),
+    ("box.argon_valve", 0.0, "hydrogen is not swept out"),
     ("box.vent", 0.0, "a closed tube is heated"),
     ("box.vent", 1.0, "the bubbler's oil is sucked back"),
 ]

@@ -38,7 +38,6 @@ class Envelope:
         """Give who names what, and where it must stand."""
         purge, watches, procedures = self.purge, self.watches, self.procedures
         check = purge.leak_check
-        voided_by = [] if check is None else [check.voided_by]
         for row in self.interlocks:
             who = f"interlock {row.name!r}"
             yield f"{who} guards", self.limits, row.guards
@@ -47,7 +46,7 @@ class Envelope:
             proofs = [each.contaminant for each in row.require if not isinstance(each, Bound)]
             yield f"{who} asks", purge.present, proofs
             tight = [each.contaminant for each in row.require if isinstance(each, LeakTight)]
-            yield f"{who} asks for a leak check void by", voided_by, tight
+            yield f"{who} asks for a leak check since", [purge.outside] if check else [], tight
             yield f"{who} runs", procedures, filter(None, [row.on_loss])
         alarms: tuple[TripRow | Plausible, ...] = (*self.trips, *self.plausible)
         for trip in alarms:
@@ -59,11 +58,11 @@ class Envelope:
         for watch in watches.values():
             yield f"watch {watch.channel} runs", procedures, filter(None, [watch.procedure])
         yield "the purge proof counts", watches, (*purge.inert, *purge.inert.values())
-        yield "presence of a contaminant is seen by", watches, _channels(purge.present.values())
-        gauges = [each.channel for each in (purge.backfill, purge.leak_check) if each is not None]
+        yield "a contaminant is seen by", watches, _channels(sum(purge.present.values(), ()))
+        gauges = [each.channel for each in (purge.backfill, check) if each]
         yield "pressure is seen by", watches, gauges
         yield "the leak check relies on", watches, _channels(check.isolated if check else ())
-        yield "the leak check is void by", purge.present, voided_by
+        yield "what is outside is", purge.present, [purge.outside]
         for procedure in procedures.values():
             who = f"procedure {procedure.name!r}"
             yield f"{who} asks", watches, _channels((procedure.when, procedure.unless))

@@ -78,8 +78,9 @@ class Memory:
     Attributes:
         purged_cm3: For each contaminant, inert gas measured since it was last in the tube.
         backfills: For each contaminant, pump and backfill cycles since then.
-        filled_from: Pressure from which the tube is being filled; ``inf`` when it was not pumped.
-        filled_cm3: Inert gas measured since that pressure.
+        pumped: The tube was pumped for a backfill, and nothing was let in since but inert gas.
+        filled_from: Lowest pressure since the tube was filled last; ``inf`` while it is full.
+        filled_cm3: Inert gas measured since that pressure, and at most what has come in.
         tight: The last leak check was passed, and the tube was not open since.
         leak: What the leak check sees; before it begins, ``first`` is the last pressure, or ``inf``
             when the line has let something in since.
@@ -92,6 +93,7 @@ class Memory:
     mode: Mode = Mode.DISARMED
     purged_cm3: dict[str, float] = field(default_factory=dict)
     backfills: dict[str, int] = field(default_factory=dict)
+    pumped: bool = False
     filled_from: float = math.inf
     filled_cm3: float = 0.0
     tight: bool = False
@@ -108,12 +110,12 @@ class Memory:
             self.track(channel).stale_s = watch.stale_s
         for row in envelope.trips:
             self.track(row.channel).rows += (row,)
-        heeded = [*purge.present.values()]
+        heeded = [each for present in purge.present.values() for each in present]
         for rule in envelope.interlocks:
             bounds = [each for each in rule.require if isinstance(each, Bound)]
-            proofs = [each for each in rule.require if not isinstance(each, Bound)]
-            shown_by = tuple([(each, self.track(each.channel)) for each in bounds])
-            self.rules += ((rule, shown_by, tuple(proofs)),)
+            shown_by = tuple((each, self.track(each.channel)) for each in bounds)
+            proofs = tuple(each for each in rule.require if not isinstance(each, Bound))
+            self.rules += ((rule, shown_by, proofs),)
             heeded += [*bounds, *rule.forbid, *([rule.during] if rule.during else [])]
         for bound in heeded:
             track = self.track(bound.channel)
@@ -125,7 +127,8 @@ class Memory:
         if purge.leak_check is not None:
             self.track(purge.leak_check.channel).leak_check = purge.leak_check
         for contaminant, present in purge.present.items():
-            self.track(present.channel).shows += ((contaminant, present),)
+            for each in present:
+                self.track(each.channel).shows += ((contaminant, each),)
             self.taint(contaminant)
         self.windows = tuple((each, Window()) for each in envelope.plausible)
         for channel in envelope.limits:
@@ -133,9 +136,7 @@ class Memory:
 
     def track(self, channel: str) -> Track:
         """Give the track of a channel, making it the first time."""
-        if channel not in self.tracks:
-            self.tracks[channel] = Track(channel)
-        return self.tracks[channel]
+        return self.tracks.get(channel) or self.tracks.setdefault(channel, Track(channel))
 
     def fresh(self, track: Track, now: float) -> bool:
         """Say whether the last reading still counts."""
@@ -152,7 +153,11 @@ class Memory:
         else:
             filled = purge.backfill and self.backfills[contaminant] >= purge.backfill.cycles
             proven = filled or self.volumes(contaminant) >= condition.volumes
-        return proven and self.excludes(purge.present[contaminant], now)
+        return proven and self.absent(contaminant, now)
+
+    def absent(self, contaminant: str, now: float) -> bool:
+        """Say whether nothing shows a contaminant, nor might."""
+        return all(self.excludes(each, now) for each in self.envelope.purge.present[contaminant])
 
     def excludes(self, state: Bound, now: float) -> bool:
         """Say whether a fresh reading, and every doubt about it, excludes a state."""
@@ -180,23 +185,21 @@ class Memory:
         """Take back every proof about a contaminant, because it may be in the tube."""
         self.purged_cm3[contaminant] = 0.0
         self.backfills[contaminant] = 0
-        self.filled_from = math.inf
-        check = self.envelope.purge.leak_check
-        if check is not None and check.voided_by == contaminant:
-            self.tight = False
+        self.pumped = False
+        self.tight &= contaminant != self.envelope.purge.outside
 
     def procedure(self, name: str, now: float) -> str:
         """Give the procedure that makes safe in the state the line is proven to be in."""
-        procedure = self.envelope.procedures[name]
-        believed = procedure.unless is None or not self.holds(procedure.unless, now)
-        if procedure.when is not None and self.holds(procedure.when, now) and believed:
-            return procedure.instead
-        return name
+        row = self.envelope.procedures[name]
+        believed = row.unless is None or not self.holds(row.unless, now)
+        proven = row.when is not None and self.holds(row.when, now)
+        return row.instead if proven and believed else name
 
     def silent(self, condition: Condition, now: float) -> bool:
         """Say whether silence, which trips by itself, is why a condition does not hold."""
         if not isinstance(condition, Bound):
-            condition = self.envelope.purge.present[condition.contaminant]
+            shown_by = self.envelope.purge.present[condition.contaminant]
+            return any(self.silent(each, now) for each in shown_by)
         watch = self.envelope.watches[condition.channel]
         return bool(watch.procedure) and not self.fresh(self.tracks[condition.channel], now)
 

@@ -12,13 +12,16 @@ __all__ = ["Backfill", "LeakCheck", "Purge"]
 class Backfill:
     """What pumping and backfilling proves: ``cycles`` times from ``low`` to ``high`` by inert gas.
 
+    What fills the tube, from whatever pressure, and no meter of inert gas measures, may have come
+    from outside: it takes back what was proven about that.
+
     Attributes:
         channel: The pressure gauge.
         cycles: How many are a proof; a purge by volumes need not be made then.
         low: Pressure to reach, in the gauge's unit.
         high: Pressure to fill to.
         atmosphere: One atmosphere in that unit.
-        inert_min: Share of the fill that must be seen as measured inert flow.
+        unmeasured_max: Share of the tube's volume that may come in unmeasured while it fills.
         dilution_min: What the cycles must dilute by; each counts as ``high / low``.
     """
 
@@ -27,13 +30,12 @@ class Backfill:
     low: float
     high: float
     atmosphere: float
-    inert_min: float
+    unmeasured_max: float
     dilution_min: float
 
     def __post_init__(self) -> None:
-        positive(self.cycles, "a backfill: cycles")
-        positive(self.low, "a backfill: low")
-        positive(self.inert_min, "a backfill: inert_min")
+        for name in ("cycles", "low", "unmeasured_max"):
+            positive(getattr(self, name), f"a backfill: {name}")
         if not (self.high / self.low) ** self.cycles >= max(self.dilution_min, 1.0):
             raise EnvelopeInvalid(f"{self.cycles} backfills do not dilute by {self.dilution_min}")
 
@@ -51,7 +53,6 @@ class LeakCheck:
         below: Highest pressure during the check, in the gauge's unit; to pass it is to fail.
         over_s: Length of the check.
         leak_max: Largest leak, in the gauge's unit times cm3/s.
-        voided_by: Contaminant whose presence makes the check void (air: the tube was open).
     """
 
     channel: str
@@ -60,7 +61,6 @@ class LeakCheck:
     below: float
     over_s: float
     leak_max: float
-    voided_by: str
 
     def __post_init__(self) -> None:
         positive(self.over_s, "the leak check: over_s")
@@ -74,15 +74,18 @@ class Purge:
         volume_cm3: Volume of the tube and its lines.
         inert: Flow channels (sccm) that count, each with the channel that reads back its
             controller's setpoint: a meter is believed up to what its controller was told.
-        present: For each contaminant the condition under which it *may be* in the tube; while it
+        present: For each contaminant the conditions under which it *may be* in the tube; while one
             holds, or is not known to be false, that contaminant's proof is nothing.
+        outside: Contaminant that is all around the tube (air): it comes in by a lid or a leak, and
+            its presence makes the leak check void.
         backfill: What counts as a cycle; ``None`` where the line has no pump.
         leak_check: What proves the tube tight; ``None`` where nothing does.
     """
 
     volume_cm3: float
     inert: Mapping[str, str]
-    present: Mapping[str, Bound]
+    present: Mapping[str, tuple[Bound, ...]]
+    outside: str
     backfill: Backfill | None = None
     leak_check: LeakCheck | None = None
 

@@ -137,8 +137,8 @@ def observe(
 
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     """Notice what no single reading tells: silence, lost interlocks, and what is not plausible."""
-    for contaminant, present in memory.envelope.purge.present.items():
-        if not memory.excludes(present, now):  # present, or not known to be absent
+    for contaminant in memory.envelope.purge.present:
+        if not memory.absent(contaminant, now):  # present, or not known to be absent
             memory.taint(contaminant)
     trips = sum([_doubt(memory, *each, now) for each in memory.windows], _NOTHING)
     if memory.mode not in LIVE:
@@ -199,16 +199,18 @@ def _count_inert(memory: Memory, track: Track, told: Track, value: float, now: f
 
 
 def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now: float) -> None:
-    if now - track.at_s > track.stale_s:
-        memory.filled_from = math.inf  # what happened meanwhile nobody knows
-    if value <= fill.low:
+    purge, known = memory.envelope.purge, now - track.at_s <= track.stale_s
+    risen_cm3 = (value - memory.filled_from) / fill.atmosphere * purge.volume_cm3
+    inert_cm3 = min(memory.filled_cm3 * known, max(risen_cm3, 0.0))  # the rest went to the pump
+    if risen_cm3 - inert_cm3 > fill.unmeasured_max * purge.volume_cm3:
+        memory.taint(purge.outside)
+    memory.filled_cm3, memory.pumped = inert_cm3, memory.pumped or value <= fill.low
+    if value < min(memory.filled_from, fill.high):
         memory.filled_from, memory.filled_cm3 = value, 0.0
-    elif value >= fill.high and memory.filled_from < math.inf:
-        rise = (value - memory.filled_from) / fill.atmosphere
-        if memory.filled_cm3 >= fill.inert_min * rise * memory.envelope.purge.volume_cm3:
-            for contaminant in memory.backfills:
-                memory.backfills[contaminant] += 1
-        memory.filled_from = math.inf
+    if value >= fill.high:
+        for contaminant in memory.backfills if memory.pumped else ():
+            memory.backfills[contaminant] += 1
+        memory.pumped, memory.filled_from = False, math.inf
 
 
 def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, now: float) -> None:

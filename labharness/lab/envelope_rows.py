@@ -175,7 +175,7 @@ class BackfillRow(_Strict):
     low: float
     high: float
     atmosphere: float
-    inert_min: float
+    unmeasured_max: float
     dilution_min: float
     source: str
 
@@ -187,7 +187,6 @@ class LeakCheckRow(_Strict):
     below: float
     over_s: float
     leak_max: float
-    voided_by: str
     source: str
 
 
@@ -195,7 +194,8 @@ class PurgeRow(_Strict):
     """The ``[purge]``."""
 
     inert: dict[str, str]
-    present: dict[str, BoundRow]
+    present: dict[str, tuple[BoundRow, ...]]
+    outside: str
     source: str
     backfill: BackfillRow | None = None
     leak_check: LeakCheckRow | None = None

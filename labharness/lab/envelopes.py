@@ -208,7 +208,8 @@ def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
     return Purge(
         volume_cm3=volume_cm3,
         inert=row.inert,
-        present={name: each.read() for name, each in row.present.items()},
+        present={name: tuple(each.read() for each in rows) for name, rows in row.present.items()},
+        outside=row.outside,
         backfill=None if fill is None else Backfill(**fill.model_dump(exclude={"source"})),
         leak_check=None
         if check is None
@@ -219,7 +220,6 @@ def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
             below=check.below,
             over_s=check.over_s,
             leak_max=check.leak_max,
-            voided_by=check.voided_by,
         ),
     )
 

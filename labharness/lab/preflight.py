@@ -322,13 +322,16 @@ def _patient(envelope: Envelope, polls_s: Mapping[str, float]) -> Envelope:
     """Scale staleness with the poll, so that one lost reply would still be none.
 
     What is not plausible in a sound instrument is not asked: the nominal plant has no noise, and
-    between two coarse polls every reading jumps.
+    between two coarse polls every reading jumps, and what came in runs ahead of what is measured.
     """
+    purge = envelope.purge
+    if purge.backfill is not None:
+        purge = replace(purge, backfill=replace(purge.backfill, unmeasured_max=1.0))
     watches = {
         channel: replace(watch, stale_s=watch.stale_s * polls_s[owner_of(channel)])
         for channel, watch in envelope.watches.items()
     }
-    return replace(envelope, watches=watches, plausible=())
+    return replace(envelope, watches=watches, plausible=(), purge=purge)
 
 
 def _physical(instruction: Instruction) -> Instruction:
