@@ -51,6 +51,14 @@ PLANTED = (
         "test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands",
     ),
     PlantedBug(
+        "what made a latched line safe by hand undone by the next guard",
+        "labharness/line/safing.py",
+        "            self._guard.trip(replace(latched, procedure=procedure))\n",
+        "            self._guard.repeat(list(self._guard.procedures[procedure]))\n",
+        "tests/test_guarded_line.py::"
+        "test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins",
+    ),
+    PlantedBug(
         "verified by what was read before another procedure",
         "labharness/line/safing.py",
         "self._since_s is not None and self._memory.trip is not None:",

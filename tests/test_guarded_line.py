@@ -14,6 +14,7 @@ import time
 import tty
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,9 @@ from labharness.journal.reading import read
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.arming import guard_command
-from labharness.lab.care import make_safe, reset
+from labharness.lab.care import make_safe, read_now, reset
 from labharness.lab.operators import TerminalOperator
+from labharness.lab.reading import SAFE_TABLE
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import NotArmed, Tripped
 from labharness.vocabulary import Cause, Command, Ending, Trip
@@ -316,6 +318,19 @@ def test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own(
         done = make_safe(plan, "Ada Lovelace", "found it so")
         assert done["unverified"] == []
         assert done["unopened"] == []
+
+
+def test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins(tmp_path: Path) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        plan.state_dir.mkdir(parents=True)
+        trip = Trip(Cause.COMMUNICATION, "hold_vacuum", "laser.emission", None, 1.0, "silent")
+        Latch(plan.state_dir / "latch.json").close(trip)
+        done = make_safe(plan, "Ada Lovelace", "the tube is at atmosphere")
+        assert (done["procedure"], done["unverified"]) == ("immediate_shutdown", [])
+        for _ in range(2):  # each of them starts a guard, and the first one's has begun by then
+            shown = read_now(plan, ["box.vent"])
+        assert shown[0]["value"] == 1.0, "the vent stays open"
+        assert Latch(plan.state_dir / "latch.json").trip == replace(trip, procedure=SAFE_TABLE)
 
 
 def test_a_lab_is_armed_from_the_command_line(

@@ -171,3 +171,6 @@ def test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks(
             assert plant(lab).truth()["pressure_pa"] < (atm + 0.01) * ATM_PA
 
     with_lab(short_plan, work)
+    kept = Latch(short_plan.state_dir / "latch.json").trip
+    assert (None if kept is None else kept.procedure) == (procedure if latched else None)
+    assert kept is None or kept.cause is latched[0].cause, "the cause to clear"

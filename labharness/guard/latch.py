@@ -81,7 +81,8 @@ class Latch:
         """Latch. A disk that fails is remembered, and the latch still holds in memory.
 
         The first trip stays in the file: it is the cause to clear; later ones are in the journal.
-        Of a graver one that follows, the file takes the procedure: that is how the line was left.
+        Of one that follows, graver or by hand, the file takes the procedure: that is how the line
+        was left.
         """
         if self.hold(trip):
             self.saved()

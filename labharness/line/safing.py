@@ -133,15 +133,21 @@ class Safing:
     async def make_safe(self, procedure: str) -> Verification:
         """Bring the line to a procedure's state without tripping.
 
-        While a trip stands, its own procedure is repeated instead: nothing may undo it.
+        While a trip stands, its own procedure is repeated instead: nothing may undo it. Of a line
+        that was found latched, the latch takes the procedure: a guard that comes back begins with
+        what ran last.
         """
         if self._memory.trip is not None:
             self.repeat()
             await self.verified()
             return self.verifications[-1]
         procedure = self._memory.procedure(procedure, self._loop.time())
-        self._guard.new_epoch()
-        self._guard.repeat(list(self._guard.procedures[procedure]))
+        latched = self._guard.latch.trip
+        if latched is None:
+            self._guard.new_epoch()
+            self._guard.repeat(list(self._guard.procedures[procedure]))
+        else:
+            self._guard.trip(replace(latched, procedure=procedure))
         self._count(procedure)
         self._note("make_safe", {"procedure": procedure})
         return await self._verify(procedure, self._loop.time())
