@@ -123,6 +123,16 @@ PLANTED = (
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
     ),
     PlantedBug(
+        "reset that asks for the first cause alone",
+        "labharness/line/standing.py",
+        "    return found + _lost_contacts(memory, instruments, now)\n",
+        "    asked = trip.cause is Cause.INTERLOCK_LOST\n"
+        "    return found + (_lost_contacts(memory, instruments, now) if asked else ())\n",
+        "tests/test_reset.py::"
+        "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known"
+        "[exhaust lost after the first cause]",
+    ),
+    PlantedBug(
         "reset though its cause stands",
         "labharness/lab/care.py",
         "            if standing:",

@@ -64,6 +64,16 @@ STANDING = {
     "gas not read": (LEAK, once_known(cut("detector")), "not known: h2_detector.concentration"),
     "contact not read": (ESTOP, once_known(cut("relays")), "not known: box.estop_closed"),
     "another not read": (HEAT, once_known(cut("detector")), "not known: h2_detector.conc"),
+    "exhaust lost after the first cause": (
+        SILENCE,
+        at_once(plant_fault("exhaust_lost")),
+        "box.exhaust_flow at least 1 does not hold",
+    ),
+    "lid opened after the first cause": (
+        HEAT,
+        at_once(plant_fault("lid_open")),
+        "box.lid_shut at least 1 does not hold",
+    ),
     "still silent": (SILENCE, once_known(cut("inert")), "not known: argon.flow was not read"),
 }
 

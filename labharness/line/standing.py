@@ -16,11 +16,13 @@ __all__ = ["causes_of", "standing_trips", "stop_procedure"]
 def causes_of(
     trip: Trip, memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
-    """Say what still stands in the way of a reset after a trip; what is not known, does."""
+    """Say what still stands in the way of a reset after a trip; what is not known, does.
+
+    The trip is the first of perhaps several, and of the others nothing is latched: so everything
+    that trips is looked at, whatever the cause.
+    """
     found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)
-    if trip.cause is Cause.INTERLOCK_LOST:
-        found += _lost_conditions(memory, instruments, trip.channel, now)
-    return found
+    return found + _lost_contacts(memory, instruments, now)
 
 
 def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
@@ -68,23 +70,20 @@ def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
     )
 
 
-def _lost_conditions(
-    memory: Memory, instruments: Mapping[str, Instrument], channel: str, now: float
+def _lost_contacts(
+    memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
     """Say which conditions on a contact, whose loss under power trips, do not hold.
 
     A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is as
     the procedure left it, and its row stands before the next command.
     """
-    spec = channel_of(instruments, channel)[2]
-    if spec.unit or spec.settable:
-        return ()
-    return tuple(
-        f"{row.name}: {condition} does not hold"
-        for row in memory.envelope.interlocks
-        for condition in row.require
-        if row.on_loss
-        and isinstance(condition, Bound)
-        and condition.channel == channel
-        and not memory.holds(condition, now)
-    )
+    lost: dict[Bound, str] = {}
+    for row in memory.envelope.interlocks:
+        for condition in row.require if row.on_loss else ():
+            if not isinstance(condition, Bound) or memory.holds(condition, now):
+                continue
+            spec = channel_of(instruments, condition.channel)[2]
+            if not spec.unit and not spec.settable:
+                lost.setdefault(condition, row.name)
+    return tuple(f"{name}: {condition} does not hold" for condition, name in lost.items())
