@@ -338,6 +338,23 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "log of an absence thrown away by who keeps none",
+        "labharness/line/lookout.py",
+        "        return self._journal.keeps\n",
+        "        return True\n",
+        "tests/test_guarded_line.py::test_what_the_guard_did_alone_outlives_a_reset",
+        dear=True,
+    ),
+    PlantedBug(
+        "log of an absence thrown away at a farewell",
+        "labharness/guard/process.py",
+        "        if kept and not armed:\n",
+        "        if not armed:\n",
+        "tests/test_guard_process.py::"
+        "test_what_a_guard_did_alone_stays_until_a_harness_has_it[goes on]",
+        dear=True,
+    ),
+    PlantedBug(
         "lost guard given up",
         "labharness/guard/remote.py",
         "            await asyncio.sleep(RETURN_S)\n",

@@ -223,6 +223,28 @@ def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
     again.socket.close()
 
 
+@pytest.mark.parametrize("retire", [False, True], ids=["goes on", "makes place for another"])
+def test_what_a_guard_did_alone_stays_until_a_harness_has_it(
+    rig: GuardBench, *, retire: bool
+) -> None:
+    alone = rig.start()
+    lost = rig.call()
+    lost.arm()
+    lost.socket.close()
+    until(rig.made_safe, "the procedure")
+    looks = rig.call()  # it has no journal, or other files
+    looks.say(do="bye", retire=retire)
+    looks.socket.close()
+    if retire:
+        alone.communicate(timeout=BOUND_S)
+        rig.start()
+    keeps = rig.call()
+    assert "tripped by itself" in [each["what"] for each in keeps.welcome["log"]]
+    keeps.say(do="imported")
+    keeps.leave()
+    assert rig.call().welcome["log"] == []
+
+
 def test_the_end_of_a_socket_is_heeded_before_any_silence(rig: GuardBench) -> None:
     patient = replace(rig.armed, silence_s_max=5.0)
     (rig.state_dir / ARMED_FILE).write_text(patient.text(), encoding="utf-8")

@@ -233,6 +233,7 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
     records = read(plan.path.parent / "journal.sqlite")
     logged = [each.body["what"] for each in records if each.kind == "guard_log"]
     assert "began with the safe table" in logged, "the journal has what happened in between"
+    assert not (plan.state_dir / "guard.jsonl").exists(), "and nobody takes it a second time"
 
 
 def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
@@ -292,6 +293,18 @@ def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> No
         assert not (plan.state_dir / "latch.json").exists()
         kept = json.loads((plan.state_dir / "resets.jsonl").read_text("utf-8"))
         assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
+
+
+def test_what_the_guard_did_alone_outlives_a_reset(tmp_path: Path) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        plan.state_dir.mkdir(parents=True)
+        trip = Trip(Cause.COMMUNICATION, SAFE_TABLE, "harness", None, 1.0, "it was killed")
+        Latch(plan.state_dir / "latch.json").close(trip)
+        log = plan.state_dir / "guard.jsonl"
+        log.write_text('{"at": "2026-01-02T03:00:00Z", "what": "tripped by itself"}\n', "utf-8")
+        read_now(plan, ["box.vent"])
+        reset(plan, "Ada Lovelace", "line inspected")
+        assert "tripped by itself" in log.read_text("utf-8"), "until a run's journal has it"
 
 
 @pytest.mark.parametrize("file", ["latch.json", "guard.armed"])

@@ -1,5 +1,6 @@
 """The lookout answers in the order of law 2: bytes first, then whoever is told."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -8,6 +9,7 @@ import pytest
 
 from labharness.clock import VirtualLoop
 from labharness.guard import Guard
+from labharness.journal import JournalFailed
 from labharness.journal.forgetful import Forgetful
 from labharness.kernel import Memory
 from labharness.line import lookout as lookout_module
@@ -34,7 +36,7 @@ def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
 ) -> None:
     done: list[str] = []
 
-    class Disk(Forgetful):
+    class Slow(Forgetful):
         """A journal in which every sample would take a commit."""
 
         def sample(self, *args: Any) -> None:
@@ -42,7 +44,7 @@ def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
 
     monkeypatch.setattr(lookout_module, "observe", lambda *args: (TRIP,))
     scan = cast("BoundScan", SimpleNamespace(tracks=(), stream=0))
-    lookout_of(done, Disk()).take(scan, (990.0,))
+    lookout_of(done, Slow()).take(scan, (990.0,))
     assert done == ["bytes", "trip told", "disk"]
 
 
@@ -62,6 +64,43 @@ def test_a_beat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
     lookout._guard = cast("Guard", SimpleNamespace(beat=told.append))
     lookout.beat()
     assert told == [named]
+
+
+class Disk(Forgetful):
+    """A journal that keeps, until it fails."""
+
+    keeps = True
+
+    def __init__(self, fails_at: str = "") -> None:
+        super().__init__()
+        self._fails_at = fails_at
+
+    def append(self, kind: str, body: Mapping[str, object], at_s: float) -> int:
+        if self._fails_at == kind:
+            raise JournalFailed("full")
+        return super().append(kind, body, at_s)
+
+    def commit(self) -> None:
+        if self._fails_at == "commit":
+            raise JournalFailed("full")
+
+
+@pytest.mark.parametrize(
+    ("journal", "kept"),
+    [
+        (Disk(), True),
+        (Disk("guard_log"), False),
+        (Disk("commit"), False),
+        (Forgetful(), False),
+    ],
+    ids=["a disk", "full", "full at the commit", "forgetful"],
+)
+def test_a_log_counts_as_kept_once_a_disk_has_all_of_it(journal: Forgetful, *, kept: bool) -> None:
+    lookout = lookout_of([], journal)
+    assert (
+        lookout.keep("guard_log", [{"what": "tripped by itself"}, {"what": "safe frame"}]) is kept
+    )
+    assert lookout.journal_lost == ("full" if isinstance(journal, Disk) and not kept else "")
 
 
 def lookout_of(done: list[str], journal: Forgetful | None = None) -> Lookout:

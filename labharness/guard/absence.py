@@ -13,7 +13,7 @@ ENTRIES_MAX = 10_000  # of one absence; the first ones are kept, they hold the c
 
 
 class AbsenceLog:
-    """Lines of JSON that the next harness takes into its journal, and that are gone then.
+    """Lines of JSON that stay until a harness has them in a journal that keeps.
 
     Args:
         path: The file.

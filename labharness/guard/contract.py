@@ -1,14 +1,15 @@
 """The guard as a line sees it, whichever shell stands behind."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from labharness.guard.core import Permit, SafeFrame
 from labharness.vocabulary import Request, Trip
 
-__all__ = ["Done", "Guard", "LatchView", "PortBusy"]
+__all__ = ["Done", "Guard", "LatchView", "Log", "PortBusy"]
 
 Done = Callable[[bytes | None, str], None]
+Log = Sequence[Mapping[str, object]]
 
 
 class PortBusy(RuntimeError):
@@ -59,7 +60,8 @@ class Guard(Protocol):
         on_safe_frame: Called with each frame of a procedure whose exchange has ended, and why it
             failed.
         on_trip: Called when the guard itself has tripped, or is gone.
-        on_absence: Called with each entry of the log of what happened while no harness was there.
+        on_absence: Called with the log of what happened while no harness was there; says whether
+            it is kept. What is not, the guard keeps for the next one.
     """
 
     latch: LatchView
@@ -67,7 +69,7 @@ class Guard(Protocol):
     beat_s: float
     on_safe_frame: Callable[[SafeFrame, str], None]
     on_trip: Callable[[Trip], None]
-    on_absence: Callable[[Mapping[str, object]], None]
+    on_absence: Callable[[Log], bool]
 
     def when_free(self, port: str, start: Callable[[], None]) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
@@ -143,5 +145,6 @@ def nobody_trips(trip: Trip) -> None:
     """Take a trip that nobody waits for."""
 
 
-def nobody_reads(entry: Mapping[str, object]) -> None:
-    """Take an entry that nobody reads."""
+def nobody_reads(entries: Log) -> bool:
+    """Keep nothing of a log that nobody reads."""
+    return False

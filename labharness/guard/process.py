@@ -312,13 +312,14 @@ class ProcessGuard:
         return ""
 
     def goodbye(self, *, retire: bool) -> None:
-        """End with a harness that takes its leave; what it has seen itself needs no log."""
+        """End with a harness that takes its leave; what its journal has needs no log."""
         armed = self.core.armed
+        kept = self._session is not None and self._session.imported
         self._part("the harness left while the line was armed")
-        if not armed:
+        if kept and not armed:
             self.log.clear()
-            if retire:
-                self._leaving_s = self.steady_s() + LEAVE_S_MAX
+        if retire and not armed:
+            self._leaving_s = self.steady_s() + LEAVE_S_MAX
 
     # ---- the harness
 

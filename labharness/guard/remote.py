@@ -7,14 +7,14 @@ guard refuses, and never the other way round.
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, Armed, arming_digest
-from labharness.guard.contract import Done, LatchView, nobody_reads, nobody_safe, nobody_trips
+from labharness.guard.contract import Done, LatchView, Log, nobody_reads, nobody_safe, nobody_trips
 from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
@@ -60,7 +60,7 @@ class RemoteGuard:
         self.latch: LatchView = SeenLatch(state_dir / "latch.json")
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
-        self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
+        self.on_absence: Callable[[Log], bool] = nobody_reads
         self._armed = armed
         self._text = armed.text()
         self._state_dir = state_dir
@@ -369,11 +369,11 @@ class RemoteGuard:
         self._lost = ""
         trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
         self.latch.trip = trip
-        for entry in fields.items("log"):
-            self.on_absence(entry if isinstance(entry, dict) else {"what": str(entry)})
-        self._tell({"do": "imported"})
         if self._returning is not None and self._trip is not None:
             self.trip(self._trip)  # this guard has not heard of it
+        log = fields.items("log")
+        if self.on_absence([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
+            self._tell({"do": "imported"})
         self._greeted("")
         return True
 

@@ -43,6 +43,7 @@ class Session:
         part: Callable[[str], None],
     ) -> None:
         self.heard = 0  # messages that were taken
+        self.imported = False  # whether it keeps a journal, and the log of the absence is in it
         self._moves = 0  # of them, those that moved the epoch
         self._guard = guard
         self._lines = SocketLines(made)
@@ -231,6 +232,7 @@ class Session:
 
     def _take_imported(self, fields: Fields) -> None:
         fields.end()
+        self.imported = True
         self._guard.log.clear()
 
     def _take_bye(self, fields: Fields) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from labharness.guard.contract import (
     Done,
     LatchView,
+    Log,
     nobody_reads,
     nobody_safe,
     nobody_trips,
@@ -51,7 +52,7 @@ class LoopGuard:
         self.latch: LatchView = latch
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
-        self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
+        self.on_absence: Callable[[Log], bool] = nobody_reads
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)

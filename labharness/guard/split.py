@@ -6,7 +6,7 @@ bytes are in the socket nothing of this process can hold them up any more.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from labharness.guard.contract import Done, LatchView, nobody_reads, nobody_safe, nobody_trips
+from labharness.guard.contract import Done, LatchView, Log, nobody_reads, nobody_safe, nobody_trips
 from labharness.guard.core import Permit, SafeFrame
 from labharness.guard.remote import RemoteGuard
 from labharness.guard.shell import LoopGuard
@@ -38,11 +38,11 @@ class SplitGuard:
         self.beat_s = remote.beat_s
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
-        self.on_absence: Callable[[Mapping[str, object]], None] = nobody_reads
+        self.on_absence: Callable[[Log], bool] = nobody_reads
         for each in (remote, near):
             each.on_safe_frame = lambda frame, error: self.on_safe_frame(frame, error)
         remote.on_trip = self._tripped
-        remote.on_absence = lambda entry: self.on_absence(entry)
+        remote.on_absence = lambda entries: self.on_absence(entries)
 
     def when_free(self, port: str, start: Callable[[], None]) -> None:
         """Call ``start`` as soon as the port is free."""

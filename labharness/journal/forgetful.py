@@ -10,6 +10,8 @@ __all__ = ["Forgetful"]
 class Forgetful:
     """Counts records and keeps nothing; nothing can make it fail."""
 
+    keeps = False
+
     def __init__(self) -> None:
         self._seq = 0
 

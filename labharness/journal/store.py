@@ -72,7 +72,13 @@ class JournalFailed(Exception):
 
 
 class Journal(Protocol):
-    """What the harness needs of a journal."""
+    """What the harness needs of a journal.
+
+    Attributes:
+        keeps: Whether what is committed is there afterwards.
+    """
+
+    keeps: bool
 
     @property
     def head(self) -> Head:
@@ -117,6 +123,8 @@ class SqliteJournal:
     Raises:
         JournalFailed: The file cannot be opened, or is another run's.
     """
+
+    keeps = True
 
     def __init__(
         self,

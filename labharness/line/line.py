@@ -152,7 +152,7 @@ class Line:
             wake=self._poller.wake,
         )
         self.safing.on_late = lambda text: self.on_warning(text)
-        guard.on_absence = lambda entry: lookout.note("guard_log", entry)
+        guard.on_absence = lambda entries: lookout.keep("guard_log", entries)
 
     # ---- opening and closing
 

@@ -97,6 +97,17 @@ class Lookout:
         except JournalFailed as why:
             self.journal_lost = str(why)
 
+    def keep(self, kind: str, facts: Sequence[Mapping[str, object]]) -> bool:
+        """Write down facts that somebody else keeps till then; say whether a disk has them all."""
+        try:
+            for each in facts:
+                self.record(kind, each)
+            self._journal.commit()
+        except JournalFailed as why:
+            self.journal_lost = str(why)
+            return False
+        return self._journal.keeps
+
     def lose_journal(self, why: str) -> None:
         """Trip: a line whose facts are lost is not driven on (law 8)."""
         self.journal_lost = why
