@@ -118,8 +118,9 @@ def test_a_latched_line_takes_no_task_until_a_named_person_resets_it(
     assert said.code == 0
     assert said.out == "reset by Ada: somebody asked to stop\n"
     assert not path.exists()
-    row = json.loads(path.with_name("resets.jsonl").read_text("utf-8"))
-    assert (row["name"], row["reason"]) == ("Ada", "looked")
+    rows = path.with_name("resets.jsonl").read_text("utf-8").splitlines()
+    for row, what in zip(map(json.loads, rows), ["asked", "opened"], strict=True):
+        assert (row["what"], row["name"], row["reason"]) == (what, "Ada", "looked")
 
 
 def test_a_reset_that_cannot_be_recorded_leaves_the_line_latched() -> None:

@@ -291,8 +291,10 @@ def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> No
         Latch(plan.state_dir / "latch.json").close(trip)
         assert reset(plan, "Ada Lovelace", "line inspected") == trip
         assert not (plan.state_dir / "latch.json").exists()
-        kept = json.loads((plan.state_dir / "resets.jsonl").read_text("utf-8"))
+        asked, ended = (plan.state_dir / "resets.jsonl").read_text("utf-8").splitlines()
+        kept = json.loads(asked)
         assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
+        assert json.loads(ended)["what"] == "opened"
 
 
 def test_what_the_guard_did_alone_outlives_a_reset(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A reset looks for itself: while the cause stands, or cannot be read, the latch stays."""
 
+import errno
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ import pytest
 
 from labharness.guard import Latch
 from labharness.lab import Lab, LabPlan, care
+from labharness.lab.alarms import NotDone
 from labharness.lab.care import NotReset, reset
 from labharness.vocabulary import Cause, Trip
 from rig import cut, part, plant_fault
@@ -118,3 +121,49 @@ def test_a_reset_of_a_sound_line_opens_the_latch(
     assert reset(short_plan, "Ada", "looked") == cause
     assert Latch(path).trip is None
     assert "Ada" in (short_plan.state_dir / "resets.jsonl").read_text("utf-8")
+
+
+def asked_for(plan: LabPlan) -> list[str]:
+    lines = (plan.state_dir / "resets.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line)["what"] for line in lines]
+
+
+def test_a_latch_that_does_not_open_leaves_its_alarms_and_says_how_it_ended(
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = latched(short_plan, SILENCE, at_once(lambda lab: None), monkeypatch)
+    alarms: list[str] = []
+    monkeypatch.setattr(care, "reset_alarms", lambda plan, **facts: alarms.append("reset"))
+
+    def stays(latch: Latch) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Latch, "open", stays)
+        with pytest.raises(NotReset, match=r"the latch does not open: .*Read-only"):
+            reset(short_plan, "Ada", "looked")
+    assert path.exists()
+    assert alarms == []
+    asked, ended = asked_for(short_plan)
+    assert asked == "asked"
+    assert ended.startswith("the latch does not open")
+    assert reset(short_plan, "Ada", "looked again") == SILENCE
+    assert asked_for(short_plan)[2:] == ["asked", "opened"]
+    assert alarms == ["reset"]
+
+
+def test_alarms_that_cannot_be_reset_are_told_of_and_can_be_asked_for_again(
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = latched(short_plan, SILENCE, at_once(lambda lab: None), monkeypatch)
+
+    def fails(plan: LabPlan, **facts: object) -> None:
+        raise NotDone("alarms.jsonl cannot be written: full")
+
+    with monkeypatch.context() as full:
+        full.setattr(care, "reset_alarms", fails)
+        with pytest.raises(NotReset, match=r"its alarms are not reset: .*full"):
+            reset(short_plan, "Ada", "looked")
+    assert not path.exists()
+    assert asked_for(short_plan) == ["asked", "opened"]
+    assert reset(short_plan, "Ada", "looked") is None

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from labharness.desk import ByHand
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, reset_alarms
+from labharness.lab.appending import append_durably
 from labharness.lab.control import served
 from labharness.lab.lab import Lab
 from labharness.lab.lock import LineLock
@@ -41,7 +41,7 @@ LOOK_S_MAX = 1.0  # for the reading that says which state is safe
 
 
 class NotReset(RuntimeError):
-    """The latch stays: the message says what stands in the way."""
+    """The latch, or an alarm, stays: the message says what stands in the way."""
 
 
 def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
@@ -213,7 +213,8 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         The trip that had latched; ``None`` when nothing was latched.
 
     Raises:
-        NotReset: No name or reason, or the cause still stands.
+        NotReset: No name or reason, the cause still stands, or a disk fails. Where only the alarms
+            could not be reset, another reset does it.
         LineBusy: A run owns the line.
     """
     if not name.strip() or not reason.strip():
@@ -223,32 +224,41 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         if trip is None:  # the file may have been removed by hand; its alarms go with it
             _reset_alarms(plan, name, reason)
             return None
-        line = {
-            "at": utc_text(wall_clock_utc()),
-            "name": name,
-            "reason": reason,
-            "cause": trip.cause.value,
-            "detail": trip.detail,
-        }
+
+        def record(what: str) -> None:
+            line = {
+                "at": utc_text(wall_clock_utc()),
+                "what": what,
+                "name": name,
+                "reason": reason,
+                "cause": trip.cause.value,
+                "detail": trip.detail,
+            }
+            append_durably(plan.state_dir / "resets.jsonl", json.dumps(line, ensure_ascii=False))
 
         async def open_latch(lab: Lab) -> None:
             standing = await still_standing(lab, trip)
             if standing:
                 raise NotReset(f"the cause still stands: {'; '.join(standing)}")
             try:
-                with (plan.state_dir / "resets.jsonl").open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                    file.flush()
-                    os.fsync(file.fileno())  # who reset outlives a power cut, or nobody did
+                record("asked")  # who reset outlives a power cut, or nobody did
             except OSError as why:
                 raise NotReset(f"resets.jsonl cannot be written: {why.strerror or why}") from None
-            _reset_alarms(plan, name, reason)
+            ended = "opened"
             try:
                 await lab.line.guard.reset()
             except OSError as why:
-                raise NotReset(f"the latch does not open: {why}") from None
+                ended = f"the latch does not open: {why}"
+            with suppress(OSError):  # the latch is as it is: who asked is written down
+                record(ended)
+            if ended != "opened":
+                raise NotReset(ended)
 
         _with_lab(plan, open_latch)
+        try:
+            _reset_alarms(plan, name, reason)
+        except NotReset as why:
+            raise NotReset(f"the latch is open, its alarms are not reset: {why}") from None
         return trip
 
 
