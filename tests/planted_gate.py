@@ -210,6 +210,20 @@ IN_THE_GATE = (
         "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
     ),
     PlantedBug(
+        "armed while the guard leaves",
+        "labharness/guard/process.py",
+        "        if self._leaving_s < NEVER:\n            raise",
+        "        if False:\n            raise",
+        "tests/test_guard_leaves.py::test_a_guard_that_is_told_to_stop_is_not_armed_any_more[15]",
+    ),
+    PlantedBug(
+        "armed line left by its guard",
+        "labharness/guard/process.py",
+        "        if self.core.armed:  # nothing lets it be",
+        "        if False:  # nothing lets it be",
+        "tests/test_guard_leaves.py::test_a_guard_that_ends_with_its_line_armed_makes_it_safe",
+    ),
+    PlantedBug(
         "port open to who does not ask",
         "labharness/link/descriptors.py",
         "fcntl.ioctl(port.fileno(), termios.TIOCEXCL)",

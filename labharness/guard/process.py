@@ -16,7 +16,7 @@ from pathlib import Path
 
 from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed
-from labharness.guard.core import SafeFrame
+from labharness.guard.core import NotPermitted, SafeFrame
 from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch
 from labharness.guard.marking import Marking
@@ -111,10 +111,11 @@ class ProcessGuard:
         near, far = self._heed_signals()
         self._begin()
         self._notifier.say("READY=1")
-        while not self._is_over():
-            for key, _ in self._selector.select(self._nap_s()):
-                key.data()
-            self._keep_time()
+        self._serve()
+        if self.core.armed:  # nothing lets it be, and nobody else would make it safe
+            self._lose("the guard left while the line was armed")
+            self._leaving_s = self.steady_s() + LEAVE_S_MAX
+            self._serve()
         self._notifier.say("STOPPING=1")
         self._drop()
         self._save_s = 0.0
@@ -125,6 +126,12 @@ class ProcessGuard:
             each.close()
         self.ports.close()
         self._selector.close()
+
+    def _serve(self) -> None:
+        while not self._is_over():
+            for key, _ in self._selector.select(self._nap_s()):
+                key.data()
+            self._keep_time()
 
     def _begin(self) -> None:
         """After a crash with the line armed, or with a latch set, a procedure comes first.
@@ -272,8 +279,10 @@ class ProcessGuard:
 
         Raises:
             OSError: A latch or the mark could not be written.
-            NotPermitted: The line is latched.
+            NotPermitted: The line is latched, or the guard is about to end.
         """
+        if self._leaving_s < NEVER:
+            raise NotPermitted("the guard is leaving")
         self._marking.wait()
         self.latch.probe()
         self.latch.mark(procedure)
@@ -327,6 +336,9 @@ class ProcessGuard:
         try:
             made, _ = self._listener.accept()
         except OSError:
+            return
+        if self._leaving_s < NEVER:
+            made.close()  # it comes again, and finds the next guard
             return
         if self._session is not None:
             self._session.hear()  # it may have closed in this very turn
