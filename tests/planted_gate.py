@@ -249,6 +249,13 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "unanswered safe frame left to who only looks on",
+        "labharness/guard/process.py",
+        "            return\n        self._marking.wanted = procedure\n",
+        "            return\n        self._put_off()\n        self._marking.wanted = procedure\n",
+        "tests/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
+    ),
+    PlantedBug(
         "first trip's procedure run after a graver one",
         "labharness/guard/latch.py",
         "later if first is None else replace(first, procedure=later.procedure)",

@@ -49,10 +49,11 @@ def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
     rig.devices.forget()
     if left.startswith("hung"):
         assert caller.hear("tripped")["trip"]["channel"] == "harness"
-    else:
-        caller.say(do="trip", trip=trip("stop"))
+        until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the guard's own")
+        rig.devices.forget()
+    caller.say(do="trip", trip=trip("stop"))
     beat_for(caller, 1.5)
-    assert rig.frames("heat") == SAFE_FRAMES["heat"], "while it lives, it is its to repeat"
+    assert rig.frames("heat") == SAFE_FRAMES["heat"], "who tripped repeats, for as long as it lives"
     caller.say(do="disarm")
     if left.startswith("hung"):
         caller.socket.close()
@@ -63,6 +64,27 @@ def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
     rig.devices.forget()
     until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the frames nobody answered")
     assert guard.wait(BOUND_S) == 0, "and then nothing is left to do"
+
+
+def leave_unanswered(rig: GuardBench) -> None:
+    """Have a harness arm and die with a port on which nobody answers."""
+    rig.devices.of["heat"].mute = True
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.socket.close()
+    until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the first wave")
+
+
+def test_who_only_looks_on_takes_no_duty_from_the_guard(rig: GuardBench) -> None:
+    rig.start()
+    leave_unanswered(rig)
+    onlooker = rig.call()
+    beat_for(onlooker, 0.8)  # what was on the wire has ended
+    rig.devices.forget()
+    rig.devices.of["heat"].mute = False
+    beat_for(onlooker, 2.5)
+    assert set(rig.frames("heat")) == set(SAFE_FRAMES["heat"]), "it beats, and repeats nothing"
 
 
 # ---- which procedure

@@ -10,7 +10,7 @@ ports, whether the harness is overdue, and last what may wait for a disk.
 import selectors
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,7 +35,7 @@ NAP_S_MAX = 1.0  # longest wait for something to happen
 LOOK_S = 0.02  # while a road is being opened, by a thread
 REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
 REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty without end
-PUTS_OFF_S = 15.0  # a harness that beats repeats by itself; a beat puts the guard's own off so long
+PUTS_OFF_S = 15.0  # what a harness sends of a procedure puts the guard's own off so long
 COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
 LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
 DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
@@ -230,6 +230,11 @@ class ProcessGuard:
         self.latch.hold(trip)
         self.log.add("tripped", procedure=procedure, why=trip.detail)
 
+    def repeat(self, frames: Iterable[SafeFrame]) -> None:
+        """Send frames of a procedure for a harness that has it in force, and goes on by itself."""
+        self.ports.repeat(frames)
+        self._put_off()
+
     def _run_procedure(self, trip: Trip, procedure: str) -> None:
         """Bytes first, then the latch, in memory; the log comes after, by the caller."""
         self._send_procedure(procedure)
@@ -298,12 +303,11 @@ class ProcessGuard:
         self._watch.end()
 
     def beat(self, made_s: float, procedure: str) -> None:
-        """Take a beat; while the harness lives, what was not answered is its to repeat."""
+        """Take a beat; it puts no repeat off: who only looks on beats, too."""
         silence_s = self._watch.beat(made_s, self.steady_s(), procedure)
         if silence_s:
             self._lose(f"the harness was silent for {silence_s:.3f} s")
             return
-        self._put_off()
         self._marking.wanted = procedure
 
     def reset(self) -> str:

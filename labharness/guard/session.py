@@ -187,7 +187,7 @@ class Session:
     def _take_repeat(self, fields: Fields) -> None:
         places = fields.items("frames")
         fields.end()
-        self._guard.ports.repeat([self._frame_at(place) for place in places])
+        self._guard.repeat([self._frame_at(place) for place in places])
 
     def _frame_at(self, place: object) -> SafeFrame:
         if isinstance(place, list) and len(place) == 2 and type(place[1]) is int:
