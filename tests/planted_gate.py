@@ -291,6 +291,14 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "trip waits for the log of a road lost before it",
+        "labharness/guard/process.py",
+        "            return  # the log waits in memory",
+        "            self.log.flush()  # the log waits in memory",
+        "tests/test_guard_first_wave.py::"
+        "test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip",
+    ),
+    PlantedBug(
         "wrong unit accepted",
         "labharness/kernel/rules.py",
         "    if command.unit != unit:",

@@ -256,6 +256,38 @@ def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
     os.close(reader)
 
 
+def test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip(
+    rig: GuardBench,
+) -> None:
+    rig.start()
+    caller = rig.call()
+    log = rig.state_dir / "guard.jsonl"
+    os.mkfifo(log)  # who opens it to write waits for a reader
+    caller.arm()  # and a frame ends that the guard keeps in mind for its log
+    caller.beat()
+    rig.devices.forget()
+    caller.say(do="trip", trip=told())
+    until(rig.made_safe, "the procedure", within_s=4.0)
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    log.unlink()
+    until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
+    os.close(reader)
+
+
+def test_a_road_that_an_armed_line_loses_is_written_down_when_it_is_safe(
+    alone: Alone, tmp_path: Path
+) -> None:
+    alone.guard.core.arm()
+    alone.guard.ports.on_lost("heat", "unplugged")
+    alone.guard._keep_time()
+    log = tmp_path / "guard.jsonl"
+    assert not log.exists(), "a trip would wait for it"
+    alone.guard.trip("stop", alone.read)
+    while not log.exists():
+        alone.guard._keep_time()
+    assert "unplugged" in log.read_text("utf-8")
+
+
 def test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()

@@ -178,10 +178,10 @@ class ProcessGuard:
             self.latch.saved()
             if self._session is not None:
                 self._session.say({"say": "standing"})
-        if self.core.armed:
-            if not self.core.latched:
-                self._marking.follow(now)
-        elif self.latch.marked is not None and not self._marking.busy:
+        if self.core.armed and not self.core.latched:
+            self._marking.follow(now)
+            return  # the log waits in memory: a trip may come, and waits for no disk
+        if not self.core.armed and self.latch.marked is not None and not self._marking.busy:
             self.latch.unmark()
         self.log.flush()
 
