@@ -1,5 +1,6 @@
 """Roads of the guard process that are lost: they are opened again, and hold up no other."""
 
+import asyncio
 import contextlib
 import os
 import selectors
@@ -394,3 +395,43 @@ def test_a_name_server_that_takes_its_time_holds_no_guard_up(
             assert road.fileno() >= 0
             road.close()
         assert names.asked == 1, "what was found stays good while the instrument is away"
+
+
+# ---- a socket that has met itself
+
+
+def met_itself() -> socket.socket:
+    """Connect a socket to its own port, as happens by chance where nobody listens there."""
+    made = socket.socket()
+    made.bind(("127.0.0.1", 0))
+    made.connect(made.getsockname())
+    return made
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="not every system lets a socket do this")
+def test_a_connection_to_itself_is_no_road(monkeypatch: pytest.MonkeyPatch) -> None:
+    met = met_itself()
+    monkeypatch.setattr(socket, "create_connection", lambda address, timeout: met)
+    road = TcpRoad("127.0.0.1", met.getsockname()[1])
+    with pytest.raises(LinkLost, match=r"does not open: .*itself"):
+        road.open(1.0)
+    assert road.fileno() == met.fileno() == -1, "it would answer each write with its echo"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="not every system lets a socket do this")
+def test_a_connection_to_itself_is_no_road_on_the_loop_either() -> None:
+    met = met_itself()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        connect = loop.create_connection
+        loop.create_connection = lambda protocol, *address: connect(protocol, sock=met)  # type: ignore[method-assign, assignment]  # as the system may
+        link = TcpLink("127.0.0.1", met.getsockname()[1])
+        with pytest.raises(LinkLost, match=r"does not open: .*itself"):
+            await link.open()
+        with pytest.raises(LinkLost, match="is closed"):
+            link.write(b"?")
+        await asyncio.sleep(0)
+
+    run(main(), PacedLoop(1.0))
+    assert met.fileno() == -1

@@ -18,7 +18,7 @@ from labharness.link.roads import LinkLost
 if TYPE_CHECKING:
     from asyncio.trsock import TransportSocket
 
-__all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "hurry", "open_port"]
+__all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "hurry", "open_port", "refuse_itself"]
 
 READ_BYTES_MAX = 65_536
 UNCONFIRMED_MS_MAX = 2000  # any host that is there confirms bytes within half a second
@@ -210,11 +210,25 @@ def _connected(address: tuple[str, int], within_s: float) -> socket.socket:
     made = socket.create_connection(address, timeout=within_s)
     try:
         made.setblocking(False)
+        refuse_itself(made)
         hurry(made)
     except OSError:
         made.close()
         raise
     return made
+
+
+def refuse_itself(made: "socket.socket | TransportSocket") -> None:
+    """Refuse a connection whose two ends are one socket.
+
+    Where nobody listens, Linux may draw the very port that is called as the caller's own. Each
+    frame then comes back, and the reply to a Modbus write is its echo.
+
+    Raises:
+        ConnectionRefusedError: It is such a one.
+    """
+    if made.getsockname() == made.getpeername():
+        raise ConnectionRefusedError("nobody listens there, it has met itself")
 
 
 def hurry(made: "socket.socket | TransportSocket") -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from labharness.link.descriptors import hurry
+from labharness.link.descriptors import hurry, refuse_itself
 from labharness.link.roads import LinkLost, nobody
 
 __all__ = ["TcpLink"]
@@ -47,7 +47,13 @@ class TcpLink:
         try:
             async with asyncio.timeout(OPEN_S_MAX):
                 made = await loop.create_connection(lambda: _Stream(self), self._host, self._port)
-                hurry(made[0].get_extra_info("socket"))
+                end = made[0].get_extra_info("socket")
+                try:
+                    refuse_itself(end)
+                    hurry(end)
+                except OSError:
+                    made[0].abort()
+                    raise
         except (OSError, TimeoutError) as why:
             raise LinkLost(f"tcp {where} does not open: {why or 'timeout'}") from None
         self.transport = made[0]
