@@ -4,7 +4,7 @@ It takes no decision but one: when an armed harness falls silent or its socket c
 line's procedure by itself, latches, and sends again what was not answered.
 
 Order of business in each turn: what arrived on the ports and from the harness, what is due on the
-ports, whether the harness is overdue, and last what may wait for a disk.
+ports, whether the harness is overdue or deaf, and last what may wait for a disk.
 """
 
 import selectors
@@ -165,6 +165,8 @@ class ProcessGuard:
             self._notify_s = now + self._notifier.every_s
         if self.ports.may_reopen:
             self.ports.reopen()
+        if self._session is not None:
+            self._session.settle()
         if not self.ports.making_safe:
             self._disk_s = now + DISK_S_MAX
             self._write_down(now)

@@ -7,7 +7,6 @@ speaks nonsense is as lost as one that is silent.
 import selectors
 import socket
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from labharness.guard.core import NotPermitted, Permit, SafeFrame
@@ -51,6 +50,7 @@ class Session:
         self._key = key
         self._part = part
         self._over = False
+        self._untold = ""  # why the harness cannot be told any more
         self._places = {
             frame: (name, number)
             for name, frames in guard.core.procedures.items()
@@ -74,7 +74,7 @@ class Session:
 
     def say(self, message: Line) -> None:
         """Send a message, and with it how things stand."""
-        if self._over:
+        if self._over or self._untold:
             return
         core = self._guard.core
         standing = {
@@ -86,9 +86,22 @@ class Session:
             "free": self._guard.ports.free(),
             "heard": self.heard,
         }
-        with suppress(OSError):  # reading says so too, and there it is dealt with
+        try:
             self._lines.say({**message, **standing})
+        except OSError as why:  # in the midst of what it is told of: ``settle`` deals with it
+            self._untold = str(why)
         self._watch()
+
+    def settle(self) -> None:
+        """Part, at the end of a turn, with a harness that cannot be told any more.
+
+        What it has said comes first: it may have taken its leave. One that stands still says
+        nothing, and its socket would never wake the guard.
+        """
+        if self._untold:
+            self.hear()
+        if self._untold and not self._over:
+            self._part(f"the harness cannot be told ({self._untold})")
 
     def ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
         """Say how an exchange ended."""
@@ -115,9 +128,8 @@ class Session:
         if self._over:
             return
         try:
-            if self._lines.waits:
-                self._lines.flush()
-                self._watch()
+            if self._lines.waits and not self._untold:
+                self._flush()
             for message in self._lines.hear():
                 self.heard += 1
                 fields = Fields(message, "message of the harness")
@@ -126,6 +138,13 @@ class Session:
                     return
         except (OSError, ValueError, RecursionError) as why:  # BadFields is a ValueError
             self._part(f"the socket of the harness closed ({why})")
+
+    def _flush(self) -> None:
+        try:
+            self._lines.flush()
+        except OSError as why:
+            self._untold = str(why)
+        self._watch()
 
     def _watch(self) -> None:
         mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._lines.waits else 0)

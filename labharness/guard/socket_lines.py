@@ -57,7 +57,7 @@ class SocketLines:
         made.setblocking(False)
         self.socket = made
         self._lines = Lines()
-        self._unsent = b""
+        self._unsent = bytearray()  # bytes would be copied whole for each message and each send
 
     @property
     def waits(self) -> bool:
@@ -77,7 +77,7 @@ class SocketLines:
         """Send what was kept; raises as ``say`` does."""
         try:
             while self._unsent:
-                self._unsent = self._unsent[self.socket.send(self._unsent) :]
+                del self._unsent[: self.socket.send(self._unsent)]
         except BlockingIOError:
             if len(self._unsent) > UNSENT_BYTES_MAX:
                 raise BrokenPipeError(32, "the harness does not read") from None
