@@ -475,4 +475,19 @@ IN_THE_GATE = (
         "                    self._end(name, why, now)",
         "tests/test_guard_first_wave.py::test_a_road_that_is_lost_is_told_of_after_the_last_byte",
     ),
+    PlantedBug(
+        "permit outlives its road",
+        "labharness/guard/process.py",
+        '        self.core.new_epoch()\n        self.log.add("road lost"',
+        '        self.log.add("road lost"',
+        "tests/test_guard_roads.py::"
+        "test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next",
+    ),
+    PlantedBug(
+        "prepare not repeated after a reconnection",
+        "labharness/line/reconnecting.py",
+        "wrong = await self._perform_all(port, losses)",
+        'wrong = ""',
+        "tests/test_reconnecting.py::test_an_instrument_is_prepared_again_before_its_next_command",
+    ),
 )

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, READ, SAFE, SHUT, Away, Caller, GuardBench, bench, until
+from guard_rig import BOUND_S, ON, READ, SAFE, SHUT, Away, Caller, GuardBench, bench, until
 from labharness.clock import PacedLoop, run
 from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
@@ -172,6 +172,22 @@ def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: 
             caller.send(None, READ, "gas")
             time.sleep(0.01)
         assert len(gateway.made) <= before + 1
+        caller.leave()
+
+
+def test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next(rig: GuardBench) -> None:
+    with behind_gateway(rig) as (gateway, caller):
+        caller.arm()
+        stale = caller.permit(ON, "gas")
+        gateway.hang_up()
+        lost = caller.hear("lost")
+        assert lost["port"] == "gas"
+        assert "closed by the other side" in lost["why"]
+        caller.beat()
+        until(lambda: caller.send(None, READ, "gas")["error"] == "", "the road again")
+        caller.beat()
+        assert "is of epoch" in caller.send(stale, ON, "gas")["error"]
+        assert caller.send(caller.permit(ON, "gas"), ON, "gas")["error"] == ""
         caller.leave()
 
 

@@ -36,6 +36,7 @@ from labharness.lab.reading import SAFE_TABLE
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import NotArmed, Tripped
 from labharness.vocabulary import Cause, Command, Ending, Trip
+from labharness_simulators.alicat_basis2 import WATCHDOG
 from rig import approved_copy
 
 NEAR = "spectrometer"
@@ -47,30 +48,41 @@ pytestmark = pytest.mark.serial  # half a second of silence trips these lines
 class FarPlant:
     """The short line's plant and instruments, each bus behind a pseudo-terminal."""
 
-    def __init__(self, plan: LabPlan) -> None:
-        loop = asyncio.get_running_loop()
-        self.simulated = SimulatedLab(plan.file, Clock(loop), Chance(1))
+    def __init__(self, plan: LabPlan, folder: Path) -> None:
+        clock = Clock(asyncio.get_running_loop())
+        self.simulated = SimulatedLab(plan.file, clock, Chance(1))
         self.paths: dict[str, str] = {}
-        self._descriptors: list[int] = []
-        for name, bus in self.simulated.buses.items():
-            if name == NEAR:
-                continue
-            master, slave = os.openpty()
-            tty.setraw(slave)
-            self.paths[name] = os.ttyname(slave)
-            self._descriptors += [master, slave]
+        self._descriptors: dict[str, tuple[int, int]] = {}
+        for name in self.simulated.buses:
+            if name != NEAR:
+                self.paths[name] = str(folder / f"tty-{name}")
+                self.plug_in(name)
 
-            def pass_on(master: int = master, name: str = name) -> None:
+    def plug_in(self, name: str) -> None:
+        """Put a port where its path leads: a new pseudo-terminal."""
+        master, slave = os.openpty()
+        tty.setraw(slave)
+        path = Path(self.paths[name])
+        path.unlink(missing_ok=True)
+        path.symlink_to(os.ttyname(slave))
+        self._descriptors[name] = (master, slave)
+
+        def pass_on() -> None:
+            with suppress(OSError):  # nobody has opened the other end
                 data = os.read(master, 4096)
                 self.simulated.buses[name].transmit(data, lambda reply: _write(master, reply))
 
-            loop.add_reader(master, pass_on)
-            del bus
+        asyncio.get_running_loop().add_reader(master, pass_on)
 
-    def close(self) -> None:
-        for each in self._descriptors:
+    def pull_out(self, name: str) -> None:
+        """Hang a port up."""
+        for each in self._descriptors.pop(name):
             asyncio.get_running_loop().remove_reader(each)
             os.close(each)
+
+    def close(self) -> None:
+        for name in tuple(self._descriptors):
+            self.pull_out(name)
 
 
 def _write(master: int, data: bytes) -> None:
@@ -98,13 +110,22 @@ def real(folder: Path, paths: dict[str, str]) -> LabPlan:
 
 
 @pytest.fixture
-def on_real_ports(tmp_path: Path) -> Callable[[Callable[[Lab], Awaitable[None]]], LabPlan]:
+def plants() -> list[FarPlant]:
+    """What stands at the far ends, once a scenario runs."""
+    return []
+
+
+@pytest.fixture
+def on_real_ports(
+    tmp_path: Path, plants: list[FarPlant]
+) -> Callable[[Callable[[Lab], Awaitable[None]]], LabPlan]:
     """Run a scenario on an opened line; give its lab."""
     plan = approved_copy(tmp_path, edit=quick)
 
     async def main(scenario: Callable[[Lab], Awaitable[None]]) -> LabPlan:
         loop = asyncio.get_running_loop()
-        far = FarPlant(plan)
+        far = FarPlant(plan, tmp_path)
+        plants.append(far)
         lab_plan = real(tmp_path, far.paths)
         with SqliteJournal(tmp_path / "journal.sqlite") as journal:
             lab = Lab(
@@ -258,6 +279,33 @@ def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
     assert Latch(plan.state_dir / "latch.json").trip is not None
 
 
+def test_an_instrument_that_restarted_behind_its_road_is_prepared_again(
+    on_real_ports: Callable[..., LabPlan], plants: list[FarPlant]
+) -> None:
+    async def main(lab: Lab) -> None:
+        await running(lab)
+        words = plants[0].simulated.faces["hydrogen"]._words
+        assert words[WATCHDOG] == 5000
+        plants[0].pull_out("hydrogen")
+        words[WATCHDOG] = 0  # its power was gone too
+        await asyncio.sleep(0.5)
+        plants[0].plug_in("hydrogen")
+        async with asyncio.timeout(BOUND_S):
+            while words[WATCHDOG] == 0:
+                lab.line.check()
+                await asyncio.sleep(0.02)
+        shut = Command("hydrogen.setpoint", 0.0, "sccm")
+        assert (await lab.line.perform(shut)).ending is Ending.CONFIRMED
+        assert (await lab.line.safing.make_safe("immediate_shutdown")).complete
+        lab.line.disarm()
+
+    plan = on_real_ports(main)
+    assert not (plan.state_dir / "latch.json").exists()
+    rows = read(plan.path.parent / "journal.sqlite")
+    told = [each.body["port"] for each in rows if each.kind in ("road_lost", "road_back")]
+    assert told == ["hydrogen", "hydrogen"]
+
+
 @contextmanager
 def served(plan: LabPlan, folder: Path) -> Iterator[LabPlan]:
     """Serve the far plant from a thread, for what runs a loop of its own."""
@@ -265,7 +313,7 @@ def served(plan: LabPlan, folder: Path) -> Iterator[LabPlan]:
     begun, stop = threading.Event(), threading.Event()
 
     async def serve() -> None:
-        far = FarPlant(plan)
+        far = FarPlant(plan, folder)
         paths.update(far.paths)
         begun.set()
         while not stop.is_set():  # noqa: ASYNC110 - the test is in another thread

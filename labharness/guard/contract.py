@@ -62,6 +62,8 @@ class Guard(Protocol):
         on_trip: Called when the guard itself has tripped, or is gone.
         on_absence: Called with the log of what happened while no harness was there; says whether
             it is kept. What is not, the guard keeps for the next one.
+        on_road_lost: Called with a port and a reason when its road was lost, and will be opened
+            again when something is asked of it; permits are void before.
     """
 
     latch: LatchView
@@ -70,6 +72,7 @@ class Guard(Protocol):
     on_safe_frame: Callable[[SafeFrame, str], None]
     on_trip: Callable[[Trip], None]
     on_absence: Callable[[Log], bool]
+    on_road_lost: Callable[[str, str], None]
 
     def when_free(self, port: str, start: Callable[[], None]) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
@@ -148,3 +151,7 @@ def nobody_trips(trip: Trip) -> None:
 def nobody_reads(entries: Log) -> bool:
     """Keep nothing of a log that nobody reads."""
     return False
+
+
+def nobody_reconnects(port: str, why: str) -> None:
+    """Take the loss of a road behind which nobody prepares anything."""

@@ -88,7 +88,7 @@ class ProcessGuard:
         self.ports.on_ended = self._ended
         self.ports.on_safe = self._safe
         self.ports.on_free = self._freed
-        self.ports.on_lost = lambda port, why: self.log.add("road lost", port=port, why=why)
+        self.ports.on_lost = self._road_lost
         self._notifier = Notifier()
         self._notify_s = 0.0
         self._session: Session | None = None
@@ -382,6 +382,13 @@ class ProcessGuard:
         self.log.add("safe frame", channel=frame.channel, value=frame.value, error=error)
         if self._session is not None:
             self._session.safe(frame, error)
+
+    def _road_lost(self, port: str, why: str) -> None:
+        """Void what was permitted on it, for nobody knows what answers there next."""
+        self.core.new_epoch()
+        self.log.add("road lost", port=port, why=why)
+        if self._session is not None:
+            self._session.lost(port, why)
 
     def _freed(self) -> None:
         if self._session is not None:

@@ -14,7 +14,15 @@ from pathlib import Path
 
 from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, Armed, arming_digest
-from labharness.guard.contract import Done, LatchView, Log, nobody_reads, nobody_safe, nobody_trips
+from labharness.guard.contract import (
+    Done,
+    LatchView,
+    Log,
+    nobody_reads,
+    nobody_reconnects,
+    nobody_safe,
+    nobody_trips,
+)
 from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
@@ -61,6 +69,7 @@ class RemoteGuard:
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
         self.on_absence: Callable[[Log], bool] = nobody_reads
+        self.on_road_lost: Callable[[str, str], None] = nobody_reconnects
         self._armed = armed
         self._text = armed.text()
         self._state_dir = state_dir
@@ -354,6 +363,8 @@ class RemoteGuard:
             trip = replace(read_trip(fields.inside("trip")), at_s=self._loop.time())
             self.latch.close(trip)  # the guard knows the machine's time, and no lab time
             self.on_trip(trip)
+        elif what == "lost":
+            self.on_road_lost(fields.text("port"), fields.text("why"))
         elif what in ("armed", "reset"):
             self._answered(fields.text("error"))
         for port in self._free:

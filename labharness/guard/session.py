@@ -112,6 +112,10 @@ class Session:
         """Say how the exchange of a safe frame ended."""
         self.say({"say": "safe", "frame": list(self._places[frame]), "error": error})
 
+    def lost(self, port: str, why: str) -> None:
+        """Say that a road was lost."""
+        self.say({"say": "lost", "port": port, "why": why})
+
     def tripped(self, trip: Trip) -> None:
         """Say that the guard has tripped by itself."""
         self.say({"say": "tripped", "trip": write_trip(trip)})

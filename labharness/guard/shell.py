@@ -8,6 +8,7 @@ from labharness.guard.contract import (
     LatchView,
     Log,
     nobody_reads,
+    nobody_reconnects,
     nobody_safe,
     nobody_trips,
 )
@@ -33,6 +34,7 @@ class LoopGuard:
     """Moves the core's bytes. It takes no decision.
 
     It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
+    It opens no road again: one that is lost stays lost, and there is nothing to tell of its return.
 
     One timer watches all exchanges. It is armed at or before the first one's end and looks again
     when it was early, so that an exchange which is answered in time costs it nothing. A port that
@@ -53,6 +55,7 @@ class LoopGuard:
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
         self.on_absence: Callable[[Log], bool] = nobody_reads
+        self.on_road_lost: Callable[[str, str], None] = nobody_reconnects
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)

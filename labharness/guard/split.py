@@ -6,7 +6,15 @@ bytes are in the socket nothing of this process can hold them up any more.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from labharness.guard.contract import Done, LatchView, Log, nobody_reads, nobody_safe, nobody_trips
+from labharness.guard.contract import (
+    Done,
+    LatchView,
+    Log,
+    nobody_reads,
+    nobody_reconnects,
+    nobody_safe,
+    nobody_trips,
+)
 from labharness.guard.core import Permit, SafeFrame
 from labharness.guard.remote import RemoteGuard
 from labharness.guard.shell import LoopGuard
@@ -39,10 +47,12 @@ class SplitGuard:
         self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
         self.on_trip: Callable[[Trip], None] = nobody_trips
         self.on_absence: Callable[[Log], bool] = nobody_reads
+        self.on_road_lost: Callable[[str, str], None] = nobody_reconnects
         for each in (remote, near):
             each.on_safe_frame = lambda frame, error: self.on_safe_frame(frame, error)
         remote.on_trip = self._tripped
         remote.on_absence = lambda entries: self.on_absence(entries)
+        remote.on_road_lost = lambda port, why: self.on_road_lost(port, why)
 
     def when_free(self, port: str, start: Callable[[], None]) -> None:
         """Call ``start`` as soon as the port is free."""

@@ -25,6 +25,7 @@ from labharness.line.poll import Poller
 from labharness.line.procedures import Verification
 from labharness.line.programs import Gate
 from labharness.line.reader import Reader
+from labharness.line.reconnecting import Reconnecting
 from labharness.line.roads import may_not_energise
 from labharness.line.safing import Safing
 from labharness.line.standing import standing_trips
@@ -152,7 +153,17 @@ class Line:
             wake=self._poller.wake,
         )
         self.safing.on_late = lambda text: self.on_warning(text)
+        self._reconnecting = Reconnecting(
+            memory=self.memory,
+            instruments=self.instruments,
+            gate=self._gate,
+            identify=self.identify,
+            perform=self._perform,
+            note=lookout.note,
+            trip=lookout.lose_road,
+        )
         guard.on_absence = lambda entries: lookout.keep("guard_log", entries)
+        guard.on_road_lost = self._reconnecting.lost
 
     # ---- opening and closing
 
@@ -204,6 +215,10 @@ class Line:
         if hindrances := self.hindrances():
             raise NotArmed("; ".join(hindrances))
         try:
+            await self._reconnecting.meet()
+        except NoReply as why:
+            raise NotArmed(str(why)) from None
+        try:
             await self.guard.arm()
         except OSError as why:
             raise NotArmed(f"the guard does not arm: {why.strerror or why}") from None
@@ -221,6 +236,9 @@ class Line:
                     self.disarm()
                     what = f"{command.channel} = {command.value:g}"
                     raise NotArmed(f"prepare {what} {outcome.ending}: {outcome.detail}")
+        if lost := self._reconnecting.missing():
+            self.disarm()
+            raise NotArmed(f"a road was lost meanwhile: {', '.join(lost)}")
         self._mode(Mode.HELD)
 
     def start(self) -> None:
@@ -303,6 +321,7 @@ class Line:
             await self.safing.verified()
         finally:
             self.safing.close()
+            self._reconnecting.close()
             self._poller.stop()
             self.guard.close()
             await self.on_close()
@@ -312,9 +331,15 @@ class Line:
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command: judged, journaled, sent under permit, read back.
 
+        Where the road was lost it waits until the instruments there are prepared again.
+
         Raises:
             JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
         """
+        await self._reconnecting.settled(command.channel)
+        return await self._perform(command)
+
+    async def _perform(self, command: Command) -> Outcome:
         try:
             return await self._writer.perform(command)
         except JournalFailed as why:

@@ -115,6 +115,12 @@ class Lookout:
         now = self._loop.time()
         self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
 
+    def lose_road(self, port: str, why: str) -> None:
+        """Trip: nobody knows any more what stands behind a road."""
+        procedure = self._memory.envelope.procedure_of[Cause.COMMUNICATION]
+        now = self._loop.time()
+        self._answer((Trip(Cause.COMMUNICATION, procedure, port, None, now, why),))
+
     def _answer(self, trips: Sequence[Trip]) -> None:
         severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
         mild = [each for each in trips if not each.procedure]

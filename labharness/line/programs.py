@@ -18,7 +18,7 @@ from labharness.vocabulary.spelling import meant
 
 __all__ = ["Gate", "programmer_of"]
 
-RULE = "program"  # of a refusal that is not the envelope's
+RULE, LOST_ROAD = "program", "lost road"  # of refusals that are not the envelope's
 READ_S_MAX = 10.0  # a program is started that was read so lately: somebody may stand at its keys
 
 
@@ -36,6 +36,7 @@ class Gate:
 
     Attributes:
         stored: For each instrument the program that it was shown to hold, and when.
+        unprepared: Ports whose road was lost, each with the one command that may pass there.
         on_over: Told that a program has ended.
 
     Args:
@@ -48,10 +49,12 @@ class Gate:
         self, memory: Memory, instruments: Mapping[str, Instrument], now_s: Callable[[], float]
     ) -> None:
         self.stored: dict[str, tuple[Program, float]] = {}
+        self.unprepared: dict[str, Command | None] = {}
         self.on_over: Callable[[str], None] = lambda text: None
         self._memory = memory
         self._now_s = now_s
         self._going: dict[str, _Going] = {}
+        self._ports = {name: each.port for name, each in instruments.items()}
         self._programmers = {
             name: each.driver.programmer
             for name, each in instruments.items()
@@ -60,7 +63,7 @@ class Gate:
 
     def judge(self, command: Command) -> Verdict:
         """Judge a command, and the whole program where it starts one."""
-        verdict = judge(command, self._memory, self._now_s())
+        verdict = self._barred(command) or judge(command, self._memory, self._now_s())
         name = self._starts(command)
         if isinstance(verdict, Refused) or not name or self.held(name):
             return verdict  # one that is held goes on as it was judged; all it takes is watched
@@ -78,6 +81,9 @@ class Gate:
         """Judge a program on an instrument: each segment, from where the last one ends."""
         programmer = self._programmers[name]
         setpoint, rate = f"{name}.{programmer.setpoint}", f"{name}.{programmer.rate}"
+        barred = self._barred(Command(setpoint, program.highest_c, "degC"))
+        if barred is not None:
+            return barred
         if self._memory.track(setpoint).doubt:
             why = f"{setpoint} was set and is not confirmed, so no program is judged from it"
             return Refused(Command(setpoint, program.highest_c, "degC"), RULE, why)
@@ -137,6 +143,14 @@ class Gate:
             elif status.value == programmer.complete and not going.told:
                 going.told = True
                 self.on_over(f"{name}: its program has ended and stays where it ended; reset it")
+
+    def _barred(self, command: Command) -> Refused | None:
+        """Refuse what is no preparing on a port whose road was lost."""
+        port = self._ports.get(split_channel(command.channel)[0], "")
+        if port not in self.unprepared or self.unprepared[port] is command:
+            return None
+        why = f"the road of port {port} was lost, and what stands behind it is not prepared again"
+        return Refused(command, LOST_ROAD, why)
 
     def _starts(self, command: Command) -> str:
         """Give the instrument whose program a command starts; ``""`` where it starts none."""

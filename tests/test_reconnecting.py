@@ -1,0 +1,239 @@
+"""A road that was lost and is back: its instruments are prepared again, or the line trips."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from alarmed import Watched, watch
+from labharness.kernel import Mode
+from labharness.lab import Lab, LabPlan
+from labharness.lab.reading import SAFE_TABLE
+from labharness.line import NotArmed
+from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX
+from labharness.vocabulary import Cause, Command, Ending
+from labharness_simulators.alicat_basis2 import WATCHDOG
+from test_safing_again import cut
+
+HYDROGEN = Command("hydrogen.setpoint", 0.0, "sccm")
+ARGON = Command("argon.setpoint", 100.0, "sccm")
+
+Prove = Callable[[Callable[[Watched], Awaitable[None]]], Watched]
+
+
+@pytest.fixture
+def armed(short_plan: LabPlan, tmp_path: Path) -> Prove:
+    """Let something happen to an armed and running line."""
+    return lambda work: watch(short_plan, tmp_path, work)
+
+
+def words(lab: Lab) -> dict[int, int]:
+    """Give what the hydrogen controller keeps, and loses when it restarts."""
+    assert lab.simulated is not None
+    found: dict[int, int] = lab.simulated.faces["hydrogen"]._words
+    return found
+
+
+def lose(lab: Lab, port: str = "hydrogen", *, restarted: bool = True) -> None:
+    """Have a guard tell of a road that was lost and is open again at once."""
+    if restarted:
+        words(lab)[WATCHDOG] = 0
+    lab.line.guard.on_road_lost(port, "unplugged")
+
+
+async def back(watched: Watched) -> None:
+    """Wait until no road is missing any more."""
+    await watched.until(lambda: not watched.lab.line._reconnecting.missing(), 5.0)
+
+
+def intents(watched: Watched) -> list[str]:
+    return [each["channel"] for each in watched.journaled("intent")]
+
+
+def roads(watched: Watched) -> list[tuple[str, str]]:
+    return [
+        (kind, each["port"])
+        for kind in ("road_lost", "road_back")
+        for each in watched.journaled(kind)
+    ]
+
+
+def tripped(watched: Watched) -> dict[str, Any]:
+    trip = watched.journaled("trip")[0]
+    assert trip["cause"] == Cause.COMMUNICATION.value
+    return trip
+
+
+def test_an_instrument_is_prepared_again_before_its_next_command(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        lab = watched.lab
+        assert words(lab)[WATCHDOG] == 5000
+        before = len(intents(watched))
+        lose(lab)
+        outcome = await lab.line.perform(HYDROGEN)
+        assert outcome.ending is Ending.CONFIRMED
+        assert words(lab)[WATCHDOG] == 5000
+        sent = ["setpoint_source", "watchdog_ms", "setpoint"]
+        assert intents(watched)[before:] == [f"hydrogen.{each}" for each in sent]
+        assert lab.line.memory.trip is None
+
+    watched = armed(work)
+    assert watched.journaled("identified")[-1]["instrument"] == "hydrogen"
+    assert roads(watched) == [("road_lost", "hydrogen"), ("road_back", "hydrogen")]
+
+
+def test_nothing_else_passes_on_that_port_and_all_on_the_others(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        first = asyncio.ensure_future(line.perform(ARGON))
+        flight = asyncio.ensure_future(line.perform(HYDROGEN))
+        await asyncio.sleep(0)  # one is on its way, and one waits for its turn
+        lose(watched.lab)
+        early = await flight
+        assert (await first).ending is Ending.CONFIRMED
+        assert early.ending is Ending.REFUSED, early
+        assert "the road of port hydrogen was lost" in early.detail
+        assert (await line.perform(ARGON)).ending is Ending.CONFIRMED
+        assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+
+    armed(work)
+
+
+def test_all_instruments_on_a_shared_port_are_asked_and_prepared(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        lose(watched.lab, "heat")
+        await back(watched)
+
+    watched = armed(work)
+    assert intents(watched)[-2:] == ["furnace.mode", "sulfur.mode"]
+    asked = [each["instrument"] for each in watched.journaled("identified")]
+    assert asked[-2:] == ["furnace", "sulfur"]
+    assert roads(watched) == [("road_lost", "heat"), ("road_back", "heat")]
+
+
+def test_an_instrument_with_nothing_to_prepare_is_asked_who_it_is(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        before = len(intents(watched))
+        lose(watched.lab, "relays")
+        await back(watched)
+        assert len(intents(watched)) == before
+
+    watched = armed(work)
+    assert watched.journaled("identified")[-1]["instrument"] == "box"
+    assert roads(watched) == [("road_lost", "relays"), ("road_back", "relays")]
+
+
+def test_what_does_not_take_its_prepare_trips(
+    armed: Prove, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work(watched: Watched) -> None:
+        lab = watched.lab
+        assert lab.simulated is not None
+        monkeypatch.setattr(lab.simulated.faces["hydrogen"], "write_registers", lambda *_: None)
+        lose(lab)
+        assert (await lab.line.perform(HYDROGEN)).ending is Ending.REFUSED
+        assert lab.line.memory.mode is Mode.TRIPPED
+
+    watched = armed(work)
+    assert tripped(watched)["channel"] == "hydrogen"
+    assert "hydrogen.watchdog_ms = 5000 mismatch" in tripped(watched)["detail"]
+    assert roads(watched) == [("road_lost", "hydrogen")]
+
+
+def test_who_does_not_say_who_it_is_in_time_trips(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        lab = watched.lab
+        began_s = lab.clock.now_s()
+        cut(lab, "stage")  # nothing polls it, so no silence trips
+        lose(lab, "stage")
+        await watched.until(lambda: lab.line.memory.trip is not None, 2 * RETURN_S_MAX)
+        assert lab.clock.now_s() - began_s < RETURN_S_MAX + 1.0
+
+    assert "not prepared again within 30 s" in tripped(armed(work))["detail"]
+
+
+def test_a_road_that_is_lost_while_it_is_prepared_is_begun_anew(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        before = len(intents(watched))
+        lose(watched.lab)
+        await watched.until(lambda: len(intents(watched)) == before + 2, 5.0)
+        lose(watched.lab)
+        assert (await watched.lab.line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+        assert words(watched.lab)[WATCHDOG] == 5000
+        assert watched.lab.line.memory.trip is None
+
+    kinds = [kind for kind, _ in roads(armed(work))]
+    assert kinds == ["road_lost", "road_lost", "road_back"]
+
+
+def test_a_road_that_does_not_hold_trips(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        for times in range(LOSSES_MAX + 1):
+            assert watched.lab.line.memory.trip is None, times
+            lose(watched.lab)
+            await asyncio.sleep(10.0)
+        assert watched.lab.line.memory.trip is not None
+
+    assert "it was lost 6 times" in tripped(armed(work))["detail"]
+
+
+def test_a_line_that_is_held_sets_nothing_and_trips(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        await watched.lab.line.hold()
+        lose(watched.lab, "relays")  # who is only asked is no reason
+        await asyncio.sleep(5.0)
+        assert watched.lab.line.memory.trip is None
+        lose(watched.lab)
+        await asyncio.sleep(5.0)
+
+    assert "hydrogen.setpoint_source = 2 refused" in tripped(armed(work))["detail"]
+
+
+def test_a_procedure_asks_no_lost_road(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        lose(watched.lab, "heat")
+        assert (await watched.lab.line.safing.make_safe(SAFE_TABLE)).complete
+
+    armed(work)
+
+
+def test_a_line_that_was_disarmed_asks_before_it_is_armed(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        lab = watched.lab
+        await lab.line.safing.make_safe(SAFE_TABLE)
+        lab.line.disarm()
+        before = len(intents(watched))
+        lose(lab)
+        await asyncio.sleep(5.0)
+        assert len(intents(watched)) == before, "and nothing is set till then"
+        cut(lab, "hydrogen")
+        with pytest.raises(NotArmed, match="hydrogen"):
+            await lab.line.arm(SAFE_TABLE)
+        assert lab.line.memory.mode is Mode.DISARMED
+        cut(lab, "hydrogen", off=False)
+        await asyncio.sleep(2.0)
+        await lab.line.arm(SAFE_TABLE)
+        lab.line.start()
+        assert words(lab)[WATCHDOG] == 5000
+        assert (await lab.line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+
+    assert roads(armed(work)) == [("road_lost", "hydrogen"), ("road_back", "hydrogen")]
+
+
+def test_a_road_that_is_lost_while_arming_keeps_the_line_from_it(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        await line.safing.make_safe(SAFE_TABLE)
+        line.disarm()
+        for port in ("hydrogen", "relays"):
+            arming = asyncio.ensure_future(line.arm(SAFE_TABLE))
+            await watched.until(lambda: line.memory.mode is Mode.ARMING, 5.0)
+            lose(watched.lab, port)
+            with pytest.raises(NotArmed, match=f"{port}"):
+                await arming
+            assert line.memory.mode is Mode.DISARMED
+        await line.arm(SAFE_TABLE)
+
+    armed(work)
