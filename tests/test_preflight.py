@@ -3,12 +3,14 @@
 import json
 import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from commands import say, spawn_without_privilege
 from labharness.cli import main
 from labharness.desk.report.aftermath import aftermath
 from labharness.desk.report.words import plain
@@ -18,7 +20,7 @@ from labharness.lab.aftermath import hardware, what_stays
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
 from labharness.plan import InstructionSet, Stays
-from rig import HERE, Ran, approved_copy, submission
+from rig import EXAMPLE, HERE, SHORT_LINE, Ran, approved_copy, submission
 
 Run = Callable[..., Ran]
 TRIP_C = 230
@@ -192,3 +194,35 @@ def test_a_plan_says_at_its_head_that_a_person_has_to_approve_it(
     risk = capsys.readouterr().out.splitlines()[1]
     assert risk.startswith("risk R4: a person has to approve it (approval short-line-standing: ")
     assert risk.endswith("covers up to R3, not R4)")
+
+
+def test_a_flight_makes_no_state_directory(short_plan: LabPlan) -> None:
+    assert not short_plan.state_dir.exists()
+    said = say("plan", EXAMPLE, "--lab", SHORT_LINE)
+    assert (said.code, said.err) == (0, "")
+    assert not short_plan.state_dir.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
+def test_another_account_may_plan_and_is_told_that_the_latch_is_not_seen(
+    short_plan: LabPlan,
+) -> None:
+    short_plan.state_dir.mkdir(parents=True)
+    short_plan.state_dir.chmod(0)
+    try:
+        said = spawn_without_privilege("plan", EXAMPLE, "--lab", SHORT_LINE)
+    finally:
+        short_plan.state_dir.chmod(0o700)
+    assert said.code == 0
+    assert said.out.splitlines()[1] == "risk R3: approved beforehand by labharness maintainers"
+    why = f"cannot be seen: {short_plan.state_dir}: Permission denied"
+    assert said.err == f"labharness plan: whether the line is latched {why}\n"
+
+
+def test_a_latch_that_cannot_be_read_is_told_by_plan_in_one_line(short_plan: LabPlan) -> None:
+    short_plan.state_dir.mkdir(parents=True)
+    (short_plan.state_dir / "latch.json").write_text("garbage", "utf-8")
+    said = say("plan", EXAMPLE, "--lab", SHORT_LINE)
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "the line stays latched" in said.err

@@ -12,6 +12,7 @@ from labharness.cli.run import read_submit
 from labharness.cli.show import chosen_lab, complain, say
 from labharness.desk.report.aftermath import aftermath
 from labharness.desk.report.words import phase_text, plain
+from labharness.guard import LatchUnreadable
 from labharness.hcp.codec import BadPayload, NotHcp
 from labharness.journal import JournalFailed
 from labharness.lab.forecast import Forecast, forecast
@@ -33,8 +34,13 @@ def plan(chosen: argparse.Namespace) -> int:
     except (JournalFailed, FileNotFoundError) as why:  # no room for a flight's own files
         complain(f"labharness plan: nothing can be flown: {why}")
         return EXIT_FAILED
+    except LatchUnreadable as why:
+        complain(f"labharness plan: {why}")
+        return EXIT_FAILED
     if isinstance(found, Rejected):
         return _rejected(found)
+    if found.unknown:
+        complain(f"labharness plan: {found.unknown}")
     prediction = found.prediction.to_json()
     if chosen.json:
         more = {"asks": found.asks, "risk_level": found.risk_level}

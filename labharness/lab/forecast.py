@@ -32,12 +32,14 @@ class Forecast:
         asks: Why it would wait for a person's approval; ``""`` where it would not.
         risk_level: What admission weighed it at.
         approved: Who approved it beforehand; ``""`` where nobody has, or need.
+        unknown: What could not be looked at; ``""`` for nothing.
     """
 
     prediction: Prediction
     asks: str
     risk_level: str
     approved: str
+    unknown: str
 
 
 def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
@@ -45,17 +47,20 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
 
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
+        LatchUnreadable: The line counts as latched.
     """
     if not plan.file.has_a_plant:
         raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
     loop = VirtualLoop()
     facts = replace(house_facts(plan), predict=flights(plan, loop))
+    unknown = _hidden(plan)
+    has_state = not unknown and plan.state_dir.is_dir()
 
     async def main(folder: Path) -> Forecast | Rejected:
         clock = Clock(loop)
         with SqliteJournal(folder / JOURNAL_NAME) as journal:
             lab = Lab(
-                plan,
+                plan if has_state else replace(plan, state_dir=folder),  # a flight makes none
                 clock=clock,
                 chance=Chance(SIMULATED_SEED),
                 journal=journal,
@@ -76,7 +81,17 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
                 asks=approved.reason if isinstance(approved, NotApproved) else "",
                 risk_level=weighed.admitted.risk.level,
                 approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
+                unknown=unknown,
             )
 
     with TemporaryDirectory() as folder:
         return run_on(main(Path(folder)), loop)
+
+
+def _hidden(plan: LabPlan) -> str:
+    """Say why the latch is not to be seen, as from an account that may not enter its folder."""
+    try:
+        (plan.state_dir / "latch.json").exists()
+    except OSError as why:
+        return f"whether the line is latched cannot be seen: {plan.state_dir}: {why.strerror}"
+    return ""
