@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn
+from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn, spawn_without_privilege
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import read
 from rig import EXAMPLE, SHORT_LINE
@@ -113,6 +113,67 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
 )
 def test_wrong_usage_exits_64_with_one_line(arguments: list[str], words: str) -> None:
     say(*arguments).is_one_plain_error("labharness", words)
+
+
+LONG = "x" * 5000
+URI = "hcp://session-s/artifacts/a.csv"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", LONG],
+        ["journal", "verify", LONG],
+        ["journal", "show", LONG],
+        ["journal", "export", LONG],
+        ["artifact", URI, "--runs", LONG],
+        ["history", "--runs", LONG],
+        ["compare", LONG, LONG],
+        ["chaos", "--replay", LONG],
+        ["chaos", "--state", LONG],
+        ["room", LONG, "status"],
+    ],
+)
+def test_a_path_that_is_too_long_is_one_plain_error(arguments: list[str]) -> None:
+    say(*arguments).is_one_plain_error(f"labharness {arguments[0]}: {LONG}", "File name too long")
+
+
+def test_a_report_goes_to_no_path_that_is_too_long(done: tuple[Path, Said]) -> None:
+    said = say("report", done[0], "--out", LONG)
+    said.is_one_plain_error(f"labharness report: {LONG}: File name too long")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", "{shut}"),
+        ("journal", "verify", "{shut}"),
+        ("artifact", URI, "--runs", "{shut}"),
+        ("history", "--runs", "{shut}"),
+        ("compare", "{shut}", "{shut}"),
+        ("chaos", "--replay", "{shut}/x"),
+        ("chaos", "--state", "{shut}/x"),
+        ("room", "{shut}", "status"),
+    ],
+)
+def test_a_folder_of_another_account_is_one_plain_error(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    said = spawn_without_privilege(*(each.format(shut=shut) for each in words))
+    said.is_one_plain_error(f"labharness {words[0]}: {shut}", ": Permission denied")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
+def test_a_run_that_may_not_be_read_is_named_in_the_list_of_runs(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    said = spawn_without_privilege("history", "--runs", tmp_path)
+    assert said.code == 1
+    assert said.out == f"no run in {tmp_path}{os.sep} can be read\n"
+    assert said.err == f"labharness history: {shut / 'journal.sqlite'}: Permission denied\n"
 
 
 def leaves(words: list[str]) -> Iterator[list[str]]:

@@ -74,10 +74,10 @@ def _answered(chosen: argparse.Namespace) -> int:
         drop_output()
         return EXIT_COMPLETED
     except ValueError as why:
-        from labharness.cli.show import complain
+        from labharness.cli.show import BadPath, complain
         from labharness.lab import BadLabFile
 
-        if not isinstance(why, BadLabFile):
+        if not isinstance(why, BadLabFile | BadPath):
             raise
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE

@@ -24,7 +24,7 @@ from labharness.chaos import (
 )
 from labharness.chaos.search import WORKERS
 from labharness.cli import EXIT_ABORTED, EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import OutputLost, chosen_lab, complain, say
+from labharness.cli.show import OutputLost, chosen_lab, complain, looking, say
 from labharness.clock import wall_clock_utc
 from labharness.lab import BadLabFile, LabPlan
 
@@ -63,7 +63,9 @@ def _search(plan: LabPlan, chosen: argparse.Namespace) -> int:
     state = Path(chosen.state or STATE.format(seed=chosen.seed))
     digest = f"{plan.lab_digest} {plan.envelope_digest}"
     tally = Tally(seed=asked.seed, rate=asked.rate, lab_digest=digest)
-    if state.exists():
+    with looking(state):
+        goes_on = state.exists()
+    if goes_on:
         kept = _kept(state)
         if (kept.seed, kept.rate, kept.lab_digest) != (asked.seed, asked.rate, digest):
             raise ValueError(f"{state} is of another search; name another --state, or remove it")
@@ -162,7 +164,9 @@ def _try_to_keep(tally: Tally, state: Path) -> None:
 def _scenario(plan: LabPlan, named: str, rate: float) -> Scenario:
     """Read a scenario from a file, or draw it by its ``seed/number``."""
     path = Path(named)
-    if path.is_file():
+    with looking(path):
+        is_file = path.is_file()
+    if is_file:
         try:
             return read_scenario(path.read_text("utf-8"), [row.name for row in plan.file.port])
         except UnicodeDecodeError:

@@ -1,10 +1,11 @@
 """``labharness journal`` and ``labharness artifact``: what runs left behind."""
 
 import argparse
+import os
 from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import complain, output, say
+from labharness.cli.show import complain, looking, output, say
 from labharness.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.journal import JournalFailed
 from labharness.journal.artifacts import ArtifactRefused, resolve_all
@@ -22,7 +23,9 @@ def records(chosen: argparse.Namespace) -> int:
         if chosen.command == "artifact":
             return _artifact(chosen.uri, Path(chosen.runs), chosen.cat)
         path = Path(chosen.folder) / JOURNAL_NAME
-        if not path.is_file():
+        with looking(path):
+            there = path.is_file()
+        if not there:
             complain(f"labharness journal: {chosen.folder} holds no {JOURNAL_NAME}")
             return EXIT_USAGE
         if chosen.verb == "verify":
@@ -58,11 +61,9 @@ def _show(path: Path) -> int:
 
 
 def _artifact(uri: str, runs: Path, cat: bool) -> int:
-    folders = [runs / ARTIFACTS_NAME]  # of one run, or of many
-    if not (runs / JOURNAL_NAME).is_file():
-        folders = sorted(runs.glob(f"*/{ARTIFACTS_NAME}"), reverse=True) if runs.is_dir() else []
     try:
-        found = resolve_all(uri, folders)
+        with looking(runs):
+            found = resolve_all(uri, _artifact_folders(runs))
     except ArtifactRefused as why:
         complain(f"labharness artifact: {why}; looked in {runs}")
         return EXIT_USAGE
@@ -85,3 +86,13 @@ def _artifact(uri: str, runs: Path, cat: bool) -> int:
     with output() as out:
         out.write(data)
     return EXIT_COMPLETED
+
+
+def _artifact_folders(runs: Path) -> list[Path]:
+    """Find where the artifacts of one run lie, or those of many."""
+    if (runs / JOURNAL_NAME).is_file():
+        return [runs / ARTIFACTS_NAME]
+    if not runs.is_dir():
+        return []
+    os.scandir(runs).close()  # to glob, a folder that may not be read is an empty one
+    return sorted(runs.glob(f"*/{ARTIFACTS_NAME}"), reverse=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import complain, say, write_whole
+from labharness.cli.show import BadPath, complain, looking, say, write_whole
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
@@ -44,7 +44,9 @@ def report(chosen: argparse.Namespace) -> int:
 
 def _run(folder: Path) -> RunFacts:
     journal = folder / JOURNAL_NAME
-    if not journal.is_file():
+    with looking(journal):
+        there = journal.is_file()
+    if not there:
         raise _NoRun(f"{folder} holds no {JOURNAL_NAME}")
     return read_run(journal)
 
@@ -72,7 +74,9 @@ def _is_another(path: Path) -> bool:
 def _report(folder: Path, out: str | None, language: str) -> int:
     facts = _run(folder)
     path = Path(out) if out else folder / REPORT_NAME
-    if path.is_file() and _is_another(path):
+    with looking(path):
+        is_another = path.is_file() and _is_another(path)
+    if is_another:
         complain(f"labharness report: {path} is in the way: it is no report")
         return EXIT_USAGE
     try:
@@ -90,13 +94,23 @@ def _report(folder: Path, out: str | None, language: str) -> int:
 
 
 def _history(runs: Path) -> int:
-    if not runs.is_dir():
-        raise _NoRun(f"{runs} is no folder; name the one that holds the runs: --runs DIR")
-    journals = sorted(runs.glob(f"*/{JOURNAL_NAME}"))
-    if not journals:
-        say(f"no run in {runs}{os.sep}")
-        return EXIT_COMPLETED
+    with looking(runs):
+        if not runs.is_dir():
+            raise _NoRun(f"{runs} is no folder; name the one that holds the runs: --runs DIR")
+        folders = sorted(runs.iterdir())
+    journals: list[Path] = []
     unread = 0
+    for folder in folders:
+        journal = folder / JOURNAL_NAME
+        try:
+            with looking(journal):
+                journals += [journal] if journal.is_file() else []
+        except BadPath as why:  # another account's, perhaps
+            complain(f"labharness history: {why}")
+            unread += 1
+    if not journals:
+        say(f"no run in {runs}{os.sep}" if not unread else f"no run in {runs}{os.sep} can be read")
+        return EXIT_FAILED if unread else EXIT_COMPLETED
     rows: list[tuple[str, ...]] = []
     rows.append(("run", "began (lab time)", "session", "capability", "ending", "answer", "took"))
     for journal in journals:

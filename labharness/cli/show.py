@@ -13,10 +13,12 @@ from labharness.cli.beside import BESIDE
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
 __all__ = [
+    "BadPath",
     "OutputLost",
     "chosen_lab",
     "complain",
     "drop_output",
+    "looking",
     "output",
     "say",
     "say_beside",
@@ -26,6 +28,25 @@ __all__ = [
 
 class OutputLost(OSError):
     """Standard output cannot be written: its disk is full, or worse."""
+
+
+class BadPath(ValueError):
+    """A path was named at which the operating system does not let this account look."""
+
+
+@contextmanager
+def looking(path: Path) -> Iterator[None]:
+    """Look at what lies at a path that was named, or below it.
+
+    Raises:
+        BadPath: It may not be looked at, or is too long: whatever lies there is not known.
+    """
+    try:
+        yield
+    except (BrokenPipeError, OutputLost):
+        raise  # the command line's own matter
+    except OSError as why:
+        raise BadPath(f"{why.filename or path}: {why.strerror}") from None
 
 
 def say(text: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import complain, say
+from labharness.cli.show import BadPath, complain, say
 from labharness.lab import BadLabFile, read_lab
 from labharness.lab.simulate import CONTROL_NAME, BadFolder, serve
 from labharness.simulation.control import BadRequest, NoRoom, ask
@@ -36,7 +36,7 @@ def simulate(chosen: argparse.Namespace) -> int:
             write_lab=Path(chosen.write_lab) if chosen.write_lab else None,
             ready=lambda status: say(json.dumps({"ready": True, **status})),
         )
-    except (BadLabFile, BadFolder, CannotServe, BadRequest) as why:
+    except (BadLabFile, BadFolder, CannotServe, BadRequest, BadPath) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE
     except NoRoom as why:
@@ -51,8 +51,10 @@ def simulate(chosen: argparse.Namespace) -> int:
 def _address(folder: Path) -> str:
     try:
         return (folder / CONTROL_NAME).read_text("utf-8").strip()
-    except OSError as why:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as why:
         raise NoRoom(f"nobody serves from {folder}: {why.strerror}") from None
+    except OSError as why:  # somebody may well serve there
+        raise BadPath(f"{folder}: {why.strerror}") from None
     except UnicodeDecodeError:
         raise NoRoom(f"nobody serves from {folder}: its control file is no text") from None
 
