@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from commands import ROOT, edited_lab, say, wrote
 from labharness.admission.approval import read_approval
+from labharness.cli.arguments import make_parser
 from labharness.guard import Latch
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.doctor import Check, examine
@@ -277,6 +279,25 @@ def test_each_hazard_says_when_its_safeguard_must_be_tested(
     # a simulated run's day is that of the stated epoch, the first of January 2026
     found = findings(replace(short_plan, hazards=HazardTable(hazard=(row,))), well())
     assert [said in each.said for each in found] == [True] * bool(said)
+
+
+def test_the_command_that_records_a_proof_test_can_be_given_as_it_is_told(
+    short_plan: LabPlan,
+) -> None:
+    row = HazardRow(
+        name="hydrogen leak",
+        hazard="hydrogen leaks",
+        safeguard="a detector",
+        proof_days=90,
+        categories=(),
+    )
+    (found,) = findings(replace(short_plan, hazards=HazardTable(hazard=(row,))), well())
+    told = found.fix.removeprefix("test it, then: ")
+    assert told == (
+        "labharness hazards proof 'hydrogen leak' --name NAME --reason HOW"
+        f" --lab {shlex.quote(str(SHORT_LINE))}"
+    )
+    assert make_parser().parse_args(shlex.split(told)[1:]).hazard == "hydrogen leak"
 
 
 @pytest.mark.parametrize(

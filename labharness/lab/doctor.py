@@ -330,7 +330,8 @@ def _proof_tests(plan: LabPlan, seen: Seen) -> Iterator[Check]:
         yield Check("proof tests", f"{path} lists no hazard", "write down what could go wrong")
     today = _today(plan, seen)
     for row in plan.hazards.hazard:
-        yield _proof_test(row, today, f"then: labharness hazards proof {row.name}{plan.option}")
+        proof = f"labharness hazards proof {shlex.quote(row.name)} --name NAME --reason HOW"
+        yield _proof_test(row, today, f"then: {proof}{plan.option}")
 
 
 def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
