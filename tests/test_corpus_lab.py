@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from commands import edited_lab, example, say, submit, wrote
 from labharness.lab import Lab, default_lab_path, read_lab
+from labharness.lab.envelope_rows import KindLimits, LineFile
+from labharness.lab.files import LabFile
+from labharness.lab.hazards import HazardTable
 from rig import EXAMPLE, SHORT_LINE
 
 ENVELOPE = SHORT_LINE.with_name("short_line_envelope.toml").read_text("utf-8")
@@ -203,6 +207,52 @@ BAD: dict[str, tuple[str, str, str]] = {
         'channel = "furnace.setpoint"\nunit = "K"',
         "limit furnace.setpoint: 0 to 950 K is not within",
     ),
+    # what stands in the place of a number
+    "a limit of true": (
+        "high = 950",
+        "high = true",
+        "limit 'furnace.setpoint'.high: True should be a valid number",
+    ),
+    "a limit in quotes": (
+        "high = 950",
+        'high = "950"',
+        "limit 'furnace.setpoint'.high: '950' should be a valid number",
+    ),
+    "a baud rate of true": (
+        SEVENTH,
+        SEVENTH.replace("9600", "true"),
+        "port 'stage'.baud: True should be a valid integer",
+    ),
+    "a baud rate in quotes": (
+        SEVENTH,
+        SEVENTH.replace("9600", '"19200"'),
+        "port 'stage'.baud: '19200' should be a valid integer",
+    ),
+    "a stop bit of true": (
+        SEVENTH,
+        SEVENTH + "stop_bits = true\n",
+        "port 'stage'.stop_bits: True should be a valid integer",
+    ),
+    "a value to prepare in quotes": (
+        'part = "gauge"',
+        'part = "gauge"\nprepare = [["mode", "0"]]',
+        "instrument 'gauge'.prepare.0.1: '0' should be a valid number",
+    ),
+    "a truth of 1": (
+        'title = "Short',
+        'shared = 1\ntitle = "Short',
+        "lab.shared: 1 should be a valid boolean",
+    ),
+    "a setting of the plant in quotes": (
+        "tube_volume_l = 0.2",
+        'tube_volume_l = "0.2"',
+        "plant.settings.tube_volume_l",
+    ),
+    "a step of a procedure in quotes": (
+        '["box.vent", 1],',
+        '["box.vent", "1"],',
+        "procedures.immediate_shutdown.steps",
+    ),
     "a watch that nobody reads": (
         WATCHED,
         UNREAD,
@@ -261,6 +311,23 @@ BAD: dict[str, tuple[str, str, str]] = {
         "runs 'immediate_shutdown', which this envelope does not have",
     ),
 }
+
+
+def lax(schema: object, where: str = "") -> Iterator[str]:
+    """Give every number and truth in a pydantic schema for which it would take something else."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("float", "int", "bool") and not schema.get("strict"):
+            yield where
+        for key, value in schema.items():
+            yield from lax(value, f"{where}.{key}")
+    elif isinstance(schema, list | tuple):
+        for each in schema:
+            yield from lax(each, where)
+
+
+@pytest.mark.parametrize("model", [LabFile, LineFile, KindLimits, HazardTable])
+def test_no_number_of_a_lab_file_is_made_of_something_else(model: type[BaseModel]) -> None:
+    assert list(lax(model.__pydantic_core_schema__)) == []
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -3,7 +3,7 @@
 import math
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
 from labharness.kernel import Bound, LeakTight, PurgedOf, Role
 from labharness.vocabulary import Cause
@@ -28,15 +28,15 @@ Answering = Literal["immediate_shutdown", "close_all_valves_and_alert", "relieve
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Parameter(_Strict):
     """One row of HCP L3's ``parameters``."""
 
-    max: float
+    max: StrictFloat
     unit: str
-    hard_limit: bool
+    hard_limit: StrictBool
     source: str = "HCP safety envelope"
 
 
@@ -60,12 +60,12 @@ class LimitRow(_Strict):
 
     channel: str
     unit: str
-    low: float
-    high: float
+    low: StrictFloat
+    high: StrictFloat
     source: str
     role: Role = Role.OPERATE
-    step_max: float | None = None
-    always_safe: tuple[float, ...] = ()
+    step_max: StrictFloat | None = None
+    always_safe: tuple[StrictFloat, ...] = ()
 
 
 class OpeningRow(_Strict):
@@ -80,8 +80,8 @@ class BoundRow(_Strict):
     """A bound on a reading; one end or both."""
 
     channel: str
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: StrictFloat | None = None
+    at_most: StrictFloat | None = None
 
     def read(self) -> Bound:
         """Give it as the kernel has it."""
@@ -93,7 +93,7 @@ class PurgedRow(_Strict):
     """A purge proof that is asked for."""
 
     purged_of: str
-    volumes: float
+    volumes: StrictFloat
 
     def read(self) -> PurgedOf:
         """Give it as the kernel has it."""
@@ -119,17 +119,17 @@ class InterlockRow(_Strict):
     forbid: tuple[BoundRow, ...] = ()
     during: BoundRow | None = None
     source: str
-    above: float | None = None
-    upto: float | None = None
-    below: float | None = None
+    above: StrictFloat | None = None
+    upto: StrictFloat | None = None
+    below: StrictFloat | None = None
     on_loss: str = ""
     prohibits: str = ""
 
 
 class WatchRow(_Strict):
     channel: str
-    stale_s: float
-    trips: bool = True
+    stale_s: StrictFloat
+    trips: StrictBool = True
 
 
 class _TripRow(_Strict):
@@ -138,8 +138,8 @@ class _TripRow(_Strict):
     cause: Cause
     unit: str
     source: str
-    low: float | None = None
-    high: float | None = None
+    low: StrictFloat | None = None
+    high: StrictFloat | None = None
 
 
 class PlausibleRow(_Strict):
@@ -148,22 +148,22 @@ class PlausibleRow(_Strict):
     name: str
     channel: str
     cause: Cause
-    found_s: float
+    found_s: StrictFloat
     source: str
-    warns: bool = False
+    warns: StrictBool = False
     during: tuple[BoundRow, ...] = ()
-    rise_min: float | None = None
-    span_min: float = 0.0
-    span_max: float | None = None
+    rise_min: StrictFloat | None = None
+    span_min: StrictFloat = 0.0
+    span_max: StrictFloat | None = None
     expects: BoundRow | None = None
     agrees_with: str = ""
-    differ_max: float | None = None
+    differ_max: StrictFloat | None = None
 
 
 class ProcedureRow(_Strict):
-    wire_s_max: float
-    verify_s_max: float
-    steps: tuple[tuple[str, float] | tuple[str, float, Literal["optional"]], ...]
+    wire_s_max: StrictFloat
+    verify_s_max: StrictFloat
+    steps: tuple[tuple[str, StrictFloat] | tuple[str, StrictFloat, Literal["optional"]], ...]
     when: BoundRow | None = None
     unless: BoundRow | None = None
     instead: str = ""
@@ -171,12 +171,12 @@ class ProcedureRow(_Strict):
 
 class BackfillRow(_Strict):
     channel: str
-    cycles: int
-    low: float
-    high: float
-    atmosphere: float
-    unmeasured_max: float
-    dilution_min: float
+    cycles: StrictInt
+    low: StrictFloat
+    high: StrictFloat
+    atmosphere: StrictFloat
+    unmeasured_max: StrictFloat
+    dilution_min: StrictFloat
     source: str
 
 
@@ -184,9 +184,9 @@ class LeakCheckRow(_Strict):
     channel: str
     isolated: tuple[BoundRow, ...]
     inlets: tuple[BoundRow, ...]
-    below: float
-    over_s: float
-    leak_max: float
+    below: StrictFloat
+    over_s: StrictFloat
+    leak_max: StrictFloat
     source: str
 
 
@@ -220,8 +220,8 @@ class LineFile(_Strict):
 
 class KindLimit(_Strict):
     unit: str
-    low: float
-    high: float
+    low: StrictFloat
+    high: StrictFloat
     source: str
 
 

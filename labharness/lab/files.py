@@ -3,7 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    model_validator,
+)
 
 from labharness.alarm import LEVEL_MAX, Severity
 from labharness.lab.tables import BadTable, read_table
@@ -44,7 +53,7 @@ class LabHead(Strict):
     title: str
     line: str
     attended: Literal["always", "never"]
-    shared: bool = False
+    shared: StrictBool = False
     callers: str
     hazards: str
     approvals: tuple[str, ...] = ()
@@ -61,7 +70,7 @@ class OperatorRow(Strict):
     """
 
     kind: Literal["terminal", "simulated", "served"]
-    delay_s: float = Field(default=0.0, ge=0, le=86_400)
+    delay_s: StrictFloat = Field(default=0.0, ge=0, le=86_400)
     control: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$")
 
     @model_validator(mode="after")
@@ -75,7 +84,7 @@ class PlantRow(Strict):
     """The simulated plant behind loopback ports."""
 
     kind: str
-    settings: dict[str, bool | float] = Field(default_factory=dict)
+    settings: dict[str, StrictBool | StrictFloat] = Field(default_factory=dict)
 
 
 class PortRow(Strict):
@@ -83,12 +92,12 @@ class PortRow(Strict):
 
     name: str
     link: Literal["loopback", "serial", "tcp", "visa", "websocket"]
-    baud: int = Field(default=0, ge=0, le=10_000_000)
+    baud: StrictInt = Field(default=0, ge=0, le=10_000_000)
     path: str | None = None
     parity: Literal["N", "E", "O"] = "N"
-    stop_bits: Literal[1, 2] = 1
+    stop_bits: StrictInt = Field(default=1, ge=1, le=2)
     host: str | None = None
-    port: int | None = Field(default=None, ge=1, le=65_535)
+    port: StrictInt | None = Field(default=None, ge=1, le=65_535)
     resource: str | None = None
     url: str | None = None
 
@@ -108,7 +117,7 @@ class PortRow(Strict):
         return self
 
 
-PollPeriod = Annotated[float, Field(gt=0, le=3600)]
+PollPeriod = Annotated[StrictFloat, Field(gt=0, le=3600)]
 
 
 class InstrumentRow(Strict):
@@ -125,7 +134,7 @@ class InstrumentRow(Strict):
     kind: str
     port: str
     settings: dict[str, Any] = Field(default_factory=dict)
-    prepare: tuple[tuple[str, float], ...] = ()
+    prepare: tuple[tuple[str, StrictFloat], ...] = ()
     polls: dict[str, PollPeriod] = Field(default_factory=dict)
     part: str | None = None
     simulator: dict[str, Any] = Field(default_factory=dict)
@@ -134,14 +143,14 @@ class InstrumentRow(Strict):
 class TubeRow(Strict):
     """The tube whose volumes the purge proof counts."""
 
-    volume_cm3: float = Field(gt=0, le=1_000_000)
+    volume_cm3: StrictFloat = Field(gt=0, le=1_000_000)
 
 
 class RamanRow(Strict):
     """The instrument's own reference for Raman evidence, from a known sample on it."""
 
-    laser_nm: float = Field(gt=300, lt=1100)
-    a1g_si_monolayer: float = Field(gt=0)
+    laser_nm: StrictFloat = Field(gt=300, lt=1100)
+    a1g_si_monolayer: StrictFloat = Field(gt=0)
     source: str
 
 
@@ -157,7 +166,7 @@ class AlertRow(Strict):
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$")
     url: SecretStr
     severities: tuple[Severity, ...] = Field(default=tuple(Severity), min_length=1)
-    level: int = Field(default=0, ge=0, le=LEVEL_MAX)
+    level: StrictInt = Field(default=0, ge=0, le=LEVEL_MAX)
 
 
 class LabFile(Strict):
@@ -170,7 +179,7 @@ class LabFile(Strict):
     port: tuple[PortRow, ...] = Field(min_length=1)
     instrument: tuple[InstrumentRow, ...] = Field(min_length=1)
     plant: PlantRow | None = None
-    growth: dict[str, float] = Field(default_factory=dict)
+    growth: dict[str, StrictFloat] = Field(default_factory=dict)
     alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, StrictInt
 
 from labharness.lab.appending import append_durably
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
@@ -52,7 +52,7 @@ class HazardRow(Strict):
     hazard: str
     safeguard: str
     proof_tested: date | None = None
-    proof_days: int = Field(ge=1, le=3660)
+    proof_days: StrictInt = Field(ge=1, le=3660)
     categories: tuple[str, ...]
     _proofs: tuple[Proof, ...] = PrivateAttr(default=())
 
