@@ -3,12 +3,6 @@
 import json
 import os
 import shlex
-import socket
-import subprocess
-import sys
-import tty
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -16,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from commands import ROOT, edited_lab, say, wrote
+from examined import APPROVAL, NODE, NOON, STEADY, alert, findings, serial_lab, the_finding, well
 from labharness.admission.approval import read_approval
 from labharness.cli.arguments import make_parser
 from labharness.guard import Latch
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.doctor import Check, examine
+from labharness.lab.doctor import examine
 from labharness.lab.hazards import HazardRow, HazardTable
 from labharness.lab.lock import LineLock
 from labharness.lab.machine import look
@@ -29,75 +24,15 @@ from labharness.lab.seen import (
     FolderFacts,
     LatchFacts,
     OwnerFacts,
-    Seen,
     SerialFacts,
 )
 from labharness.vocabulary import Cause, Trip
 from rig import EXAMPLE, SHORT_LINE
 
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-NODE = "/dev/ttyUSB0"
-STEADY = "/dev/serial/by-id/usb-FTDI_A1"
-APPROVAL = ROOT / "tests" / "short_line_approval.toml"
-HOLDER = """
-import fcntl, os, sys
-handle = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_NOCTTY)
-if "lock" in sys.argv:
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-print("held", flush=True)
-sys.stdin.read()
-"""
-
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals and permission bits")
 
 
 # ---- a machine where all is well, and one thing that is not
-
-
-def well(**changes: object) -> Seen:
-    """What a machine says on which nothing is wrong, but for what is named."""
-    disk = FolderFacts(path="/s", exists=True, free_bytes=10**12, filesystem="ext4", newest=NOON)
-    seen = Seen(
-        python="3.11.7",
-        missing=(),
-        modules=frozenset({"simpy", "serial", "pyvisa", "wsproto", "apprise"}),
-        serial={NODE: SerialFacts(exists=True, is_device=True, allowed=True)},
-        unreached={"vacuum": ""},
-        state=disk,
-        runs=replace(disk, path="/r"),
-        clock=ClockFacts(NOON, 0.05, 0.05, True),
-        owner=OwnerFacts(held=False),
-        latch=LatchFacts(),
-        callers=2,
-        approvals={APPROVAL.name: read_approval(APPROVAL.read_text("utf-8"))},
-        user="ada",
-    )
-    return replace(seen, **changes)  # type: ignore[arg-type]  # each test names fields of its own
-
-
-def findings(plan: LabPlan, seen: Seen) -> list[Check]:
-    found = [each for each in examine(plan, seen) if each.state == "finding"]
-    assert all(each.said and each.fix for each in found)
-    return found
-
-
-def the_finding(plan: LabPlan, seen: Seen) -> Check:
-    (found,) = findings(plan, seen)
-    return found
-
-
-def alert(name: str, more: str = "") -> str:
-    return f'[[alert]]\nname = "{name}"\nurl = "json://127.0.0.1:9/"\n{more}\n'
-
-
-def serial_lab(folder: Path, path: str, alerts: str = alert("mail") + alert("chat")) -> LabPlan:
-    """The short line with its heaters on a serial port, and people who are told."""
-    old = 'name = "heat"\nlink = "loopback"'
-    new = f'name = "heat"\nlink = "serial"\npath = "{path}"'
-    lab = edited_lab(folder, old, new)
-    text = lab.read_text("utf-8").replace("\n[operator]", f"\n{alerts}[operator]", 1)
-    lab.write_text(text, "utf-8")
-    return read_lab(lab)
 
 
 def test_where_all_is_well_nothing_is_found(short_plan: LabPlan) -> None:
@@ -325,110 +260,6 @@ def test_alerts_that_nothing_can_send_are_found(tmp_path: Path) -> None:
     (found,) = [each for each in findings(plan, seen) if each.about == "alerts"]
     assert "apprise is missing" in found.said
     assert "labharness[alert]" in found.fix
-
-
-# ---- real things
-
-
-@contextmanager
-def terminal() -> Iterator[str]:
-    master, slave = os.openpty()
-    tty.setraw(slave)
-    try:
-        yield os.ttyname(slave)
-    finally:
-        os.close(slave)
-        os.close(master)
-
-
-@contextmanager
-def another_process(*arguments: object) -> Iterator[int]:
-    """Hold a file open in a process of its own."""
-    held = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with held:
-        try:
-            if held.stdout is None or held.stdout.readline() != "held\n":
-                raise RuntimeError("the file is not held")
-            yield held.pid
-        finally:
-            held.kill()
-
-
-def test_a_serial_port_that_is_free_opens_and_one_that_is_held_names_who_holds_it(
-    tmp_path: Path, wires: list[Lab]
-) -> None:
-    with terminal() as path:
-        plan = serial_lab(tmp_path, path)
-        free = look(plan, tmp_path).serial[path]
-        assert (free.exists, free.is_device, free.allowed, free.trouble) == (True, True, True, "")
-        with another_process(path, "lock") as pid:
-            held = look(plan, tmp_path).serial[path]
-            assert held.trouble == "another process has locked it"
-            assert f"process {pid} (" in held.held_by
-        with another_process(path) as pid:
-            assert f"process {pid} (" in look(plan, tmp_path).serial[path].held_by
-    gone = look(plan, tmp_path).serial[path]
-    assert not gone.exists
-    assert wires == []
-
-
-def test_a_tcp_port_is_reached_or_it_is_said_why_not(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        old = 'name = "vacuum"\nlink = "loopback"'
-        new = f'name = "vacuum"\nlink = "tcp"\nhost = "127.0.0.1"\nport = {port}'
-        plan = read_lab(edited_lab(tmp_path, old, new))
-        assert look(plan, tmp_path).unreached == {"vacuum": ""}
-    (why,) = look(plan, tmp_path).unreached.values()
-    assert f"127.0.0.1:{port} does not open" in why
-    found = [each for each in findings(plan, look(plan, tmp_path)) if each.about == "port vacuum"]
-    assert "address" in found[0].fix
-
-
-def test_while_another_process_owns_the_line_no_port_is_touched(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, terminal() as path:
-        port = server.getsockname()[1]
-        old = 'name = "vacuum"\nlink = "loopback"'
-        new = f'name = "vacuum"\nlink = "tcp"\nhost = "127.0.0.1"\nport = {port}'
-        plan = read_lab(edited_lab(tmp_path, old, new))
-        plan.state_dir.mkdir(parents=True)
-        with another_process(plan.state_dir / "line.lock", "lock") as pid:
-            seen = look(plan, tmp_path)
-            checks = {each.about: each for each in examine(plan, seen)}
-            assert seen.unreached == {}
-            assert checks["port vacuum"].state == "unknown"
-            assert f"process {pid} (" in checks["owner"].said
-            assert checks["owner"].state == "ok"
-            with another_process(path, "lock"):
-                serial = serial_lab(tmp_path, path)
-                seen = look(serial, tmp_path)
-                assert seen.serial[path].trouble == ""
-                (port,) = (each for each in examine(serial, seen) if path in each.said)
-                assert port.state == "unknown"
-
-
-def test_a_lock_file_that_was_left_behind_holds_nothing(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    short_plan.state_dir.mkdir(parents=True)
-    LineLock(short_plan.state_dir).release()
-    assert look(short_plan, tmp_path).owner == OwnerFacts(held=False, left_behind=True)
-
-
-def test_the_doctor_makes_nothing(short_plan: LabPlan, tmp_path: Path) -> None:
-    seen = look(short_plan, tmp_path / "runs")
-    assert (seen.state.exists, seen.runs.exists) == (False, False)
-    assert seen.runs.path == str(tmp_path)
-    assert not short_plan.state_dir.exists()
-    assert not (tmp_path / "runs").exists()
-    short_plan.state_dir.mkdir(parents=True)
-    look(short_plan, tmp_path)
-    assert list(short_plan.state_dir.iterdir()) == []
 
 
 # ---- the command
