@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def test_lab_check_gives_the_cost_of_every_port_and_no_findings() -> None:
 
 def test_lab_check_exits_1_when_a_single_lost_reply_would_trip_the_line(tmp_path: Path) -> None:
     lab = edited_lab(tmp_path, WATCHED, WATCHED.replace("3.5", "0.5"))
+    shutil.copy(SHORT_LINE.with_name("short_line_approval.toml"), tmp_path)
     said = say("lab", "check", "--lab", lab)
     assert said.code == 1
     assert "finding: furnace.temperature" in said.out

@@ -23,6 +23,7 @@ from labharness.alarm.channels import (
     Channels,
     OnPaper,
     recipients,
+    strange_addresses,
 )
 from labharness.alarm.file import AlarmFile
 from labharness.alarm.states import Event, Role, Severity, Shelving, State, described
@@ -53,6 +54,7 @@ __all__ = [
     "left_over",
     "level_due",
     "recipients",
+    "strange_addresses",
     "take",
     "watch_anew",
 ]

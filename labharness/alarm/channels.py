@@ -21,6 +21,7 @@ __all__ = [
     "Channels",
     "OnPaper",
     "recipients",
+    "strange_addresses",
 ]
 
 ALERT_S_MAX: Final = 10.0
@@ -74,6 +75,22 @@ def recipients(
         if each.level == level
         and each.name != dead
         and (dead or not each.severities.isdisjoint(severities))
+    )
+
+
+def strange_addresses(addresses: Mapping[str, str]) -> tuple[str, ...]:
+    """Name the channels whose address apprise does not know; none where there is no apprise."""
+    if not addresses:
+        return ()
+    try:
+        import apprise
+    except ImportError:
+        return ()  # that is found by itself
+    logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
+    return tuple(
+        name
+        for name, address in addresses.items()
+        if apprise.Apprise.instantiate(address, suppress_exceptions=True) is None
     )
 
 

@@ -110,6 +110,10 @@ class Capability(Protocol):
     formats: tuple[str, ...]
     verbs: Mapping[str, Verb]
 
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Say what in the lab file's values keeps every task from being planned."""
+        ...
+
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
     ) -> Planned | CannotDo:

@@ -12,6 +12,7 @@ from labharness.lab import LabPlan
 from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.house import house_facts
 from labharness.lab.lock import LineBusy
+from labharness.lab.usable import unsigned, unusable
 from labharness.line import port_costs
 
 __all__ = ["labs"]
@@ -51,7 +52,8 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
         )
     for warning in plan.warnings():
         say(f"warning: {warning}")
-    findings = [f"{each.where}: {each.what}" for each in plan.check()]
+    findings = [f"{each.where}: {each.what}" for each in (*plan.check(), *unusable(plan))]
+    findings += [f"approvals: {plan.beside(path)} is not there" for path in unsigned(plan)]
     if connect:
         for name, found, trouble in identify(plan):
             if trouble:

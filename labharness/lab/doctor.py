@@ -97,6 +97,7 @@ def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
     return (
         *_software(plan, seen),
         *_files(plan),
+        *_unusable(plan, seen),
         *(check for row in plan.file.port for check in _port(row, seen)),
         *_state_dir(plan, seen.state),
         *_clock(seen),
@@ -126,6 +127,11 @@ def _software(plan: LabPlan, seen: Seen) -> Iterator[Check]:
         else:
             said = f"{module} is missing: links of kind {link} cannot be opened"
             yield Check("packages", said, f"python -m pip install 'labharness[{extra}]'")
+
+
+def _unusable(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+    for each in seen.unusable:
+        yield Check("lab file", f"{each.where}: {each.what}", f"mend it in {plan.path}")
 
 
 def _files(plan: LabPlan) -> Iterator[Check]:
@@ -354,6 +360,9 @@ def _approvals(plan: LabPlan, seen: Seen) -> Iterator[Check]:
     if not seen.approvals:
         yield Check("approvals", "no standing approval: a person approves each task")
     for path, approval in seen.approvals.items():
+        if path in seen.unsigned:
+            yield Check("approvals", f"{plan.beside(path)} is not there", _sign_first(plan, path))
+            continue
         if isinstance(approval, str):
             yield Check("approvals", f"{path}: {approval}", _sign(plan))
             continue
@@ -378,6 +387,12 @@ def _exactly(approval: StandingApproval, plan: LabPlan) -> RequestFacts:
         lab_digest=plan.lab_digest,
         link_kinds=plan.links,
     )
+
+
+def _sign_first(plan: LabPlan, path: str) -> str:
+    take_out = f"take it out of {plan.path}: then a person approves each task"
+    can_be_signed = plan.sign_again and path == plan.file.lab.approvals[0]
+    return f"sign it: {plan.sign_again}; or {take_out}" if can_be_signed else take_out
 
 
 def _sign(plan: LabPlan) -> str:

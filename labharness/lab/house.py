@@ -13,7 +13,7 @@ from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import capabilities, shipped_file
 from labharness.lab.reading import SAFE_TABLE, LabPlan
 
-__all__ = ["house_facts", "repository_key"]
+__all__ = ["house_facts", "line_facts", "repository_key"]
 
 REPOSITORY_KEY = "labs/repository.key"
 
@@ -52,21 +52,27 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         approvals=tuple(approvals),
         approval_key=public_key_of(repository_key()),
         safety_envelope=plan.safety_envelope,
-        line_facts=LineFacts(
-            limits={
-                channel: (limit.low, limit.high, limit.unit)
-                for channel, limit in plan.envelope.limits.items()
-            },
-            tube_volume_cm3=file.tube.volume_cm3,
-            laser_nm=file.raman.laser_nm,
-            a1g_si_monolayer=file.raman.a1g_si_monolayer,
-            raman_source=file.raman.source,
-            growth=file.growth,
-        ),
+        line_facts=line_facts(plan),
         safe_procedure=SAFE_TABLE,
         watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
         lab_option=plan.option,
+    )
+
+
+def line_facts(plan: LabPlan) -> LineFacts:
+    """Give what a planner may know of the line."""
+    file = plan.file
+    return LineFacts(
+        limits={
+            channel: (limit.low, limit.high, limit.unit)
+            for channel, limit in plan.envelope.limits.items()
+        },
+        tube_volume_cm3=file.tube.volume_cm3,
+        laser_nm=file.raman.laser_nm,
+        a1g_si_monolayer=file.raman.a1g_si_monolayer,
+        raman_source=file.raman.source,
+        growth=file.growth,
     )
 
 

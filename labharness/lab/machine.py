@@ -40,6 +40,7 @@ from labharness.lab.seen import (
     Seen,
     SerialFacts,
 )
+from labharness.lab.usable import unsigned, unusable
 from labharness.link import Link, LinkLost
 
 __all__ = ["look"]
@@ -84,6 +85,8 @@ def look(plan: LabPlan, runs: Path) -> Seen:
         callers=_callers(plan),
         approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
         user=getuser(),
+        unusable=unusable(plan),
+        unsigned=unsigned(plan),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from labharness.admission.approval import StandingApproval
+from labharness.line import Finding
 from labharness.vocabulary import Trip
 
 __all__ = [
@@ -135,6 +136,8 @@ class Seen:
         callers: How many the callers file names, or why it cannot be read.
         approvals: By path, each approval or why it cannot be read.
         user: Who runs this.
+        unusable: What the lab's files say that no task and no alarm could use.
+        unsigned: Those approvals that are not there.
     """
 
     python: str
@@ -150,3 +153,5 @@ class Seen:
     callers: int | str
     approvals: Mapping[str, StandingApproval | str]
     user: str
+    unusable: tuple[Finding, ...] = ()
+    unsigned: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from labharness.capability.cvd.answer import compose
 from labharness.capability.cvd.declaration import DECLARATION
 from labharness.capability.cvd.planner import plan_growth
 from labharness.capability.cvd.raman import RAMAN_VERBS
-from labharness.capability.cvd.recipe import make_recipe
+from labharness.capability.cvd.recipe import growth_misfits, make_recipe
 from labharness.capability.cvd.ways_out import ways_out
 from labharness.plan import PHYSICAL_VERBS, StepRecord, Verb
 
@@ -21,6 +21,10 @@ class CvdSynthesis:
     declaration = DECLARATION
     formats: tuple[str, ...] = ("raman_spectrum_analysis",)
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
+
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Say which values of ``[growth]`` no growth takes."""
+        return growth_misfits(facts)
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts

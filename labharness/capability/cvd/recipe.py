@@ -1,14 +1,14 @@
 """From what a caller asks to a recipe that this line can carry out, or why it cannot."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from labharness.capability import CannotDo, LineFacts
 from labharness.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
 
-__all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "make_recipe"]
+__all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "growth_misfits", "make_recipe"]
 
 GROWTH_DEFAULTS: Mapping[str, float] = {
     # A 2-inch quartz tube; numbers of published MoS2 growths unless said otherwise.
@@ -104,13 +104,19 @@ def growth_facts(facts: LineFacts) -> dict[str, float]:
     Raises:
         ValueError: The lab file names a value that no growth takes, or one that is not above 0.
     """
+    for misfit in growth_misfits(facts):
+        raise ValueError(misfit)
+    return {**GROWTH_DEFAULTS, **facts.growth}
+
+
+def growth_misfits(facts: LineFacts) -> Iterator[str]:
+    """Say which of the lab file's values no growth takes."""
     for name, value in facts.growth.items():
         if name not in GROWTH_DEFAULTS:
             known = ", ".join(GROWTH_DEFAULTS)
-            raise ValueError(f"[growth] {name}: no growth takes it; there are {known}")
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"[growth] {name} is {value}, allowed is above 0")
-    return {**GROWTH_DEFAULTS, **facts.growth}
+            yield f"[growth] {name}: no growth takes it; there are {known}"
+        elif not (math.isfinite(value) and value > 0):
+            yield f"[growth] {name} is {value}, allowed is above 0"
 
 
 def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotDo:
