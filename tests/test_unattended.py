@@ -189,6 +189,10 @@ def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -
             ("proof", "laser", "--name", "A", "--reason", "B", "--date", "2199-01-01"),
             "2199-01-01 is yet to come",
         ),
+        (
+            ("proof", "laser", "--name", "A", "--reason", "B", "--date", "1800-01-01"),
+            "1800-01-01 is before 2000-01-01",
+        ),
     ],
 )
 def test_a_proof_test_that_cannot_be_is_one_plain_error(

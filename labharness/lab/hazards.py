@@ -20,6 +20,8 @@ from labharness.vocabulary.spelling import meant
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
 
 LOG_SUFFIX = ".proofs.jsonl"
+PROOF_FROM = date(2000, 1, 1)
+"""A day before it is a slip: no proof test counts so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,7 @@ def record_proof(
     """Add a proof test to the log.
 
     Raises:
-        BadLabFile: No such hazard, nothing there to test, a day to come, or a log that cannot be
+        BadLabFile: No such hazard, nothing there to test, a day to come or long past, or a log that cannot be
             written.
     """
     row = next((row for row in table.hazard if row.name == hazard), None)
@@ -132,6 +134,8 @@ def record_proof(
         raise BadLabFile(f"no hazard {hazard!r}{near}; the table has {known}")
     if not row.safeguard.strip():
         raise BadLabFile(f"{hazard}: the table names no hardware safeguard that could be tested")
+    if day < PROOF_FROM:
+        raise BadLabFile(f"{hazard}: {day} is before {PROOF_FROM}: no proof test counts so long")
     if day > today:
         raise BadLabFile(f"{hazard}: {day} is yet to come; today is {today}")
     proof = Proof(hazard=hazard, day=day, by=by, reason=reason, passed=passed)
