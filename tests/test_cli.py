@@ -143,6 +143,38 @@ def test_a_report_goes_to_no_path_that_is_too_long(done: tuple[Path, Said]) -> N
     said.is_one_plain_error(f"labharness report: {LONG}: File name too long")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are Unix's")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "{pipe}"),
+        ("plan", "{pipe}"),
+        ("lab", "check", "--lab", "{pipe}"),
+        ("doctor", "--lab", "{pipe}"),
+        ("analyse", "{pipe}"),
+        ("arm", "{pipe}"),
+        ("guard", "{pipe}"),
+        ("simulate", "{pipe}"),
+        ("chaos", "--line", "{pipe}"),
+        ("chaos", "--state", "{pipe}"),
+    ],
+)
+def test_a_pipe_that_nobody_fills_is_not_waited_for(tmp_path: Path, words: tuple[str, ...]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    said = spawn(*(each.format(pipe=tmp_path / "pipe") for each in words))
+    said.is_one_plain_error(str(tmp_path / "pipe"), "it is a pipe or a device, and no file")
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="nothing is handed over so here")
+def test_what_the_shell_hands_over_is_read(tmp_path: Path) -> None:
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"{}")
+    os.close(write_end)
+    said = say("plan", f"/dev/fd/{read_end}")
+    os.close(read_end)
+    said.is_one_plain_error("is no HCP message: ")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
 @pytest.mark.parametrize(
     "words",

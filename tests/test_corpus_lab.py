@@ -362,8 +362,12 @@ def test_a_latch_is_not_kept_where_another_folder_would_not_find_it(
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file here")
-def test_a_lab_file_without_an_end_is_not_read_to_it() -> None:
-    say("lab", "check", "--lab", "/dev/zero").is_one_plain_error("/dev/zero has more than 4194304")
+def test_a_lab_file_without_an_end_is_not_read_to_it(tmp_path: Path) -> None:
+    say("lab", "check", "--lab", "/dev/zero").is_one_plain_error("/dev/zero: it is a pipe or a de")
+    with (tmp_path / "long.toml").open("wb") as file:
+        file.truncate(2**40)
+    said = say("lab", "check", "--lab", tmp_path / "long.toml")
+    said.is_one_plain_error("long.toml has more than 4194304")
 
 
 def test_growth_values_that_no_growth_takes_are_rejected_with_those_there_are(

@@ -127,8 +127,8 @@ def point(path: Path, elsewhere: str) -> None:
         (lambda rig: (rig.state_dir / ARMED_FILE).write_text("{}"), "has no 'format'"),
         (lambda rig: (rig.state_dir / ARMED_FILE).write_bytes(b"\xff{}"), "no text in UTF-8"),
         (lambda rig: rig.lab_file.write_bytes(b"\xff"), "no text in UTF-8"),
-        (lambda rig: point(rig.state_dir / ARMED_FILE, "/dev/zero"), "longer than"),
-        (lambda rig: point(rig.lab_file, "/dev/zero"), "longer than"),
+        (lambda rig: point(rig.state_dir / ARMED_FILE, "/dev/zero"), "a pipe or a device"),
+        (lambda rig: point(rig.lab_file, "/dev/zero"), "a pipe or a device"),
         (lambda rig: rig.lab_file.write_text("[lab]\n"), "has no 'id'"),
         (lambda rig: rig.lab_file.unlink(), "No such file"),
         (

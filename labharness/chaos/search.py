@@ -16,6 +16,7 @@ from typing import Any
 
 from labharness.chaos.scenario import draw, write_scenario
 from labharness.chaos.world import Verdict, play
+from labharness.guard.named import open_named
 from labharness.lab.reading import read_lab
 
 __all__ = ["Search", "Tally", "play_one", "search"]
@@ -102,7 +103,8 @@ class Tally:
             OSError: It cannot be read.
         """
         try:
-            body = json.loads(path.read_text("utf-8"))
+            with open_named(path) as file:
+                body = json.loads(file.read())
             _check(body)
             return cls(**{**body, "done": set(body["done"])})
         except (TypeError, KeyError, ValueError, RecursionError) as why:

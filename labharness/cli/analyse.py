@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say, write_whole
+from labharness.guard.named import open_named
 from labharness.vocabulary import share_text
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def _assess(path: Path, chosen: argparse.Namespace) -> "tuple[Recording, Assessm
     from labharness.analysis.formats import BYTES_MAX, read_spectra
 
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             data = file.read(BYTES_MAX + 1)
     except OSError as why:
         raise _Unreadable(f"{path}: {why.strerror}") from None

@@ -24,6 +24,7 @@ from labharness.cli.show import (
 from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, utc_text, wall_clock_utc
 from labharness.desk.report.words import phase_text
+from labharness.guard.named import open_named
 from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
 from labharness.hcp.messages import TaskSubmit
@@ -117,7 +118,7 @@ def read_submit(path: Path) -> tuple[Message, TaskSubmit]:
 
 def _read(path: Path) -> Message:
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             data = file.read(MESSAGE_BYTES_MAX + 1)
     except OSError as why:
         raise NotHcp(f"{path}: {why.strerror}") from None

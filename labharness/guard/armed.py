@@ -15,6 +15,7 @@ from pathlib import Path
 
 from labharness.guard.core import GuardCore, SafeFrame
 from labharness.guard.fields import BadFields, Fields
+from labharness.guard.named import open_named
 from labharness.guard.written import (
     EXCHANGE_S_MAX,
     read_request,
@@ -166,7 +167,7 @@ def read_whole(path: Path) -> str:
         BadArming: It is too long, or no text.
         OSError: It cannot be read.
     """
-    with path.open("rb") as file:
+    with open_named(path) as file:
         data = file.read(FILE_BYTES_MAX + 1)
     if len(data) > FILE_BYTES_MAX:
         raise BadArming(f"it is longer than {FILE_BYTES_MAX} bytes")

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from labharness.alarm import LEVEL_MAX, Severity
+from labharness.guard.named import open_named
 from labharness.lab.tables import BadTable, read_table
 from labharness.vocabulary.digests import digest_of, joined
 
@@ -251,7 +252,7 @@ def read_text(path: Path) -> str:
         BadLabFile: It cannot be read as UTF-8 text, or is no file of a lab by its size.
     """
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             data = file.read(TEXT_BYTES_MAX + 1)
         if len(data) > TEXT_BYTES_MAX:
             raise BadLabFile(f"{path} has more than {TEXT_BYTES_MAX} bytes, as no lab's file has")

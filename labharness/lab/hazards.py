@@ -124,8 +124,8 @@ def record_proof(
     """Add a proof test to the log.
 
     Raises:
-        BadLabFile: No such hazard, nothing there to test, a day to come or long past, or a log that cannot be
-            written.
+        BadLabFile: No such hazard, nothing there to test, a day to come or long past, or a log
+            that cannot be written.
     """
     row = next((row for row in table.hazard if row.name == hazard), None)
     if row is None:
