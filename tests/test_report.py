@@ -16,6 +16,7 @@ from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.compare import differences
 from labharness.desk.report.facts import Points, RunFacts
 from labharness.desk.report.page import page
+from labharness.desk.report.quantities import quantities
 from labharness.desk.report.reading import read_run
 from labharness.desk.report.sentences import chinese
 from labharness.desk.report.svg import (
@@ -133,6 +134,22 @@ def test_a_completed_run_shows_its_verdict_and_how_sure_it_is(facts: dict[str, R
     assert facts["completed"].chain.head.hash in html
     for section in ("The film", "Evidence", "Steps", "Events", "Instruments", "Provenance"):
         assert f">{section}<" in html
+
+
+def test_a_report_says_how_long_a_run_took_as_its_answer_does(facts: dict[str, RunFacts]) -> None:
+    run = facts["completed"]
+    summary = {**run.answer["execution_summary"], "duration": "PT6H29M32S"}
+    answer = {**run.answer, "execution_summary": summary}
+    html = page(replace(run, answer=answer, duration_s=23_373.4))  # till its journal was closed
+    assert "6:29:32" in html
+    assert "<td>6:29:33" not in html
+
+
+def test_a_setpoint_that_ramps_is_drawn_as_what_is_set(facts: dict[str, RunFacts]) -> None:
+    found = next(each for each in quantities(facts["completed"]) if each.unit == "degC")
+    assert {"furnace.working_setpoint", "sulfur.working_setpoint"} <= set(found.set)
+    assert not any("setpoint" in each for each in found.measured)
+    assert "furnace.temperature" in found.measured
 
 
 def test_the_charts_hold_every_extreme_of_the_samples(facts: dict[str, RunFacts]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from labharness.desk.report.rules import Rules
 from labharness.journal.chain import VerifyReport
+from labharness.vocabulary.durations import NotADuration, parse_duration
 
 __all__ = [
     "Forecast",
@@ -17,6 +18,7 @@ __all__ = [
     "Prediction",
     "RunFacts",
     "StepRow",
+    "took_s",
 ]
 
 Points = tuple[tuple[float, float], ...]
@@ -165,3 +167,12 @@ class RunFacts:
     def happened(self, kind: str) -> tuple[Happening, ...]:
         """Give what happened of one kind."""
         return tuple(each for each in self.happenings if each.kind == kind)
+
+
+def took_s(answer: Mapping[str, Any], journal_s: float) -> float:
+    """Give how long a run took as its answer says: the journal goes on until that is written."""
+    summary = answer.get("execution_summary")
+    try:
+        return parse_duration(summary["duration"]) if isinstance(summary, Mapping) else journal_s
+    except (KeyError, TypeError, NotADuration):
+        return journal_s

@@ -54,7 +54,7 @@ def unit_text(unit: str) -> str:
 def quantities(facts: RunFacts) -> list[Quantity]:
     """Give each quantity that is measured and can trip the line, in the order of the page."""
     rules = facts.rules
-    shown = set(rules.setpoints.values())
+    shown = set(rules.setpoints.values()) | {each for each in rules.units if _is_set(each)}
     found = []
     for unit in dict.fromkeys((*FIRST, *rules.units.values())):
         bars = tuple(bar for bar in rules.bars if bar.unit == unit)
@@ -64,16 +64,19 @@ def quantities(facts: RunFacts) -> list[Quantity]:
             if its == unit and channel not in shown and channel in facts.traces
         )
         can_set = {bar.channel for bar in bars}
-        set_ = tuple(
-            shows
-            for channel, shows in rules.setpoints.items()
-            if channel in can_set and shows in facts.traces
-        )
+        asked = (shows for channel, shows in rules.setpoints.items() if channel in can_set)
+        held = (each for each, its in rules.units.items() if its == unit and _is_set(each))
+        set_ = tuple(each for each in dict.fromkeys((*asked, *held)) if each in facts.traces)
         settable = tuple(bar for bar in bars if bar.channel in rules.setpoints)
         watched = tuple(bar for bar in bars if bar.channel not in rules.setpoints)
         if unit and measured and any(bar.channel in rules.units for bar in bars):
             found.append(Quantity(unit, measured, set_, settable, watched))
     return found
+
+
+def _is_set(channel: str) -> bool:
+    """Say whether a channel is read but nothing that is measured, as a setpoint that ramps."""
+    return channel.endswith("setpoint")
 
 
 def acting(bars: Iterable[Bar]) -> list[Bar]:

@@ -16,6 +16,7 @@ from labharness.desk.report.facts import (
     Prediction,
     RunFacts,
     StepRow,
+    took_s,
 )
 from labharness.desk.report.happenings import happenings, unshown
 from labharness.desk.report.rules import Rules, read_rules
@@ -122,7 +123,7 @@ def read_summary(journal: Path) -> dict[str, Any]:
         "by_hand": [str(each.body["text"]) for each in found["by_hand"]],
         "refused": sum(each.body["ending"] == "refused" for each in found["outcome"]),
         "answer": answer,
-        "duration_s": (last_s or 0.0) - (first_s or 0.0),
+        "duration_s": took_s(answer, (last_s or 0.0) - (first_s or 0.0)),
     }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from labharness.desk.report.facts import RunFacts
+from labharness.desk.report.facts import RunFacts, took_s
 from labharness.desk.report.film import layers_text, percent
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.sentences import both
@@ -120,7 +120,7 @@ def _glance(facts: RunFacts) -> Html:
     if isinstance(spots, list) and isinstance(carried, int):
         rows.append((say("spots_agree"), say("of", count=carried, total=len(spots))))
     if facts.accepted or facts.by_hand:
-        rows.append((say("duration"), clock(facts.duration_s)))
+        rows.append((say("duration"), clock(took_s(facts.answer, facts.duration_s))))
     risk = facts.accepted.get("risk_level") or facts.answer.get("assessed_risk_level")
     if risk:
         rows.append((say("risk"), risk))
