@@ -85,6 +85,14 @@ PLANTED = (
         "test_a_plan_that_would_trip_is_refused_before_anything_is_written",
     ),
     PlantedBug(
+        "trip of the guard told to nobody",
+        "labharness/line/safing.py",
+        "guard.on_trip = self.trip",
+        "guard.on_trip = self._run",
+        "tests/test_alarm_of_a_trip.py::"
+        "test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again[guard]",
+    ),
+    PlantedBug(
         "trip alarm shelved",
         "labharness/alarm/states.py",
         "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
@@ -247,8 +255,8 @@ PLANTED = (
     PlantedBug(
         "milder trip takes over",
         "labharness/line/safing.py",
-        "not trip.cause.overrules(None if standing is None else standing.cause)",
-        "False",
+        "trip.cause.overrules(None if standing is None else standing.cause)",
+        "True",
         "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
     ),
     PlantedBug(

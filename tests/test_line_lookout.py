@@ -28,7 +28,7 @@ def test_a_trip_goes_before_the_warning_of_the_same_reading(
     done: list[str] = []
     monkeypatch.setattr(lookout_module, "tick", lambda memory, now: found)
     lookout_of(done).tick()
-    assert done == ["bytes", "warned", "trip told", "warning told"]
+    assert done == ["bytes", "warned", "warning told"]
 
 
 def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
@@ -45,7 +45,7 @@ def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
     monkeypatch.setattr(lookout_module, "observe", lambda *args: (TRIP,))
     scan = cast("BoundScan", SimpleNamespace(tracks=(), stream=0))
     lookout_of(done, Slow()).take(scan, (990.0,))
-    assert done == ["bytes", "trip told", "disk"]
+    assert done == ["bytes", "disk"]
 
 
 @pytest.mark.parametrize("named", ["immediate_shutdown", "relieve_pressure"])
@@ -114,5 +114,5 @@ def lookout_of(done: list[str], journal: Forgetful | None = None) -> Lookout:
         loop=loop,
         trip=lambda trip: done.append("bytes"),
         warn=lambda text: done.append("warned"),
-        told=lambda trip: done.append("trip told" if trip.procedure else "warning told"),
+        told=lambda warning: done.append("warning told"),
     )

@@ -194,11 +194,8 @@ class ByHand:
         procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
         why = _said("made safe by hand", asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
-        if line.memory.trip is None:
-            line.safing.trip(trip)
-        else:
-            line.safing.repeat()
-        line.on_abnormal(trip)  # whoever is called for a trip is called for this one
+        line.safing.repeat()  # of a line that has tripped; of another nothing
+        line.safing.trip(trip)  # whoever is called for a trip is called for this one
         if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)
         else:

@@ -207,14 +207,16 @@ class LineAlarms:
         line, now_s = self._line, self._clock.now_s()
         if trip.cause is Cause.JOURNAL_LOST:
             return bool(line.lookout.journal_lost)
-        track = line.memory.track(trip.channel)
+        tracks = line.memory.tracks
+        track = tracks.get(trip.channel)  # the guard, this process and a person's hand have none
         if trip.value is not None:
             return any(
                 row.cause is trip.cause and not row.low <= line.latest(row.channel) <= row.high
-                for row in track.rows
+                for row in (track.rows if track else ())
             )
-        if trip.cause is Cause.COMMUNICATION:
-            return not line.memory.fresh(track, now_s)
+        if trip.cause is Cause.COMMUNICATION:  # a guard that is back lets every channel be read
+            heard = (trip.channel,) if track else line.envelope.watches
+            return not all(line.memory.fresh(tracks[each], now_s) for each in heard)
         return any(
             row.on_loss
             and line.memory.energised(row, now_s)

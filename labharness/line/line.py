@@ -107,7 +107,7 @@ class Line:
             loop=self._loop,
             trip=lambda trip: self.safing.trip(trip),
             warn=lambda text: self.on_warning(text),
-            told=lambda trip: self.on_abnormal(trip),
+            told=lambda warning: self.on_abnormal(warning),
         )
         self._poller = Poller(
             self._loop, guard, scans, tick_s, lookout.take, self._tick, lookout.beat
@@ -152,6 +152,7 @@ class Line:
             read=self.read_all,
             wake=self._poller.wake,
         )
+        self.safing.on_tripped = lambda trip: self.on_abnormal(trip)
         self.safing.on_late = lambda text: self.on_warning(text)
         self._reconnecting = Reconnecting(
             memory=self.memory,

@@ -27,9 +27,9 @@ class Lookout:
         guard: Told that this loop lives, and when what was judged holds no longer.
         journal: Where facts and samples go.
         loop: Whose time it keeps.
-        trip: Runs the procedure of a trip.
+        trip: Runs the procedure of a trip, and tells of it.
         warn: Shown each warning, the first time it comes.
-        told: Told of each trip and each warning, after the bytes of the gravest have left.
+        told: Told of each warning, after the bytes of every trip have left.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class Lookout:
     def _answer(self, trips: Sequence[Trip]) -> None:
         severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
         mild = [each for each in trips if not each.procedure]
-        if severe:
-            self._trip(severe[0])  # before anybody is told of anything (law 2)
+        for each in severe:
+            self._trip(each)  # the gravest runs, before anybody is told of anything (law 2)
         for each in mild:
             about = each.detail.split(":")[0]
             if about not in self._warned:
                 self._warned.add(about)
                 self.note("warning", {"detail": each.detail})
                 self._warn(each.detail)
-        for each in (*severe, *mild):
+        for each in mild:
             self._told(each)

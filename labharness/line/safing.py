@@ -33,6 +33,8 @@ class Safing:
     Attributes:
         trips: Each trip that was in force, the last one still.
         verifications: What was found of each, and what was found only later of the last.
+        on_tripped: Told of each trip of an armed line after its bytes, latch and record, though it
+            changed nothing, because a graver one stands.
         on_verified: Told how a procedure stands, unless another has taken its place.
         on_late: Told what was verified only after the procedure's own time, each step once.
 
@@ -58,6 +60,7 @@ class Safing:
     ) -> None:
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
+        self.on_tripped: Callable[[Trip], None] = lambda trip: None
         self.on_verified: Callable[[Verification], None] = lambda verification: None
         self.on_late: Callable[[str], None] = lambda text: None
         self._memory = memory
@@ -86,17 +89,20 @@ class Safing:
         return self._memory.trip
 
     def trip(self, trip: Trip) -> None:
-        """Run a procedure now.
+        """Run a procedure now, and then tell of it, whoever asks: line, guard, stop or hand.
 
         A trip of a more severe cause than the one in force runs its procedure too; any other
         changes nothing.
         """
+        if self._memory.mode is Mode.DISARMED:
+            return
+        standing = self._memory.trip
+        if trip.cause.overrules(None if standing is None else standing.cause):
+            self._run(trip)
+        self.on_tripped(trip)
+
+    def _run(self, trip: Trip) -> None:
         memory = self._memory
-        if memory.mode is Mode.DISARMED:
-            return
-        standing = memory.trip
-        if not trip.cause.overrules(None if standing is None else standing.cause):
-            return
         procedure = memory.procedure(trip.procedure, self._loop.time())
         trip = replace(trip, procedure=procedure)
         self._guard.trip(trip)
