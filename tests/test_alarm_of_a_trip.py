@@ -1,16 +1,28 @@
 """Whoever raises a trip, people are called: the guard, its end, a hand, or the way down."""
 
 import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from alarmed import Watched, watch
+from alarmed import Watched, server, watch
+from commands import COMMAND, TIMEOUT_S, edited_lab, say
+from guard_rig import until
 from labharness.alarm import Channel
 from labharness.lab import LabPlan
 from labharness.lab.reading import SAFE_TABLE
 from labharness.line.escalation import Stage
+from labharness.line.line import LATCH_S_MAX
 from labharness.vocabulary import Cause, Trip
+from served import Served
 
 TWO = (Channel(name="one"), Channel(name="two"))
 
@@ -61,3 +73,104 @@ def test_a_trip_that_changes_nothing_is_told_all_the_same(
 
     watched = watch(short_plan, tmp_path, work)
     assert len(watched.calls()) == 1, "it has joined the first one's group"
+
+
+@pytest.mark.parametrize("waits_s", [14.0, 30.0])
+def test_a_latch_that_waits_for_its_turn_at_the_disk_calls_only_when_it_waits_too_long(
+    short_plan: LabPlan, tmp_path: Path, waits_s: float
+) -> None:
+    async def work(watched: Watched) -> None:
+        latch = watched.lab.line.guard.latch
+        latch.write_error = "latch.json: not written yet"
+        await asyncio.sleep(waits_s)
+        latch.write_error = ""
+        await asyncio.sleep(5)
+        late = watched.alarms.board.alarms.get("latch_not_saved")
+        assert late is None or not late.state.active
+
+    calls = watch(short_plan, tmp_path, work).calls()
+    assert calls == ([] if waits_s < LATCH_S_MAX else ["latch_not_saved"])
+
+
+def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        line.guard.latch.write_error = "latch.json: not written yet"
+        asyncio.get_running_loop().call_later(4, setattr, line.guard.latch, "write_error", "")
+        assert await line.latch_lost() == ""
+        line.guard.latch.write_error = "latch.json: No space left on device"
+        before_s = line.clock.now_s()
+        said = await line.latch_lost()
+        assert said == "the latch could not be saved: latch.json: No space left on device"
+        assert line.clock.now_s() == before_s, "a disk that has refused is not waited for"
+        line.guard.latch.write_error = ""
+
+    watch(short_plan, tmp_path, work)
+
+
+def _guard_of(pid: int) -> int:
+    """Give the guard process that a harness has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()
+    named = {int(each): Path(f"/proc/{each}/cmdline").read_bytes() for each in children}
+    (guard,) = [each for each, words in named.items() if b"guard" in words]
+    return guard
+
+
+@contextmanager
+def attended(lab: Path, folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Attend a line in a process of its own, from the moment its first value is set."""
+    words = ["set", "argon.setpoint", "50", "sccm", "--attend", "--name", "Ada"]
+    process = subprocess.Popen(
+        [*COMMAND, *words, "--lab", str(lab), "--out", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    )
+    try:
+        if process.stdout is None:
+            raise RuntimeError("no standard output")
+        said = process.stdout.readline()
+        assert said == "argon.setpoint confirmed, reads 50\n", process.communicate()
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=TIMEOUT_S)
+
+
+def quick_lab(folder: Path) -> Path:
+    """Give the short line without what takes the spectrometer long to prepare."""
+    lab = edited_lab(folder, "[operator]", "[operator]")
+    text = lab.read_text("utf-8")
+    lab.write_text(re.sub(r"prepare = \[\n.*mono_open.*\n\]\n", "", text), "utf-8")
+    return lab
+
+
+@pytest.mark.serial  # half a second of silence trips the line
+@pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux")
+@pytest.mark.parametrize("fault", ["guard killed", "harness stopped"])
+def test_a_trip_of_the_guard_process_calls_once_on_two_channels(tmp_path: Path, fault: str) -> None:
+    with server() as one, server() as two:
+        rows = "".join(
+            f'[[alert]]\nname = "{name}"\nurl = "{heard.url}"\n\n'
+            for name, heard in (("one", one), ("two", two))
+        )
+        with Served(tmp_path / "served", lab=quick_lab(tmp_path)) as room:
+            with room.lab_file.open("a", encoding="utf-8") as file:
+                file.write(rows)
+            with attended(room.lab_file, tmp_path / "run") as harness:
+                if fault == "guard killed":
+                    os.kill(_guard_of(harness.pid), signal.SIGKILL)
+                else:
+                    harness.send_signal(signal.SIGSTOP)
+                    time.sleep(2.0)
+                    harness.send_signal(signal.SIGCONT)
+                until(lambda: bool(one.said and two.said), "a call on both channels", within_s=20.0)
+                time.sleep(3.0)  # whatever else would call
+                listed = say("alarms", "list", "--lab", room.lab_file).out
+        for heard in (one, two):
+            (title,) = heard.titles()
+            assert "trip communication/" in title
+        assert "communication/" in listed
+        assert "active, unacknowledged, latched" in listed

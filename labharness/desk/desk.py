@@ -368,10 +368,8 @@ class Desk:
             )
         for step in verification.unverified():
             self._telling.warned(f"{verification.procedure}: {step}")
-        lost = []
-        if not line.guard.latch.saved():
-            lost = [f"the latch could not be saved: {line.guard.latch.write_error}"]
-            self._telling.warned(lost[0])
+        if lost := await line.latch_lost():
+            self._telling.warned(lost)
         if ended is not None or line.memory.trip is not None:
             self._telling.progress(
                 "cooling_under_watch", 100, "polling and trips stay until it is cold"
@@ -381,7 +379,9 @@ class Desk:
             await line.safing.verified()
             verification = line.safing.verifications[-1]
         steps = verification.unverified()
-        self._unverified = [*(f"{verification.procedure}: {each}" for each in steps), *lost]
+        self._unverified = [f"{verification.procedure}: {each}" for each in steps]
+        if lost := await line.latch_lost():  # the disk may have been mended while the line cooled
+            self._unverified.append(lost)
         line.disarm()
         self._left_safe = True
 

@@ -16,7 +16,7 @@ from labharness.guard.core import (
     Sent,
     Source,
 )
-from labharness.guard.latch import Latch, LatchUnreadable
+from labharness.guard.latch import Latch, LatchUnreadable, not_tried
 
 __all__ = [
     "Done",
@@ -34,4 +34,5 @@ __all__ = [
     "SafeFrame",
     "Sent",
     "Source",
+    "not_tried",
 ]

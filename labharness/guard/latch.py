@@ -15,9 +15,10 @@ from pathlib import Path
 from labharness.guard.written import write_trip
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["Latch", "LatchUnreadable", "joined", "probe", "write_durably"]
+__all__ = ["Latch", "LatchUnreadable", "joined", "not_tried", "probe", "write_durably"]
 
 MARK_FILE = "guard.armed"
+NOT_YET = "not written yet"
 LEFT_ARMED = "the line was left armed: its harness or guard died, or a latch could not be written"
 PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
 
@@ -61,7 +62,7 @@ class Latch:
             self.trip = _read(path)
         elif self.marked is not None:
             self.trip = Trip(Cause.COMMUNICATION, self.marked, "guard", None, 0.0, LEFT_ARMED)
-            self.write_error = f"{path}: nobody wrote it"
+            self.write_error = f"{path}: {NOT_YET}"
 
     @classmethod
     def or_shut(cls, path: Path, procedure: str = "") -> "Latch":
@@ -97,7 +98,7 @@ class Latch:
         if fresh == self.trip or self.unreadable:
             return False
         self.trip = fresh
-        self.write_error = f"{self._path}: not written yet"
+        self.write_error = f"{self._path}: {NOT_YET}"
         return True
 
     def saved(self) -> bool:
@@ -143,6 +144,11 @@ class Latch:
         sync_folder(self._path.parent)
         self.trip = self.marked = None
         self.write_error = ""
+
+
+def not_tried(write_error: str) -> bool:
+    """Say whether a latch is not on the disk only because nobody has tried: bytes go first."""
+    return write_error.endswith(NOT_YET)
 
 
 def joined(first: Trip | None, later: Trip) -> Trip:

@@ -230,8 +230,8 @@ class Attendance:
     async def _leave(self, line: Line) -> Left:
         verification = await line.settle(SAFE_TABLE)
         tripped = line.memory.trip is not None
-        if not line.guard.latch.saved():
-            self._tell(f"the latch could not be saved: {line.guard.latch.write_error}")
+        if lost := await line.latch_lost():
+            self._tell(lost)
         self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
         await watch_until_cold(line)
         line.disarm()

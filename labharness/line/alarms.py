@@ -32,9 +32,10 @@ from labharness.alarm import (
     watch_anew,
 )
 from labharness.clock import Clock
+from labharness.guard import not_tried
 from labharness.journal import JournalFailed
 from labharness.kernel import Bound, Mode
-from labharness.line.line import Line
+from labharness.line.line import LATCH_S_MAX, Line
 from labharness.line.procedures import Verification
 from labharness.vocabulary import Cause, Trip
 
@@ -103,6 +104,7 @@ class LineAlarms:
         self._gone_s: dict[str, float] = {}
         self._pending: list[Fact] = []
         self._unsaved: list[Fact] = []
+        self._unlatched_s: float | None = None  # since when a latch waits for the disk
         self._saving: asyncio.Future[None] | None = None
         self._heard: set[Fact] = set()
         self._told: dict[int, int] = {}
@@ -132,6 +134,7 @@ class LineAlarms:
 
     async def _close(self) -> None:
         """Wait until messages are sent and facts saved, or known not to be; so long at most."""
+        self._watch_latch()
         self._flush()
         self._line.on_abnormal = lambda trip: None
         self._line.on_tick = lambda: None
@@ -188,6 +191,13 @@ class LineAlarms:
 
     def _watch_latch(self) -> None:
         error = self._line.guard.latch.write_error
+        if not_tried(error):  # a procedure's bytes go before it
+            if self._unlatched_s is None:
+                self._unlatched_s = self._clock.now_s()
+            if self._clock.now_s() - self._unlatched_s < self._lab_s(LATCH_S_MAX):
+                return
+        else:
+            self._unlatched_s = None
         if error:
             self._raise(LATCH, Severity.CRITICAL, f"the latch could not be saved: {error}")
         elif self._active(LATCH):
