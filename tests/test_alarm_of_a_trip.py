@@ -17,7 +17,11 @@ from alarmed import Watched, server, watch
 from commands import COMMAND, TIMEOUT_S, edited_lab, say
 from guard_rig import until
 from labharness.alarm import Channel
-from labharness.lab import LabPlan
+from labharness.alarm.channels import Done
+from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.journal.forgetful import Forgetful
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.alarms import line_alarms
 from labharness.lab.reading import SAFE_TABLE
 from labharness.line.escalation import Stage
 from labharness.line.line import LATCH_S_MAX
@@ -108,6 +112,42 @@ def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(
         line.guard.latch.write_error = ""
 
     watch(short_plan, tmp_path, work)
+
+
+def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path) -> None:
+    (tmp_path / "the lab").mkdir()
+    plan = read_lab(edited_lab(tmp_path / "the lab", "[operator]", "[operator]"))
+    roads = Keeps()
+
+    async def main() -> None:
+        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful())
+        alarms = line_alarms(lab)
+        alarms._channels, alarms._roads = TWO, roads
+        await lab.line.open()
+        await lab.line.arm(SAFE_TABLE)
+        lab.line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, 0.0, "gone"))
+        await lab.line.close()
+
+    loop = VirtualLoop()
+    run(main(), loop)
+    which = f" --lab '{plan.path.resolve()}'"
+    assert roads.said[0].splitlines()[2:] == [
+        f"labharness alarms ack communication/guard --name NAME --reason REASON{which}",
+        f"then look: labharness watch{which}",
+        f"and when the cause is gone: labharness reset --name NAME --reason REASON{which}",
+    ]
+
+
+class Keeps:
+    """Roads that keep what is sent on them."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Keep a message."""
+        self.said.append(text)
+        done("")
 
 
 def _guard_of(pid: int) -> int:

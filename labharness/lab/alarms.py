@@ -49,6 +49,7 @@ def line_alarms(lab: Lab) -> LineAlarms:
         channels=channels(plan),
         roads=OnPaper() if virtual else roads(plan),
         title=plan.file.lab.title,
+        option=plan.option_anywhere,
     )
 
 

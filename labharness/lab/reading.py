@@ -101,8 +101,12 @@ class LabPlan:
 
     def owner(self, folder: Path) -> Owner:
         """Say that this process drives the line, and writes into a folder."""
-        option = self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
-        return Owner(os.getpid(), option, str(folder.resolve()))
+        return Owner(os.getpid(), self.option_anywhere, str(folder.resolve()))
+
+    @property
+    def option_anywhere(self) -> str:
+        """How a command is told that it is for this lab, typed in whatever folder."""
+        return self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
 
     @property
     def sign_again(self) -> str:

@@ -6,6 +6,7 @@ full disk or a lost journal included, leaves the alarms as they are in memory.
 """
 
 import asyncio
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -80,6 +81,7 @@ class LineAlarms:
         channels: Whom to tell.
         roads: How.
         title: The lab's, for the messages.
+        option: What names the lab in a command, ``""`` for the one that needs no name.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class LineAlarms:
         channels: Sequence[Channel],
         roads: Channels,
         title: str,
+        option: str = "",
     ) -> None:
         self._line = line
         self._clock = clock
@@ -98,6 +101,7 @@ class LineAlarms:
         self._channels = tuple(channels)
         self._roads = roads
         self._title = title
+        self._option = option
         self.board = Board()
         self.calls = 0
         self._causes: dict[str, Trip] = {}
@@ -379,7 +383,11 @@ class LineAlarms:
             title += f", unacknowledged for {late_min:g} min"
         lines = [each.detail for each in alarms]
         lines.append(f"first: {group.first_out}; {len(group.members)} in all")
-        lines.append(f"labharness alarms ack {group.first_out} --name ... --reason ...")
+        which, who = self._option, f"--name NAME --reason REASON{self._option}"
+        lines.append(f"labharness alarms ack {shlex.quote(group.first_out)} {who}")
+        lines.append(f"then look: labharness watch{which}")
+        if any(self.board.alarms[name].state.latched for name in group.members):
+            lines.append(f"and when the cause is gone: labharness reset {who}")
         dead = names[-1].removeprefix(CHANNEL) if names[-1].startswith(CHANNEL) else ""
         told = recipients(self._channels, [each.severity for each in alarms], level, dead)
         for channel in told:
