@@ -344,6 +344,8 @@ def _lines(status: Mapping[str, Any]) -> Iterator[str]:
     yield _head(status)
     for channel, (value, unit, age_s) in status["readings"].items():
         yield f"  {channel:32} {_value(value):>12} {unit:8} {age_s:5.1f} s ago"
+    for name, why in status.get("unknown", {}).items():
+        yield f"  {name:32} {'unknown':>12} {why}"
 
 
 def _table(status: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a rich table; rich is imported late
@@ -356,6 +358,8 @@ def _table(status: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a rich table; ri
     table.add_column("age", justify="right")
     for channel, (value, unit, age_s) in status["readings"].items():
         table.add_row(channel, _value(value), unit, f"{age_s:.1f} s")
+    for name, why in status.get("unknown", {}).items():
+        table.add_row(name, "unknown", why)
     return table
 
 

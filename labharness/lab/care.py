@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -112,26 +113,35 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Poll a line that nobody owns, until ``show`` has seen enough.
+    """Poll a line that nobody owns, until ``show`` has seen enough; whoever is silent is named.
 
     Another terminal may read it meanwhile, and make it safe.
 
     Args:
         plan: The lab's files.
-        show: Given what ``ByHand`` answers to ``status`` after every poll; ``False`` ends it.
+        show: Given what ``ByHand`` answers to ``status`` after every poll, with ``unknown``: why
+            nothing is known of a port or an instrument; ``False`` ends it.
 
     Raises:
         LineBusy: Somebody owns it.
-        LinkLost: A road does not open.
-        NoReply: An instrument is silent, or answers as another.
     """
 
     async def look(lab: Lab) -> None:
         hands = ByHand(lab.line, _Nobody())
-        await lab.line.open()
-        async with served(plan.state_dir, hands.answer, lab.clock, lambda text: None):
-            while show(await hands.answer({"do": "status"})):
-                await lab.line.next_tick()
+        unknown = dict(each.split(": ", 1) for each in await _open_roads(lab))
+
+        async def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
+            done = await hands.answer(asked)
+            return {**done, "unknown": unknown} if asked.get("do") == "status" else done
+
+        await lab.line.listen()
+        async with served(plan.state_dir, answer, lab.clock, lambda text: None):
+            going_on = True
+            while going_on:
+                await _identify_others(lab, unknown)
+                going_on = show(await answer({"do": "status"}))
+                if going_on:
+                    await lab.line.next_tick()
 
     with _unowned(plan):
         _with_lab(plan, look, PacedLoop(1.0))
@@ -179,6 +189,22 @@ async def _open_roads(lab: Lab) -> list[str]:
         return ""
 
     return [each for each in await asyncio.gather(*map(open_one, lab.links)) if each]
+
+
+async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
+    """Ask those who have not said who they are, the silent ones only once they are heard again."""
+    for name, instrument in lab.line.instruments.items():
+        shut = f"port {instrument.port}" in unknown
+        heard = any(
+            math.isfinite(lab.line.latest(f"{name}.{c}")) for c in instrument.driver.channels
+        )
+        if shut or name in lab.line.identities or (name in unknown and not heard):
+            continue
+        try:
+            await lab.line.identify(name)
+            unknown.pop(name, None)
+        except (LinkLost, NoReply) as why:
+            unknown[name] = str(why)
 
 
 class _Nobody:
