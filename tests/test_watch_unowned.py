@@ -2,12 +2,16 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from commands import say
-from labharness.lab import Lab, LabPlan, care
-from rig import SHORT_LINE, cut
+from labharness.guard import Latch
+from labharness.lab import Lab, LabPlan, attend, care
+from labharness.lab.reading import SAFE_TABLE
+from labharness.vocabulary import Cause, Trip
+from rig import SHORT_LINE, cut, plant_fault
 
 
 @pytest.fixture
@@ -39,3 +43,35 @@ def test_one_silent_instrument_blinds_nobody_to_the_others(
     assert plain.code == 0
     (row,) = [each for each in plain.out.splitlines() if "h2_detector" in each]
     assert row.split()[:2] == ["h2_detector", "unknown"]
+
+
+def test_whoever_looks_at_a_latched_line_is_told_so_and_what_to_do(short_plan: LabPlan) -> None:
+    short_plan.make_state_dir()
+    trip = Trip(Cause.GAS_LEAK, SAFE_TABLE, "h2_detector.concentration", 9.0, 0.0, "hydrogen: 9")
+    Latch(short_plan.state_dir / "latch.json").close(trip)
+    told = (
+        "LATCHED: hydrogen: 9; when the cause is gone: "
+        f"labharness reset --name NAME --reason REASON --lab {SHORT_LINE}"
+    )
+    watched = say("watch", "--for", "1", "--lab", SHORT_LINE)
+    assert watched.out.splitlines()[1] == told
+    assert say("alarms", "list", "--lab", SHORT_LINE).out == f"no alarms\n{told}\n"
+    status = json.loads(say("watch", "--for", "1", "--json", "--lab", SHORT_LINE).out)
+    assert status["latched"] == "hydrogen: 9"
+
+
+def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Opens(Lab):
+        def __init__(self, *args: object, **options: object) -> None:
+            super().__init__(*args, **options)  # type: ignore[arg-type]  # as the lab has them
+            self.clock.loop.call_later(40, plant_fault("estop_open"), self)
+
+    monkeypatch.setattr(attend, "Lab", Opens)
+    words = ("set", "argon.setpoint", 50, "sccm", "--attend", "--speed", "fast", "--for", 90)
+    said = say(*words, "--lab", SHORT_LINE, "--out", tmp_path / "out")
+    assert said.code == 1, said
+    (told,) = [each for each in said.out.splitlines() if "LATCHED: " in each]
+    assert "box.estop_closed" in told
+    assert told.endswith(f"labharness reset --name NAME --reason REASON --lab {SHORT_LINE}")

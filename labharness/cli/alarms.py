@@ -6,10 +6,11 @@ from functools import partial
 
 from labharness.alarm import ALERT_S_MAX, Alarm, Board, Event, Role, Severity, described
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
-from labharness.cli.show import chosen_lab, complain, say
+from labharness.cli.show import chosen_lab, complain, latched, say
 from labharness.clock import utc_text, wall_clock_utc
 from labharness.lab import LabPlan
 from labharness.lab.alarms import NotDone, channels, do, listed, roads
+from labharness.lab.machine import seen_latch
 
 __all__ = ["alarms"]
 
@@ -44,6 +45,11 @@ def _list(plan: LabPlan) -> int:
         say(_row(board, alarm))
     if not found:
         say("no alarms")
+    latch = seen_latch(plan.state_dir)
+    if latch.trip is not None:
+        say(latched(plan, latch.trip.detail))
+    elif latch.trouble:
+        complain(f"labharness alarms: {latch.trouble}")
     if damaged:
         complain(f"labharness alarms: {damaged} damaged lines were passed over")
     return EXIT_COMPLETED

@@ -24,6 +24,7 @@ from labharness.cli.show import (
     account,
     chosen_lab,
     complain,
+    latched,
     say,
     say_beside,
 )
@@ -188,6 +189,8 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
     say(f"{left.ended}; the line is {state}")
     for each in left.unverified:
         say(f"  {each}")
+    if left.tripped:
+        say(latched(plan, left.tripped))
     say(f"journal: {folder}")
     if left.unverified or left.tripped:
         return EXIT_FAILED
@@ -257,10 +260,7 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
     if owner is None and not answer["latched"]:
         say("(nothing was running, so nothing is latched)")
     if answer["latched"]:
-        say(
-            "the line is latched; when the cause is gone: labharness reset --name NAME "
-            f"--reason REASON{plan.option}"
-        )
+        say(f"the line is latched; when the cause is gone: {plan.reset_command}")
     return EXIT_FAILED if unverified else EXIT_COMPLETED
 
 
@@ -277,7 +277,7 @@ def _safe_after(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
 def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:
     looks = None if chosen.for_s is None else max(1, round(chosen.for_s / WATCH_S))
     owner = _owner(plan)
-    with _Screen(as_json=chosen.json, looks=looks) as screen:
+    with _Screen(plan, as_json=chosen.json, looks=looks) as screen:
         try:
             if owner is None:
                 if running_beside(plan.state_dir):
@@ -295,7 +295,8 @@ def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:
 class _Screen:
     """Shows what a line says, again and again: a live table, plain lines, or JSON lines."""
 
-    def __init__(self, *, as_json: bool, looks: int | None) -> None:
+    def __init__(self, plan: LabPlan, *, as_json: bool, looks: int | None) -> None:
+        self._plan = plan
         self._as_json = as_json
         self._left = looks
         self._live: Any = None
@@ -324,13 +325,18 @@ class _Screen:
         if self._as_json:
             say(json.dumps(status, ensure_ascii=False))
         elif self._live is not None:
-            self._live.update(_table(status), refresh=True)
+            self._live.update(_table(self._head(status), status), refresh=True)
         else:
+            say(self._head(status))
             for line in _lines(status):
                 say(line)
         if self._left is not None:
             self._left -= 1
         return self._left is None or self._left > 0
+
+    def _head(self, status: Mapping[str, Any]) -> str:
+        why = status.get("latched")
+        return _head(status) + (f"\n{latched(self._plan, why)}" if why else "")
 
 
 def _head(status: Mapping[str, Any]) -> str:
@@ -341,17 +347,16 @@ def _head(status: Mapping[str, Any]) -> str:
 
 
 def _lines(status: Mapping[str, Any]) -> Iterator[str]:
-    yield _head(status)
     for channel, (value, unit, age_s) in status["readings"].items():
         yield f"  {channel:32} {_value(value):>12} {unit:8} {age_s:5.1f} s ago"
     for name, why in status.get("unknown", {}).items():
         yield f"  {name:32} {'unknown':>12} {why}"
 
 
-def _table(status: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a rich table; rich is imported late
+def _table(head: str, status: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a rich table; rich is imported late
     from rich.table import Table
 
-    table = Table(title=_head(status), title_justify="left", title_style="bold", box=None)
+    table = Table(title=head, title_justify="left", title_style="bold", box=None)
     table.add_column("channel")
     table.add_column("value", justify="right")
     table.add_column("unit")

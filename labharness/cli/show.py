@@ -18,6 +18,7 @@ __all__ = [
     "chosen_lab",
     "complain",
     "drop_output",
+    "latched",
     "looking",
     "output",
     "say",
@@ -60,6 +61,11 @@ def say(text: str) -> None:
     with _lost():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+
+
+def latched(plan: LabPlan, why: str) -> str:
+    """Say that a line is latched, and what a person does about it."""
+    return f"LATCHED: {why}; when the cause is gone: {plan.reset_command}"
 
 
 @contextmanager

@@ -82,11 +82,12 @@ class ByHand:
             return {"ok": False, "error": str(why.args[0] if why.args else why)}
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        trip = self._line.memory.trip
+        trip, latched = self._line.memory.trip, self._line.guard.latch.trip
         return {
             **self._owner.about(),
             "mode": self._line.memory.mode.value,
             "trip": None if trip is None else trip.detail,
+            "latched": None if latched is None else latched.detail,
             "readings": self._readings(),
         }
 

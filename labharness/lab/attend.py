@@ -42,12 +42,12 @@ class Left:
     Attributes:
         ended: What ended it, in one sentence.
         unverified: Steps of the safe state that could not be shown.
-        tripped: Whether it tripped, and so is latched.
+        tripped: Why it tripped, and so is latched; ``""`` where it has not.
     """
 
     ended: str
     unverified: tuple[str, ...]
-    tripped: bool
+    tripped: str
 
 
 class Attendance:
@@ -157,7 +157,7 @@ class Attendance:
         """Say how a line that tripped on it was left, and what it takes now."""
         if self._line is None or self._line.memory.trip is None:
             return ""
-        reset = f"labharness reset --name NAME --reason REASON{self._plan.option}"
+        reset = self._plan.reset_command
         return f"; its safe frames were sent, and it is latched; when the cause is gone: {reset}"
 
     def _driven(self) -> Line:
@@ -229,10 +229,11 @@ class Attendance:
 
     async def _leave(self, line: Line) -> Left:
         verification = await line.settle(SAFE_TABLE)
-        tripped = line.memory.trip is not None
         if lost := await line.latch_lost():
             self._tell(lost)
         self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
         await watch_until_cold(line)
         line.disarm()
+        trip = line.memory.trip
+        tripped = "" if trip is None else trip.detail
         return Left(self._ended, verification.unverified(), tripped)

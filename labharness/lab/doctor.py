@@ -326,7 +326,7 @@ def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
         return Check("latch", "open")
     since = f" since {latch.since:%Y-%m-%d %H:%M} UTC" if latch.since else ""
     why = latch.trip.detail or f"{latch.trip.cause.value}: {latch.trip.channel}"
-    fix = f"clear the cause, then: labharness reset --name NAME --reason REASON{plan.option}"
+    fix = f"clear the cause, then: {plan.reset_command}"
     return Check("latch", f"latched{since}: {why}", fix)
 
 

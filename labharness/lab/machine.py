@@ -43,7 +43,7 @@ from labharness.lab.seen import (
 from labharness.lab.usable import unsigned, unusable
 from labharness.link import Link, LinkLost
 
-__all__ = ["look"]
+__all__ = ["look", "seen_latch"]
 
 REACH_S_MAX = 6.0
 """A link gives up by itself after 5 s; this bounds one that does not."""
@@ -317,6 +317,11 @@ def _owner(state_dir: Path) -> OwnerFacts:
     except OSError as why:
         return OwnerFacts(held=False, trouble=f"{lock}: {why.strerror}")
     return OwnerFacts(held=False, left_behind=True)
+
+
+def seen_latch(state_dir: Path) -> LatchFacts:
+    """Look whether a line is latched; nothing is opened or changed."""
+    return _latch(state_dir / "latch.json", owned=_owner(state_dir).held)
 
 
 def _latch(path: Path, *, owned: bool) -> LatchFacts:

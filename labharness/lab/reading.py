@@ -104,6 +104,11 @@ class LabPlan:
         return Owner(os.getpid(), self.option_anywhere, str(folder.resolve()))
 
     @property
+    def reset_command(self) -> str:
+        """The command that opens this lab's latch, once the cause is gone."""
+        return f"labharness reset --name NAME --reason REASON{self.option}"
+
+    @property
     def option_anywhere(self) -> str:
         """How a command is told that it is for this lab, typed in whatever folder."""
         return self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
