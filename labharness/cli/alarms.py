@@ -9,7 +9,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.cli.show import chosen_lab, complain, latched, say
 from labharness.clock import utc_text, wall_clock_utc
 from labharness.lab import LabPlan
-from labharness.lab.alarms import NotDone, channels, do, listed, roads
+from labharness.lab.alarms import NotDone, channel_answers, channels, do, listed, roads
 from labharness.lab.machine import seen_latch
 
 __all__ = ["alarms"]
@@ -106,6 +106,8 @@ def _test(plan: LabPlan) -> int:
         ended.acquire(timeout=ALERT_S_MAX)
     for each in told:
         why = found.get(each.name, f"no answer within {ALERT_S_MAX:g} s")
+        if not why:
+            channel_answers(plan, each.name)
         told_of = ", ".join(one for one in Severity if one in each.severities)
         say(f"{each.name:16} level {each.level}: {why or 'sent'} ({told_of})")
     return EXIT_COMPLETED if not any(found.get(each.name, "?") for each in told) else EXIT_FAILED

@@ -1,6 +1,7 @@
 """The alarms of a lab: wired to its line, looked at, and acted on from another terminal."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -19,13 +20,27 @@ from labharness.alarm import (
     expired,
     take,
 )
+from labharness.clock import wall_clock_utc
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab
+from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.reading import LabPlan
 from labharness.line import LineAlarms
+from labharness.line.alarms import CHANNEL, UNVERIFIED
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["ALL", "NotDone", "channels", "do", "line_alarms", "listed", "reset_alarms", "roads"]
+__all__ = [
+    "ALL",
+    "NotDone",
+    "channel_answers",
+    "channels",
+    "do",
+    "line_alarms",
+    "line_is_verified",
+    "listed",
+    "reset_alarms",
+    "roads",
+]
 
 FILE_NAME = "alarms.jsonl"
 ALL = "all"
@@ -153,6 +168,38 @@ def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
                     facts.append(fact)
     if facts:
         _append(file, facts)
+
+
+def channel_answers(plan: LabPlan, channel: str) -> None:
+    """Say that a channel of alert takes messages; who owns the line finds that out by itself."""
+    with suppress(LineBusy, OSError), LineLock(plan.state_dir):
+        _end(plan, CHANNEL + channel, "it takes messages")
+
+
+def line_is_verified(plan: LabPlan, procedure: str) -> None:
+    """Say that a line that nobody owns was made safe, and every step was seen."""
+    _end(plan, UNVERIFIED, f"{procedure} is verified")
+
+
+def _end(plan: LabPlan, prefix: str, why: str) -> None:
+    """Say of alarms that they are no longer active: something was done that ended their cause.
+
+    The line has no owner meanwhile. A file that takes nothing changes nothing.
+    """
+    file, now = AlarmFile(_path(plan)), wall_clock_utc()
+    with suppress(NotDone):
+        board, ended = _board(file, now)
+        facts = [
+            Fact(event=Event.DEACTIVATE, alarm=alarm.name, at=now, why=why)
+            for alarm in board.alarms.values()
+            if alarm.state.active and not alarm.state.latched and _begins(alarm.name, prefix)
+        ]
+        if facts:
+            _append(file, [*ended, *facts])
+
+
+def _begins(name: str, prefix: str) -> bool:
+    return name == prefix or (prefix.endswith("/") and name.startswith(prefix))
 
 
 def _path(plan: LabPlan) -> Path:

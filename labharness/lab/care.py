@@ -13,7 +13,7 @@ from labharness.clock import run as run_on
 from labharness.desk import ByHand
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
-from labharness.lab.alarms import NotDone, reset_alarms
+from labharness.lab.alarms import NotDone, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
 from labharness.lab.control import served
 from labharness.lab.lab import Lab
@@ -169,6 +169,8 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
 
     with _unowned(plan):
         done = _with_lab(plan, act, latch=Latch.or_shut)
+        if done["ok"] and not done["unopened"] and not done["unverified"]:
+            line_is_verified(plan, done["procedure"])
         said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
         with suppress(OSError), (plan.state_dir / "safes.jsonl").open("a") as file:
             file.write(json.dumps(said) + "\n")  # after the bytes, and a full disk keeps none back
