@@ -129,6 +129,13 @@ def test_a_serial_port_says_what_it_lacks(
     assert fix in found[0].fix
 
 
+def test_who_simulates_the_instruments_is_not_to_be_ended(tmp_path: Path) -> None:
+    plan = serial_lab(tmp_path, NODE)
+    plan.file.operator.__dict__["kind"] = "served"
+    held = well(serial={NODE: SerialFacts(exists=True, is_device=True, allowed=True, held_by="7")})
+    assert "port heat" not in [each.about for each in findings(plan, held)]
+
+
 def test_a_real_port_belongs_to_the_guard_process(tmp_path: Path) -> None:
     plan = serial_lab(tmp_path, NODE)
     found = {each.about: each for each in findings(plan, well(approvals={}))}

@@ -216,6 +216,9 @@ def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> 
         assert first.stdout.readline() == "argon.setpoint confirmed, reads 50\n"
         other = say("set", "argon.setpoint", 80, "sccm", "--name", "Barbara", *LAB)
         assert other.out == "argon.setpoint confirmed, reads 80\n"
+        there = say("set", "argon.setpoint", 70, "sccm", "--attend", "--name", "Barbara", *LAB)
+        assert (there.code, there.out) == (0, "argon.setpoint confirmed, reads 70\n")
+        assert "this terminal does not attend it" in there.err
         late = spawn("run", EXAMPLE, *LAB, "--out", tmp_path / "run")
         assert late.code == 2, "one owner"
         busy = f"process {first.pid} owns the line and writes {tmp_path}; see it: labharness watch"

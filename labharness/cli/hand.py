@@ -163,6 +163,11 @@ def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
     }
     owner = _owner(plan)
     if owner is not None:
+        if chosen.attend:
+            complain(
+                "labharness set: another process drives the line: it is set there, and this "
+                "terminal does not attend it"
+            )
         with owner:
             return _outcome(plan, chosen, say, owner.ask(**asked))
     if not chosen.attend:

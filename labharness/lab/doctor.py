@@ -98,7 +98,7 @@ def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
         *_software(plan, seen),
         *_files(plan),
         *_unusable(plan, seen),
-        *(check for row in plan.file.port for check in _port(row, seen)),
+        *(check for row in plan.file.port for check in _port(plan, row, seen)),
         *_state_dir(plan, seen.state),
         *_clock(seen),
         *_disk(plan, seen),
@@ -160,12 +160,13 @@ def _files(plan: LabPlan) -> Iterator[Check]:
         yield Check("drivers", "no unverified driver is on a real link")
 
 
-def _port(row: PortRow, seen: Seen) -> Iterator[Check]:
+def _port(plan: LabPlan, row: PortRow, seen: Seen) -> Iterator[Check]:
     about = f"port {row.name}"
     if row.link == "loopback":
         yield Check(about, "simulated")
     elif row.link == "serial":
-        yield from _serial(about, str(row.path), seen)
+        served = plan.file.operator.kind == "served"
+        yield from _serial(about, str(row.path), seen, served=served)
     else:
         where = row.url or row.resource or f"{row.host}:{row.port}"
         trouble = seen.unreached.get(row.name)
@@ -183,7 +184,7 @@ def _port(row: PortRow, seen: Seen) -> Iterator[Check]:
             yield Check(about, f"{row.link} {where}: connects")
 
 
-def _serial(about: str, path: str, seen: Seen) -> Iterator[Check]:
+def _serial(about: str, path: str, seen: Seen, *, served: bool) -> Iterator[Check]:
     fact = seen.serial.get(path)
     if fact is None:
         yield Check(about, f"{path}: this system does not say how it stands", known=False)
@@ -197,6 +198,8 @@ def _serial(about: str, path: str, seen: Seen) -> Iterator[Check]:
         yield Check(about, f"{seen.user} may not read and write {path}", _join(fact, seen.user))
     elif seen.owner.held:
         yield Check(about, f"{path}: not tried, the line is in use", known=False)
+    elif fact.held_by and served:
+        yield Check(about, f"{path} is open in {fact.held_by}, which simulates the instruments")
     elif fact.held_by or fact.trouble:
         said = f"is open in {fact.held_by}" if fact.held_by else f"does not open: {fact.trouble}"
         fix = f"end that process; this names it: fuser -v {shlex.quote(path)}"
