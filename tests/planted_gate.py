@@ -447,7 +447,7 @@ IN_THE_GATE = (
     PlantedBug(
         "who watches keeps others from making safe",
         "labharness/lab/care.py",
-        "        async with served(plan.state_dir, hands.answer, lab.clock, lambda text: None):\n",
+        "        async with served(plan.state_dir, answer, lab.clock, lambda text: None):\n",
         "        if True:\n",
         "tests/test_two_terminals.py::test_who_only_watches_a_line_keeps_nobody_from_making_it_safe",
         dear=True,
