@@ -92,7 +92,10 @@ LID_AND_AIR = (
 )
 FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
 VENTED = 'unless = { channel = "box.vent", at_least = 1 }\n'
-VACUUM = """when = { channel = "gauge.pressure", at_most = 700 }
+VACUUM = """when = [
+    { channel = "gauge.pressure", at_most = 700 },
+    { channel = "box.pump_isolation", at_least = 1 }, # the gauge is read once a second
+]
 unless = { channel = "box.vent", at_least = 1 }
 instead = "hold_vacuum"
 """

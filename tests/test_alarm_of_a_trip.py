@@ -24,7 +24,7 @@ from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.alarms import line_alarms
 from labharness.lab.reading import SAFE_TABLE
 from labharness.line.escalation import Stage
-from labharness.line.line import LATCH_S_MAX
+from labharness.line.latched import LATCH_S_MAX, latch_lost
 from labharness.vocabulary import Cause, Trip
 from served import Served
 
@@ -103,10 +103,10 @@ def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(
         line = watched.lab.line
         line.guard.latch.write_error = "latch.json: not written yet"
         asyncio.get_running_loop().call_later(4, setattr, line.guard.latch, "write_error", "")
-        assert await line.latch_lost() == ""
+        assert await latch_lost(line.guard, line.clock) == ""
         line.guard.latch.write_error = "latch.json: No space left on device"
         before_s = line.clock.now_s()
-        said = await line.latch_lost()
+        said = await latch_lost(line.guard, line.clock)
         assert said == "the latch could not be saved: latch.json: No space left on device"
         assert line.clock.now_s() == before_s, "a disk that has refused is not waited for"
         line.guard.latch.write_error = ""

@@ -159,6 +159,8 @@ FOUND_S_MAX = {
     "furnace thermocouple reads garbage": GARBAGE_S - POLL_S,
     "sulfur thermocouple reads garbage": GARBAGE_S - POLL_S,
     "a shut tube is filled without its pressure rising": FILLING_S - POLL_S,
+    "a shut tube is filled gently without its pressure rising": 100.0,
+    "a shut tube is filled slowly without its pressure rising": 600.0,
     "argon does not come": ARGON_S - POLL_S,
     # the referee trusts in none of these: the numbers are those of the rows' own sources
     "furnace gets hotter faster than any ramp": 120.0,

@@ -110,7 +110,7 @@ def checking(**fields: Any) -> dict[str, Any]:
             "no.such",
         ),
         (
-            lambda: {"procedures": {"shutdown": replace(SHUTDOWN, when=Bound("no.such", 1.0))}},
+            lambda: {"procedures": {"shutdown": replace(SHUTDOWN, when=(Bound("no.such", 1.0),))}},
             "asks 'no.such'",
         ),
     ],

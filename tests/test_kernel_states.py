@@ -310,7 +310,7 @@ def test_a_procedure_gives_way_only_while_its_state_is_proven() -> None:
     shutdown = ENVELOPE.procedures["shutdown"]
     vacuum = Bound("gauge.pressure", high=700.0)
     procedures = {
-        "shutdown": replace(shutdown, when=vacuum, instead="hold_vacuum"),
+        "shutdown": replace(shutdown, when=(vacuum,), instead="hold_vacuum"),
         "hold_vacuum": replace(shutdown, name="hold_vacuum"),
     }
     memory = Memory(replace(ENVELOPE, procedures=procedures))
@@ -323,11 +323,32 @@ def test_a_procedure_gives_way_only_while_its_state_is_proven() -> None:
     assert memory.procedure("shutdown", 0.0) == "shutdown"
 
 
+def test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way() -> None:
+    shutdown = ENVELOPE.procedures["shutdown"]
+    states = (Bound("gauge.pressure", high=700.0), Bound("oven.setpoint", low=500.0))
+    procedures = {
+        "shutdown": replace(shutdown, when=states, instead="hold_vacuum"),
+        "hold_vacuum": replace(shutdown, name="hold_vacuum"),
+    }
+    memory = Memory(replace(ENVELOPE, procedures=procedures))
+    see(memory, 0.0, gauge__pressure=760.0, oven__setpoint=20.0)
+    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    begin(memory, Command("oven.setpoint", 500.0, "degC"))
+    assert memory.procedure("shutdown", 0.0) == "hold_vacuum"
+    begin(memory, Command("oven.setpoint", 20.0, "degC"))
+    assert memory.procedure("shutdown", 0.0) == "hold_vacuum", "neither is confirmed"
+    conclude(memory, Command("oven.setpoint", 20.0, "degC"))
+    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    see(memory, 0.0, oven__setpoint=500.0)
+    assert memory.procedure("shutdown", STALE_S) == "hold_vacuum"
+    assert memory.procedure("shutdown", STALE_S + 0.1) == "shutdown", "it is stale"
+
+
 def test_a_state_that_another_reading_belies_is_not_believed() -> None:
     shutdown = ENVELOPE.procedures["shutdown"]
     vacuum, flowing = Bound("gauge.pressure", high=700.0), Bound("argon.flow", low=10.0)
     procedures = {
-        "shutdown": replace(shutdown, when=vacuum, unless=flowing, instead="hold_vacuum"),
+        "shutdown": replace(shutdown, when=(vacuum,), unless=flowing, instead="hold_vacuum"),
         "hold_vacuum": replace(shutdown, name="hold_vacuum"),
     }
     memory = Memory(replace(ENVELOPE, procedures=procedures))

@@ -144,6 +144,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             TRIP_S,
             "leak",
             "argon",
+            "gauge",
         ),
         rule(
             "hydrogen without extraction",
@@ -197,6 +198,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             TRIP_S,
             "leak",
             "argon",
+            "gauge",
         ),
         rule(
             "a hot tube opened by plan",

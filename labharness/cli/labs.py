@@ -99,7 +99,8 @@ def _rules(envelope: Envelope) -> Iterator[str]:
         yield f"watch      {watch.channel}: stale after {watch.stale_s:g} s: {runs}"
     for procedure in envelope.procedures.values():
         steps = ", ".join(f"{step.channel} = {step.value:g}" for step in procedure.steps)
-        instead = f"; {procedure.instead} while {procedure.when}" if procedure.when else ""
+        states = " or ".join(map(str, procedure.when))
+        instead = f"; {procedure.instead} while {states}" if states else ""
         instead += f", unless {procedure.unless}" if procedure.unless else ""
         yield f"procedure  {procedure.name}: {steps}{instead}"
 

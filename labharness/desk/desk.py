@@ -27,7 +27,15 @@ from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.store import JournalFailed, SqliteJournal
-from labharness.line import HoldTooLong, Line, NoReply, NotArmed, Tripped, watch_until_cold
+from labharness.line import (
+    HoldTooLong,
+    Line,
+    NoReply,
+    NotArmed,
+    Tripped,
+    latch_lost,
+    watch_until_cold,
+)
 from labharness.link import LinkLost
 from labharness.plan import (
     Executor,
@@ -368,7 +376,7 @@ class Desk:
             )
         for step in verification.unverified():
             self._telling.warned(f"{verification.procedure}: {step}")
-        if lost := await line.latch_lost():
+        if lost := await latch_lost(line.guard, line.clock):
             self._telling.warned(lost)
         if ended is not None or line.memory.trip is not None:
             self._telling.progress(
@@ -380,7 +388,9 @@ class Desk:
             verification = line.safing.verifications[-1]
         steps = verification.unverified()
         self._unverified = [f"{verification.procedure}: {each}" for each in steps]
-        if lost := await line.latch_lost():  # the disk may have been mended while the line cooled
+        if lost := await latch_lost(
+            line.guard, line.clock
+        ):  # the disk may have been mended while the line cooled
             self._unverified.append(lost)
         line.disarm()
         self._left_safe = True

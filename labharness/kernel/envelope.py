@@ -65,7 +65,7 @@ class Envelope:
         yield "what is outside is", purge.present, [purge.outside]
         for procedure in procedures.values():
             who = f"procedure {procedure.name!r}"
-            yield f"{who} asks", watches, _channels((procedure.when, procedure.unless))
+            yield f"{who} asks", watches, _channels((*procedure.when, procedure.unless))
             yield f"{who} gives way to", procedures, filter(None, [procedure.instead])
             yield f"{who} sets", self.limits, [step.channel for step in procedure.steps]
 

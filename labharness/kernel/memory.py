@@ -147,10 +147,8 @@ class Memory:
         if isinstance(condition, Bound):
             track = self.tracks[condition.channel]
             return self.fresh(track, now) and all(map(condition.holds, track.possible()))
-        contaminant, purge = condition.contaminant, self.envelope.purge
-        if isinstance(condition, LeakTight):
-            proven = self.tight
-        else:
+        contaminant, purge, proven = condition.contaminant, self.envelope.purge, self.tight
+        if isinstance(condition, PurgedOf):
             filled = purge.backfill and self.backfills[contaminant] >= purge.backfill.cycles
             proven = filled or self.volumes(contaminant) >= condition.volumes
         return proven and self.absent(contaminant, now)
@@ -189,11 +187,14 @@ class Memory:
         self.tight &= contaminant != self.envelope.purge.outside
 
     def procedure(self, name: str, now: float) -> str:
-        """Give the procedure that makes safe in the state the line is proven to be in."""
+        """Give the procedure that makes safe in the state the line is, or may be, in."""
         row = self.envelope.procedures[name]
         believed = row.unless is None or not self.holds(row.unless, now)
-        proven = row.when is not None and self.holds(row.when, now)
-        return row.instead if proven and believed else name
+        for state in row.when if believed else ():
+            track = self.tracks[state.channel]
+            if self.fresh(track, now) and any(map(state.holds, track.possible())):
+                return row.instead
+        return name
 
     def silent(self, condition: Condition, now: float) -> bool:
         """Say whether silence, which trips by itself, is why a condition does not hold."""
@@ -212,8 +213,5 @@ class Memory:
         state, limits = row.during, self.envelope.limits
         if state is not None and (self.excludes(state, now) or self.silent(state, now)):
             return False
-        return not row.guards or any(
-            not value <= row.above
-            for channel in row.guards
-            for value in self.track(limits[channel].readback or channel).possible()
-        )
+        tracks = [self.track(limits[each].readback or each) for each in row.guards]
+        return not tracks or any(not v <= row.above for each in tracks for v in each.possible())

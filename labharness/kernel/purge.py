@@ -34,8 +34,9 @@ class Backfill:
     dilution_min: float
 
     def __post_init__(self) -> None:
-        for name in ("cycles", "low", "unmeasured_max"):
-            positive(getattr(self, name), f"a backfill: {name}")
+        positive(self.cycles, "a backfill: cycles")
+        positive(self.low, "a backfill: low")
+        positive(self.unmeasured_max, "a backfill: unmeasured_max")
         if not (self.high / self.low) ** self.cycles >= max(self.dilution_min, 1.0):
             raise EnvelopeInvalid(f"{self.cycles} backfills do not dilute by {self.dilution_min}")
 

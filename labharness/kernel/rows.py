@@ -189,7 +189,8 @@ class Procedure:
         steps: In order of hazard, the most hazardous first.
         wire_s_max: Longest time its first wave may take on the slowest port.
         verify_s_max: Longest time until each step is verified, or is reported as not.
-        when: While this is proven, ``instead`` is the safe state (do not vent a vacuum).
+        when: While one of these may be so by fresh readings, a command on its way included,
+            ``instead`` is the safe state (do not vent a vacuum).
         instead: Name of that procedure; ``""`` for none.
         unless: While this is proven, ``when`` is not believed (a vented tube is under no vacuum).
     """
@@ -198,6 +199,6 @@ class Procedure:
     steps: tuple[Step, ...]
     wire_s_max: float
     verify_s_max: float
-    when: Bound | None = None
+    when: tuple[Bound, ...] = ()
     instead: str = ""
     unless: Bound | None = None

@@ -26,7 +26,15 @@ from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.runs import BadOutput, make_loop, seed_of
-from labharness.line import COLD_C, HoldTooLong, Line, NotArmed, Tripped, watch_until_cold
+from labharness.line import (
+    COLD_C,
+    HoldTooLong,
+    Line,
+    NotArmed,
+    Tripped,
+    latch_lost,
+    watch_until_cold,
+)
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
 
@@ -229,7 +237,7 @@ class Attendance:
 
     async def _leave(self, line: Line) -> Left:
         verification = await line.settle(SAFE_TABLE)
-        if lost := await line.latch_lost():
+        if lost := await latch_lost(line.guard, line.clock):
             self._tell(lost)
         self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
         await watch_until_cold(line)

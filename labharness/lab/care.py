@@ -161,7 +161,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         unopened = await _open_roads(lab)
         line = lab.line
         rows = line.envelope.procedures.values()
-        depends = [each.channel for row in rows for each in (row.when, row.unless) if each]
+        depends = [each.channel for row in rows for each in (*row.when, row.unless) if each]
         depends += [row.channel for row in line.envelope.trips if row.cause is Cause.OVER_PRESSURE]
         await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
         done = await ByHand(line, _Nobody()).answer({"do": "safe", "by": by, "reason": reason})

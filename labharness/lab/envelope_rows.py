@@ -164,7 +164,7 @@ class ProcedureRow(_Strict):
     wire_s_max: StrictFloat
     verify_s_max: StrictFloat
     steps: tuple[tuple[str, StrictFloat] | tuple[str, StrictFloat, Literal["optional"]], ...]
-    when: BoundRow | None = None
+    when: tuple[BoundRow, ...] = ()
     unless: BoundRow | None = None
     instead: str = ""
 

@@ -153,7 +153,7 @@ def build_envelope(
                 ),
                 wire_s_max=row.wire_s_max,
                 verify_s_max=row.verify_s_max,
-                when=_bound(row.when),
+                when=tuple(each.read() for each in row.when),
                 unless=_bound(row.unless),
                 instead=row.instead,
             )

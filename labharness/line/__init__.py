@@ -4,6 +4,7 @@ from labharness.line.alarms import LineAlarms, alarm_name
 from labharness.line.cooling import COLD_C, watch_until_cold
 from labharness.line.exchanges import NoReply
 from labharness.line.holding import HoldTooLong
+from labharness.line.latched import latch_lost
 from labharness.line.line import Line, NotArmed, Tripped
 from labharness.line.parts import Instrument, PortTiming, read_frames
 from labharness.line.procedures import StepState, Verification, compile_procedures
@@ -29,6 +30,7 @@ __all__ = [
     "alarm_name",
     "check_wires",
     "compile_procedures",
+    "latch_lost",
     "port_costs",
     "programmer_of",
     "read_frames",

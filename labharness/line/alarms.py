@@ -36,7 +36,8 @@ from labharness.clock import Clock
 from labharness.guard import not_tried
 from labharness.journal import JournalFailed
 from labharness.kernel import Bound, Mode
-from labharness.line.line import LATCH_S_MAX, Line
+from labharness.line.latched import LATCH_S_MAX
+from labharness.line.line import Line
 from labharness.line.procedures import Verification
 from labharness.vocabulary import Cause, Trip
 

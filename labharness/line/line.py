@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 from labharness.clock import Clock
 from labharness.driver import Identity
-from labharness.guard import Guard, not_tried
+from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Envelope, Memory, Mode, change
 from labharness.line.command import Writer
 from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
+from labharness.line.latched import latch_lost
 from labharness.line.lookout import Lookout
 from labharness.line.opening import Openings
 from labharness.line.parts import Instrument, bind, prepare_commands
@@ -33,14 +34,10 @@ from labharness.line.upload import Programs
 from labharness.link import Link
 from labharness.vocabulary import Command, Ending, Outcome, Trip
 
-__all__ = ["LATCH_S_MAX", "Line", "NotArmed", "Tripped"]
+__all__ = ["Line", "NotArmed", "Tripped"]
 
 T = TypeVar("T")
 
-LATCH_S_MAX = 15.0
-"""Real time (s) that a latch may wait for the disk: a guard keeps it for 10 s behind its bytes."""
-
-LATCH_LOOK_S = 0.1
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
 
 
@@ -324,7 +321,7 @@ class Line:
                 await self.bring_down(Stage.STOP)
                 self.disarm()
             await self.safing.verified()
-            await self.latch_lost()
+            await latch_lost(self.guard, self.clock)
         finally:
             self.safing.close()
             self._reconnecting.close()
@@ -450,16 +447,6 @@ class Line:
         if self.memory.mode is Mode.RUNNING:
             self._mode(Mode.HELD)
         await self._writer.idle()
-
-    async def latch_lost(self) -> str:
-        """Wait until the latch is on the disk, or known not to be; say so, ``""`` where it is."""
-        latch = self.guard.latch
-        looks = round(LATCH_S_MAX * (self.clock.speed or 1.0) / LATCH_LOOK_S)
-        for _ in range(looks):
-            if latch.saved() or not not_tried(latch.write_error):
-                break
-            await asyncio.sleep(LATCH_LOOK_S)
-        return latch.write_error and f"the latch could not be saved: {latch.write_error}"
 
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
