@@ -1,0 +1,242 @@
+"""Dangers into which a person at the terminal could once bring the line, command by command.
+
+Each scene is what somebody might do by hand; none of its steps is odd by itself. What each row of
+the envelope is for is said there; here it is asked for where it would hurt.
+"""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
+from labharness.line import Tripped
+from labharness.line.opening import NotOpened
+from labharness.testing.bench import Bench, VirtualTime
+from labharness.testing.faults import room_of
+from labharness.vocabulary import Command, Ending
+from rig import SHORT_LINE, part
+
+PURGED_VOLUMES = 5.05
+TARGET_SETPOINT = 2  # register of a 2400, in tenths of a degree
+LEAK_SCCM = 20.0  # the envelope's own number: 300 times what its leak check passes
+NOT_ODD_S = 3600.0
+
+
+async def asked(lab: Lab, channel: str, value: float) -> str:
+    """Ask for one value by hand; give why it was refused, or nothing."""
+    unit = lab.line.envelope.limits[channel].unit
+    outcome = await lab.line.perform(Command(channel, value, unit))
+    assert outcome.ending in (Ending.CONFIRMED, Ending.REFUSED), outcome
+    return outcome.detail if outcome.ending is Ending.REFUSED else ""
+
+
+async def put(lab: Lab, *wanted: tuple[str, float]) -> None:
+    for channel, value in wanted:
+        assert not (refused := await asked(lab, channel, value)), f"{channel} {value}: {refused}"
+
+
+async def until(lab: Lab, reached: Callable[[], bool], within_s: float = NOT_ODD_S) -> None:
+    end_s = lab.clock.now_s() + within_s
+    while not reached():
+        await lab.line.next_tick()
+        assert lab.clock.now_s() < end_s, "it never came"
+
+
+async def wait(lab: Lab, for_s: float) -> None:
+    end_s = lab.clock.now_s() + for_s
+    await until(lab, lambda: lab.clock.now_s() >= end_s, for_s + 10)
+
+
+async def tripped(lab: Lab, within_s: float) -> str:
+    """Wait for a trip; give its words, or none."""
+    end_s = lab.clock.now_s() + within_s
+    try:
+        while lab.clock.now_s() < end_s:
+            await lab.line.next_tick()
+    except Tripped as why:
+        return why.trip.detail
+    return ""
+
+
+def truth(lab: Lab) -> dict[str, Any]:
+    found: dict[str, Any] = room_of(lab).plant.truth()
+    return found
+
+
+async def purge(lab: Lab) -> None:
+    await put(lab, ("box.argon_valve", 1), ("box.vent", 1), ("argon.setpoint", 480))
+    await until(lab, lambda: lab.line.volumes_purged("air") >= PURGED_VOLUMES)
+
+
+async def shut_and_pump(lab: Lab) -> None:
+    await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0), ("box.argon_valve", 0))
+    await put(lab, ("box.vent", 0), ("box.pump", 1), ("box.pump_isolation", 1))
+
+
+async def leak_check(lab: Lab) -> None:
+    await purge(lab)
+    await shut_and_pump(lab)
+    await until(lab, lambda: lab.line.latest("gauge.pressure") <= 0.1)
+    await put(lab, ("box.pump_isolation", 0))
+    await wait(lab, 60)
+    await put(lab, ("box.pump", 0))
+    assert lab.line.memory.tight
+
+
+async def fill(lab: Lab) -> None:
+    """Fill a tube that passed its leak check, and purge it once more."""
+    await put(lab, ("box.argon_valve", 1), ("argon.setpoint", 100))
+    await until(lab, lambda: lab.line.latest("gauge.pressure") >= 760)
+    await purge(lab)
+
+
+async def hydrogen(lab: Lab, for_s: float) -> None:
+    """Let hydrogen through for a while, and shut it off again."""
+    await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1), ("hydrogen.setpoint", 50))
+    await wait(lab, for_s)
+    await put(lab, ("hydrogen.setpoint", 0), ("box.hydrogen_valve", 0))
+
+
+def at_the_keys_of_the_furnace(lab: Lab, target_c: float) -> None:
+    face: Any = room_of(lab).faces["furnace"]
+    face.write_registers(6, TARGET_SETPOINT, [round(10 * target_c)])
+
+
+def test_a_furnace_is_not_heated_hot_without_argon_flowing(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    """A proof once made says nothing of what a tube is swept with now."""
+
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await purge(lab)
+            await put(lab, ("argon.setpoint", 0), ("box.argon_valve", 0))
+            await put(lab, ("box.nitrogen_bypass_shut", 1))
+            await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
+            assert "argon.flow" in await asked(lab, "furnace.setpoint", 950)
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
+    simulated_lab: Bench, virtual_time: VirtualTime, path: Path
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.on(read_lab(path)).running() as lab:
+            await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 20))
+            await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
+            await put(lab, ("furnace.setpoint", 60))
+            at_the_keys_of_the_furnace(lab, 900)
+            assert await tripped(lab, 1800), truth(lab)["furnace_heater_c"]
+            assert truth(lab)["furnace_heater_c"] < 250
+            assert not truth(lab)["furnace_heating"]
+
+    virtual_time.run(scene())
+
+
+def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    """Air that leaks in is kept harmless by what flows: less of it, and hydrogen burns in it."""
+
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await leak_check(lab)
+            await fill(lab)
+            await put(lab, ("furnace.setpoint_rate", 50), ("box.furnace_contactor", 1))
+            await put(lab, ("furnace.setpoint", 800))
+            await hydrogen(lab, 1000)
+            assert "purged of hydrogen" in await asked(lab, "argon.setpoint", 20)
+            room_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM
+            for _ in range(600):
+                await lab.line.polled()
+                now = truth(lab)
+                assert now["h2_fraction"] <= 0.04 or now["o2_fraction"] <= 0.05
+
+    virtual_time.run(scene())
+
+
+def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_meter_reads(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await leak_check(lab)
+            await fill(lab)
+            room_of(lab).plant.faults.lie("hydrogen", "off", 0.0, random.Random(1))
+            await hydrogen(lab, 600)
+            assert truth(lab)["h2_fraction"] > 0.2
+            assert lab.line.volumes_purged("hydrogen") < 1
+            for channel in ("argon.setpoint", "box.vent"):
+                assert "purged of hydrogen" in await asked(lab, channel, 0)
+            with pytest.raises(NotOpened, match="purged of hydrogen"):
+                await lab.line.by_hand("load", nobody_is_asked)
+
+    virtual_time.run(scene())
+
+
+async def nobody_is_asked() -> None:
+    raise AssertionError("somebody was asked to open the tube")
+
+
+def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await purge(lab)
+            room_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # before any leak check
+            await shut_and_pump(lab)
+            await wait(lab, 60)
+            await put(lab, ("box.pump_isolation", 0), ("box.pump", 0))
+            await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745)
+            assert truth(lab)["o2_fraction"] > 0.1
+            assert lab.line.volumes_purged("air") < 1
+            await put(lab, ("box.vent", 1), ("box.argon_valve", 1), ("argon.setpoint", 20))
+            await put(lab, ("sulfur.setpoint_rate", 60), ("box.sulfur_contactor", 1))
+            await wait(lab, 5)
+            assert "purged of air" in await asked(lab, "sulfur.setpoint", 250)
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_purged(
+    simulated_lab: Bench, virtual_time: VirtualTime, path: Path
+) -> None:
+    async def scene() -> None:
+        plan: LabPlan = read_lab(path)
+        async with simulated_lab.on(plan).running() as lab:
+            await leak_check(lab)
+            await put(lab, ("box.argon_valve", 1))  # and the person is called away
+            room_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # a flange lets go
+            await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745, 3 * NOT_ODD_S)
+            assert truth(lab)["o2_fraction"] > 0.1
+            await put(lab, ("box.vent", 1), ("argon.setpoint", 85))
+            await wait(lab, 5)
+            assert await asked(lab, "box.hydrogen_valve", 1)
+            assert await asked(lab, "hydrogen.setpoint", 50)
+            assert not lab.line.memory.tight
+            assert lab.line.volumes_purged("air") < 1
+
+    virtual_time.run(scene())
+
+
+def test_more_hydrogen_than_may_be_set_trips(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await leak_check(lab)
+            await fill(lab)
+            await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
+            await put(lab, ("hydrogen.setpoint", 20))
+            await wait(lab, 60)
+            part(room_of(lab).plant, "hydrogen").setpoint_sccm = 100.0  # its valve, or another hand
+            assert "hydrogen.flow" in await tripped(lab, 10)
+
+    virtual_time.run(scene())
