@@ -1,0 +1,154 @@
+"""A person at the terminal who strays: whatever is typed, the referee on the plant's truth sees.
+
+Every walk is drawn from its seed, and plays the same again from it.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from adversary import Walked, play_walk
+from labharness.chaos import Fault
+from labharness.lab import LabPlan
+from rig import approved_copy
+from walks import Step, draw_walk, shrink_walk
+
+DAILY = (2, 4, 5, 10)  # two of them once opened a tube whose hydrogen meter was dead
+LONG = range(1000, 1400)
+
+Play = Callable[..., Walked]
+
+
+@pytest.fixture
+def walked(tmp_path: Path, short_plan: LabPlan) -> Play:
+    """Play walks, each in a folder of its own, on the short line where no other is named."""
+    count = iter(range(100_000))
+
+    def run(walk: Sequence[Step], plan: LabPlan | None = None) -> Walked:
+        return play_walk(plan or short_plan, walk, tmp_path / f"walk{next(count)}")
+
+    return run
+
+
+def told(seed: int, walk: Sequence[Step], played: Walked, walked: Play) -> str:
+    """Say what was found, with the fewest steps that still do it, and its seed."""
+    assert played.violation is not None
+    rule = played.violation.rule
+
+    def breaks(fewer: Sequence[Step]) -> bool:
+        found = walked(fewer).violation
+        return found is not None and found.rule == rule
+
+    shown = walked(shrink_walk(walk, breaks))
+    return f"seed {seed}, {len(walk)} steps, of which these are enough:\n{shown}"
+
+
+@pytest.mark.parametrize("seed", DAILY)
+def test_what_a_person_types_by_hand_harms_nobody(
+    walked: Play, short_plan: LabPlan, seed: int
+) -> None:
+    walk = draw_walk(seed, short_plan.envelope)
+    played = walked(walk)
+    assert played.violation is None, f"seed {seed}:\n{played}"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_what_many_people_type_by_hand_harms_nobody(walked: Play, short_plan: LabPlan) -> None:
+    found = []
+    for seed in LONG:
+        walk = draw_walk(seed, short_plan.envelope)
+        played = walked(walk)
+        if played.violation is not None:
+            found.append(told(seed, walk, played, walked))
+    assert not found, "\n\n".join(found)
+
+
+def test_a_walk_is_the_same_again_from_its_seed(walked: Play, short_plan: LabPlan) -> None:
+    first = draw_walk(7, short_plan.envelope)
+    assert first == draw_walk(7, short_plan.envelope)
+    assert first != draw_walk(8, short_plan.envelope)
+    once, again = walked(first), walked(first)
+    assert once.told == again.told
+    assert once.lab_s == again.lab_s
+
+
+def put(*wanted: tuple[str, float]) -> list[Step]:
+    return [Step("set", channel, value) for channel, value in wanted]
+
+
+PURGE = [
+    *put(("box.argon_valve", 1), ("box.vent", 1), ("argon.setpoint", 480)),
+    Step("until", "purged", 400.0),
+]
+LEAK_CHECK = [
+    *put(("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0), ("box.argon_valve", 0)),
+    *put(("box.vent", 0), ("box.pump", 1), ("box.pump_isolation", 1)),
+    Step("until", "evacuated", 60.0),
+    *put(("box.pump_isolation", 0)),
+    Step("wait", "", 60.0),
+    *put(("box.pump", 0), ("box.argon_valve", 1), ("argon.setpoint", 100)),
+    Step("until", "filled", 300.0),
+]
+HYDROGEN = [
+    *put(("box.vent", 1)),
+    *put(("argon.setpoint", 85)),
+    Step("wait", "", 5.0),
+    *put(("box.hydrogen_valve", 1), ("hydrogen.setpoint", 50)),
+    Step("wait", "", 120.0),
+    *put(("hydrogen.setpoint", 0), ("box.hydrogen_valve", 0)),
+]
+
+
+def without(row: str) -> Callable[[str], str]:
+    """Take what one row of an envelope requires of hydrogen out of it."""
+
+    def edit(text: str) -> str:
+        head, found, tail = text.partition(f'name = "{row}"')
+        kept = tail.replace('    { purged_of = "hydrogen", volumes = 5 },\n', "", 1)
+        return head + found + (kept if found else tail)
+
+    return edit
+
+
+def test_the_adversary_sees_a_tube_that_is_opened_with_hydrogen_in_it(
+    walked: Play, tmp_path: Path
+) -> None:
+    """The referee sees the plant, and no row: with the row left out the same steps harm."""
+    walk = [*PURGE, *LEAK_CHECK, *HYDROGEN, Step("open", "load", 60.0)]
+    sound = walked(walk)
+    assert sound.violation is None
+    assert sound.endings["not opened"] == 1
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    row = "the tube is opened only cold, off, and flushed of hydrogen"
+    harmed = walked(walk, approved_copy(folder, edit=without(row)))
+    assert harmed.violation is not None
+    assert harmed.violation.rule == "the tube opened by plan with hydrogen in it"
+
+
+def test_what_is_behind_a_lie_is_a_demand_and_no_violation(walked: Play) -> None:
+    """A leak after the leak check: nothing on the line measures oxygen."""
+    leak = Fault(kind="air_leak", stage="", after_s=0.0, amount=20.0)
+    heat = put(("sulfur.setpoint_rate", 50), ("box.sulfur_contactor", 1), ("argon.setpoint", 20))
+    played = walked(
+        [
+            *PURGE,
+            *LEAK_CHECK,
+            *put(("box.vent", 1)),
+            Step("fault", fault=leak),
+            *heat,
+            Step("wait", "", 5.0),
+            *put(("sulfur.setpoint", 250)),
+            Step("wait", "", 600.0),
+        ]
+    )
+    assert played.violation is None
+    assert played.demands["hot sulfur in air, and heated"] > 60
+
+
+def test_a_violation_is_shrunk_to_the_steps_that_make_it() -> None:
+    walk = [Step("wait", "", float(each)) for each in range(40)]
+    needed = {walk[3], walk[17], walk[31]}
+    assert set(shrink_walk(walk, lambda fewer: needed <= set(fewer))) == needed

@@ -1,0 +1,267 @@
+"""Walks of a person who drives the line by hand, drawn from a seed, and made shorter.
+
+A walk follows what somebody does who wants to grow with hydrogen, and strays from it: steps are
+left out or done again, values are others, a wait is long, the tube is opened, one thing breaks.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from labharness.chaos import Fault
+from labharness.chaos.scenario import CONTACTS, FLOWS, GARBAGE_MAX, SENSORS
+from labharness.clock import Chance
+from labharness.kernel import Envelope
+
+__all__ = ["Step", "draw_walk", "shrink_walk"]
+
+PLAYS_MAX = 150  # of a walk that is shrunk: one of 60 steps takes about 80
+
+STRAYS = (0.003, 0.1)  # expected strays a step, itself drawn: some people are careful
+STRAY_WEIGHTS = {"set": 4, "again": 2, "wait": 2, "fault": 3, "open": 1, "keys": 1, "mend": 1}
+WAITS_S = (5.0, 30.0, 120.0, 600.0, 1800.0)
+BREAKS_SHARE = 0.8  # of the walks: in these something breaks where it bites, by chapter
+BITES: dict[str, tuple[tuple[str, str], ...]] = {
+    "load": (("air_leak", ""), ("sensor_off", "hydrogen")),
+    "evacuate": (("air_leak", ""), ("pump_stopped", ""), ("sensor_wrong", "gauge")),
+    "check": (("air_leak", ""), ("sensor_stuck", "gauge")),
+    "fill": (("air_leak", ""), ("sensor_stuck", "gauge"), ("sensor_stuck", "argon")),
+    "sweep": (("sensor_off", "hydrogen"), ("sensor_wrong", "argon"), ("flow_drift", "argon")),
+    "hydrogen": (
+        ("sensor_off", "hydrogen"),
+        ("air_leak", ""),
+        ("contact_stuck", "hydrogen_valve"),
+        ("contact_stuck", "argon_valve"),
+    ),
+    "heat": (("air_leak", ""), ("contact_stuck", "vent"), ("lid_open", ""), ("bus_cut", "relays")),
+    "hold": (("outlet_blocked", ""), ("heater_runaway", ""), ("exhaust_lost", "")),
+    "off": (("air_leak", ""), ("contact_stuck", "hydrogen_valve"), ("power_dip", "")),
+    "flush": (("air_leak", ""), ("keys", "argon"), ("contact_stuck", "argon_valve")),
+    "cool": (("keys", "argon"), ("contact_stuck", "furnace_contactor")),
+    "open": (("lid_open", ""), ("sensor_stuck", "furnace")),
+}
+DEAR = {"air_leak": 3.0, "sensor_off": 3.0}  # nothing on the line measures oxygen, or hydrogen
+ANYWHERE = (
+    *(("sensor_" + how, each) for each in SENSORS for how in ("off", "stuck", "wrong", "garbage")),
+    *(("contact_stuck", each) for each in CONTACTS),
+    *(("flow_drift", each) for each in FLOWS),
+    *((kind, "") for kind in ("air_leak", "lid_open", "exhaust_lost", "pump_stopped")),
+    *((kind, "") for kind in ("outlet_blocked", "heater_runaway", "hydrogen_escapes", "power_dip")),
+    *(("bus_cut", port) for port in ("heat", "inert", "hydrogen", "relays", "vacuum", "detector")),
+)
+AMOUNTS: dict[str, tuple[float, ...]] = {
+    "air_leak": (0.5, 5.0, 20.0, 20.0),
+    "sensor_wrong": (0.5, 0.9, 1.1, 2.0),
+    "flow_drift": (0.7, 1.3),
+    "heater_runaway": (1.0, 20.0),
+    "hydrogen_escapes": (200.0,),
+}
+KEYS = {"argon": (0.0, 10.0, 50.0), "nitrogen": (0.0, 490.0), "furnace": (200.0, 900.0)}
+WANDERS = (
+    *("argon.setpoint", "nitrogen.setpoint", "hydrogen.setpoint", "furnace.setpoint"),
+    *("sulfur.setpoint", *(f"box.{name}" for name in CONTACTS)),
+)
+SELDOM_SET = ("furnace.setpoint_rate", "sulfur.setpoint_rate", "furnace.mode", "sulfur.mode")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a walk.
+
+    Attributes:
+        act: ``set``, ``open``, ``wait``, ``until``, ``fault``, ``mend`` or ``keys``.
+        name: The channel, what is waited for, or the instrument whose keys are used.
+        value: What it is set to; the longest time to wait; for how long the tube stays open.
+        fault: What breaks.
+    """
+
+    act: str
+    name: str = ""
+    value: float = 0.0
+    fault: Fault | None = None
+
+    def __str__(self) -> str:
+        if self.fault is not None:
+            return f"fault: {self.fault}"
+        return f"{self.act} {self.name} {self.value:g}".replace("  ", " ")
+
+
+# ---- drawing
+
+
+def put(name: str, value: float) -> Step:
+    return Step("set", name, value)
+
+
+def _recipe(chance: random.Random) -> Iterator[tuple[str, list[Step]]]:
+    """Give what a person does, chapter by chapter; each has habits of its own."""
+    choose = chance.choice
+    sccm, carries = choose((480.0, 490.0, 200.0)), choose((82.0, 85.0, 100.0))
+    yield "sweep", _purge(sccm)
+    if chance.random() < 0.5:
+        yield "load", [Step("open", "load", 60.0), Step("until", "shut", 120.0), *_purge(sccm)]
+    if chance.random() < 0.9:
+        yield (
+            "evacuate",
+            [
+                put("box.nitrogen_bypass_shut", 1),
+                put("argon.setpoint", 0),
+                put("box.argon_valve", 0),
+                put("box.vent", 0),
+                put("box.pump", 1),
+                put("box.pump_isolation", 1),
+                Step("until", "evacuated", choose((60.0, 300.0))),
+            ],
+        )
+        yield "check", [put("box.pump_isolation", 0), Step("wait", "", 60.0), put("box.pump", 0)]
+        yield (
+            "fill",
+            [
+                put("box.argon_valve", 1),
+                put("argon.setpoint", choose((10.0, 20.0, 50.0, 100.0, 100.0))),
+                Step("until", "filled", choose((300.0, 1800.0))),
+                put("box.vent", 1),
+            ],
+        )
+    if chance.random() < 0.5:
+        yield "sweep", _purge(sccm)
+    if chance.random() < 0.9:
+        yield (
+            "hydrogen",
+            [
+                put("argon.setpoint", carries),
+                Step("wait", "", 5.0),
+                put("box.hydrogen_valve", 1),
+                put("hydrogen.setpoint", choose((10.0, 20.0, 50.0))),
+                Step("wait", "", choose((60.0, 300.0))),
+            ],
+        )
+    if chance.random() < 0.6:
+        yield "heat", list(_heat(chance))
+        yield "hold", [Step("wait", "", choose((60.0, 600.0)))]
+    chapters = [
+        ("off", [put("hydrogen.setpoint", 0), put("box.hydrogen_valve", 0)]),
+        ("off", [put(f"{name}.setpoint", 0) for name in ("furnace", "sulfur")]),
+        ("off", [put(f"box.{name}_contactor", 0) for name in ("furnace", "sulfur")]),
+    ]
+    chance.shuffle(chapters)
+    yield from chapters
+    flush = put("argon.setpoint", choose((0.0, 20.0, 50.0, 100.0, 480.0)))
+    yield "flush", [flush, Step("until", "flushed", choose((0.0, 60.0, 600.0)))]
+    yield "cool", [Step("until", "cold", 2400.0)]
+    yield "open", [Step("open", "load", 60.0), Step("until", "shut", 120.0)]
+    if chance.random() < 0.3:
+        yield "evacuate", [put("argon.setpoint", 0), put("box.vent", 0), put("box.pump", 1)]
+        yield "evacuate", [put("box.pump_isolation", 1), Step("wait", "", 60.0)]
+
+
+def _purge(sccm: float) -> list[Step]:
+    flow = [put("box.argon_valve", 1), put("box.vent", 1), put("argon.setpoint", sccm)]
+    return [*flow, Step("until", "purged", 400.0)]
+
+
+def _heat(chance: random.Random) -> Iterator[Step]:
+    for name, targets_c in (("furnace", (150.0, 650.0, 800.0, 950.0)), ("sulfur", (100.0, 250.0))):
+        if chance.random() < 0.7:
+            yield put(f"{name}.setpoint_rate", 50)
+            yield put(f"box.{name}_contactor", 1)
+            yield Step("wait", "", 5.0)
+            yield put(f"{name}.setpoint", chance.choice(targets_c))
+    yield Step("wait", "", chance.choice((300.0, 900.0)))
+
+
+def draw_walk(seed: int, envelope: Envelope) -> tuple[Step, ...]:
+    """Draw a walk; equal arguments give an equal one."""
+    chance = Chance(seed).stream("walk")
+    strays = math.exp(chance.uniform(*(math.log(each) for each in STRAYS)))
+    chapters = list(_recipe(chance))
+    breaks_in, breaks = -1, Step("mend")
+    if chance.random() < BREAKS_SHARE:
+        bites = [(at, each) for at, (name, _) in enumerate(chapters) for each in BITES[name]]
+        weights = [DEAR.get(kind, 1.0) for _, (kind, _) in bites]
+        breaks_in, (kind, target) = chance.choices(bites, weights)[0]
+        breaks = _keys(chance, target) if kind == "keys" else _fault(chance, kind, target)
+    walk: list[Step] = []
+    for at, (_, steps) in enumerate(chapters):
+        breaks_at = chance.randrange(len(steps) + 1) if at == breaks_in else -1
+        if at != breaks_in and chance.random() < strays / 2:
+            continue  # it is forgotten
+        for number, step in enumerate([*steps, None]):
+            if number == breaks_at:
+                walk.append(breaks)
+            while chance.random() < strays:
+                walk.append(_stray(chance, walk, envelope))
+            if step is not None and chance.random() >= strays / 2:
+                walk.append(step)
+    return tuple(walk)
+
+
+def _stray(chance: random.Random, walk: Sequence[Step], envelope: Envelope) -> Step:
+    act = chance.choices(list(STRAY_WEIGHTS), list(STRAY_WEIGHTS.values()))[0]
+    if act == "again" and walk:
+        return chance.choice(walk)
+    if act == "wait":
+        return Step("wait", "", chance.choice(WAITS_S))
+    if act == "fault":
+        return _fault(chance, *chance.choice(ANYWHERE))
+    if act == "open":
+        return Step("open", "load", chance.choice((30.0, 60.0, 180.0)))
+    if act == "keys":
+        return _keys(chance, chance.choice(list(KEYS)))
+    if act == "mend":
+        return Step("mend")
+    channel = chance.choice(WANDERS if chance.random() < 0.9 else SELDOM_SET)
+    return put(channel, chance.choice(_values(channel, envelope)))
+
+
+def _values(channel: str, envelope: Envelope) -> list[float]:
+    """Give the ends of what may be set, and what lies on and beside each bound of its rows."""
+    limit = envelope.limits[channel]
+    found = {limit.low, limit.high}
+    if limit.high > 1:  # no relay
+        found |= {limit.low + share * (limit.high - limit.low) for share in (0.1, 0.5)}
+        for row in envelope.interlocks:
+            if channel in row.guards:
+                found |= {each for each in (row.above, row.below) if math.isfinite(each)}
+                found |= {row.above + 1.0} if math.isfinite(row.above) else set()
+    return sorted(each for each in found if limit.low <= each <= limit.high)
+
+
+def _keys(chance: random.Random, name: str) -> Step:
+    return Step("keys", name, chance.choice(KEYS[name]))
+
+
+def _fault(chance: random.Random, kind: str, target: str) -> Step:
+    amount = chance.choice(AMOUNTS.get(kind, (0.0,)))
+    if kind == "sensor_garbage":
+        amount = GARBAGE_MAX[target]
+    lasts_s = chance.choice((3.0, 60.0, *(0.0 for _ in range(6))))
+    if kind == "power_dip":
+        lasts_s = chance.choice((1.0, 3.0, 30.0))
+    fault = Fault(kind=kind, stage="", after_s=0.0, target=target, amount=amount, lasts_s=lasts_s)
+    return Step("fault", fault=fault)
+
+
+# ---- shrinking
+
+
+def shrink_walk(walk: Sequence[Step], breaks: Callable[[Sequence[Step]], bool]) -> tuple[Step, ...]:
+    """Leave out steps while the walk still breaks what it broke: halves first, single ones last."""
+    kept = tuple(walk)
+    size = max(1, len(kept) // 2)
+    plays = 0
+    while True:
+        at = 0
+        while at < len(kept):
+            fewer = kept[:at] + kept[at + size :]
+            plays += 1
+            if plays > PLAYS_MAX:
+                return kept
+            if breaks(fewer):
+                kept = fewer
+            else:
+                at += size
+        if size == 1:
+            return kept
+        size //= 2
