@@ -204,7 +204,13 @@ def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(
     virtual_time.run(scene())
 
 
-@pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(SHORT_LINE, id="short"),
+        pytest.param(default_lab_path(), id="shipped", marks=pytest.mark.soak),
+    ],
+)
 def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_purged(
     simulated_lab: Bench, virtual_time: VirtualTime, path: Path
 ) -> None:
