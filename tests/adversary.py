@@ -90,7 +90,7 @@ class _Walker:
         self._referee = Referee(plan, self._room, self._stop)
         self._over = False
         self._broken: tuple[Fault, Callable[[], None]] | None = None
-        self._pressed = False
+        self._alone = False
         self._opened: asyncio.Task[None] | None = None
         self._until: dict[str, Callable[[], bool]] = {
             "purged": lambda: self._line.volumes_purged("air") >= 5.05,
@@ -224,7 +224,7 @@ class _Walker:
     def _press(self, name: str, value: float) -> None:
         """Type a setpoint at an instrument's own keys: also something that goes wrong."""
         self._mend()
-        self._pressed = True
+        self._alone = True
         face: Any = self._room.faces[name]
         if name == "furnace":
             face.write_registers(6, SET_WORD_OF_2400, [round(10 * value)])
@@ -234,8 +234,9 @@ class _Walker:
     def _break(self, fault: Fault) -> None:
         """Let one thing break, after another that is broken is whole again."""
         self._mend()
-        if self._pressed:
-            return  # that was the one thing: nobody has typed it back
+        if self._alone:
+            return  # what was typed, or dropped by a dip, outlasts what made it so
+        self._alone = fault.kind == "power_dip"
         self._referee.begin_growth()  # what has opened the tube has ended its leak check
         self._referee.stage_begins("purge" if self._line.memory.tight else "leak_check")
         self._referee.begins(fault)
