@@ -163,7 +163,7 @@ def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     async def work(watched: Watched) -> None:
-        await watched.lab.line.perform(Command("argon.setpoint", 50.0, "sccm"))
+        await watched.lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
         assert watched.lab.simulated is not None
         watched.lab.simulated.faces["argon"].setpoint_source = "A"  # deaf to its serial line
         plant_fault("estop_open")(watched.lab)

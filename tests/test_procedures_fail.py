@@ -303,9 +303,9 @@ def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(
 
 
 async def stick_argon(lab: Lab) -> None:
-    """Leave the argon controller at 50 sccm, deaf to the serial line."""
+    """Leave the argon controller at 90 sccm, deaf to the serial line."""
     assert lab.simulated is not None
-    outcome = await lab.line.perform(Command("argon.setpoint", 50.0, "sccm"))
+    outcome = await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
     assert outcome.ending is Ending.CONFIRMED
     lab.simulated.faces["argon"].setpoint_source = "A"
 

@@ -190,7 +190,7 @@ def test_complete_is_what_one_look_shows(short_plan: LabPlan, tmp_path: Path) ->
     async def work(lab: Lab) -> None:
         assert lab.simulated is not None
         argon = lab.simulated.faces["argon"]
-        await lab.line.perform(Command("argon.setpoint", 50.0, "sccm"))
+        await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
         cut(lab, "laser")  # a step stays open
         lab.line.safing.trip(cause(lab, SHUTDOWN))
         await asyncio.sleep(4.0)

@@ -69,7 +69,7 @@ def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
             self.clock.loop.call_later(40, plant_fault("estop_open"), self)
 
     monkeypatch.setattr(attend, "Lab", Opens)
-    words = ("set", "argon.setpoint", 50, "sccm", "--attend", "--speed", "fast", "--for", 90)
+    words = ("set", "argon.setpoint", 90, "sccm", "--attend", "--speed", "fast", "--for", 90)
     said = say(*words, "--lab", SHORT_LINE, "--out", tmp_path / "out")
     assert said.code == 1, said
     (told,) = [each for each in said.out.splitlines() if "LATCHED: " in each]
