@@ -249,22 +249,3 @@ def test_more_hydrogen_than_may_be_set_trips(
             assert "hydrogen.flow" in await tripped(lab, 10)
 
     virtual_time.run(scene())
-
-
-def test_argon_turned_off_at_its_own_keys_over_hydrogen_trips(
-    simulated_lab: Bench, virtual_time: VirtualTime
-) -> None:
-    """The hydrogen valve is shut, and the tube is as full of hydrogen as before."""
-
-    async def scene() -> None:
-        async with simulated_lab.running() as lab:
-            await leak_check(lab)
-            await fill(lab)
-            await hydrogen(lab, 300)
-            face: Any = room_of(lab).faces["argon"]
-            face.answer("AS0")
-            assert await tripped(lab, 30), truth(lab)["h2_fraction"]
-            await lab.line.safing.verified()
-            assert truth(lab)["inert_sccm"] > 80
-
-    virtual_time.run(scene())

@@ -26,7 +26,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="a shell closes strea
 def driven(tmp_path: Path) -> Path:
     """The folder of a line that was driven by hand for a second, with an artifact beside it."""
     folder = tmp_path / "by-hand"
-    command = ["set", "argon.setpoint", "20", "sccm", "--attend", "--for", "1", "--speed", "fast"]
+    command = ["set", "argon.setpoint", "90", "sccm", "--attend", "--for", "1", "--speed", "fast"]
     assert say(*command, "--lab", SHORT_LINE, "--out", folder).code == 0
     Artifacts(folder / "artifacts", SESSION).put("notes", "notes.txt", "text/plain", b"x" * 9999)
     return folder
@@ -52,7 +52,7 @@ def test_with_every_stream_closed_a_command_does_the_same(
 def test_nothing_is_printed_into_a_file_that_took_the_number_of_a_closed_stream(
     tmp_path: Path,
 ) -> None:
-    words = [*COMMAND, "set", "argon.setpoint", "20", "sccm", "--attend", "--for", "1"]
+    words = [*COMMAND, "set", "argon.setpoint", "90", "sccm", "--attend", "--for", "1"]
     words += ["--speed", "fast", "--lab", str(SHORT_LINE), "--out", str(tmp_path / "run")]
     closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words]
     assert subprocess.run(closed, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == 0

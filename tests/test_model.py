@@ -23,7 +23,6 @@ REDUNDANT = {  # rows without which nothing is reached, and what stands behind t
     "sulfur stays on its controller while it has mains": "a heater in manual trips by itself",
     "a hot furnace is heated only purged": "its setpoint asks for the same, and drives it here",
     "hot sulfur is heated only purged": "its setpoint asks for the same, and drives it here",
-    "argon that is turned down over hydrogen comes back": "here nobody turns it down by its keys",
     "argon stays up until hydrogen is flushed out": "argon is 0 or 100 sccm here",
     "the pump stops only shut off from the tube": "here no pump lets anything back",
 }

@@ -203,7 +203,7 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
 
 @unix
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
-    arguments = ["set", "argon.setpoint", "50", "sccm", "--attend", "--speed", "8", "--name", "Ada"]
+    arguments = ["set", "argon.setpoint", "90", "sccm", "--attend", "--speed", "8", "--name", "Ada"]
     first = subprocess.Popen(
         [*COMMAND, *arguments, "--lab", str(SHORT_LINE), "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -213,11 +213,11 @@ def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> 
     try:
         if first.stdout is None:
             raise RuntimeError("no standard output")
-        assert first.stdout.readline() == "argon.setpoint confirmed, reads 50\n"
-        other = say("set", "argon.setpoint", 80, "sccm", "--name", "Barbara", *LAB)
-        assert other.out == "argon.setpoint confirmed, reads 80\n"
-        there = say("set", "argon.setpoint", 70, "sccm", "--attend", "--name", "Barbara", *LAB)
-        assert (there.code, there.out) == (0, "argon.setpoint confirmed, reads 70\n")
+        assert first.stdout.readline() == "argon.setpoint confirmed, reads 90\n"
+        other = say("set", "argon.setpoint", 120, "sccm", "--name", "Barbara", *LAB)
+        assert other.out == "argon.setpoint confirmed, reads 120\n"
+        there = say("set", "argon.setpoint", 110, "sccm", "--attend", "--name", "Barbara", *LAB)
+        assert (there.code, there.out) == (0, "argon.setpoint confirmed, reads 110\n")
         assert "this terminal does not attend it" in there.err
         late = spawn("run", EXAMPLE, *LAB, "--out", tmp_path / "run")
         assert late.code == 2, "one owner"
