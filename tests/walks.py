@@ -57,7 +57,7 @@ AMOUNTS: dict[str, tuple[float, ...]] = {
     "heater_runaway": (1.0, 20.0),
     "hydrogen_escapes": (200.0,),
 }
-# argon turned down at its keys over hydrogen whose valve is shut is a demand: decision 13
+# argon turned down at its keys over hydrogen whose valve is shut is seen by no row: decision 7
 KEYS = {"argon": (90.0, 490.0), "nitrogen": (0.0, 490.0), "furnace": (200.0, 900.0)}
 WANDERS = (
     *("argon.setpoint", "nitrogen.setpoint", "hydrogen.setpoint", "furnace.setpoint"),
