@@ -73,6 +73,7 @@ HARMFUL: dict[str, dict[str, Any]] = {
     "furnace too hot and heated": {"furnace_heater_c": 1020.0},
     "sulfur too hot and heated": {"sulfur_c": 310.0},
     "hot sulfur in air, and heated": {"o2_fraction": 0.05},
+    "hot furnace in air, and heated": {"o2_fraction": 0.05},
     "a hot tube opened by plan": {"lid_held_open": True},
     "the tube opened by plan with hydrogen in it": {
         "lid_held_open": True,

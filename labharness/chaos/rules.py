@@ -201,6 +201,18 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             "gauge",
         ),
         rule(
+            "hot furnace in air, and heated",
+            lambda t, s: (
+                t["substrate_c"] > HOT_TUBE_C
+                and t["o2_fraction"] > PURGED_O2
+                and bool(t["furnace_heating"])
+            ),
+            TRIP_S,
+            "leak",
+            "argon",
+            "gauge",
+        ),
+        rule(
             "a hot tube opened by plan",
             lambda t, s: (
                 bool(t["lid_held_open"])
