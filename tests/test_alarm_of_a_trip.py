@@ -161,7 +161,7 @@ def _guard_of(pid: int) -> int:
 @contextmanager
 def attended(lab: Path, folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """Attend a line in a process of its own, from the moment its first value is set."""
-    words = ["set", "argon.setpoint", "50", "sccm", "--attend", "--name", "Ada"]
+    words = ["set", "argon.setpoint", "90", "sccm", "--attend", "--name", "Ada"]
     process = subprocess.Popen(
         [*COMMAND, *words, "--lab", str(lab), "--out", str(folder)],
         stdout=subprocess.PIPE,
@@ -172,7 +172,7 @@ def attended(lab: Path, folder: Path) -> Iterator["subprocess.Popen[str]"]:
         if process.stdout is None:
             raise RuntimeError("no standard output")
         said = process.stdout.readline()
-        assert said == "argon.setpoint confirmed, reads 50\n", process.communicate()
+        assert said == "argon.setpoint confirmed, reads 90\n", process.communicate()
         yield process
     finally:
         process.kill()
