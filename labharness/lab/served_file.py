@@ -61,6 +61,8 @@ def served_text(plan: LabPlan, roads: Roads) -> str:
             head[name] = str(plan.beside(head[name]).resolve())
     if plan.file.operator.kind == "simulated":
         body["operator"].update(kind="served", control=roads.control)
+    for row in body.get("alert", ()):
+        row["url"] = row["url"].get_secret_value()  # it is shown nowhere else
     for row in body["port"]:
         if row["name"] in roads.ports:
             row.update(_road(row, roads.ports[row["name"]]))

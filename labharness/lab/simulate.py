@@ -155,6 +155,7 @@ class _Serving:
 
     def _write(self, path: Path, text: str) -> None:
         try:
+            path.touch(mode=0o600)  # an alert's address may hold a secret
             path.write_text(text, "utf-8")
         except OSError as why:
             raise BadFolder(f"{path}: {why.strerror}") from None
