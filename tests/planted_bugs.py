@@ -18,6 +18,7 @@ PLANTED = (
         "elif abs(value - wanted.value) <= spec.resolution:",
         "elif True:",
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
+        dear=True,
     ),
     PlantedBug(
         "unverified end taken for safe",
@@ -26,6 +27,7 @@ PLANTED = (
         "if False and",
         "tests/test_failures.py::"
         "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
+        dear=True,
     ),
     PlantedBug(
         "nothing sent after a procedure's own time",
@@ -34,6 +36,7 @@ PLANTED = (
         "        if False:\n",
         "tests/test_safing_again.py::"
         "test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once",
+        dear=True,
     ),
     PlantedBug(
         "way down goes on over a trip",
@@ -57,6 +60,7 @@ PLANTED = (
         "            self._guard.repeat(list(self._guard.procedures[procedure]))\n",
         "tests/test_guarded_line.py::"
         "test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins",
+        dear=True,
     ),
     PlantedBug(
         "verified by what was read before another procedure",
@@ -83,6 +87,7 @@ PLANTED = (
         "            violation = None\n",
         "tests/test_preflight.py::"
         "test_a_plan_that_would_trip_is_refused_before_anything_is_written",
+        dear=True,
     ),
     PlantedBug(
         "trip of the guard told to nobody",
@@ -163,6 +168,7 @@ PLANTED = (
         "        if self.memory.mode is Mode.RUNNING:  # or a value",
         "        if False:  # or a value",
         "tests/test_hands_in_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
+        dear=True,
     ),
     PlantedBug(
         "stop refused for its words",
@@ -187,6 +193,7 @@ PLANTED = (
         "steps.holdable = True  # argon",
         "tests/test_hands_in_a_run.py::"
         "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
+        dear=True,
     ),
     PlantedBug(
         "refusal swallowed by half a line",
@@ -235,6 +242,7 @@ PLANTED = (
         "BUSY_TIMEOUT_S: Final = 1.0",
         "tests/test_deadlines_burdened.py::"
         "test_a_trip_keeps_its_software_time_under_any_burden[locked_database]",
+        dear=True,
     ),
     PlantedBug(
         "record that fails stops making safe",

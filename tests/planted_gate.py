@@ -11,6 +11,7 @@ IN_THE_GATE = (
         "if not limit.low <= value <= limit.high:",
         "if False:",
         "tests/test_kernel.py::test_a_limit_is_exact_to_the_last_bit",
+        dear=True,
     ),
     PlantedBug(
         "trip removed",
@@ -54,6 +55,7 @@ IN_THE_GATE = (
         "passed_cm3 = min(before_sccm, track.inert_sccm) / 60 * (now - track.at_s)",
         "passed_cm3 = 500 / 60 * (now - track.at_s)",
         "tests/test_trips.py::test_a_purge_whose_flow_does_not_come_is_never_proven",
+        dear=True,
     ),
     PlantedBug(
         "a meter believed beyond its setpoint",
@@ -151,6 +153,7 @@ IN_THE_GATE = (
         "        return now > self.due_s",
         "        return False",
         "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+        dear=True,
     ),
     PlantedBug(
         "beats that go on without the tick",
@@ -165,6 +168,7 @@ IN_THE_GATE = (
         "max(self.heard_s, min(made_s, now))",
         "now",
         "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+        dear=True,
     ),
     PlantedBug(
         "stale frame after a lost harness",
@@ -173,6 +177,7 @@ IN_THE_GATE = (
         "        self.ports.repeat(self.core.procedures[procedure])\n"
         "        self.latch.close(trip)\n",
         "tests/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
+        dear=True,
     ),
     PlantedBug(
         "guard forgets one safe frame",
@@ -201,6 +206,7 @@ IN_THE_GATE = (
         "        if not fits(self._key, permit, request, given):",
         "        if False:",
         "tests/test_guard_permits.py::test_no_forged_permit_passes",
+        dear=True,
     ),
     PlantedBug(
         "safe table not sent after a crash",
@@ -222,6 +228,7 @@ IN_THE_GATE = (
         "        if self.core.armed:  # nothing lets it be",
         "        if False:  # nothing lets it be",
         "tests/test_guard_leaves.py::test_a_guard_that_ends_with_its_line_armed_makes_it_safe",
+        dear=True,
     ),
     PlantedBug(
         "port open to who does not ask",
@@ -236,6 +243,7 @@ IN_THE_GATE = (
         "        if not finished.error:\n            self.unanswered.pop(safe, None)",
         "        self.unanswered.pop(safe, None)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
+        dear=True,
     ),
     PlantedBug(
         "unanswered safe frame left behind by a harness that goes",
@@ -254,6 +262,7 @@ IN_THE_GATE = (
         "            return\n        self._marking.wanted = procedure\n",
         "            return\n        self._put_off()\n        self._marking.wanted = procedure\n",
         "tests/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
+        dear=True,
     ),
     PlantedBug(
         "first trip's procedure run after a graver one",
@@ -272,6 +281,7 @@ IN_THE_GATE = (
         "        self._send_procedure(procedure)",
         "tests/test_guard_alone.py::"
         "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
+        dear=True,
     ),
     PlantedBug(
         "overruled safe frame sent again",
@@ -297,6 +307,7 @@ IN_THE_GATE = (
         "            self.log.flush()  # the log waits in memory",
         "tests/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip",
+        dear=True,
     ),
     PlantedBug(
         "wrong unit accepted",
@@ -356,6 +367,7 @@ IN_THE_GATE = (
         "        with suppress(OSError):\n            self._mark.unlink",
         "        if True:\n            self._mark.unlink",
         "tests/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
+        dear=True,
     ),
     PlantedBug(
         "procedure waits for the disk",
@@ -399,6 +411,7 @@ IN_THE_GATE = (
         "        self._trip = self._trip or trip\n",
         "tests/test_remote_guard.py::"
         "test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first",
+        dear=True,
     ),
     PlantedBug(
         "guard that stands still waited for",
