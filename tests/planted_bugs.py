@@ -7,11 +7,13 @@ the list is wrong and says so.
 
 from planted_bug import PlantedBug
 from planted_gate import IN_THE_GATE
+from planted_guard import IN_THE_GUARD
 
 __all__ = ["PLANTED", "PlantedBug"]
 
 PLANTED = (
     *IN_THE_GATE,
+    *IN_THE_GUARD,
     PlantedBug(
         "procedure step not verified",
         "labharness/line/safing.py",
