@@ -89,9 +89,11 @@ def test_what_may_come_in_unmeasured_is_exact_from_wherever_it_rises(
     low: float, high: float, tight: bool
 ) -> None:
     memory = running()
-    at(memory, 0.0, low)
+    for second in (0.0, 1.0, 2.0):  # what flows through while the pressure stands explains nothing
+        at(memory, second, low, flow=600.0)
+    at(memory, 3.0, low)
     memory.tight = True
-    at(memory, 1.0, low + high if tight else math.nextafter(low + high, 999.0))
+    at(memory, 4.0, low + high if tight else math.nextafter(low + high, 999.0))
     assert memory.tight is tight
 
 
