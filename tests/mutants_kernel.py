@@ -40,6 +40,7 @@ KERNEL_TESTS = (
     "tests/test_kernel.py",
     "tests/test_kernel_states.py",
     "tests/test_kernel_proofs.py",
+    "tests/test_kernel_leak_check.py",
     "tests/test_kernel_meters.py",
     "tests/test_kernel_plausible.py",
     "tests/test_kernel_and_guard.py",

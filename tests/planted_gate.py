@@ -47,7 +47,7 @@ IN_THE_GATE = (
         "labharness/kernel/rules.py",
         "isolated and window.first <= check.below < value",
         "False",
-        "tests/test_kernel_proofs.py::"
+        "tests/test_kernel_leak_check.py::"
         "test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass",
     ),
     PlantedBug(
@@ -55,7 +55,7 @@ IN_THE_GATE = (
         "labharness/kernel/rules.py",
         "memory.leak.restart(math.inf, math.inf)",
         "pass",
-        "tests/test_kernel_proofs.py::"
+        "tests/test_kernel_leak_check.py::"
         "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
     ),
     PlantedBug(
