@@ -93,7 +93,7 @@ class Memory:
     mode: Mode = Mode.DISARMED
     purged_cm3: dict[str, float] = field(default_factory=dict)
     backfills: dict[str, int] = field(default_factory=dict)
-    pumped: bool = False
+    pumped: bool = field(init=False)
     filled_from: float = math.inf
     filled_cm3: float = 0.0
     tight: bool = False
@@ -131,12 +131,13 @@ class Memory:
                 self.track(each.channel).shows += ((contaminant, each),)
             self.taint(contaminant)
         self.windows = tuple((each, Window()) for each in envelope.plausible)
-        for channel in envelope.limits:
+        for channel, limit in envelope.limits.items():
+            self.track(limit.readback or channel)
             self.guarding[channel] = tuple(each for each in self.rules if channel in each[0].guards)
 
     def track(self, channel: str) -> Track:
         """Give the track of a channel, making it the first time."""
-        return self.tracks.get(channel) or self.tracks.setdefault(channel, Track(channel))
+        return self.tracks.setdefault(channel, Track(channel))
 
     def fresh(self, track: Track, now: float) -> bool:
         """Say whether the last reading still counts."""
@@ -213,5 +214,5 @@ class Memory:
         state, limits = row.during, self.envelope.limits
         if state is not None and (self.excludes(state, now) or self.silent(state, now)):
             return False
-        tracks = [self.track(limits[each].readback or each) for each in row.guards]
+        tracks = [self.tracks[limits[each].readback or each] for each in row.guards]
         return not tracks or any(not v <= row.above for each in tracks for v in each.possible())
