@@ -436,3 +436,18 @@ def test_a_step_is_measured_at_the_channel_that_shows_what_was_set() -> None:
     assert memory.track("hydrogen.flow").doubt == (54.0,)
     conclude(memory, Command("hydrogen.setpoint", 54.0, "sccm"))
     assert memory.track("hydrogen.flow").doubt == ()
+
+
+def test_what_nobody_watches_may_be_energised() -> None:
+    limits = {
+        **ENVELOPE.limits,
+        "oven.setpoint": limit("oven.setpoint", "degC", 0.0, 900.0, readback="oven.working"),
+    }
+    row = replace(ENVELOPE.interlocks[0], name="oven", guards=("oven.setpoint",))
+    memory = Memory(replace(ENVELOPE, limits=limits, interlocks=(row,)))
+    memory.mode = Mode.RUNNING
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__exhaust=0.0)
+    assert [trip.channel for trip in tick(memory, 0.0)] == ["box.exhaust"]
+    see(memory, 0.0, oven__working=0.0)
+    assert tick(memory, 0.0) == ()
