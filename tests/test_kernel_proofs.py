@@ -97,6 +97,14 @@ def test_what_may_come_in_unmeasured_is_exact_from_wherever_it_rises(
     assert memory.tight is tight
 
 
+def test_a_rise_from_a_lowest_pressure_has_no_gas_to_its_credit() -> None:
+    memory = running()
+    at(memory, 0.0, 5.0)
+    memory.tight = True
+    at(memory, 1.0, math.nextafter(43.0, 99.0))
+    assert not memory.tight
+
+
 def test_a_tube_that_is_full_may_breathe() -> None:
     memory = running()
     at(memory, 0.0, 760.0)
