@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from commands import ROOT, edited_lab
 from labharness.admission.approval import read_approval
@@ -23,7 +24,7 @@ STEADY = "/dev/serial/by-id/usb-FTDI_A1"
 APPROVAL = ROOT / "tests" / "short_line_approval.toml"
 
 
-def well(**changes: object) -> Seen:
+def well(**changes: Any) -> Seen:
     """What a machine says on which nothing is wrong, but for what is named."""
     disk = FolderFacts(path="/s", exists=True, free_bytes=10**12, filesystem="ext4", newest=NOON)
     seen = Seen(
@@ -41,7 +42,7 @@ def well(**changes: object) -> Seen:
         approvals={APPROVAL.name: read_approval(APPROVAL.read_text("utf-8"))},
         user="ada",
     )
-    return replace(seen, **changes)  # type: ignore[arg-type]  # each test names fields of its own
+    return replace(seen, **changes)
 
 
 def findings(plan: LabPlan, seen: Seen) -> list[Check]:

@@ -10,6 +10,7 @@ from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.house import repository_key
+from labharness.line import Tripped
 from labharness.testing.bench import Ran, as_submit
 from labharness.testing.faults import Injection
 
@@ -90,6 +91,28 @@ def cut(port: str) -> Callable[[Lab], None]:
         lab.simulated.buses[port].faults.cut = True
 
     return act
+
+
+def lab_with(done: Callable[[Lab], None]) -> type[Lab]:
+    """Every lab as usual, with something done to it as soon as it is there."""
+
+    class Done(Lab):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            done(self)
+
+    return Done
+
+
+async def until_tripped(lab: Lab, within_s: float) -> str:
+    """Wait for a trip; give its words, or none."""
+    end_s = lab.clock.now_s() + within_s
+    try:
+        while lab.clock.now_s() < end_s:
+            await lab.line.next_tick()
+    except Tripped as why:
+        return why.trip.detail
+    return ""
 
 
 def part(plant: Any, name: str) -> Any:

@@ -8,8 +8,8 @@ from alarmed import server
 from commands import edited_lab, say
 from labharness.alarm import AlarmFile, Event, Fact, Severity
 from labharness.clock import wall_clock_utc
-from labharness.lab import Lab, LabPlan, care, read_lab
-from rig import SHORT_LINE, cut
+from labharness.lab import LabPlan, care, read_lab
+from rig import SHORT_LINE, cut, lab_with
 
 NOT_VERIFIED = "not_verified/immediate_shutdown"
 
@@ -36,13 +36,8 @@ def test_safe_that_is_verified_ends_what_was_not(
 ) -> None:
     left(short_plan, NOT_VERIFIED, "another")
 
-    class Cut(Lab):
-        def __init__(self, *args: object, **options: object) -> None:
-            super().__init__(*args, **options)  # type: ignore[arg-type]  # as the lab has them
-            cut("relays")(self)
-
     with monkeypatch.context() as patch:
-        patch.setattr(care, "Lab", Cut)
+        patch.setattr(care, "Lab", lab_with(cut("relays")))
         assert say("safe", "--name", "Ada", "--lab", SHORT_LINE).code == 1
     assert active(short_plan) == [NOT_VERIFIED, "another"]
     assert say("safe", "--name", "Ada", "--lab", SHORT_LINE).code == 0

@@ -7,26 +7,15 @@ from typing import Any
 import pytest
 
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.line import Tripped
 from labharness.testing.bench import Bench
 from labharness.testing.faults import room_of
 from labharness.vocabulary import Command, Ending
+from rig import until_tripped
 
 
 async def put(lab: Lab, channel: str, value: float, unit: str = "") -> None:
     outcome = await lab.line.perform(Command(channel, value, unit))
     assert outcome.ending is Ending.CONFIRMED, outcome
-
-
-async def until_tripped(lab: Lab, within_s: float) -> str:
-    """Wait for a trip; give its words, or none."""
-    end_s = lab.clock.now_s() + within_s
-    try:
-        while lab.clock.now_s() < end_s:
-            await lab.line.next_tick()
-    except Tripped as why:
-        return why.trip.detail
-    return ""
 
 
 async def in_argon(lab: Lab, sccm: float) -> None:

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.line import Tripped
 from labharness.line.opening import NotOpened
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.testing.faults import room_of
 from labharness.vocabulary import Command, Ending
-from rig import SHORT_LINE, part
+from rig import SHORT_LINE, part, until_tripped
 
 PURGED_VOLUMES = 5.05
 TARGET_SETPOINT = 2  # register of a 2400, in tenths of a degree
@@ -48,17 +47,6 @@ async def until(lab: Lab, reached: Callable[[], bool], within_s: float = NOT_ODD
 async def wait(lab: Lab, for_s: float) -> None:
     end_s = lab.clock.now_s() + for_s
     await until(lab, lambda: lab.clock.now_s() >= end_s, for_s + 10)
-
-
-async def tripped(lab: Lab, within_s: float) -> str:
-    """Wait for a trip; give its words, or none."""
-    end_s = lab.clock.now_s() + within_s
-    try:
-        while lab.clock.now_s() < end_s:
-            await lab.line.next_tick()
-    except Tripped as why:
-        return why.trip.detail
-    return ""
 
 
 def truth(lab: Lab) -> dict[str, Any]:
@@ -132,7 +120,7 @@ def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
             await put(lab, ("furnace.setpoint_rate", 20), ("box.furnace_contactor", 1))
             await put(lab, ("furnace.setpoint", 60))
             at_the_keys_of_the_furnace(lab, 900)
-            assert await tripped(lab, 1800), truth(lab)["furnace_heater_c"]
+            assert await until_tripped(lab, 1800), truth(lab)["furnace_heater_c"]
             assert truth(lab)["furnace_heater_c"] < 250
             assert not truth(lab)["furnace_heating"]
 
@@ -177,7 +165,7 @@ def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_met
             with pytest.raises(NotOpened, match="purged of hydrogen"):
                 await lab.line.by_hand("load", nobody_is_asked)
             await put(lab, ("box.hydrogen_valve", 1), ("hydrogen.setpoint", 50))
-            assert await tripped(lab, 40), "its meter reads nothing of what was set"
+            assert await until_tripped(lab, 40), "its meter reads nothing of what was set"
 
     virtual_time.run(scene())
 
@@ -246,6 +234,6 @@ def test_more_hydrogen_than_may_be_set_trips(
             await put(lab, ("hydrogen.setpoint", 20))
             await wait(lab, 60)
             part(room_of(lab).plant, "hydrogen").setpoint_sccm = 100.0  # its valve, or another hand
-            assert "hydrogen.flow" in await tripped(lab, 10)
+            assert "hydrogen.flow" in await until_tripped(lab, 10)
 
     virtual_time.run(scene())

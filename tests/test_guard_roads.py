@@ -435,13 +435,17 @@ def test_a_connection_to_itself_is_no_road(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="not every system lets a socket do this")
-def test_a_connection_to_itself_is_no_road_on_the_loop_either() -> None:
+def test_a_connection_to_itself_is_no_road_on_the_loop_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     met = met_itself()
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
         connect = loop.create_connection
-        loop.create_connection = lambda protocol, *address: connect(protocol, sock=met)  # type: ignore[method-assign, assignment]  # as the system may
+        monkeypatch.setattr(
+            loop, "create_connection", lambda protocol, *address: connect(protocol, sock=met)
+        )
         link = TcpLink("127.0.0.1", met.getsockname()[1])
         with pytest.raises(LinkLost, match=r"does not open: .*itself"):
             await link.open()

@@ -11,7 +11,7 @@ from labharness.guard import Latch
 from labharness.lab import Lab, LabPlan, attend, care
 from labharness.lab.reading import SAFE_TABLE
 from labharness.vocabulary import Cause, Trip
-from rig import SHORT_LINE, cut, plant_fault
+from rig import SHORT_LINE, cut, lab_with, plant_fault
 
 
 @pytest.fixture
@@ -19,12 +19,7 @@ def without_detector(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Cut the gas detector's wires in every lab that is built from now on."""
 
     def act() -> None:
-        class Cut(Lab):
-            def __init__(self, *args: object, **options: object) -> None:
-                super().__init__(*args, **options)  # type: ignore[arg-type]  # as the lab has them
-                cut("detector")(self)
-
-        monkeypatch.setattr(care, "Lab", Cut)
+        monkeypatch.setattr(care, "Lab", lab_with(cut("detector")))
 
     return act
 
@@ -63,12 +58,10 @@ def test_whoever_looks_at_a_latched_line_is_told_so_and_what_to_do(short_plan: L
 def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Opens(Lab):
-        def __init__(self, *args: object, **options: object) -> None:
-            super().__init__(*args, **options)  # type: ignore[arg-type]  # as the lab has them
-            self.clock.loop.call_later(40, plant_fault("estop_open"), self)
+    def opens(lab: Lab) -> None:
+        lab.clock.loop.call_later(40, plant_fault("estop_open"), lab)
 
-    monkeypatch.setattr(attend, "Lab", Opens)
+    monkeypatch.setattr(attend, "Lab", lab_with(opens))
     words = ("set", "argon.setpoint", 90, "sccm", "--attend", "--speed", "fast", "--for", 90)
     said = say(*words, "--lab", SHORT_LINE, "--out", tmp_path / "out")
     assert said.code == 1, said

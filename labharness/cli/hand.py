@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labharness.cli import (
     EXIT_COMPLETED,
@@ -42,6 +42,9 @@ from labharness.lab.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
 from labharness.vocabulary.durations import clock_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 __all__ = ["hand"]
 
@@ -358,7 +361,7 @@ def _lines(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {name:32} {'unknown':>12} {why}"
 
 
-def _table(head: str, status: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a rich table; rich is imported late
+def _table(head: str, status: Mapping[str, Any]) -> "Table":
     from rich.table import Table
 
     table = Table(title=head, title_justify="left", title_style="bold", box=None)

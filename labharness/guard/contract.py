@@ -6,7 +6,7 @@ from typing import Protocol
 from labharness.guard.core import Permit, SafeFrame
 from labharness.vocabulary import Request, Trip
 
-__all__ = ["Done", "Guard", "LatchView", "Log", "PortBusy"]
+__all__ = ["Done", "Guard", "LatchView", "Log", "PortBusy", "Tells"]
 
 Done = Callable[[bytes | None, str], None]
 Log = Sequence[Mapping[str, object]]
@@ -140,18 +140,11 @@ class Guard(Protocol):
         ...
 
 
-def nobody_safe(frame: SafeFrame, error: str) -> None:
-    """Take the end of a safe frame that nobody waits for."""
+class Tells:
+    """What every shell of the guard tells of: nobody, until a line listens."""
 
-
-def nobody_trips(trip: Trip) -> None:
-    """Take a trip that nobody waits for."""
-
-
-def nobody_reads(entries: Log) -> bool:
-    """Keep nothing of a log that nobody reads."""
-    return False
-
-
-def nobody_reconnects(port: str, why: str) -> None:
-    """Take the loss of a road behind which nobody prepares anything."""
+    def __init__(self) -> None:
+        self.on_safe_frame: Callable[[SafeFrame, str], None] = lambda frame, error: None
+        self.on_trip: Callable[[Trip], None] = lambda trip: None
+        self.on_absence: Callable[[Log], bool] = lambda entries: False  # nobody keeps it
+        self.on_road_lost: Callable[[str, str], None] = lambda port, why: None

@@ -14,15 +14,7 @@ from pathlib import Path
 
 from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, Armed, arming_digest
-from labharness.guard.contract import (
-    Done,
-    LatchView,
-    Log,
-    nobody_reads,
-    nobody_reconnects,
-    nobody_safe,
-    nobody_trips,
-)
+from labharness.guard.contract import Done, LatchView, Tells
 from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
@@ -52,7 +44,7 @@ ANSWER_S_MAX = 5.0  # for what takes the guard's disk
 LEAVE_S_MAX = 2.0  # a guard that was asked to go is waited for this long
 
 
-class RemoteGuard:
+class RemoteGuard(Tells):
     """A guard in a process of its own.
 
     Args:
@@ -64,12 +56,9 @@ class RemoteGuard:
     beat_s = BEAT_S
 
     def __init__(self, armed: Armed, state_dir: Path, command: Sequence[str]) -> None:
+        super().__init__()
         self.procedures = armed.procedures
         self.latch: LatchView = SeenLatch(state_dir / "latch.json")
-        self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
-        self.on_trip: Callable[[Trip], None] = nobody_trips
-        self.on_absence: Callable[[Log], bool] = nobody_reads
-        self.on_road_lost: Callable[[str, str], None] = nobody_reconnects
         self._armed = armed
         self._text = armed.text()
         self._state_dir = state_dir

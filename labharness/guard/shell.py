@@ -3,15 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from labharness.guard.contract import (
-    Done,
-    LatchView,
-    Log,
-    nobody_reads,
-    nobody_reconnects,
-    nobody_safe,
-    nobody_trips,
-)
+from labharness.guard.contract import Done, LatchView, Tells
 from labharness.guard.core import (
     Finished,
     GuardCore,
@@ -30,7 +22,7 @@ __all__ = ["LoopGuard"]
 GRID_S = 1e-6  # the loop's timers stand on a grid, and may fire this much early
 
 
-class LoopGuard:
+class LoopGuard(Tells):
     """Moves the core's bytes. It takes no decision.
 
     It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
@@ -49,13 +41,10 @@ class LoopGuard:
     beat_s = float("inf")
 
     def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: LatchView) -> None:
+        super().__init__()
         self.core = core
         self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
         self.latch: LatchView = latch
-        self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
-        self.on_trip: Callable[[Trip], None] = nobody_trips
-        self.on_absence: Callable[[Log], bool] = nobody_reads
-        self.on_road_lost: Callable[[str, str], None] = nobody_reconnects
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)

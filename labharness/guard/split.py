@@ -6,15 +6,7 @@ bytes are in the socket nothing of this process can hold them up any more.
 
 from collections.abc import Callable, Mapping, Sequence
 
-from labharness.guard.contract import (
-    Done,
-    LatchView,
-    Log,
-    nobody_reads,
-    nobody_reconnects,
-    nobody_safe,
-    nobody_trips,
-)
+from labharness.guard.contract import Done, LatchView, Tells
 from labharness.guard.core import Permit, SafeFrame
 from labharness.guard.remote import RemoteGuard
 from labharness.guard.shell import LoopGuard
@@ -23,7 +15,7 @@ from labharness.vocabulary import Request, Trip
 __all__ = ["SplitGuard"]
 
 
-class SplitGuard:
+class SplitGuard(Tells):
     """A guard for a line whose ports are of both kinds.
 
     Args:
@@ -38,16 +30,13 @@ class SplitGuard:
         near: LoopGuard,
         procedures: Mapping[str, tuple[SafeFrame, ...]],
     ) -> None:
+        super().__init__()
         self.remote = remote
         self.near = near
         self.procedures = procedures
         self.latch: LatchView = remote.latch
         near.latch = remote.latch
         self.beat_s = remote.beat_s
-        self.on_safe_frame: Callable[[SafeFrame, str], None] = nobody_safe
-        self.on_trip: Callable[[Trip], None] = nobody_trips
-        self.on_absence: Callable[[Log], bool] = nobody_reads
-        self.on_road_lost: Callable[[str, str], None] = nobody_reconnects
         for each in (remote, near):
             each.on_safe_frame = lambda frame, error: self.on_safe_frame(frame, error)
         remote.on_trip = self._tripped
