@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -426,6 +427,8 @@ def test_the_search_says_what_was_injected_and_that_other_code_began_it(
     search_it = ("chaos", "--state", tmp_path / "state.json", "--line", SHORT_LINE)
     assert "0 faults of 1 drawn, 0 violations" in say(*search_it).out
     assert "searched with" not in say(*search_it).out
+    (by,) = Tally.read(tmp_path / "state.json").played_by
+    assert by.endswith(f", {platform.python_implementation()} {platform.python_version()}")
     monkeypatch.setattr("labharness.cli.chaos._this_labharness", lambda: "labharness 99 abc")
     assert (
         "with labharness 99 abc; what is there was searched with labharness" in say(*search_it).out

@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import platform
 import subprocess
 import tempfile
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -128,22 +130,21 @@ def _faults(tally: Tally) -> str:
 
 
 def _this_labharness() -> str:
-    """Name the code that searches: its version, and the commit where it lies in a checkout."""
-    named = f"labharness {version('labharness')}"
+    """Name what searches: the version, the commit where it lies in a checkout, and the Python."""
     root = Path(labharness.__file__).parent.parent
-    if not (root / ".git").exists():
-        return named
-    try:
-        told = subprocess.run(
-            ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            timeout=GIT_S_MAX,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return named
-    return f"{named} {told.stdout.strip()}"
+    commit = ""
+    if (root / ".git").exists():
+        with suppress(OSError, subprocess.SubprocessError):
+            told = subprocess.run(
+                ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"],
+                capture_output=True,
+                text=True,
+                timeout=GIT_S_MAX,
+                check=True,
+            )
+            commit = f" {told.stdout.strip()}"
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"labharness {version('labharness')}{commit}, {python}"
 
 
 def _kept(state: Path) -> Tally:
