@@ -90,8 +90,8 @@ IN_THE_GATE = (
     PlantedBug(
         "argon that went to the pump taken for what fills the tube",
         "labharness/kernel/rules.py",
-        "min(memory.filled_cm3 * known, max(risen_cm3, 0.0))",
-        "memory.filled_cm3 * known",
+        "min(memory.filled_cm3 * memory.fresh(track, now), max(risen_cm3, 0.0))",
+        "memory.filled_cm3 * memory.fresh(track, now)",
         "tests/test_kernel_proofs.py::"
         "test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it",
     ),

@@ -79,6 +79,9 @@ def _procedure_without(channel: str, value: int) -> tuple[str, str]:
 
 EXTRACTION = '    { channel = "box.exhaust_flow", at_least = 1 },\n'
 LID = '    { channel = "box.lid_shut", at_least = 1 },\n'
+CARRIED = """    { channel = "box.lid_shut", at_least = 1 }, # who carries the sample has both open
+]
+"""
 LID_ALONE = """[[interlock]]
 name = "a hot furnace keeps its lid"
 during = { channel = "furnace.temperature", at_least = 150 }
@@ -146,13 +149,7 @@ HARMS = (
     Harm("a vacuum is vented", ((VACUUM, ""),)),
     Harm(
         "the enclosure does not turn the laser off",
-        (
-            (
-                'require = [{ channel = "box.enclosure_shut", at_least = 1 }]\n'
-                'on_loss = "immediate_shutdown"\n',
-                'require = [{ channel = "box.enclosure_shut", at_least = 1 }]\n',
-            ),
-        ),
+        ((f'{CARRIED}on_loss = "immediate_shutdown"\n', CARRIED),),
     ),
     Harm(
         "a hot tube may be opened",
@@ -201,13 +198,17 @@ HARMS = (
 @contextlib.contextmanager
 def planted(harm: Harm, folder: Path) -> Iterator[LabPlan]:
     """Give the short line with one protection taken away."""
+    missing = dict(harm.edits)
 
     def edit(text: str) -> str:
         for right, wrong in harm.edits:
+            if right in text:
+                missing.pop(right, None)
             text = text.replace(right, wrong)
         return text
 
     folder.mkdir(parents=True, exist_ok=True)
     plan = approved_copy(folder, edit=edit)
+    assert not missing, f"{harm.name}: the line has no {missing}"
     with harm.patch():
         yield plan

@@ -199,6 +199,14 @@ def test_three_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
     assert tally.violations == []
 
 
+@pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)
+def test_every_harm_can_be_planted_in_the_line_as_it_is(
+    tmp_path: Path, short_plan: LabPlan, harm: Harm
+) -> None:
+    with planted(harm, tmp_path) as plan:
+        assert not harm.edits or plan.envelope_digest != short_plan.envelope_digest
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)

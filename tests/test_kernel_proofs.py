@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernel_line import ENVELOPE, STALE_S, healthy, running, see
+from kernel_line import ENVELOPE, STALE_S, ask, healthy, running, see
 from labharness.kernel import Bound, LeakTight, Memory, Mode, PurgedOf, tick
 from labharness.vocabulary import Cause
 
@@ -105,6 +105,44 @@ def test_a_rise_from_a_lowest_pressure_has_no_gas_to_its_credit() -> None:
     assert not memory.tight
 
 
+@pytest.mark.parametrize(("readings", "tight"), [((76.0,), True), ((76.0, 400.0), False)])
+def test_one_odd_low_reading_is_no_vacuum_and_two_are_one(
+    readings: tuple[float, ...], tight: bool
+) -> None:
+    memory, now = after_cycles(3)
+    memory.tight = True
+    for pressure in (760.0, *readings, 760.0):
+        now += 1
+        at(memory, now, pressure)
+    assert memory.tight is tight
+    assert (memory.backfills["air"] == 3) is tight
+
+
+@pytest.mark.parametrize(("readings", "counts"), [((10.0,), 0), ((10.0, 10.0), 1)])
+def test_one_odd_low_reading_begins_no_cycle(readings: tuple[float, ...], counts: int) -> None:
+    memory = running()
+    for second, pressure in enumerate((700.0, *readings, *range(86, 700, 76), 700.0)):
+        at(memory, float(second), pressure, flow=600.0)
+    assert memory.backfills["hydrogen"] == counts
+
+
+def test_who_asks_for_a_tight_tube_is_told_what_came_in_unmeasured_since_the_check() -> None:
+    def found(now: float) -> str:
+        see(memory, now, box__lid_shut=1.0, oven__temperature=20.0)
+        return str(ask(memory, "methane.setpoint", 10.0, now=now))
+
+    memory = running()
+    healthy(memory, 0.0)
+    assert "no such check was passed" in found(0.0)
+    for now, pressure in ((1.0, 10.0), (2.0, 10.0), (3.0, 60.0)):
+        at(memory, now, pressure)
+    assert "over 0.05 of 100 cm3 came in unmeasured" in found(3.0)
+    see(memory, 4.0, box__pump_isolation=0.0, gauge__pressure=0.1)
+    for second in range(61):
+        see(memory, 5.0 + second, box__pump_isolation=0.0, gauge__pressure=0.1 + second / 99)
+    assert "no such check was passed" in found(66.0)
+
+
 def test_a_tube_that_is_full_may_breathe() -> None:
     memory = running()
     at(memory, 0.0, 760.0)
@@ -179,17 +217,18 @@ def test_one_fill_counts_once() -> None:
 def test_an_open_lid_takes_back_backfills_tightness_and_the_cycle_under_way() -> None:
     memory, now = after_cycles(3)
     memory.tight = True
-    at(memory, now + 1, 10.0)
+    at(memory, now + 1, 9.0)
+    at(memory, now + 2, 10.0)
     assert memory.filled_from == 10.0
-    assert memory.holds(AIR, now + 1)
-    assert memory.holds(TIGHT, now + 1)
-    at(memory, now + 2, 20.0, lid=0.0)
+    assert memory.holds(AIR, now + 2)
+    assert memory.holds(TIGHT, now + 2)
+    at(memory, now + 3, 20.0, lid=0.0)
     assert memory.backfills["air"] == 0
     assert not memory.tight
     assert not memory.pumped
-    at(memory, now + 3, 760.0)
-    assert not memory.holds(AIR, now + 3)
-    assert not memory.holds(TIGHT, now + 3)
+    at(memory, now + 4, 760.0)
+    assert not memory.holds(AIR, now + 4)
+    assert not memory.holds(TIGHT, now + 4)
 
 
 def test_a_proof_counts_only_while_the_lid_is_heard() -> None:

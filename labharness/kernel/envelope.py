@@ -41,8 +41,7 @@ class Envelope:
         for row in self.interlocks:
             who = f"interlock {row.name!r}"
             yield f"{who} guards", self.limits, row.guards
-            conditions = (*row.require, *row.forbid, row.during)
-            yield f"{who} relies on", watches, _channels(conditions)
+            yield f"{who} relies on", watches, _channels((*row.require, *row.forbid, row.during))
             proofs = [each.contaminant for each in row.require if not isinstance(each, Bound)]
             yield f"{who} asks", purge.present, proofs
             tight = [each.contaminant for each in row.require if isinstance(each, LeakTight)]

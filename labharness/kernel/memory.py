@@ -79,9 +79,12 @@ class Memory:
         purged_cm3: For each contaminant, inert gas measured since it was last in the tube.
         backfills: For each contaminant, pump and backfill cycles since then.
         pumped: The tube was pumped for a backfill, and nothing was let in since but inert gas.
-        filled_from: Lowest pressure since the tube was filled last; ``inf`` while it is full.
-        filled_cm3: Inert gas measured since that pressure, and at most what has come in.
+        filled_from: Lowest pressure since the tube was filled last, that two readings one after the
+            other agree on; ``inf`` while it is full.
+        filled_cm3: Inert gas measured since that pressure, and at most what has come in; what more
+            was measured went to the pump.
         tight: The last leak check was passed, and the tube was not open since.
+        void: What voided the proofs since the last leak check; ``""`` for nothing that is known.
         leak: What the leak check sees; before it begins, ``first`` is the last pressure, or ``inf``
             when the line has let something in since.
         changes: Counts changes of an interlock's truth; permits made before one are void.
@@ -97,6 +100,7 @@ class Memory:
     filled_from: float = math.inf
     filled_cm3: float = 0.0
     tight: bool = False
+    void: str = ""
     leak: Window = field(default_factory=Window)
     windows: tuple[tuple[Plausible, Window], ...] = ()
     changes: int = 0

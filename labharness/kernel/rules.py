@@ -114,8 +114,7 @@ def observe(
         if value != value:
             continue
         if track.conditions and value != track.value:
-            moved = [each.holds(value) != each.holds(track.value) for each in track.conditions]
-            memory.changes += sum(moved)
+            memory.changes += sum(b.holds(value) != b.holds(track.value) for b in track.conditions)
         if track.inert is not None:
             _count_inert(memory, track, track.inert, value, now)
         if track.backfill is not None:
@@ -172,7 +171,7 @@ def _lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> 
 
 def _found(condition: Condition, memory: Memory, now: float) -> str:
     if isinstance(condition, LeakTight):
-        return "no such check was passed"
+        return memory.void or "no such check was passed"
     if isinstance(condition, PurgedOf):
         fills = memory.backfills[condition.contaminant]
         backfills = f", and {fills} backfills" if memory.envelope.purge.backfill else ""
@@ -199,14 +198,15 @@ def _count_inert(memory: Memory, track: Track, told: Track, value: float, now: f
 
 
 def _count_fill(memory: Memory, fill: Backfill, track: Track, value: float, now: float) -> None:
-    purge, known = memory.envelope.purge, now - track.at_s <= track.stale_s
+    purge, seen = memory.envelope.purge, max(value, track.value)  # one odd low reading is none
     risen_cm3 = (value - memory.filled_from) / fill.atmosphere * purge.volume_cm3
-    inert_cm3 = min(memory.filled_cm3 * known, max(risen_cm3, 0.0))  # the rest went to the pump
+    inert_cm3 = min(memory.filled_cm3 * memory.fresh(track, now), max(risen_cm3, 0.0))
     if risen_cm3 - inert_cm3 > fill.unmeasured_max * purge.volume_cm3:
         memory.taint(purge.outside)
-    memory.filled_cm3, memory.pumped = inert_cm3, memory.pumped or value <= fill.low
-    if value < min(memory.filled_from, fill.high):
-        memory.filled_from, memory.filled_cm3 = value, 0.0
+        memory.void = f"over {fill.unmeasured_max:g} of {purge.volume_cm3:g} cm3 came in unmeasured"
+    memory.filled_cm3, memory.pumped = inert_cm3, memory.pumped or seen <= fill.low
+    if seen < min(memory.filled_from, fill.high):
+        memory.filled_from, memory.filled_cm3 = seen, 0.0
     if value >= fill.high:
         for contaminant in memory.backfills if memory.pumped else ():
             memory.backfills[contaminant] += 1
@@ -222,7 +222,7 @@ def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, no
     elif window.since_s == math.inf:
         window.restart(value, now)
     elif time_s >= check.over_s or leak > check.leak_max * check.over_s:
-        memory.tight = leak <= check.leak_max * time_s
+        memory.tight, memory.void = leak <= check.leak_max * time_s, ""
         window.since_s = math.inf
 
 
