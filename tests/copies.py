@@ -19,7 +19,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import IO
 
-__all__ = ["DRAWERS", "FAILED", "Copy", "copied"]
+__all__ = ["DRAWERS", "FAILED", "ROOT", "Copy", "copied"]
 
 ROOT = Path(__file__).parent.parent
 DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples", "docs")

@@ -249,8 +249,8 @@ PLANTED = (
     PlantedBug(
         "record that fails stops making safe",
         "labharness/line/lookout.py",
-        "            self.journal_lost = str(why)\n\n    def lose_journal",
-        "            self.journal_lost = str(why)\n            raise\n\n    def lose_journal",
+        "            self.journal_lost = str(why)\n\n    def keep",
+        "            self.journal_lost = str(why)\n            raise\n\n    def keep",
         "tests/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
         dear=True,
     ),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from copies import FAILED, Copy, copied
+from copies import FAILED, ROOT, Copy, copied
 from planted_bugs import PLANTED, PlantedBug
 
 EVERY_DAY = [each for each in PLANTED if not each.dear]
@@ -15,6 +15,11 @@ DEAR = [pytest.param(each, marks=pytest.mark.soak) for each in PLANTED if each.d
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     with copied(tmp_path_factory.mktemp("copy")) as made:
         yield made
+
+
+def test_every_bug_can_be_planted_in_the_code_as_it_is() -> None:
+    texts = {file: (ROOT / file).read_text("utf-8") for file in {bug.file for bug in PLANTED}}
+    assert [bug.promise for bug in PLANTED if texts[bug.file].count(bug.right) != 1] == []
 
 
 @pytest.mark.parametrize("bug", [*EVERY_DAY, *DEAR], ids=lambda bug: bug.promise)
