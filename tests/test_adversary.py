@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from adversary import Walked, play_walk
-from labharness.chaos import Fault
+from labharness.chaos import Fault, world
+from labharness.clock import Chance
+from labharness.desk import ByHand
+from labharness.guard import Latch
 from labharness.lab import LabPlan
 from rig import approved_copy
-from walks import Step, draw_walk, shrink_walk
+from walks import Step, draw_walk, shrink_walk, stroll
 
 DAILY = (2, 4, 5, 10)  # two of them once opened a tube whose hydrogen meter was dead
 LONG = range(1000, 1400)
@@ -146,6 +149,139 @@ def test_what_is_behind_a_lie_is_a_demand_and_no_violation(walked: Play) -> None
     )
     assert played.violation is None
     assert played.demands["hot sulfur in air, and heated"] > 60
+
+
+# ---- who drives dies, stands still, is overruled, and is reset
+
+WARM = [
+    *put(("box.nitrogen_bypass_shut", 1), ("box.argon_valve", 1), ("box.vent", 1)),
+    *put(("furnace.setpoint_rate", 50), ("box.furnace_contactor", 1)),
+    Step("wait", "", 5.0),
+    *put(("furnace.setpoint", 140)),
+    Step("wait", "", 30.0),
+]
+# the procedure has left it in manual, and a poll shows that it no longer is
+AGAIN = [*put(("furnace.mode", 0)), Step("wait", "", 5.0), *WARM]
+ALONE = Step("wait", "", 90.0)
+RESET = Step("reset", "mended")
+
+
+def sudden(kind: str, lasts_s: float = 0.0, after_s: float = 3.0) -> Step:
+    return Step("fault", fault=Fault(kind=kind, stage="", after_s=after_s, lasts_s=lasts_s))
+
+
+def ended(played: Walked) -> dict[str, int]:
+    return {each: count for each, count in played.endings.items() if each != "confirmed"}
+
+
+def test_a_harness_that_dies_leaves_the_line_to_nobody_before_a_reset(walked: Play) -> None:
+    """The next one opens the same state directory, is refused, and goes on after the reset."""
+    played = walked([*WARM, sudden("kill"), ALONE, RESET, *AGAIN])
+    assert played.violation is None
+    assert ended(played) == {"armed": 2, "killed": 1, "not armed": 1, "reset": 1}
+    assert played.endings["confirmed"] == 6 + 7
+
+
+def test_a_harness_that_dies_while_it_arms_has_latched(walked: Play) -> None:
+    played = walked([sudden("kill", after_s=4.0), *WARM, RESET, *AGAIN])
+    assert played.violation is None
+    assert ended(played) == {"armed": 1, "killed": 1, "not armed": 1, "reset": 1}
+
+
+@pytest.mark.parametrize(("lasts_s", "trip"), [(0.3, ""), (15.0, "no heartbeat for 1 s")])
+def test_a_harness_that_stands_still_has_tripped_when_it_wakes(
+    walked: Play, lasts_s: float, trip: str
+) -> None:
+    played = walked([*WARM, sudden("pause", lasts_s), ALONE])
+    assert played.violation is None
+    assert played.trip == trip
+
+
+@pytest.mark.parametrize(
+    ("step", "rule"),
+    [
+        (sudden("kill"), "energised though the harness is dead"),
+        (sudden("pause", 15.0), "energised though the harness stands still"),
+    ],
+)
+def test_the_adversary_sees_what_a_harness_left_that_no_guard_looks_after(
+    walked: Play, monkeypatch: pytest.MonkeyPatch, step: Step, rule: str
+) -> None:
+    async def nobody(*args: object) -> None:
+        return None
+
+    monkeypatch.setattr(world._World, "_guard_alone", nobody)
+    played = walked([*WARM, step, ALONE])
+    assert played.violation is not None
+    assert played.violation.rule == rule
+
+
+def test_the_adversary_sees_a_line_that_was_given_away_without_a_reset(
+    walked: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("close", "mark"):
+        monkeypatch.setattr(Latch, name, lambda latch, what: None)
+    played = walked([*WARM, sudden("kill"), ALONE])
+    assert played.violation is not None
+    assert played.violation.rule == "armed though it must be latched"
+
+
+def test_what_somebody_else_types_makes_safe_amid_what_the_first_does(walked: Play) -> None:
+    """The first one types on and is refused; after a reset it begins again."""
+    more = put(("furnace.setpoint", 145), ("furnace.setpoint", 130))
+    played = walked([*WARM, Step("safe", "", 0.05), *more, RESET, *AGAIN])
+    assert played.violation is None
+    assert played.trip == "made safe by hand (Ben): it smells"
+    found = ended(played)
+    assert found.pop("refused") + found.pop("mismatch") == 2
+    assert found == {"armed": 2, "safe": 1, "reset": 1}
+
+
+def test_the_adversary_sees_that_safe_did_nothing(
+    walked: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(hands: object, asked: object) -> dict[str, object]:
+        return {}
+
+    monkeypatch.setattr(ByHand, "_safe", nothing)
+    played = walked([*WARM, Step("safe"), ALONE])
+    assert played.violation is not None
+    assert played.violation.rule == "energised after a stop request"
+
+
+def test_somebody_makes_safe_what_a_dead_harness_left(walked: Play) -> None:
+    played = walked([*WARM, sudden("kill"), ALONE, Step("safe"), RESET, *AGAIN])
+    assert played.violation is None
+    found = ended(played)
+    assert found.pop("safe, and nobody drove") == 1
+    assert found == {"armed": 2, "killed": 1, "not armed": 1, "reset": 1}
+
+
+def test_a_latch_is_not_reset_while_its_cause_stands(walked: Play) -> None:
+    """The lid is open: who has not mended it is refused, and so is the next harness."""
+    lid = Step("fault", fault=Fault(kind="lid_open", stage="", after_s=0.0))
+    played = walked([*WARM, lid, ALONE, Step("reset"), Step("mend"), RESET, *AGAIN])
+    assert played.violation is None
+    assert ended(played) == {"armed": 2, "not reset": 1, "not armed": 1, "reset": 1}
+
+
+def test_what_is_sudden_leaves_the_steps_before_it_as_they_were(short_plan: LabPlan) -> None:
+    """It has a stream of chance of its own: so a seed that was played once stays of use."""
+    kinds = set()
+    for seed in range(60):
+        plain = stroll(Chance(seed).stream("walk"), short_plan.envelope)
+        walk = list(draw_walk(seed, short_plan.envelope))
+        first = next((at for at, step in enumerate(walk) if kind_of(step)), len(walk))
+        assert walk[:first] == plain[:first]
+        kinds |= {kind_of(step) for step in walk}
+    assert kinds == {"", "kill", "pause", "safe", "reset"}
+
+
+def kind_of(step: Step) -> str:
+    """Name what is sudden; anything else is nothing."""
+    if step.fault is not None:
+        return step.fault.kind if step.fault.kind in ("kill", "pause") else ""
+    return step.act if step.act in ("safe", "reset") else ""
 
 
 def test_a_violation_is_shrunk_to_the_steps_that_make_it() -> None:

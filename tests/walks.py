@@ -2,11 +2,13 @@
 
 A walk follows what somebody does who wants to grow with hydrogen, and strays from it: steps are
 left out or done again, values are others, a wait is long, the tube is opened, one thing breaks.
+Then the harness dies or stands still, somebody else types ``safe``, a named person resets, and the
+walk goes on or begins again.
 """
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from labharness.chaos import Fault
@@ -14,7 +16,7 @@ from labharness.chaos.scenario import CONTACTS, FLOWS, GARBAGE_MAX, SENSORS
 from labharness.clock import Chance
 from labharness.kernel import Envelope
 
-__all__ = ["Step", "draw_walk", "shrink_walk"]
+__all__ = ["Step", "draw_walk", "shrink_walk", "stroll"]
 
 PLAYS_MAX = 150  # of a walk that is shrunk: one of 60 steps takes about 80
 
@@ -65,16 +67,34 @@ WANDERS = (
 )
 SELDOM_SET = ("furnace.setpoint_rate", "sulfur.setpoint_rate", "furnace.mode", "sulfur.mode")
 
+# What happens to whoever drives, from a stream of chance of its own: the steps before it stay.
+SUDDEN_SHARE = 0.8  # of the walks, and of what follows a reset
+SUDDEN_WEIGHTS = {"kill": 3, "pause": 3, "safe": 2}
+SAFE_AFTER_SHARE = 0.2  # of the kills and pauses: somebody else sees to what was left
+AMID_S = (0.2, 2.0, 20.0)  # it comes at any moment of so long: in an exchange, a command, a wait
+STANDS_STILL_S = (0.3, 0.8, 4.0, 15.0, 60.0)  # the guard gives a harness up after 1 s
+ENERGISES = ("hydrogen.setpoint", "furnace.setpoint", "sulfur.setpoint")
+ENERGISED_WEIGHT = 4.0  # against 1 for any other step that it may follow
+RESET_SHARE = 0.8
+RESETS_MAX = 2  # of a walk; most reset a trip that it came to by itself
+MENDED_SHARE = 0.7  # of the resets: the others find nothing broken, and it stays so
+BEGINS_AGAIN_SHARE = 0.6
+AUTOMATIC = ("furnace.mode", "sulfur.mode")  # a procedure leaves both in manual, and cold
+AUTOMATIC_SHARE = 0.9
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a walk.
 
     Attributes:
-        act: ``set``, ``open``, ``wait``, ``until``, ``fault``, ``mend`` or ``keys``.
-        name: The channel, what is waited for, or the instrument whose keys are used.
-        value: What it is set to; the longest time to wait; for how long the tube stays open.
-        fault: What breaks.
+        act: ``set``, ``open``, ``wait``, ``until``, ``fault``, ``mend``, ``keys``, ``safe`` (typed
+            by somebody else) or ``reset``.
+        name: The channel, what is waited for, the instrument whose keys are used, or ``mended``:
+            what is broken is mended before the reset.
+        value: What it is set to; the longest time to wait; for how long the tube stays open; when
+            ``safe`` is typed amid what follows.
+        fault: What breaks; a harness that is killed, or stands still, does so amid what follows.
     """
 
     act: str
@@ -174,7 +194,49 @@ def _heat(chance: random.Random) -> Iterator[Step]:
 
 def draw_walk(seed: int, envelope: Envelope) -> tuple[Step, ...]:
     """Draw a walk; equal arguments give an equal one."""
-    chance = Chance(seed).stream("walk")
+    walk = stroll(Chance(seed).stream("walk"), envelope)
+    return tuple(_disturbed(Chance(seed).stream("harness"), walk, envelope))
+
+
+def _disturbed(
+    chance: random.Random, walk: Iterable[Step], envelope: Envelope, resets: int = RESETS_MAX
+) -> list[Step]:
+    """Let something sudden happen on the way, and a named person reset what has latched."""
+    steps = list(walk)
+    at = len(steps)
+    if steps and chance.random() < SUDDEN_SHARE:
+        weights = [ENERGISED_WEIGHT if _energises(each) else 1.0 for each in steps]
+        at = 1 + chance.choices(range(len(steps)), weights)[0]
+        steps.insert(at, sudden := _sudden(chance))
+        if sudden.act != "safe" and chance.random() < SAFE_AFTER_SHARE:
+            steps.insert(at + 1, Step("safe"))
+    if not resets or chance.random() >= RESET_SHARE:
+        return steps
+    at = min(len(steps), at + 1 + chance.randrange(4)) if chance.random() < 0.6 else len(steps)
+    rest = steps[at:]
+    reset = Step("reset", "mended" if chance.random() < MENDED_SHARE else "")
+    if not rest or chance.random() < BEGINS_AGAIN_SHARE:
+        rest = _disturbed(chance, stroll(chance, envelope), envelope, resets - 1)
+    back = AUTOMATIC if chance.random() < AUTOMATIC_SHARE else ()
+    return [*steps[:at], reset, *(put(channel, 0) for channel in back), *rest]
+
+
+def _energises(step: Step) -> bool:
+    switch = step.name in ENERGISES or step.name.endswith(("_contactor", "hydrogen_valve"))
+    return step.act == "set" and switch and step.value > 0
+
+
+def _sudden(chance: random.Random) -> Step:
+    kind = chance.choices(list(SUDDEN_WEIGHTS), list(SUDDEN_WEIGHTS.values()))[0]
+    after_s = round(chance.uniform(0.0, chance.choice(AMID_S)), 3)
+    if kind == "safe":
+        return Step("safe", "", after_s)
+    lasts_s = chance.choice(STANDS_STILL_S) if kind == "pause" else 0.0
+    return Step("fault", fault=Fault(kind=kind, stage="", after_s=after_s, lasts_s=lasts_s))
+
+
+def stroll(chance: random.Random, envelope: Envelope) -> list[Step]:
+    """Draw what one person does, and what breaks meanwhile."""
     strays = math.exp(chance.uniform(*(math.log(each) for each in STRAYS)))
     chapters = list(_recipe(chance))
     breaks_in, breaks = -1, Step("mend")
@@ -195,7 +257,7 @@ def draw_walk(seed: int, envelope: Envelope) -> tuple[Step, ...]:
                 walk.append(_stray(chance, walk, envelope))
             if step is not None and chance.random() >= strays / 2:
                 walk.append(step)
-    return tuple(walk)
+    return walk
 
 
 def _stray(chance: random.Random, walk: Sequence[Step], envelope: Envelope) -> Step:
