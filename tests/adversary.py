@@ -232,6 +232,10 @@ class _Walker(_World):
             if self._tripped() and not tripped:
                 return
 
+    def _say(self, step: Step) -> None:
+        if step.fault is None:  # that is told once it comes
+            self._note(str(step))
+
     def _count(self, ending: str) -> None:
         self._endings[ending] = self._endings.get(ending, 0) + 1
 
@@ -240,7 +244,7 @@ class _Walker(_World):
     async def _do(self, step: Step) -> None:
         if step.act in ("wait", "until") and self._tripped():
             return  # nobody waits for a line that has tripped: it is reset while it is hot
-        self._note(str(step))
+        self._say(step)
         if step.act == "set":
             await self._set(step.name, step.value)
         elif step.act == "wait":
@@ -270,7 +274,7 @@ class _Walker(_World):
         latched = self._latched()  # then this harness does not stay: what is typed finds nobody
         while self._walk and _is_sudden(self._walk[0], typed=not latched):
             step = self._walk.popleft()
-            self._note(str(step))
+            self._say(step)
             self._happen(step)
 
     async def _set(self, channel: str, value: float) -> None:
@@ -369,7 +373,7 @@ class _Walker(_World):
             step = self._walk.popleft()
             if step.act in ("set", "open"):
                 continue
-            self._note(str(step))
+            self._say(step)
             if step.act == "reset":
                 self._reset_by_a_person(mended=step.name == "mended")
                 return True
