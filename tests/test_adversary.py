@@ -159,6 +159,35 @@ def test_what_is_behind_a_lie_is_a_demand_and_no_violation(walked: Play) -> None
     assert played.demands["hot sulfur in air, and heated"] > 60
 
 
+def test_a_pump_that_was_open_when_its_relays_went_silent_vents_no_vacuum(walked: Play) -> None:
+    """Seed 1234: the lid was open, so the gauge read the atmosphere; then the lid was shut."""
+    cut = Fault(kind="bus_cut", stage="", after_s=0.0, target="relays", lasts_s=10.0)
+    flushed = [*PURGE[:-1], Step("until", "flushed", 8000.0)]
+    shut = put(("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0), ("box.argon_valve", 0))
+    pump = put(("box.vent", 0), ("box.pump", 1), ("box.pump_isolation", 1))
+    opened = Step("open", "load", 180.0)
+    walk = [*flushed, *shut, opened, *pump, Step("fault", fault=cut), Step("wait", "", 60.0)]
+    assert walked(walk).violation is None
+
+
+def test_gas_that_a_relief_has_yet_to_shut_does_not_flow_again(walked: Play) -> None:
+    """Seed 2234: the referee looked between the two frames, and counted from there."""
+    dip = Fault(kind="power_dip", stage="", after_s=0.0, lasts_s=3.0)
+    walk = [
+        *put(("hydrogen.setpoint", 10)),
+        Step("safe", "", 10.857),
+        Step("wait", "", 300.0),
+        Step("open", "load", 60.0),
+        Step("reset", "mended"),
+        *PURGE,
+        *LEAK_CHECK,
+        *put(("box.vent", 1), ("box.hydrogen_valve", 1), ("hydrogen.setpoint", 20)),
+        Step("wait", "", 300.0),
+        Step("fault", fault=dip),
+    ]
+    assert walked(walk).violation is None
+
+
 # ---- who drives dies, stands still, is overruled, and is reset
 
 WARM = [

@@ -341,7 +341,9 @@ def test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way() -> No
     assert memory.procedure("shutdown", 0.0) == "shutdown"
     see(memory, 0.0, oven__setpoint=500.0)
     assert memory.procedure("shutdown", STALE_S) == "hold_vacuum"
-    assert memory.procedure("shutdown", STALE_S + 0.1) == "shutdown", "it is stale"
+    assert memory.procedure("shutdown", STALE_S + 0.1) == "hold_vacuum", "it stays as it was set"
+    see(memory, 0.0, oven__setpoint=499.0)
+    assert memory.procedure("shutdown", STALE_S + 0.1) == "shutdown"
 
 
 def test_a_state_that_another_reading_belies_is_not_believed() -> None:

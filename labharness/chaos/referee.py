@@ -15,6 +15,7 @@ from labharness.chaos.rules import (
     BLIND_TO_SUCKED,
     GRAIN_S,
     INERT_SCCM,
+    KILL_S,
     PRESSURE_PA_MAX,
     RELIEVED,
     REPEATS_S,
@@ -90,6 +91,7 @@ class Referee:
         self._since: dict[str, float] = {}
         self._blindness = Blindness(self.scene.blind)
         self._must_trip_since_s = math.inf
+        self._flows_since_s = math.inf
         self._digest = sha256()
         room.env.process(self._watch())
 
@@ -152,10 +154,13 @@ class Referee:
             scene.silent = {
                 heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
             }
-        if truth["pressure_pa"] > PRESSURE_PA_MAX / BESIDE:
+        relieved = truth["pressure_pa"] > PRESSURE_PA_MAX / BESIDE
+        flows = truth["inert_sccm"] > INERT_SCCM and not relieved
+        self._flows_since_s = min(self._flows_since_s, now_s) if flows else math.inf
+        if relieved:
             scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
-        elif RELIEVED in scene.blind and truth["inert_sccm"] > INERT_SCCM:
-            self._sees(RELIEVED)
+        elif RELIEVED in scene.blind and now_s - self._flows_since_s >= KILL_S:
+            self._sees(RELIEVED)  # and what flows is not what the relief has yet to shut
         for word in self._blindness.seeing(truth, now_s):
             self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])

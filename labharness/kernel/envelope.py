@@ -36,8 +36,7 @@ class Envelope:
 
     def _named(self) -> Iterable[tuple[str, Collection[str], Iterable[str]]]:
         """Give who names what, and where it must stand."""
-        purge, watches, procedures = self.purge, self.watches, self.procedures
-        check = purge.leak_check
+        purge, watches, check = self.purge, self.watches, self.purge.leak_check
         for row in self.interlocks:
             who = f"interlock {row.name!r}"
             yield f"{who} guards", self.limits, row.guards
@@ -46,26 +45,26 @@ class Envelope:
             yield f"{who} asks", purge.present, proofs
             tight = [each.contaminant for each in row.require if isinstance(each, LeakTight)]
             yield f"{who} asks for a leak check since", [purge.outside] if check else [], tight
-            yield f"{who} runs", procedures, filter(None, [row.on_loss])
+            yield f"{who} runs", self.procedures, filter(None, [row.on_loss])
         alarms: tuple[TripRow | Plausible, ...] = (*self.trips, *self.plausible)
         for trip in alarms:
             yield f"{trip.name!r} watches", watches, [trip.channel]
-            yield f"{trip.name!r} runs", procedures, filter(None, [trip.procedure])
+            yield f"{trip.name!r} runs", self.procedures, filter(None, [trip.procedure])
         for doubt in self.plausible:
             seen = [doubt.agrees_with, *_channels((*doubt.during, doubt.expects))]
             yield f"{doubt.name!r} relies on", watches, filter(None, seen)
         for watch in watches.values():
-            yield f"watch {watch.channel} runs", procedures, filter(None, [watch.procedure])
+            yield f"watch {watch.channel} runs", self.procedures, filter(None, [watch.procedure])
         yield "the purge proof counts", watches, (*purge.inert, *purge.inert.values())
         yield "a contaminant is seen by", watches, _channels(sum(purge.present.values(), ()))
         gauges = [each.channel for each in (purge.backfill, check) if each]
         yield "pressure is seen by", watches, gauges
         yield "the leak check relies on", watches, _channels(check.isolated if check else ())
         yield "what is outside is", purge.present, [purge.outside]
-        for procedure in procedures.values():
+        for procedure in self.procedures.values():
             who = f"procedure {procedure.name!r}"
             yield f"{who} asks", watches, _channels((*procedure.when, procedure.unless))
-            yield f"{who} gives way to", procedures, filter(None, [procedure.instead])
+            yield f"{who} gives way to", self.procedures, filter(None, [procedure.instead])
             yield f"{who} sets", self.limits, [step.channel for step in procedure.steps]
 
 

@@ -192,12 +192,16 @@ class Memory:
         self.tight &= contaminant != self.envelope.purge.outside
 
     def procedure(self, name: str, now: float) -> str:
-        """Give the procedure that makes safe in the state the line is, or may be, in."""
+        """Give the procedure that makes safe in the state the line is, or may be, in.
+
+        What the line itself sets is believed when it is silent too: it stays as it was set.
+        """
         row = self.envelope.procedures[name]
         believed = row.unless is None or not self.holds(row.unless, now)
         for state in row.when if believed else ():
             track = self.tracks[state.channel]
-            if self.fresh(track, now) and any(map(state.holds, track.possible())):
+            known = self.fresh(track, now) or state.channel in self.envelope.limits
+            if known and any(map(state.holds, track.possible())):
                 return row.instead
         return name
 
