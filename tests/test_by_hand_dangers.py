@@ -22,6 +22,10 @@ PURGED_VOLUMES = 5.05
 TARGET_SETPOINT = 2  # register of a 2400, in tenths of a degree
 LEAK_SCCM = 20.0  # the envelope's own number: 300 times what its leak check passes
 NOT_ODD_S = 3600.0
+LINES = pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+PA_MAX = 1.15 * 101_325
+WATCHDOG, SOURCE = 514, 516  # registers of a BASIS 2
+SET_UP_S = 30.0  # between two looks at them
 
 
 async def asked(lab: Lab, channel: str, value: float) -> str:
@@ -64,6 +68,23 @@ async def shut_and_pump(lab: Lab) -> None:
     await put(lab, ("box.vent", 0), ("box.pump", 1), ("box.pump_isolation", 1))
 
 
+async def evacuated(lab: Lab) -> None:
+    """Leave a tube shut off, under vacuum, behind a gauge that stands still."""
+    await purge(lab)
+    await shut_and_pump(lab)
+    await until(lab, lambda: lab.line.latest("gauge.pressure") <= 20)
+    await put(lab, ("box.pump_isolation", 0), ("box.pump", 0))
+    room_of(lab).plant.faults.lie("gauge", "stuck", 0.0, random.Random(1))
+
+
+async def stays_whole(lab: Lab, for_s: float) -> None:
+    """See that the tube is not filled beyond its limit, though nobody does anything any more."""
+    end_s = lab.clock.now_s() + for_s
+    while lab.clock.now_s() < end_s:
+        await lab.line.polled()
+        assert truth(lab)["pressure_pa"] <= PA_MAX
+
+
 async def leak_check(lab: Lab) -> None:
     await purge(lab)
     await shut_and_pump(lab)
@@ -93,6 +114,11 @@ def at_the_keys_of_the_furnace(lab: Lab, target_c: float) -> None:
     face.write_registers(6, TARGET_SETPOINT, [round(10 * target_c)])
 
 
+def at_the_keys_of_a_flow_controller(lab: Lab, name: str, sccm: float) -> None:
+    face: Any = room_of(lab).faces[name]
+    face.answer(f"{face.unit}S{sccm}")
+
+
 def test_a_furnace_is_not_heated_hot_without_argon_flowing(
     simulated_lab: Bench, virtual_time: VirtualTime
 ) -> None:
@@ -110,7 +136,7 @@ def test_a_furnace_is_not_heated_hot_without_argon_flowing(
     virtual_time.run(scene())
 
 
-@pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+@LINES
 def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
     simulated_lab: Bench, virtual_time: VirtualTime, path: Path
 ) -> None:
@@ -235,5 +261,52 @@ def test_more_hydrogen_than_may_be_set_trips(
             await wait(lab, 60)
             part(room_of(lab).plant, "hydrogen").setpoint_sccm = 100.0  # its valve, or another hand
             assert "hydrogen.flow" in await until_tripped(lab, 10)
+
+    virtual_time.run(scene())
+
+
+@LINES
+def test_a_shut_tube_is_not_filled_with_nitrogen(
+    simulated_lab: Bench, virtual_time: VirtualTime, path: Path
+) -> None:
+    """No row looks for a pressure that rises with nitrogen, and the bypass has no meter at all."""
+
+    async def scene() -> None:
+        async with simulated_lab.on(read_lab(path)).running() as lab:
+            await evacuated(lab)
+            for channel, value in (("nitrogen.setpoint", 490), ("box.nitrogen_bypass_shut", 0)):
+                assert "box.vent at least 1" in await asked(lab, channel, value)
+
+    virtual_time.run(scene())
+
+
+@LINES
+@pytest.mark.parametrize("sccm", [0.5, 490.0])
+def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
+    simulated_lab: Bench, virtual_time: VirtualTime, path: Path, sccm: float
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.on(read_lab(path)).running() as lab:
+            await evacuated(lab)
+            at_the_keys_of_a_flow_controller(lab, "nitrogen", sccm)
+            assert "nitrogen only into a vented tube" in await until_tripped(lab, 5)
+            await stays_whole(lab, 1200)
+            assert truth(lab)["nitrogen_sccm"] == 0
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("channel", "value"), [("box.nitrogen_bypass_shut", 0), ("nitrogen.setpoint", 100)]
+)
+def test_the_vent_is_not_shut_while_nitrogen_comes_in(
+    simulated_lab: Bench, virtual_time: VirtualTime, channel: str, value: float
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await purge(lab)
+            await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
+            await put(lab, (channel, value))
+            assert channel in await asked(lab, "box.vent", 0)
 
     virtual_time.run(scene())
