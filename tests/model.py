@@ -153,6 +153,11 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
     ),
     "hydrogen detector faulty": ({"h2_detector.fault": 1.0}, lambda s: s.hydrogen_flows),
     "hydrogen detector not monitoring": ({"h2_detector.state": 0.0}, lambda s: s.hydrogen_flows),
+    "hydrogen's watchdog off": ({"hydrogen.watchdog_ms": 0.0}, lambda s: s.hydrogen_flows),
+    "hydrogen set by other than its wire": (
+        {"hydrogen.setpoint_source": 0.0},
+        lambda s: s.hydrogen_flows,
+    ),
     "hydrogen in the room": (
         {"h2_detector.concentration": 5000.0},
         lambda s: s.hydrogen_flows,
@@ -380,6 +385,8 @@ class Model:
             "hydrogen.flow": 10.0 if s.hydrogen_flows else 0.0,
             "hydrogen.setpoint": HYDROGEN_SCCM[s.hydrogen],
             "hydrogen.setpoint_active": HYDROGEN_SCCM[s.hydrogen],
+            "hydrogen.watchdog_ms": 5000.0,
+            "hydrogen.setpoint_source": 2.0,
             "gauge.pressure": PRESSURE_TORR[s.pressure],
             "gauge.fault": 0.0,
             "h2_detector.concentration": 0.0,

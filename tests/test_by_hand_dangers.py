@@ -114,6 +114,11 @@ def at_the_keys_of_the_furnace(lab: Lab, target_c: float) -> None:
     face.write_registers(6, TARGET_SETPOINT, [round(10 * target_c)])
 
 
+def restarts_without(lab: Lab, register: int) -> None:
+    face: Any = room_of(lab).faces["hydrogen"]
+    face.write_registers(6, register, [0])
+
+
 def at_the_keys_of_a_flow_controller(lab: Lab, name: str, sccm: float) -> None:
     face: Any = room_of(lab).faces[name]
     face.answer(f"{face.unit}S{sccm}")
@@ -308,5 +313,44 @@ def test_the_vent_is_not_shut_while_nitrogen_comes_in(
             await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 0))
             await put(lab, (channel, value))
             assert channel in await asked(lab, "box.vent", 0)
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("register", "lost"), [(WATCHDOG, "watchdog_ms"), (SOURCE, "setpoint_source")]
+)
+def test_hydrogen_takes_the_watchdog_of_its_controller(
+    simulated_lab: Bench, virtual_time: VirtualTime, register: int, lost: str
+) -> None:
+    """One that browns out for a moment on its serial line comes back without, and answers on."""
+
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await leak_check(lab)
+            await fill(lab)
+            restarts_without(lab, register)
+            await wait(lab, SET_UP_S)
+            await put(lab, ("argon.setpoint", 85))
+            for channel in ("box.hydrogen_valve", "hydrogen.setpoint"):
+                assert f"hydrogen.{lost}" in await asked(lab, channel, 1)
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize("register", [WATCHDOG, SOURCE])
+def test_hydrogen_that_flows_without_its_watchdog_trips(
+    simulated_lab: Bench, virtual_time: VirtualTime, register: int
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await leak_check(lab)
+            await fill(lab)
+            await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
+            await put(lab, ("hydrogen.setpoint", 20))
+            restarts_without(lab, register)
+            assert "hydrogen only with its watchdog" in await until_tripped(lab, SET_UP_S + 2)
+            await stays_whole(lab, 10)
+            assert truth(lab)["hydrogen_sccm"] == 0
 
     virtual_time.run(scene())
