@@ -354,3 +354,47 @@ def test_hydrogen_that_flows_without_its_watchdog_trips(
             assert truth(lab)["hydrogen_sccm"] == 0
 
     virtual_time.run(scene())
+
+
+@LINES
+@pytest.mark.parametrize("sccm", [0.2, 4.0, 5.0, 5.05, 9.5])
+def test_a_trickle_of_argon_into_a_shut_tube_trips(
+    simulated_lab: Bench, virtual_time: VirtualTime, path: Path, sccm: float
+) -> None:
+    """So slow a rise drowns in the noise, of the gauge's reading or of the meter's at its bound."""
+
+    async def scene() -> None:
+        async with simulated_lab.on(read_lab(path)).running() as lab:
+            await evacuated(lab)
+            await put(lab, ("box.argon_valve", 1), ("argon.setpoint", sccm))
+            assert "filled by a trickle" in await until_tripped(lab, 25)
+            await stays_whole(lab, 1200)
+            assert truth(lab)["inert_sccm"] == 0
+
+    virtual_time.run(scene())
+
+
+@pytest.mark.parametrize("sccm", [10.0, 15.0])
+def test_a_slow_fill_by_argon_behind_a_stuck_gauge_trips_in_time(
+    simulated_lab: Bench, virtual_time: VirtualTime, sccm: float
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await evacuated(lab)
+            await put(lab, ("box.argon_valve", 1), ("argon.setpoint", sccm))
+            assert "its pressure rising" in await until_tripped(lab, 65)
+            await stays_whole(lab, 60)
+
+    virtual_time.run(scene())
+
+
+def test_the_vent_is_not_shut_on_a_trickle_of_argon(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def scene() -> None:
+        async with simulated_lab.running() as lab:
+            await purge(lab)
+            await put(lab, ("box.nitrogen_bypass_shut", 1), ("argon.setpoint", 5))
+            assert "argon.setpoint" in await asked(lab, "box.vent", 0)
+
+    virtual_time.run(scene())

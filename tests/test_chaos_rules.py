@@ -172,6 +172,7 @@ FOUND_S_MAX = {
     "hydrogen flow is not what was set": 30.0,
     "furnace is driven by hand": 5.0,
     "sulfur is driven by hand": 5.0,
+    "a shut tube is filled by a trickle": 20.0,
     "argon flow is not what was set": 30.0,
     "nitrogen flow is not what was set": 30.0,
     "hydrogen flows through a shut valve": 10.0,

@@ -20,7 +20,7 @@ REDUNDANT = {  # rows without which nothing is reached, and what stands behind t
     "the vent shuts only on a gauge that reads the atmosphere": "here no gauge lies",
     "nitrogen only into a vented tube": "here nitrogen comes by its bypass alone",
     "the nitrogen bypass opens only into a vented tube": "here no gauge lies",
-    "the vent shuts only with nitrogen shut off": "here no gauge lies",
+    "the vent shuts only on argon that its gauge would show": "here no gauge lies",
     "setpoint only with exhaust and lid": "mains come before the setpoint, and ask for the same",
     "furnace stays on its controller while it has mains": "a heater in manual trips by itself",
     "sulfur stays on its controller while it has mains": "a heater in manual trips by itself",
