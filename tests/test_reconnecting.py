@@ -19,6 +19,7 @@ from test_safing_again import cut
 
 HYDROGEN = Command("hydrogen.setpoint", 0.0, "sccm")
 ARGON = Command("argon.setpoint", 100.0, "sccm")
+MOMENTS_S = [0.0, 0.01, 0.03, 0.06, 0.1]  # while two values are prepared
 
 Prove = Callable[[Callable[[Watched], Awaitable[None]]], Watched]
 
@@ -179,16 +180,143 @@ def test_a_road_that_does_not_hold_trips(armed: Prove) -> None:
     assert "it was lost 6 times" in tripped(armed(work))["detail"]
 
 
-def test_a_line_that_is_held_sets_nothing_and_trips(armed: Prove) -> None:
+def test_a_line_that_is_held_sets_nothing_and_trips_in_time(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
-        await watched.lab.line.hold()
+        line = watched.lab.line
+        await line.hold()
         lose(watched.lab, "relays")  # who is only asked is no reason
-        await asyncio.sleep(5.0)
-        assert watched.lab.line.memory.trip is None
+        await asyncio.sleep(2 * RETURN_S_MAX)
+        assert line.memory.trip is None
+        assert not line.warnings
+        before = len(intents(watched))
         lose(watched.lab)
-        await asyncio.sleep(5.0)
+        await asyncio.sleep(RETURN_S_MAX - 1.0)
+        assert line.memory.trip is None
+        assert [each for each in line.warnings if "port hydrogen" in each and "resume" in each]
+        await asyncio.sleep(2.0)
+        assert len(intents(watched)) == before
 
-    assert "hydrogen.setpoint_source = 2 refused" in tripped(armed(work))["detail"]
+    assert "30 s; a line that is held sets nothing" in tripped(armed(work))["detail"]
+
+
+@pytest.mark.parametrize("held_first", [True, False])
+def test_a_line_that_is_let_go_in_time_is_prepared_then(armed: Prove, held_first: bool) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        early = None
+        if held_first:
+            await line.hold()
+        lose(watched.lab)
+        if not held_first:
+            early = asyncio.ensure_future(line.perform(HYDROGEN))
+            await asyncio.sleep(0)  # it waits for the road
+            await line.hold()
+        await asyncio.sleep(10.0)
+        assert line.memory.mode is Mode.HELD
+        held = line.perform(HYDROGEN)
+        assert (await asyncio.wait_for(held, 1.0)).ending is Ending.REFUSED
+        line.start()
+        if early is not None:
+            assert (await early).ending is Ending.CONFIRMED
+        assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+        assert words(watched.lab)[WATCHDOG] == 5000
+        await asyncio.sleep(2 * RETURN_S_MAX)
+        assert line.memory.trip is None
+
+    watched = armed(work)
+    assert roads(watched) == [("road_lost", "hydrogen"), ("road_back", "hydrogen")]
+
+
+@pytest.mark.parametrize("after_s", MOMENTS_S)
+def test_a_hold_that_comes_while_a_road_is_prepared_is_none_to_trip_on(
+    armed: Prove, after_s: float
+) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        lose(watched.lab)
+        await asyncio.sleep(after_s)
+        flight = asyncio.ensure_future(line.perform(ARGON))  # the hold has to wait for its turn
+        await line.hold()
+        await flight
+        await asyncio.sleep(5.0)
+        assert line.memory.trip is None
+        line.start()
+        assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+        assert words(watched.lab)[WATCHDOG] == 5000
+
+    armed(work)
+
+
+@pytest.mark.parametrize("after_s", MOMENTS_S)
+def test_a_run_that_ends_while_a_road_is_prepared_ends_clean(armed: Prove, after_s: float) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        lose(watched.lab)
+        await asyncio.sleep(after_s)
+        assert (await line.settle(SAFE_TABLE)).complete
+        before = len(intents(watched))
+        refused = await line.perform(Command("hydrogen.setpoint", 5.0, "sccm"))
+        assert refused.ending is Ending.REFUSED
+        await asyncio.sleep(2 * RETURN_S_MAX)
+        assert intents(watched)[before:] == ["hydrogen.setpoint"]
+        assert line.memory.trip is None
+        line.disarm()
+        await line.arm(SAFE_TABLE)
+        line.start()
+        assert words(watched.lab)[WATCHDOG] == 5000
+        assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+
+    assert not armed(work).journaled("trip")
+
+
+def test_who_is_silent_when_a_run_ends_makes_no_trip_of_it(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        cut(watched.lab, "stage")  # no step of a procedure, and nothing polls it
+        lose(watched.lab, "stage", restarted=False)
+        await asyncio.sleep(1.0)
+        assert (await line.settle(SAFE_TABLE)).complete
+        await asyncio.sleep(2 * RETURN_S_MAX)
+        assert line.memory.trip is None
+        assert line._reconnecting.missing() == ("stage",)
+
+    armed(work)
+
+
+def test_a_road_that_is_lost_after_the_end_of_a_run_trips(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        lose(watched.lab)
+        assert (await line.settle(SAFE_TABLE)).complete
+        await asyncio.sleep(5.0)
+        lose(watched.lab)  # what was verified on it may be undone
+        await asyncio.sleep(RETURN_S_MAX + 1.0)
+        assert line.memory.mode is Mode.TRIPPED
+
+    assert "port hydrogen was lost" in tripped(armed(work))["detail"]
+
+
+def test_what_was_left_at_an_end_is_prepared_before_the_line_goes_on(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        lose(watched.lab)
+        await line.settle(SAFE_TABLE)
+        await asyncio.sleep(5.0)
+        line.start()
+        assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+        assert words(watched.lab)[WATCHDOG] == 5000
+
+    armed(work)
+
+
+def test_a_line_that_is_closed_while_a_road_is_prepared_has_not_tripped(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        await line.hold()
+        lose(watched.lab)
+        await asyncio.sleep(RETURN_S_MAX - 0.25)  # the line is closed next, and looked at till then
+
+    assert not armed(work).journaled("trip")
 
 
 def test_a_procedure_asks_no_lost_road(armed: Prove) -> None:

@@ -162,6 +162,7 @@ class Line:
             identify=self.identify,
             perform=self._perform,
             note=lookout.note,
+            warn=lambda text: self.on_warning(text),
             trip=lookout.lose_road,
         )
         guard.on_absence = lambda entries: lookout.keep("guard_log", entries)
@@ -247,6 +248,7 @@ class Line:
         """Let commands through: HELD becomes RUNNING."""
         self.holding.end()
         self._mode(Mode.RUNNING)
+        self._reconnecting.serve()
 
     async def hold(self, may: Callable[[], bool] = lambda: True) -> bool:
         """Let no further command through: RUNNING becomes HELD, after the one on its way.
@@ -294,6 +296,7 @@ class Line:
         self.holding.end()
         if self.memory.mode is Mode.RUNNING:  # or a value that waits for its turn would follow
             self._mode(Mode.HELD)
+        self._reconnecting.leave()
         if self.memory.trip is None:
             verification = await self.safing.make_safe(procedure)
             if not verification.complete and self.memory.trip is None:
@@ -318,6 +321,7 @@ class Line:
         """
         try:
             if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
+                self._reconnecting.leave()
                 await self.bring_down(Stage.STOP)
                 self.disarm()
             await self.safing.verified()

@@ -2,7 +2,8 @@
 
 An instrument that restarted has lost its watchdog and its modes, and answers polls all the same.
 Until its ``prepare`` is confirmed no other command passes on that port, and what is not confirmed
-in time trips. A procedure asks nobody, here as everywhere.
+in time trips, on a line that is held too: it is prepared if it is let go in time. A procedure asks
+nobody, here as everywhere, and what it was sent over is left as it is: nothing else is set there.
 """
 
 import asyncio
@@ -35,6 +36,7 @@ class Reconnecting:
         identify: Asks one instrument who it is; raises ``NoReply``.
         perform: Carries out one command.
         note: Records a fact if it can; it must not raise.
+        warn: Tells a person.
         trip: Trips because of a port, and says why.
     """
 
@@ -47,6 +49,7 @@ class Reconnecting:
         identify: Callable[[str], Awaitable[object]],
         perform: Callable[[Command], Awaitable[Outcome]],
         note: Callable[[str, Mapping[str, object]], None],
+        warn: Callable[[str], None],
         trip: Callable[[str, str], None],
     ) -> None:
         self._memory = memory
@@ -55,25 +58,26 @@ class Reconnecting:
         self._identify = identify
         self._perform = perform
         self._note = note
+        self._warn = warn
         self._trip = trip
         self._losses: dict[str, int] = {}  # of each port since the line was armed
+        self._left: set[str] = set()  # ports that a safe state was sent to since their loss
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def lost(self, port: str, why: str) -> None:
         """Take the loss of a road; what was permitted on it is void already."""
         self._gate.unprepared[port] = None
         self._losses[port] = self._losses.get(port, 0) + 1
+        self._left.discard(port)
         self._note("road_lost", {"port": port, "why": why})
-        task = self._tasks.get(port)
-        if self._memory.mode in SERVED and (task is None or task.done()):
-            loop = asyncio.get_running_loop()
-            self._tasks[port] = loop.create_task(self._serve(port), name=f"prepare {port} again")
+        if self._memory.mode in SERVED:
+            self._begin(port)
 
     async def settled(self, channel: str) -> None:
-        """Wait while the port of a channel is being prepared again."""
+        """Wait while the port of a channel is being prepared again; a held line refuses at once."""
         instrument = self._instruments.get(split_channel(channel)[0])
         task = None if instrument is None else self._tasks.get(instrument.port)
-        if task is not None and not task.done():
+        if task is not None and not task.done() and self._memory.mode is not Mode.HELD:
             await asyncio.wait((task,))
 
     async def meet(self) -> None:
@@ -90,6 +94,19 @@ class Reconnecting:
             if not self._losses[port]:
                 self._back(port)
 
+    def leave(self) -> None:
+        """Prepare nothing behind the roads lost so far: the line is made safe, and verified.
+
+        What is lost after this is prepared or trips as ever: it may undo what was verified.
+        """
+        self._left = set(self._gate.unprepared)
+
+    def serve(self) -> None:
+        """Prepare what was left, for the line is let go."""
+        self._left.clear()
+        for port in self._gate.unprepared:
+            self._begin(port)
+
     def missing(self) -> tuple[str, ...]:
         """Name the ports whose road was lost since the line was last armed or prepared again."""
         return tuple(self._gate.unprepared)
@@ -99,17 +116,24 @@ class Reconnecting:
         for task in self._tasks.values():
             task.cancel()
 
+    def _begin(self, port: str) -> None:
+        task = self._tasks.get(port)
+        if task is None or task.done():
+            loop = asyncio.get_running_loop()
+            self._tasks[port] = loop.create_task(self._serve(port), name=f"prepare {port} again")
+
     async def _serve(self, port: str) -> None:
         wrong = f"its instruments were not prepared again within {RETURN_S_MAX:g} s"
         try:
             async with asyncio.timeout(RETURN_S_MAX):
                 wrong = await self._prepare(port)
         except TimeoutError:
-            pass
+            if self._memory.mode is Mode.HELD:
+                wrong += "; a line that is held sets nothing"
         except JournalFailed as why:
             wrong = str(why)
         finally:  # whatever broke here: nobody knows what stands behind that road
-            if wrong and self._memory.mode in SERVED:
+            if wrong and port not in self._left and self._memory.mode in SERVED:
                 self._trip(port, f"the road of port {port} was lost, and {wrong}")
 
     async def _prepare(self, port: str) -> str:
@@ -138,14 +162,36 @@ class Reconnecting:
     async def _perform_all(self, port: str, losses: int) -> str:
         for instrument in self._behind(port):
             for command in prepare_commands(instrument, self._memory.envelope):
-                if losses != self._losses[port]:
-                    return "it was lost again"
-                self._gate.unprepared[port] = command
-                outcome = await self._perform(command)
-                if outcome.ending is not Ending.CONFIRMED:
-                    what = f"{command.channel} = {command.value:g}"
-                    return f"prepare {what} {outcome.ending}: {outcome.detail}"
+                wrong = await self._set(port, command, losses)
+                if wrong:
+                    return wrong
         return ""
+
+    async def _set(self, port: str, command: Command, losses: int) -> str:
+        """Set one value, once the line is not held any more; give what is wrong."""
+        while True:
+            await self._let_go(port)
+            if losses != self._losses[port]:
+                return "it was lost again"
+            if port in self._left:
+                return "it was left as it is"
+            self._gate.unprepared[port] = command
+            outcome = await self._perform(command)
+            if outcome.ending is Ending.CONFIRMED:
+                return ""
+            if outcome.ending is not Ending.REFUSED or self._memory.mode is not Mode.HELD:
+                what = f"{command.channel} = {command.value:g}"
+                return f"prepare {what} {outcome.ending}: {outcome.detail}"
+
+    async def _let_go(self, port: str) -> None:
+        """Wait while the line is held; its caller bounds it in time."""
+        told = False
+        while self._memory.mode is Mode.HELD and port not in self._left:
+            if not told:
+                what = f"the road of port {port} was lost, and its instruments are not prepared"
+                self._warn(f"{what}: resume within {RETURN_S_MAX:g} s of the loss, or it trips")
+                told = True
+            await asyncio.sleep(ASK_AGAIN_S)
 
     def _back(self, port: str) -> None:
         del self._gate.unprepared[port]
