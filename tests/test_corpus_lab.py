@@ -280,6 +280,16 @@ BAD: dict[str, tuple[str, str, str]] = {
         '["argon.setpoint", 5000],',
         "asked 5000.0 sccm, allowed 0 to 500 sccm",
     ),
+    "percent where a share belongs": (
+        "unmeasured_max = 0.04",
+        "unmeasured_max = 4",
+        "purge.backfill.unmeasured_max: 4.0 is no share of the tube's volume; 4 % is 0.04",
+    ),
+    "a share of the tube that is all of it": (
+        "unmeasured_max = 0.04",
+        "unmeasured_max = 1.0",
+        "purge.backfill.unmeasured_max: 1.0 is no share of the tube's volume",
+    ),
     "an unknown prohibited action": (
         "simultaneous_gas_mixing_without_purge",
         "whistling",

@@ -3,7 +3,15 @@
 import math
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    field_validator,
+)
 
 from labharness.kernel import Bound, LeakTight, PurgedOf, Role
 from labharness.vocabulary import Cause
@@ -178,6 +186,14 @@ class BackfillRow(_Strict):
     unmeasured_max: StrictFloat
     dilution_min: StrictFloat
     source: str
+
+    @field_validator("unmeasured_max")
+    @classmethod
+    def _share(cls, given: float) -> float:
+        """With 1 and more nothing that comes in would ever count as from outside."""
+        if given >= 1.0:
+            raise ValueError(f"{given} is no share of the tube's volume; 4 % is 0.04")
+        return given
 
 
 class LeakCheckRow(_Strict):
