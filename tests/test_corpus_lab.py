@@ -20,6 +20,8 @@ ENVELOPE = SHORT_LINE.with_name("short_line_envelope.toml").read_text("utf-8")
 WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'
 UNREAD = 'channel = "furnace.smell"\nstale_s = 9\n\n[[watch]]\n' + WATCHED
 PROCEDURES = "immediate_shutdown, close_all_valves_and_alert, relieve_pressure"
+WHEN = ENVELOPE[ENVELOPE.index("\nwhen = [") + 1 : ENVELOPE.index("unless = { ")]
+INERT = 'inert = { "argon.flow" = "argon.setpoint", "nitrogen.flow" = "nitrogen.setpoint" }'
 SEVENTH = 'name = "stage"\nlink = "loopback"\nbaud = 9600\n'
 
 
@@ -289,6 +291,31 @@ BAD: dict[str, tuple[str, str, str]] = {
         "unmeasured_max = 0.04",
         "unmeasured_max = 1.0",
         "purge.backfill.unmeasured_max: 1.0 is no share of the tube's volume",
+    ),
+    "a table where a list of tables belongs": (
+        WHEN,
+        'when = { channel = "gauge.pressure", at_most = 700 }\n',
+        "procedures.immediate_shutdown.when: a table is no list: write [{ ... }]",
+    ),
+    "one bracket where two belong": (
+        "[[purge.present.air]]",
+        "[purge.present.air]",
+        "purge.present.air: a table is no list: write [{ ... }], or two brackets around its name",
+    ),
+    "a name where a list of names belongs": (
+        'guards = ["box.furnace_contactor"]',
+        'guards = "box.furnace_contactor"',
+        ".guards: 'box.furnace_contactor' is no list: write [ ] around it",
+    ),
+    "a list where a table belongs": (
+        INERT,
+        'inert = ["argon.flow"]',
+        "purge.inert: ['argon.flow'] is no table: write { ... = ... }",
+    ),
+    "a number where a row belongs": (
+        'during = { channel = "furnace.temperature", at_least = 150 }',
+        "during = 1",
+        ".during: 1 is no table: write { ... = ... }",
     ),
     "an unknown prohibited action": (
         "simultaneous_gas_mixing_without_purge",

@@ -86,6 +86,13 @@ def _said(error: ErrorDetails, table: object, model: type[BaseModel]) -> str:
     if kind in ("literal_error", "enum"):
         allowed = error["ctx"]["expected"].replace("'", "")
         return f"{where}: {repr(found)[:80]} is none of {allowed.replace(' or ', ', ')}"
+    if kind == "tuple_type":
+        if isinstance(found, Mapping):
+            write = "[{ ... }], or two brackets around its name"
+            return f"{where}: a table is no list: write {write}"
+        return f"{where}: {repr(found)[:80]} is no list: write [ ] around it"
+    if kind in ("dict_type", "model_type"):
+        return f"{where}: {repr(found)[:80]} is no table: write {{ ... = ... }}"
     says = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if kind == "value_error":
         return f"{where}: {says}" if where else says
