@@ -186,4 +186,11 @@ IN_THE_GATE = (
         'wrong = ""',
         "tests/test_reconnecting.py::test_an_instrument_is_prepared_again_before_its_next_command",
     ),
+    PlantedBug(
+        "road lost after an end left as one before it",
+        "labharness/line/reconnecting.py",
+        "        self._left.discard(port)\n",
+        "",
+        "tests/test_reconnecting.py::test_a_road_that_is_lost_after_the_end_of_a_run_trips",
+    ),
 )

@@ -235,10 +235,28 @@ def test_a_hold_that_comes_while_a_road_is_prepared_is_none_to_trip_on(
         line = watched.lab.line
         lose(watched.lab)
         await asyncio.sleep(after_s)
-        flight = asyncio.ensure_future(line.perform(ARGON))  # the hold has to wait for its turn
         await line.hold()
-        await flight
         await asyncio.sleep(5.0)
+        assert line.memory.trip is None
+        line.start()
+        assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
+        assert words(watched.lab)[WATCHDOG] == 5000
+
+    armed(work)
+
+
+def test_a_prepare_that_waits_for_its_turn_behind_a_hold_waits_for_its_end(armed: Prove) -> None:
+    async def work(watched: Watched) -> None:
+        line = watched.lab.line
+        async with line._writer.turn:
+            hold = asyncio.ensure_future(line.hold())
+            before = len(intents(watched))
+            lose(watched.lab)
+            await asyncio.sleep(1.0)
+            assert len(intents(watched)) == before
+        await hold
+        await asyncio.sleep(5.0)
+        assert intents(watched)[before:] == ["hydrogen.setpoint_source"], "refused, once"
         assert line.memory.trip is None
         line.start()
         assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
