@@ -94,6 +94,10 @@ LID_AND_AIR = (
     '[[purge.present.air]]\nchannel = "box.lid_shut"\nat_most = -1\n',
 )
 FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
+ARGON_UNTIL_FLUSHED = (
+    'require = [{ purged_of = "hydrogen", volumes = 5 }]\n',
+    'require = [{ channel = "argon.setpoint", at_least = 0 }]\n',
+)
 VENTED = 'unless = { channel = "box.vent", at_least = 1 }\n'
 VACUUM = """when = [
     { channel = "gauge.pressure", at_most = 700 },
@@ -161,7 +165,7 @@ HARMS = (
     ),
     Harm(
         "a tube that may hold hydrogen is opened",
-        ((FLUSHED, ""),),
+        ((FLUSHED, ""), ARGON_UNTIL_FLUSHED),
         lambda: mock.patch.object(Steps, "add", _add_unflushed),
     ),
     Harm("a gauge that is dead is taken for a vacuum", ((VENTED, ""),)),
