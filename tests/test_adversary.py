@@ -19,11 +19,6 @@ from walks import Step, draw_walk, shrink_walk, stroll
 
 DAILY = (2, 4, 5, 10)  # two once opened a tube whose hydrogen meter was dead; all pause or die now
 LONG = range(1000, 1400)
-# What is called and not mended yet; whoever mends one takes it out of here.
-KNOWN = {
-    1035: "hot furnace in air, and heated",  # set to 150 degC, which takes no purge: 0.3 too far
-    1234: "oil sucked back through the vent",  # pumped while it was open, and its relays were cut
-}
 
 Play = Callable[..., Walked]
 
@@ -68,11 +63,8 @@ def test_what_many_people_type_by_hand_harms_nobody(walked: Play, short_plan: La
     for seed in LONG:
         walk = draw_walk(seed, short_plan.envelope)
         played = walked(walk)
-        rule = "" if played.violation is None else played.violation.rule
-        if rule and rule != KNOWN.get(seed):
+        if played.violation is not None:
             found.append(told(seed, walk, played, walked))
-        elif not rule and seed in KNOWN:
-            found.append(f"seed {seed} is mended: no more {KNOWN[seed]!r}")
     assert not found, "\n\n".join(found)
 
 
