@@ -92,11 +92,14 @@ AFTER_S: Mapping[str, float] = {
     "h2_detector": 0.0,  # it reads the room's air again at once, and nothing was decided for good
     "exhaust_lost": 0.0,  # no lie: the line sees it
     "leak": SWEPT_S,
+    "leak to be checked": SWEPT_S,
     "laser cut": FOR_EVER,  # what was not answered is not sent again for ever
 }
 # What ends a word earlier, once that which brought it is over.
 HEALED: Mapping[str, Callable[[Truth], bool]] = {
-    "leak": lambda truth: bool(truth["o2_fraction"] <= PURGED_O2),
+    **dict.fromkeys(
+        ("leak", "leak to be checked"), lambda truth: bool(truth["o2_fraction"] <= PURGED_O2)
+    ),
     "laser cut": lambda truth: not truth["laser_on"],
 }
 
@@ -224,8 +227,8 @@ class Blindness:
 def _words_of(fault: Fault, *, leak_checked: bool) -> tuple[tuple[str, float], ...]:
     if fault.kind.startswith("sensor_"):
         return LIES.get((fault.target, fault.kind), ())
-    if fault.kind == "air_leak" and leak_checked:
-        return (("leak", FOR_EVER),)  # the leak check is over: nothing on this line measures oxygen
+    if fault.kind == "air_leak":  # nothing on this line measures oxygen
+        return (("leak" if leak_checked else "leak to be checked", FOR_EVER),)
     if (fault.kind, fault.target) == ("contact_stuck", "argon_valve"):
         return (("argon", ARGON_S),)
     return tuple((word, FOR_EVER) for word in _BY_KIND.get((fault.kind, fault.target), ()))

@@ -209,6 +209,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             ),
             TRIP_S,
             "leak",
+            "leak to be checked",  # what burns takes a tight tube, the furnace a purged one
             "argon",
             "gauge",
         ),
