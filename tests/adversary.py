@@ -34,6 +34,7 @@ __all__ = ["Walked", "play_walk"]
 
 AFTER_TRIP_S = 30.0  # the referee keeps looking, at what the procedure leaves
 AFTER_END_S = 15.0
+MEND_S = 20.0  # what was decided on a lie is done by then: the referee's ``ACTED_S``
 NOBODY_S_MAX = 600.0  # of a wait while nobody drives
 LOADING = {"moo3_mass_mg": 10.0, "sulfur_mass_mg": 300.0, "substrate": "SiO2/Si", "sample_id": "A"}
 SET_WORD_OF_2400 = 2  # register of its target setpoint, in tenths of a degree
@@ -256,6 +257,9 @@ class _Walker(_World):
         elif step.act == "reset":
             self._note("  not reset: somebody drives the line")
         else:
+            breaks = step.fault is not None and step.fault.kind not in SUDDEN
+            if (breaks or step.act in ("keys", "mend")) and self._tripped():
+                await self._wait(MEND_S)  # for it mends what is broken
             self._happen(step)
 
     def _happen(self, step: Step) -> None:
