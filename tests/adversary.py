@@ -16,7 +16,7 @@ from unittest import mock
 from labharness.chaos import Fault, Scenario, Violation
 from labharness.chaos.world import _World
 from labharness.clock import Clock, begin, failure_of
-from labharness.desk import ByHand
+from labharness.desk import ByHand, Nobody
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import Latch
 from labharness.journal import SqliteJournal
@@ -322,7 +322,7 @@ class _Walker(_World):
     def _ask_safe(self, after_s: float) -> None:
         """Have somebody at a second terminal type ``safe`` amid what is done at the first."""
         line, scene = self._line, self._referee.scene
-        hands = ByHand(line, None)  # type: ignore[arg-type]  # safe asks nothing of the owner
+        hands = ByHand(line, Nobody())
 
         async def typed() -> None:
             await asyncio.sleep(after_s)

@@ -88,6 +88,23 @@ IN_THE_GATE = (
         "test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_of_air[340.0-0]",
     ),
     PlantedBug(
+        "one odd low reading taken for a vacuum",
+        "labharness/kernel/rules.py",
+        "max(value, track.value)",
+        "value",
+        "tests/test_kernel_proofs.py::test_one_odd_low_reading_is_no_vacuum_and_two_are_one",
+        dear=True,
+    ),
+    PlantedBug(
+        "relay forgotten while its port is silent",
+        "labharness/kernel/memory.py",
+        "known = self.fresh(track, now) or state.channel in self.envelope.limits",
+        "known = self.fresh(track, now)",
+        "tests/test_kernel_states.py::"
+        "test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way",
+        dear=True,
+    ),
+    PlantedBug(
         "argon that went to the pump taken for what fills the tube",
         "labharness/kernel/rules.py",
         "min(memory.filled_cm3 * memory.fresh(track, now), max(risen_cm3, 0.0))",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.desk import ByHand
+from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab import Lab, LabPlan
@@ -32,7 +32,6 @@ STOPPED_OTHERWISE = {
 Work = Callable[[Lab], Awaitable[None]]
 
 block_outlet = plant_fault("outlet_blocked")
-nobody: Any = None  # owns the line, and ``safe`` asks no owner
 
 
 def with_lab(plan: LabPlan, work: Work) -> Lab:
@@ -164,7 +163,7 @@ def test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks(
         tube._gas.pressure_pa = tube._gas.air = atm * ATM_PA
         await asyncio.sleep(GAUGE_S)
         await lab.line.read_all(["gauge.pressure", "box.vent"], 1.0)
-        done = await ByHand(lab.line, nobody).answer({"do": "safe", "by": "Ada"})
+        done = await ByHand(lab.line, Nobody()).answer({"do": "safe", "by": "Ada"})
         assert (done["procedure"], done["unverified"]) == (procedure, [])
         await asyncio.sleep(LONG_S)
         if blocked:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from labharness.desk import ByHand
+from labharness.desk import ByHand, Nobody
 from labharness.lab import Lab
 from labharness.line import Line, StepState, Tripped
 from labharness.testing.bench import Bench, VirtualTime
@@ -431,7 +431,7 @@ def test_a_person_uploads_and_starts_by_words_and_nonsense_is_told(
     scene: Callable[..., None],
 ) -> None:
     async def act(lab: Lab) -> None:
-        hands = ByHand(lab.line, None)  # type: ignore[arg-type]  # nobody asks the owner
+        hands = ByHand(lab.line, Nobody())
 
         async def say(**asked: Any) -> dict[str, Any]:
             return await hands.answer(

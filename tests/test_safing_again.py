@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from alarmed import Watched, watch
-from labharness.desk import ByHand
+from labharness.desk import ByHand, Nobody
 from labharness.guard import Source
 from labharness.lab import Lab, LabPlan
-from labharness.lab.care import _Nobody
 from labharness.line.escalation import Reached, Stage
 from labharness.line.safing import AGAIN_S
 from labharness.vocabulary import Cause, Command
@@ -90,7 +89,7 @@ def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_afresh(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     async def work(lab: Lab) -> None:
-        line, hands = lab.line, ByHand(lab.line, _Nobody())
+        line, hands = lab.line, ByHand(lab.line, Nobody())
         line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
         await line.safing.verified()
         before = len(lab.guard.core.log or [])
@@ -111,7 +110,7 @@ def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_afresh(
 def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tripped(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
-    class Owner(_Nobody):
+    class Owner(Nobody):
         def abort(self, reason: str) -> None:
             pass
 

@@ -1,7 +1,7 @@
 """One request from its arrival to its answer."""
 
 from labharness.desk.admitting import Admitting
-from labharness.desk.by_hand import ByHand
+from labharness.desk.by_hand import ByHand, Nobody
 from labharness.desk.desk import Desk
 from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
 
@@ -12,5 +12,6 @@ __all__ = [
     "ByHand",
     "Desk",
     "HouseFacts",
+    "Nobody",
     "Operator",
 ]

@@ -17,7 +17,7 @@ from labharness.line.parts import channel_of
 from labharness.line.standing import stop_procedure
 from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
-__all__ = ["ByHand", "NotUnderstood", "Owner"]
+__all__ = ["ByHand", "Nobody", "NotUnderstood", "Owner"]
 
 TEXT_MAX = 500  # characters of a name or a reason
 VALUE_MAX = 1e300  # nothing is set to more; what is no number at all the kernel refuses
@@ -46,6 +46,26 @@ class Owner(Protocol):
     def about(self) -> Mapping[str, Any]:
         """Say what runs."""
         ...
+
+
+class Nobody:
+    """The owner of a line that has none."""
+
+    def abort(self, reason: str) -> None:
+        """Refuse: nothing runs, and nobody may think that it was stopped."""
+        raise NotArmed("nobody drives this line; labharness safe makes it safe")
+
+    async def hold(self, reason: str) -> str:
+        """Refuse: nothing runs."""
+        raise NotArmed("nobody drives this line")
+
+    async def resume(self, reason: str) -> None:
+        """Refuse: nothing runs."""
+        raise NotArmed("nobody drives this line")
+
+    def about(self) -> Mapping[str, Any]:
+        """Say that nothing runs."""
+        return {"session_id": None, "state": "UNOWNED", "step": ""}
 
 
 class ByHand:

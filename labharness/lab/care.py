@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.clock import run as run_on
-from labharness.desk import ByHand
+from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, line_is_verified, reset_alarms
@@ -20,7 +20,7 @@ from labharness.lab.lab import Lab
 from labharness.lab.lock import LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import LabPlan
-from labharness.line import NoReply, NotArmed
+from labharness.line import NoReply
 from labharness.line.standing import causes_of
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Trip
@@ -93,7 +93,7 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
     """
 
     async def look(lab: Lab) -> list[dict[str, Any]]:
-        hands = ByHand(lab.line, _Nobody())
+        hands = ByHand(lab.line, Nobody())
         found = []
         for channel in channels:
             name = channel.partition(".")[0]
@@ -127,7 +127,7 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
     """
 
     async def look(lab: Lab) -> None:
-        hands = ByHand(lab.line, _Nobody())
+        hands = ByHand(lab.line, Nobody())
         unknown = dict(each.split(": ", 1) for each in await _open_roads(lab))
 
         async def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         depends = [each.channel for row in rows for each in (*row.when, row.unless) if each]
         depends += [row.channel for row in line.envelope.trips if row.cause is Cause.OVER_PRESSURE]
         await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
-        done = await ByHand(line, _Nobody()).answer({"do": "safe", "by": by, "reason": reason})
+        done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
 
     with _unowned(plan):
@@ -207,26 +207,6 @@ async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
             unknown.pop(name, None)
         except (LinkLost, NoReply) as why:
             unknown[name] = str(why)
-
-
-class _Nobody:
-    """The owner of a line that has none."""
-
-    def abort(self, reason: str) -> None:
-        """Refuse: nothing runs, and nobody may think that it was stopped."""
-        raise NotArmed("nobody drives this line; labharness safe makes it safe")
-
-    async def hold(self, reason: str) -> str:
-        """Refuse: nothing runs."""
-        raise NotArmed("nobody drives this line")
-
-    async def resume(self, reason: str) -> None:
-        """Refuse: nothing runs."""
-        raise NotArmed("nobody drives this line")
-
-    def about(self) -> Mapping[str, Any]:
-        """Say that nothing runs."""
-        return {"session_id": None, "state": "UNOWNED", "step": ""}
 
 
 def _unowned(plan: LabPlan) -> LineLock:
