@@ -22,8 +22,8 @@ IN_THE_GATE = (
     PlantedBug(
         "stale reading accepted",
         "labharness/kernel/memory.py",
-        "return now - track.at_s <= track.stale_s\n\n    def holds",
-        "return True\n\n    def holds",
+        "if now - track.at_s > track.stale_s or not bound.low",
+        "if not bound.low",
         "tests/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
     ),
     PlantedBug(
@@ -115,8 +115,8 @@ IN_THE_GATE = (
     PlantedBug(
         "forbidden state overlooked",
         "labharness/kernel/memory.py",
-        "for state in row.forbid:",
-        "for state in row.forbid[:0]:",
+        "return self.may_be(forbidden, now) if forbidden else None",
+        "return None",
         "tests/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
     ),
     PlantedBug(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kernel_line import STALE_S, ask, healthy, rule_of, running, see
 from labharness.kernel import (
+    Bound,
     IllegalMode,
     Memory,
     Mode,
@@ -133,6 +134,23 @@ def test_a_reading_counts_up_to_its_bound_exactly(age_s: float, allowed: bool) -
     memory = running()
     see(memory, 0.0, box__exhaust=1.0)
     assert isinstance(ask(memory, "box.contactor", 1.0, now=age_s), Allowed) is allowed
+
+
+def test_a_reading_counts_by_its_age_and_not_by_the_time_of_day() -> None:
+    memory = running()
+    see(memory, 1e6, box__exhaust=1.0)
+    assert isinstance(ask(memory, "box.contactor", 1.0, now=1e6 + STALE_S), Allowed)
+    assert isinstance(ask(memory, "box.contactor", 1.0, now=1e6 + STALE_S + 0.1), Refused)
+
+
+@pytest.mark.parametrize("doubt", [(0.0,), (1.0, 0.0), (0.0, 1.0)])
+def test_one_doubt_among_several_is_enough_to_prove_nothing(doubt: tuple[float, ...]) -> None:
+    memory, exhaust = running(), Bound("box.exhaust", low=0.5)
+    see(memory, 0.0, box__exhaust=1.0)
+    assert memory.holds(exhaust, 0.0)
+    memory.track("box.exhaust").doubt = doubt
+    assert not memory.holds(exhaust, 0.0)
+    assert rule_of(ask(memory, "box.contactor", 1.0)) == "power only with exhaust"
 
 
 def test_what_was_never_read_proves_nothing() -> None:

@@ -40,7 +40,7 @@ class Track:
     doubt: tuple[float, ...] = ()
     stale_s: float = math.inf
     rows: tuple[TripRow, ...] = ()
-    conditions: tuple[Bound, ...] = ()
+    conditions: frozenset[Bound] = frozenset()
     inert: "Track | None" = None
     inert_sccm: float = 0.0
     backfill: Backfill | None = None
@@ -52,8 +52,9 @@ class Track:
         return (self.value, *self.doubt)
 
 
-Rule = tuple[Interlock, tuple[tuple[Bound, Track], ...], tuple[PurgedOf | LeakTight, ...]]
-# a row with what it requires at hand: bounds beside the track that shows each, and proofs
+Shown = tuple[tuple[Bound, Track], ...]  # bounds, each beside the track that shows it
+Rule = tuple[Interlock, tuple[PurgedOf | LeakTight, ...], Shown, Shown, Shown]
+# a row with all it asks at hand: proofs; then the state it is for, and what it requires and forbids
 
 
 @dataclass(slots=True, eq=False)
@@ -89,6 +90,9 @@ class Memory:
             when the line has let something in since.
         changes: Counts changes of an interlock's truth; permits made before one are void.
         trip: The trip in force.
+        rules: The interlocks.
+        guarding: Those that stand before each channel.
+        present: What shows each contaminant.
     """
 
     envelope: Envelope
@@ -107,23 +111,19 @@ class Memory:
     trip: Trip | None = None
     rules: tuple[Rule, ...] = ()
     guarding: dict[str, tuple[Rule, ...]] = field(default_factory=dict)
+    present: dict[str, Shown] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         envelope, purge = self.envelope, self.envelope.purge
         for channel, watch in envelope.watches.items():
             self.track(channel).stale_s = watch.stale_s
-        for row in envelope.trips:
-            self.track(row.channel).rows += (row,)
-        heeded = [each for present in purge.present.values() for each in present]
-        for rule in envelope.interlocks:
-            bounds = [each for each in rule.require if isinstance(each, Bound)]
-            shown_by = tuple((each, self.track(each.channel)) for each in bounds)
-            proofs = tuple(each for each in rule.require if not isinstance(each, Bound))
-            self.rules += ((rule, shown_by, proofs),)
-            heeded += [*bounds, *rule.forbid, *([rule.during] if rule.during else [])]
-        for bound in heeded:
-            track = self.track(bound.channel)
-            track.conditions = tuple(dict.fromkeys((*track.conditions, bound)))
+        for trip in envelope.trips:
+            self.track(trip.channel).rows += (trip,)
+        for row in envelope.interlocks:
+            during = self.shown((row.during,) if row.during else ())
+            bounds = tuple(each for each in row.require if isinstance(each, Bound))
+            proofs = tuple(each for each in row.require if not isinstance(each, Bound))
+            self.rules += ((row, proofs, during, self.shown(bounds), self.shown(row.forbid)),)
         for channel, setpoint in purge.inert.items():
             self.track(channel).inert = self.track(setpoint)
         if purge.backfill is not None:
@@ -131,8 +131,9 @@ class Memory:
         if purge.leak_check is not None:
             self.track(purge.leak_check.channel).leak_check = purge.leak_check
         for contaminant, present in purge.present.items():
-            for each in present:
-                self.track(each.channel).shows += ((contaminant, each),)
+            self.present[contaminant] = self.shown(present)
+            for each, track in self.present[contaminant]:
+                track.shows += ((contaminant, each),)
             self.taint(contaminant)
         self.windows = tuple((each, Window()) for each in envelope.plausible)
         for channel, limit in envelope.limits.items():
@@ -143,6 +144,12 @@ class Memory:
         """Give the track of a channel, making it the first time."""
         return self.tracks.setdefault(channel, Track(channel))
 
+    def shown(self, bounds: tuple[Bound, ...]) -> Shown:
+        """Give bounds, each beside the track that shows it and from now on counts its changes."""
+        for each in bounds:
+            self.track(each.channel).conditions |= {each}
+        return tuple((each, self.tracks[each.channel]) for each in bounds)
+
     def fresh(self, track: Track, now: float) -> bool:
         """Say whether the last reading still counts."""
         return now - track.at_s <= track.stale_s
@@ -152,37 +159,33 @@ class Memory:
         if isinstance(condition, Bound):
             track = self.tracks[condition.channel]
             return self.fresh(track, now) and all(map(condition.holds, track.possible()))
-        contaminant, purge, proven = condition.contaminant, self.envelope.purge, self.tight
+        gas, proven = condition.contaminant, self.tight
         if isinstance(condition, PurgedOf):
-            filled = purge.backfill and self.backfills[contaminant] >= purge.backfill.cycles
-            proven = filled or self.volumes(contaminant) >= condition.volumes
-        return proven and self.absent(contaminant, now)
+            fill, proven = self.envelope.purge.backfill, self.volumes(gas) >= condition.volumes
+            proven = proven or (fill is not None and self.backfills[gas] >= fill.cycles)
+        return proven and self.may_be(self.present[gas], now) is None
 
-    def absent(self, contaminant: str, now: float) -> bool:
-        """Say whether nothing shows a contaminant, nor might."""
-        return all(self.excludes(each, now) for each in self.envelope.purge.present[contaminant])
-
-    def excludes(self, state: Bound, now: float) -> bool:
-        """Say whether a fresh reading, and every doubt about it, excludes a state."""
-        track = self.tracks[state.channel]
-        if track.doubt:
-            return self.fresh(track, now) and not any(map(state.holds, track.possible()))
-        return now - track.at_s <= track.stale_s and not state.low <= track.value <= state.high
+    def may_be(self, states: Shown, now: float) -> Bound | None:
+        """Give the first state that a fresh reading and every doubt about it do not exclude."""
+        for state, track in states:
+            if now - track.at_s > track.stale_s or state.low <= track.value <= state.high:
+                return state
+            if track.doubt and any(map(state.holds, track.doubt)):
+                return state
+        return None
 
     def missing(self, rule: Rule, now: float) -> Condition | None:
         """Give the first condition of a row that is not met."""
-        row, bounds, proofs = rule
-        for bound, track in bounds:  # most often nothing is in doubt, and this is all there is
-            shown = bound.low <= track.value <= bound.high and now - track.at_s <= track.stale_s
-            if (track.doubt or not shown) and not self.holds(bound, now):
+        _, proofs, _, required, forbidden = rule
+        for bound, track in required:
+            if now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high:
+                return bound
+            if track.doubt and not all(map(bound.holds, track.doubt)):
                 return bound
         for proof in proofs:
             if not self.holds(proof, now):
                 return proof
-        for state in row.forbid:
-            if not self.excludes(state, now):
-                return state
-        return None
+        return self.may_be(forbidden, now) if forbidden else None
 
     def taint(self, contaminant: str) -> None:
         """Take back every proof about a contaminant, because it may be in the tube."""
@@ -217,10 +220,10 @@ class Memory:
         """Tube volumes of measured inert flow since the contaminant was last present."""
         return self.purged_cm3[contaminant] / self.envelope.purge.volume_cm3
 
-    def energised(self, row: Interlock, now: float) -> bool:
+    def energised(self, rule: Rule, now: float) -> bool:
         """Say whether what a row is about is, or may be, so; what was never read may be."""
-        state, limits = row.during, self.envelope.limits
-        if state is not None and (self.excludes(state, now) or self.silent(state, now)):
+        row, _, during, _, _ = rule
+        if during and (self.may_be(during, now) is None or self.silent(during[0][0], now)):
             return False
-        tracks = [self.tracks[limits[each].readback or each] for each in row.guards]
+        tracks = [self.tracks[self.envelope.limits[each].readback or each] for each in row.guards]
         return not tracks or any(not v <= row.above for each in tracks for v in each.possible())

@@ -51,9 +51,9 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
                 why = f"{channel}: its present value is not known, so its step is not either"
             return Refused(command, "step", why)
     for rule in memory.guarding[channel]:
-        row = rule[0]
+        row, _, during, _, _ = rule
         if value > row.above or value < row.below:
-            if row.during is not None and memory.excludes(row.during, now):
+            if during and memory.may_be(during, now) is None:
                 continue
             if value > row.upto and min(before or _present(memory, command, now)) > row.upto:
                 continue  # it is above the band, and stays there
@@ -136,8 +136,8 @@ def observe(
 
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     """Notice what no single reading tells: silence, lost interlocks, and what is not plausible."""
-    for contaminant in memory.envelope.purge.present:
-        if not memory.absent(contaminant, now):  # present, or not known to be absent
+    for contaminant, states in memory.present.items():
+        if memory.may_be(states, now) is not None:
             memory.taint(contaminant)
     trips = sum([_doubt(memory, *each, now) for each in memory.windows], _NOTHING)
     if memory.mode not in LIVE:
@@ -149,7 +149,7 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
             trips += (Trip(Cause.COMMUNICATION, watch.procedure, channel, None, now, why),)
     for rule in memory.rules:
         row = rule[0]
-        if row.on_loss and memory.energised(row, now):
+        if row.on_loss and memory.energised(rule, now):
             condition = memory.missing(rule, now)
             if condition is not None and not memory.silent(condition, now):
                 why = f"{row.name}: lost what {_lacks(row, condition, memory, now)}"

@@ -233,11 +233,11 @@ class LineAlarms:
             heard = (trip.channel,) if track else line.envelope.watches
             return not all(line.memory.fresh(tracks[each], now_s) for each in heard)
         return any(
-            row.on_loss
-            and line.memory.energised(row, now_s)
+            rule[0].on_loss
+            and line.memory.energised(rule, now_s)
             and not line.memory.holds(condition, now_s)
-            for row in line.envelope.interlocks
-            for condition in row.require
+            for rule in line.memory.rules
+            for condition in rule[0].require
             if trip.channel == (condition.channel if isinstance(condition, Bound) else "purge")
         )
 
