@@ -34,11 +34,13 @@ class Harm:
 
     Attributes:
         name: What no longer holds.
+        growth: Which growth of seed 1 found it first, searched from the first on: 184 take 131 h.
         edits: Texts of the lab file or its envelope, and what stands there instead, everywhere.
         patch: What is replaced in the code.
     """
 
     name: str
+    growth: int
     edits: tuple[tuple[str, str], ...] = ()
     patch: Patch = contextlib.nullcontext
 
@@ -110,10 +112,12 @@ instead = "hold_vacuum"
 HARMS = (
     Harm(
         "the procedures forget hydrogen",
+        5,
         (_procedure_without("box.hydrogen_valve", 0), _procedure_without("hydrogen.setpoint", 0)),
     ),
     Harm(
         "the procedures forget the furnace",
+        5,
         (
             _procedure_without("box.furnace_contactor", 0),
             _procedure_without("furnace.mode", 1),
@@ -123,17 +127,19 @@ HARMS = (
     ),
     Harm(
         "the procedures shut the inert gas",
+        2,
         (
             ('    ["box.nitrogen_bypass_shut", 0],\n', '    ["box.nitrogen_bypass_shut", 1],\n'),
             ('    ["box.argon_valve", 1],\n', '    ["box.argon_valve", 0],\n'),
             ('    ["argon.setpoint", 100],\n', '    ["argon.setpoint", 0],\n'),
         ),
     ),
-    Harm("no interlock on the extraction", ((EXTRACTION, ""),)),
-    Harm("no interlock on the lid", ((LID, ""), (LID_ALONE, ""), LID_AND_AIR)),
-    Harm("silence is stale a hundred times later", (("stale_s = 3.5", "stale_s = 350"),)),
+    Harm("no interlock on the extraction", 184, ((EXTRACTION, ""),)),
+    Harm("no interlock on the lid", 14, ((LID, ""), (LID_ALONE, ""), LID_AND_AIR)),
+    Harm("silence is stale a hundred times later", 19, (("stale_s = 3.5", "stale_s = 350"),)),
     Harm(
         "over-temperature does not trip",
+        61,
         (
             (
                 "[safety_envelope.parameters.temperature]\nmax = 1000",
@@ -144,19 +150,22 @@ HARMS = (
     ),
     Harm(
         "a gas leak does not trip",
+        115,
         (
             ('high = 4000\nunit = "ppm"', 'high = 4e9\nunit = "ppm"'),
             ('    { channel = "h2_detector.concentration", at_most = 1000 },\n', ""),
         ),
     ),
-    Harm("over-pressure does not trip", (("max = 1.15", "max = 115"),)),
-    Harm("a vacuum is vented", ((VACUUM, ""),)),
+    Harm("over-pressure does not trip", 37, (("max = 1.15", "max = 115"),)),
+    Harm("a vacuum is vented", 7, ((VACUUM, ""),)),
     Harm(
         "the enclosure does not turn the laser off",
+        120,
         ((f'{CARRIED}on_loss = "immediate_shutdown"\n', CARRIED),),
     ),
     Harm(
         "a hot tube may be opened",
+        1,
         (
             ("cool_tau_s = 200", "cool_tau_s = 200\nopen_below_c = 140"),
             ('    { channel = "furnace.temperature", at_most = 80 },\n', ""),
@@ -165,16 +174,19 @@ HARMS = (
     ),
     Harm(
         "a tube that may hold hydrogen is opened",
+        64,
         ((FLUSHED, ""), ARGON_UNTIL_FLUSHED),
         lambda: mock.patch.object(Steps, "add", _add_unflushed),
     ),
-    Harm("a gauge that is dead is taken for a vacuum", ((VENTED, ""),)),
+    Harm("a gauge that is dead is taken for a vacuum", 184, ((VENTED, ""),)),
     Harm(
         "nothing sees that a gauge is stuck while the tube is filled",
+        144,
         (("rise_min = 5\nfound_s = 20\n", "rise_min = -1e6\nfound_s = 20\n"),),
     ),
     Harm(
         "nothing sees that a thermocouple is stuck",
+        16,
         (
             ("rise_min = 2\nfound_s = 240\n", "rise_min = -1e6\nfound_s = 240\n"),
             ("span_min = 0.1\nfound_s = 240\n", "span_min = 0\nfound_s = 240\n"),
@@ -182,18 +194,22 @@ HARMS = (
     ),
     Harm(
         "the purge is counted a hundredfold",
+        64,
         patch=lambda: mock.patch.object(rules, "_count_inert", _counts_hundredfold),
     ),
     Harm(
         "the guard overlooks the harness's end",
+        28,
         patch=lambda: mock.patch.object(_World, "_guard_alone", _nobody),
     ),
     Harm(
         "a trip does not latch",
+        5,
         patch=lambda: mock.patch.object(LoopGuard, "trip", _trip_but_not_latched),
     ),
     Harm(
         "a run that ends is not made safe",
+        6,
         patch=lambda: mock.patch.object(Safing, "make_safe", _make_safe_not),
     ),
 )
