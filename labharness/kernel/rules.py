@@ -165,7 +165,7 @@ def _present(memory: Memory, command: Command, now: float) -> tuple[float, ...]:
 
 
 def _lacks(row: Interlock, condition: Condition, memory: Memory, now: float) -> str:
-    says = "takes" if condition in row.require else "is forbidden at"
+    says = "is forbidden at" if condition in row.forbid else "takes"
     return f"{says} {condition}; {_found(condition, memory, now)}"
 
 
