@@ -87,6 +87,13 @@ def test_beside_the_first_cause_stands_what_made_safe_at_last(tmp_path: Path) ->
         b'{"cause": "gas_leak_detected"}',
         b'{"cause": "gas_leak_detected", "procedure": "p", "channel": "c", "value": 1.0, '
         b'"at_s": 1.0, "detail": "", "more": 1}',
+        b'{"cause": "gas_leak_detected", "procedure": ["p"], "channel": "c", "value": 1.0, '
+        b'"at_s": 1.0, "detail": ""}',
+        b'{"cause": "gas_leak_detected", "procedure": "p", "channel": ["c"], "value": 1.0, '
+        b'"at_s": 1.0, "detail": ""}',
+        b'{"cause": ["gas_leak_detected"], "procedure": "p", "channel": "c", "value": 1.0, '
+        b'"at_s": 1.0, "detail": ""}',
+        b"[" * 100_000,
     ],
 )
 def test_a_latch_that_cannot_be_read_is_an_error_and_never_an_open_latch(
@@ -94,8 +101,9 @@ def test_a_latch_that_cannot_be_read_is_an_error_and_never_an_open_latch(
 ) -> None:
     path = tmp_path / "latch.json"
     path.write_bytes(content)
-    with pytest.raises(LatchUnreadable, match="the line stays latched"):
+    with pytest.raises(LatchUnreadable, match=r"stays latched until .* removed the file by hand"):
         Latch(path)
+    assert Latch.or_shut(path).trip is not None
 
 
 def test_a_folder_in_the_latchs_place_is_an_error(tmp_path: Path) -> None:

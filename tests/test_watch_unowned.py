@@ -55,6 +55,14 @@ def test_whoever_looks_at_a_latched_line_is_told_so_and_what_to_do(short_plan: L
     assert status["latched"] == "hydrogen: 9"
 
 
+def test_a_latch_that_cannot_be_read_blinds_nobody(short_plan: LabPlan) -> None:
+    short_plan.make_state_dir()
+    (short_plan.state_dir / "latch.json").write_text("", "utf-8")
+    status = json.loads(say("watch", "--for", "1", "--json", "--lab", SHORT_LINE).out)
+    assert status["readings"]["furnace.temperature"][0] is not None
+    assert "removed the file by hand" in status["latched"]
+
+
 def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

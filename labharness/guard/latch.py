@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from labharness.guard.written import write_trip
+from labharness.guard.fields import Fields
+from labharness.guard.written import read_trip, write_trip
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["Latch", "LatchUnreadable", "joined", "not_tried", "probe", "write_durably"]
@@ -158,10 +159,9 @@ def joined(first: Trip | None, later: Trip) -> Trip:
 
 def _read(path: Path) -> Trip:
     try:
-        fields = json.loads(path.read_text("utf-8"))
-        return Trip(**{**fields, "cause": Cause(fields["cause"])})
-    except (OSError, ValueError, TypeError, KeyError) as why:
-        raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
+        return read_trip(Fields(json.loads(path.read_text("utf-8")), "the latch"))
+    except (OSError, ValueError, RecursionError) as why:
+        raise _unreadable(path, why) from None
 
 
 def _read_mark(path: Path) -> str | None:
@@ -170,7 +170,12 @@ def _read_mark(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as why:
-        raise LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched") from None
+        raise _unreadable(path, why) from None
+
+
+def _unreadable(path: Path, why: Exception) -> LatchUnreadable:
+    until = "a person has found out what happened to the disk and has removed the file by hand"
+    return LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched until {until}")
 
 
 def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:

@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
@@ -168,7 +167,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         return {**done, "unopened": unopened}
 
     with _unowned(plan):
-        done = _with_lab(plan, act, latch=Latch.or_shut)
+        done = _with_lab(plan, act)
         if done["ok"] and not done["unopened"] and not done["unverified"]:
             line_is_verified(plan, done["procedure"])
         said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
@@ -292,9 +291,8 @@ def _with_lab(
     plan: LabPlan,
     work: Callable[[Lab], Coroutine[Any, Any, T]],
     loop: asyncio.AbstractEventLoop | None = None,
-    latch: Callable[[Path], Latch] = Latch,
 ) -> T:
-    """Open the lab's line read-only; nothing is journaled."""
+    """Open the lab's line, journaling nothing; a latch that cannot be read hinders nobody."""
     simulated = plan.links == ("loopback",)
     loop = loop or (VirtualLoop() if simulated else PacedLoop(1.0))
 
@@ -305,7 +303,7 @@ def _with_lab(
             chance=Chance(1 if simulated else None),
             journal=Forgetful(),
             operator=TerminalOperator(lambda prompt: ""),
-            latch=latch,
+            latch=Latch.or_shut,
         )
         try:
             return await work(lab)
