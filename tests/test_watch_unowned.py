@@ -3,15 +3,20 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from commands import say
 from labharness.guard import Latch
+from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, attend, care
+from labharness.lab.attend import Attendance
 from labharness.lab.reading import SAFE_TABLE
-from labharness.vocabulary import Cause, Trip
+from labharness.vocabulary import Cause, Command, Outcome, Trip
 from rig import SHORT_LINE, cut, lab_with, plant_fault
+
+ATTEND = ("set", "argon.setpoint", 90, "sccm", "--attend", "--speed", "fast", "--for", 20)
 
 
 @pytest.fixture
@@ -76,3 +81,49 @@ def test_a_line_that_trips_while_it_is_attended_is_left_latched_and_told_so(
     (told,) = [each for each in said.out.splitlines() if "LATCHED: " in each]
     assert "box.estop_closed" in told
     assert told.endswith(f"labharness reset --name NAME --reason REASON --lab {SHORT_LINE}")
+
+
+def test_a_line_that_trips_while_it_is_armed_is_told_as_tripped_and_latched(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def arms(lab: Lab) -> None:
+        perform = lab.line.perform
+
+        async def tripped(command: Command) -> Outcome:
+            if lab.line.memory.trip is None:
+                now_s = lab.clock.now_s()
+                lab.line.safing.trip(
+                    Trip(Cause.GAS_LEAK, SAFE_TABLE, "h2_detector.concentration", 9.0, now_s, "H2")
+                )
+            return await perform(command)
+
+        monkeypatch.setattr(lab.line, "perform", tripped)
+
+    monkeypatch.setattr(attend, "Lab", lab_with(arms))
+    said = say(*ATTEND, "--lab", SHORT_LINE, "--out", tmp_path / "out")
+    assert said.code == 1, said
+    first, told, *_ = said.out.splitlines()
+    assert first == "it tripped while it was armed: H2; the line is in its safe state, verified"
+    assert "labharness set: argon.setpoint was not set\n" in said.err
+    assert told == (
+        f"LATCHED: H2; when the cause is gone: labharness reset --name NAME --reason REASON "
+        f"--lab {SHORT_LINE}"
+    )
+
+
+def test_a_line_that_is_stopped_while_it_is_armed_ends_with_what_was_not_set(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = Attendance._main
+
+    async def stopped(attendance: Attendance, *args: Any) -> Any:
+        attendance.stop("stop request (test)")
+        return await began(attendance, *args)
+
+    monkeypatch.setattr(Attendance, "_main", stopped)
+    said = say(*ATTEND, "--lab", SHORT_LINE, "--out", tmp_path / "out")
+    assert said.code == 1, said
+    assert "labharness set: argon.setpoint was not set\n" in said.err
+    assert said.out.startswith("stop request (test); the line is in its safe state, verified\n")
+    intents = [each for each in read(tmp_path / "out" / "journal.sqlite") if each.kind == "intent"]
+    assert "argon.setpoint" not in [each.body["channel"] for each in intents]

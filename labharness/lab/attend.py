@@ -18,6 +18,7 @@ from labharness.desk import ByHand
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed, SqliteJournal
+from labharness.kernel import IllegalMode
 from labharness.lab.alarms import line_alarms
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
@@ -37,6 +38,8 @@ from labharness.line import (
 )
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
+
+NOT_SET = 1  # the exit code of a command that was not carried out
 
 
 class BrokeOff(RuntimeError):
@@ -117,18 +120,21 @@ class Attendance:
         if (self._folder / JOURNAL_NAME).exists():
             raise BadOutput(f"{self._folder} holds a run already; name a fresh folder")
         self._plan.make_state_dir()
-        loop = self._loop = make_loop(self._speed, self._plan)
         try:
             with LineLock(self._plan.state_dir, self._plan.owner(self._folder)):
                 self._folder.mkdir(parents=True, exist_ok=True)
+                loop = self._loop = make_loop(self._speed, self._plan)
                 return run_on(self._main(Clock(loop), first, told), loop)
-        except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable):
+        except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable) as why:
+            if tripped := self._latched():
+                raise BrokeOff(f"{why}{tripped}") from None
             raise
         except JournalFailed as why:
             text = f"the journal of {self._folder} cannot be written: {why}{self._latched()}"
             raise BrokeOff(text) from None
         except Exception as why:  # noqa: BLE001 - no traceback reaches a user
-            raise BrokeOff(f"something of ours broke: {type(why).__name__}: {why}") from None
+            text = f"something of ours broke: {type(why).__name__}: {why}{self._latched()}"
+            raise BrokeOff(text) from None
 
     def stop(self, reason: str) -> None:
         """End it, from a signal handler; before it has begun it then never begins."""
@@ -165,8 +171,14 @@ class Attendance:
         """Say how a line that tripped on it was left, and what it takes now."""
         if self._line is None or self._line.memory.trip is None:
             return ""
+        found = self._line.safing.verifications
+        unverified = found[-1].unverified() if found else ("nothing was read back",)
+        safe = f"NOT verified: {', '.join(unverified)}" if unverified else "verified"
         reset = self._plan.reset_command
-        return f"; its safe frames were sent, and it is latched; when the cause is gone: {reset}"
+        return (
+            f"; it tripped ({self._line.memory.trip.detail}): its safe frames were sent, {safe}, "
+            f"and it is latched; when the cause is gone: {reset}"
+        )
 
     def _driven(self) -> Line:
         if self._line is None:
@@ -205,12 +217,11 @@ class Attendance:
             hands = ByHand(line, self)
             try:
                 async with served(self._plan.state_dir, hands.answer, clock, self._tell):
-                    await line.open()
-                    await line.arm(SAFE_TABLE)
-                    line.start()
-                    code = 0
-                    if not self._over.is_set():
+                    code = NOT_SET
+                    if await self._armed(line) and not self._over.is_set():
                         code = told(await hands.answer(first))
+                    else:
+                        self._tell(f"labharness set: {first['channel']} was not set")
                     if code:
                         self._ended = self._ended or "it was not set"
                     else:
@@ -221,6 +232,22 @@ class Attendance:
         finally:
             with suppress(JournalFailed):  # the line has tripped on it, and says so
                 journal.close()
+
+    async def _armed(self, line: Line) -> bool:
+        """Arm the line and let values through; give ``False`` where it tripped meanwhile.
+
+        What an arming says that a trip broke off is of no use beside the trip.
+        """
+        try:
+            await line.open()
+            await line.arm(SAFE_TABLE)
+            line.start()
+        except (NotArmed, Tripped, IllegalMode, ConnectionError):
+            if line.memory.trip is None:
+                raise
+            self._ended = self._ended or f"it tripped while it was armed: {line.memory.trip.detail}"
+            return False
+        return True
 
     async def _stay(self, line: Line) -> None:
         over = self._over
