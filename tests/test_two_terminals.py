@@ -127,7 +127,7 @@ def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
             said = say("stop", *LAB)
             assert (said.code, said.out) == (1, ""), said
             assert "nobody drives this line" in said.err
-            assert say("set", "argon.setpoint", 100, "sccm", *LAB).code == 2, "nothing is armed"
+            assert say("set", "argon.setpoint", 100, "sccm", *LAB).code == 1, "nothing is armed"
             said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
             assert said.code == 0, said
             assert "every step verified" in said.out
@@ -196,8 +196,9 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
         late = other.stderr.readline()
         running.process.send_signal(then)
         out, err = other.communicate(timeout=TIMEOUT_S)
-    assert "has not answered for 3 s" in late
-    assert f"kill {running.process.pid})" in late
+    assert late.startswith(f"process {running.process.pid} was told to make the line safe")
+    assert "may take 15 s" in late
+    assert "kill" not in late, "it may well be verifying"
     assert "immediate_shutdown: every step verified" in out, err
 
 

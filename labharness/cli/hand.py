@@ -29,15 +29,22 @@ from labharness.cli.show import (
     say_beside,
 )
 from labharness.cli.stopping import stoppable
-from labharness.clock import Chance, pause
+from labharness.clock import Chance, pause, steady_s
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed
 from labharness.lab import LabPlan
 from labharness.lab.attend import Attendance, BrokeOff
 from labharness.lab.care import make_safe, read_now, watch
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
-from labharness.lab.control import ANSWER_S_MAX, LATE_S, Control, NoOwner, running_beside
-from labharness.lab.lock import LineBusy, LineLock, read_owner
+from labharness.lab.control import (
+    ANSWER_S_MAX,
+    LATE_S,
+    Control,
+    Late,
+    NoOwner,
+    running_beside,
+)
+from labharness.lab.lock import MAKES_SAFE, LineBusy, LineLock, Owner, read_owner
 from labharness.lab.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
@@ -46,11 +53,15 @@ from labharness.vocabulary.durations import clock_text
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["hand"]
+__all__ = ["hand", "late_of_safe"]
 
 WATCH_S = 1.0  # between two looks at what a line says
-ENDS_TRY_S = 0.2  # between two tries to have a line whose owner hangs up as it ends
-ENDS_TRIES = 50
+TAKEN_TRY_S = 0.2  # between two tries to have a line that another process holds
+TAKEN_TOLD_S = 1.0  # whoever is waited for any longer is named
+TAKEN_S_MAX = 30.0  # silent instruments hold up who reads them, checks them or makes them safe
+VERIFY_MORE_S = (
+    5.0  # beyond a procedure's own time: what was on its way before it, and its last look
+)
 
 
 def hand(chosen: argparse.Namespace) -> int:
@@ -82,21 +93,41 @@ def hand(chosen: argparse.Namespace) -> int:
         return EXIT_USAGE
 
 
-def _owner(plan: LabPlan) -> Control | None:
+def _owner(plan: LabPlan, late: Late | None = None) -> Control | None:
     try:
-        return Control(plan.state_dir, late=partial(_say_late, plan))
+        return Control(plan.state_dir, late or [(LATE_S, partial(_say_late, plan, LATE_S))])
     except NoOwner:
         return None
 
 
-def _say_late(plan: LabPlan) -> None:
+def _say_late(plan: LabPlan, late_s: float) -> None:
     found = read_owner(plan.state_dir)
-    end = "" if found is None else f" (kill {found.pid})"
+    end = "" if found is None else f" (kill -9 {found.pid})"  # it may be past any milder signal
     complain(
-        f"the process that drives the line has not answered for {LATE_S:g} s; waiting for at most "
+        f"the process that drives the line has not answered for {late_s:g} s; waiting for at most "
         f"{ANSWER_S_MAX:g} s. If it stands still, end it{end}: its guard process makes safe what "
         "it drove over real links, and labharness safe then works without it"
     )
+
+
+def late_of_safe(plan: LabPlan) -> Late:
+    """Say what a person is told who waits for the answer to ``safe``, and when.
+
+    To end a process that still verifies helps nobody: not before its procedure's time is over is
+    there a word of it.
+    """
+    longest_s = max(each.verify_s_max for each in plan.envelope.procedures.values())
+    late_s = longest_s + VERIFY_MORE_S
+
+    def verifying() -> None:
+        found = read_owner(plan.state_dir)
+        who = "the process that drives the line" if found is None else f"process {found.pid}"
+        complain(
+            f"{who} was told to make the line safe; its steps are being verified, which may take "
+            f"{late_s:g} s"
+        )
+
+    return [(LATE_S, verifying), (late_s, partial(_say_late, plan, late_s))]
 
 
 def _idle(plan: LabPlan) -> str:
@@ -113,6 +144,8 @@ def _deaf(plan: LabPlan) -> str:
     try:
         LineLock(plan.state_dir).release()
     except LineBusy:
+        if found is not None and found.does:
+            return f"nothing runs on lab {plan.file.lab.id}; {found}, and drives nothing"
         who = "a process" if found is None else f"process {found.pid}"
         writes = "" if found is None else f" and writes {found.folder}"
         return (
@@ -165,6 +198,11 @@ def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
         "reason": chosen.reason,
     }
     owner = _owner(plan)
+    found = read_owner(plan.state_dir)
+    if owner is not None and found is not None and found.does:  # it drives nothing
+        owner.close()
+        complain(f"labharness set: {chosen.channel} was not set: {found}{found.advice}")
+        return EXIT_FAILED
     if owner is not None:
         if chosen.attend:
             complain(
@@ -247,39 +285,84 @@ def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
 
 
 def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    by = chosen.name or account()
-    owner = _owner(plan)
-    if owner is None:
-        answer = make_safe(plan, by, chosen.reason)
-    else:
-        try:
-            with owner:
-                answer = owner.ask(do="safe", by=by, reason=chosen.reason)
-        except NoOwner as why:
-            complain(f"labharness safe: {why}; making the line safe without it")
-            answer = _safe_after(plan, by, chosen.reason)
+    answer, alone = _made_safe(plan, chosen.name or account(), chosen.reason)
     if not answer["ok"]:
         complain(f"labharness safe: {answer['error']}")
         return EXIT_FAILED
-    unverified = [*answer.get("unopened", []), *answer["unverified"]]
+    unopened = answer.get("unopened", [])
+    unverified = [*unopened, *answer["unverified"]]
     say(f"{answer['procedure']}: " + ("NOT verified" if unverified else "every step verified"))
     for each in unverified:
         say(f"  {each}")
-    if owner is None and not answer["latched"]:
-        say("(nothing was running, so nothing is latched)")
+    if alone and not answer["latched"]:
+        say(
+            "(nothing is latched; who has a port that did not open may drive the line)"
+            if unopened
+            else "(nothing was running, so nothing is latched)"
+        )
     if answer["latched"]:
         say(f"the line is latched; when the cause is gone: {plan.reset_command}")
     return EXIT_FAILED if unverified else EXIT_COMPLETED
 
 
-def _safe_after(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
-    """Make a line safe whose owner has just gone; it may hold the line until it has ended."""
-    for _ in range(ENDS_TRIES):
+def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], bool]:
+    """Have a line made safe by who drives it, or here, as soon as nobody else holds it.
+
+    Whoever reads or checks it holds it for a moment, or for seconds where instruments are silent;
+    an owner that hangs up does until it has ended.
+
+    Returns:
+        The answer, and whether nobody was met.
+
+    Raises:
+        LineBusy: Another process holds it for too long.
+    """
+    asked = told = met = False
+    since_s = steady_s()
+    while True:
+        owner = None if asked else _owner(plan, late_of_safe(plan))
+        if owner is not None:
+            asked = met = True
+            try:
+                with owner:
+                    return owner.ask(do="safe", by=by, reason=reason), False
+            except NoOwner as why:
+                complain(f"labharness safe: {why}; making the line safe without it")
+                since_s = steady_s()
         try:
-            return make_safe(plan, by, reason)
-        except LineBusy:
-            pause(ENDS_TRY_S)
-    return make_safe(plan, by, reason)
+            return make_safe(plan, by, reason), not met
+        except LineBusy as why:
+            met = True
+            waited_s = steady_s() - since_s
+            if waited_s >= TAKEN_S_MAX:
+                raise _in_vain(plan, why, asked=asked) from None
+            if waited_s >= TAKEN_TOLD_S and not told:
+                told = True
+                complain(
+                    f"labharness safe: {why.owner or why}; waiting for at most {TAKEN_S_MAX:g} s "
+                    f"until it has ended{_way_out(why.owner)}"
+                )
+            pause(TAKEN_TRY_S)
+
+
+def _way_out(owner: Owner | None) -> str:
+    """Say how a process is ended that is waited for; of one that makes safe nothing."""
+    if owner is None or owner.does == MAKES_SAFE:
+        return ""
+    if owner.does:
+        return f". To go on at once end it (Ctrl-C there, or kill -9 {owner.pid})"
+    end = f"kill -9 {owner.pid}"
+    return f". It listens to no other terminal: stop it at its own, or if it stands still, {end}"
+
+
+def _in_vain(plan: LabPlan, why: LineBusy, *, asked: bool) -> LineBusy:
+    """Say that a line was not made safe, who keeps it, and what to do."""
+    sent = "what the process that was asked has sent is not known" if asked else "nothing was sent"
+    end = "" if why.owner is None else f": kill -9 {why.owner.pid}"
+    return LineBusy(
+        f"NOT made safe, {sent}: {why.owner or why}, and still does after {TAKEN_S_MAX:g} s. End "
+        f"it{end}, then: labharness safe{plan.option}"
+    )
 
 
 def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:

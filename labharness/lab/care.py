@@ -16,7 +16,7 @@ from labharness.lab.alarms import NotDone, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
 from labharness.lab.control import served
 from labharness.lab.lab import Lab
-from labharness.lab.lock import LineLock
+from labharness.lab.lock import MAKES_SAFE, LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import LabPlan
 from labharness.line import NoReply
@@ -77,7 +77,7 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
                 found.append((name, "", str(why)))
         return found
 
-    with _unowned(plan):
+    with _unowned(plan, "checks the line"):
         return _with_lab(plan, ask)
 
 
@@ -107,7 +107,7 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
             found.append(await hands.answer({"do": "read", "channel": channel}))
         return found
 
-    with _unowned(plan):
+    with _unowned(plan, "reads the line"):
         return _with_lab(plan, look)
 
 
@@ -142,7 +142,7 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
                 if going_on:
                     await lab.line.next_tick()
 
-    with _unowned(plan):
+    with _unowned(plan, "watches the line"):
         _with_lab(plan, look, PacedLoop(1.0))
 
 
@@ -166,7 +166,7 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
 
-    with _unowned(plan):
+    with _unowned(plan, MAKES_SAFE):
         done = _with_lab(plan, act)
         if done["ok"] and not done["unopened"] and not done["unverified"]:
             line_is_verified(plan, done["procedure"])
@@ -208,9 +208,10 @@ async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
             unknown[name] = str(why)
 
 
-def _unowned(plan: LabPlan) -> LineLock:
+def _unowned(plan: LabPlan, does: str) -> LineLock:
+    """Have the line to oneself, and leave word of what is done with it meanwhile."""
     plan.make_state_dir()
-    return LineLock(plan.state_dir)
+    return LineLock(plan.state_dir, plan.looker(does))
 
 
 def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
@@ -226,7 +227,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
     """
     if not name.strip() or not reason.strip():
         raise NotReset("a reset takes a name and a reason")
-    with _unowned(plan):
+    with _unowned(plan, "resets the line"):
         trip = Latch(plan.state_dir / "latch.json").trip
         if trip is None:  # the file may have been removed by hand; its alarms go with it
             _reset_alarms(plan, name, reason)

@@ -11,7 +11,7 @@ import json
 import os
 import select
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ __all__ = [
     "LATE_S",
     "Control",
     "ControlSocket",
+    "Late",
     "NoOwner",
     "running_beside",
     "served",
@@ -41,6 +42,7 @@ LATE_S = 3.0  # whoever waits longer for an answer is told so
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+Late = Sequence[tuple[float, Callable[[], None]]]
 
 
 class NoOwner(ConnectionError):
@@ -140,14 +142,15 @@ class Control:
 
     Args:
         state_dir: The lab's state directory.
-        late: Called where an answer takes longer than ``LATE_S``: a person may know why.
+        late: After how many seconds without an answer what is called, the soonest first: a
+            person may know why.
 
     Raises:
         NoOwner: Nobody serves the socket.
         PermissionError: Whether somebody does, this account may not know.
     """
 
-    def __init__(self, state_dir: Path, late: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, state_dir: Path, late: Late = ()) -> None:
         self._late = late
         path = state_dir / NAME
         if not hasattr(socket, "AF_UNIX"):
@@ -174,8 +177,12 @@ class Control:
         """
         try:
             self._socket.sendall(_line(asked))
-            if not select.select([self._socket], [], [], LATE_S)[0]:
-                self._late()
+            waited_s = 0.0
+            for at_s, tell in self._late:
+                if select.select([self._socket], [], [], at_s - waited_s)[0]:
+                    break
+                waited_s = at_s
+                tell()
             text = self._lines.readline(16 * LINE_BYTES_MAX)
         except TimeoutError:
             raise NoOwner(f"the line's owner gave no answer within {ANSWER_S_MAX:g} s") from None

@@ -7,29 +7,46 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-__all__ = ["LOCK_NAME", "LineBusy", "LineLock", "Owner", "read_owner"]
+__all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "Owner", "read_owner"]
 
 LOCK_NAME = "line.lock"
 OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
+MAKES_SAFE = "makes the line safe"  # what nobody is told to end
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who drives a line, for whoever finds it taken.
+    """Who holds a line, for whoever finds it taken.
 
     Attributes:
         pid: Of its process.
         lab_option: What a command takes to mean this lab: `` --lab FILE``, or nothing.
-        folder: Where the journal goes.
+        folder: Where the journal goes; ``""`` of who drives nothing.
+        does: What who drives nothing does instead, such as ``"reads the line"``.
     """
 
     pid: int
     lab_option: str
     folder: str
+    does: str = ""
+
+    def __str__(self) -> str:
+        """Say which process it is, and what it does with the line."""
+        does = self.does or f"owns the line and writes {self.folder}"
+        return f"process {self.pid} {does}"
+
+    @property
+    def advice(self) -> str:
+        """What whoever wants the line does about it, as it follows on who it is."""
+        if not self.does:
+            return f"; see it: labharness watch{self.lab_option}"
+        if self.does == MAKES_SAFE:
+            return ": wait until it has ended"
+        return f": end it (Ctrl-C there, or kill {self.pid}), or wait until it has ended"
 
 
 def read_owner(state_dir: Path) -> Owner | None:
-    """Give who drove a line last, as far as it is known."""
+    """Give who held a line last, as far as it is known."""
     try:
         found = Owner(**json.loads((state_dir / OWNER_NAME).read_text("utf-8")))
     except (OSError, ValueError, TypeError):
@@ -38,7 +55,16 @@ def read_owner(state_dir: Path) -> Owner | None:
 
 
 class LineBusy(RuntimeError):
-    """Another process owns the line."""
+    """Another process owns the line.
+
+    Args:
+        text: Which, and what to do about it.
+        owner: Which, where it is known.
+    """
+
+    def __init__(self, text: str, owner: Owner | None = None) -> None:
+        super().__init__(text)
+        self.owner = owner
 
 
 class LineLock:
@@ -46,10 +72,10 @@ class LineLock:
 
     Args:
         state_dir: The lab's state directory; it must exist.
-        owner: Written down for others to find, where it drives the line.
+        owner: Written down for others to find.
 
     Raises:
-        LineBusy: Another process holds it; says which, and how to look at it, where it is known.
+        LineBusy: Another process holds it; says which, and what to do about it, where it is known.
     """
 
     def __init__(self, state_dir: Path, owner: Owner | None = None) -> None:
@@ -59,7 +85,7 @@ class LineLock:
             _lock(self._file)
         except OSError:
             self._file.close()
-            raise LineBusy(_busy(state_dir)) from None
+            raise _busy(state_dir) from None
         with suppress(OSError):  # what it says is of use to persons only
             (state_dir / OWNER_NAME).unlink(missing_ok=True)
             if owner is not None:
@@ -79,14 +105,11 @@ class LineLock:
         self.release()
 
 
-def _busy(state_dir: Path) -> str:
+def _busy(state_dir: Path) -> LineBusy:
     owner = read_owner(state_dir)
     if owner is None:
-        return f"another process owns the line ({state_dir})"
-    return (
-        f"process {owner.pid} owns the line and writes {owner.folder}; see it: "
-        f"labharness watch{owner.lab_option}"
-    )
+        return LineBusy(f"another process owns the line ({state_dir})")
+    return LineBusy(f"{owner}{owner.advice}", owner)
 
 
 if os.name == "posix":

@@ -103,6 +103,10 @@ class LabPlan:
         """Say that this process drives the line, and writes into a folder."""
         return Owner(os.getpid(), self.option_anywhere, str(folder.resolve()))
 
+    def looker(self, does: str) -> Owner:
+        """Say that this process has the line for a while, what it does, and drives nothing."""
+        return Owner(os.getpid(), self.option_anywhere, "", does)
+
     @property
     def reset_command(self) -> str:
         """The command that opens this lab's latch, once the cause is gone."""

@@ -44,6 +44,8 @@ from labharness.lab.simulated import SimulatedLab
 
 __all__ = ["RunResult", "TaskRun"]
 
+WAIT = "Wait for the other run, or see what the message names"
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
@@ -213,7 +215,8 @@ class TaskRun:
         except OSError as why:
             raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
         except LineBusy as why:
-            return self._busy(clock, str(why))
+            looks = why.owner is not None and why.owner.does
+            return self._busy(clock, str(why), "Run it again then" if looks else WAIT)
         try:
             with lock:
                 lab = Lab(
@@ -269,12 +272,8 @@ class TaskRun:
             sign_again=self._plan.sign_again,
         )
 
-    def _busy(self, clock: Clock, why: str) -> Message:
-        rejected = Rejected(
-            "resource_unavailable",
-            why,
-            suggestion="Wait for the other run, or see what the message names",
-        )
+    def _busy(self, clock: Clock, why: str, suggestion: str = WAIT) -> Message:
+        rejected = Rejected("resource_unavailable", why, suggestion=suggestion)
         return answers.task_rejected(
             message_id=self._chance.uuid4(),
             timestamp=utc_text(clock.utc()),
