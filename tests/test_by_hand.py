@@ -58,6 +58,9 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
         ("argon.setpoint", "inf", "sccm", "allowed 0 to 490 sccm"),
         ("argon.setpoint", "-inf", "sccm", "allowed 0 to 490 sccm"),
         ("argon.setpoint", "-1e5", "sccm", "asked -100000 sccm, allowed 0 to 490 sccm"),
+        ("argon.setpoint", "+6.e2", "sccm", "asked 600 sccm, allowed 0 to 490 sccm"),
+        ("argon.setpoint", "-.5", "sccm", "asked -0.5 sccm, allowed 0 to 490 sccm"),
+        ("argon.setpoint", "NaN", "sccm", "allowed 0 to 490 sccm"),
         ("furnace.setpoint", "5000", "degC", "allowed"),
         ("box.hydrogen_valve", "1", "", "takes"),
     ],
@@ -86,6 +89,16 @@ def test_what_the_envelope_does_not_allow_is_refused_by_hand_too(
         (("argon.setpoint", "100", "slm"), "argon.setpoint is in sccm, not in 'slm'"),
         (("box.vent", "1", "V"), "box.vent has no unit, not in 'V'"),
         (("argon.setpoint", "100sccm"), "put a blank before the unit: 100 sccm"),
+        (("argon.setpoint", "10_0", "sccm"), "'10_0' is no number: write it as 100, 0.5, 1e-3"),
+        (("argon.setpoint", "\u0661\u0660", "sccm"), "is no number: write it as 100, 0.5, 1e-3"),
+        (("argon.setpoint", " 10", "sccm"), "' 10' is no number"),
+        (("argon.setpoint", "infinity", "sccm"), "'infinity' is no number"),
+        (("argon.setpoint", "10", "sccm", "--for", "1_0"), "'1_0' is not a number above 0"),
+        (("argon.setpoint", "10", "sccm", "--speed", "\u0661"), "is not fast, real, or a number"),
+        (
+            ("argon.setpoint", "--", "-5", "sccm", "--attend"),
+            "'--attend' stands behind --, where nothing is an option; write it before",
+        ),
     ],
 )
 def test_a_wrong_name_or_unit_is_told_before_anything_is_opened(
@@ -191,6 +204,7 @@ def test_making_safe_waits_for_no_disk_and_for_no_road(
     monkeypatch.setenv("TMPDIR", "/nonexistent")
     said = say("safe", "--name", "Ada", "--reason", "smoke", *LAB)
     assert "port stage: not open within 2 s" in said.out
+    assert "nothing was running" not in said.out, "another process may have that port"
     assert "box." not in said.out, "everything else is verified"
     kept = json.loads((short_plan.state_dir / "safes.jsonl").read_text("utf-8"))
     assert (kept["name"], kept["reason"]) == ("Ada", "smoke")

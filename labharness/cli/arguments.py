@@ -10,6 +10,10 @@ from labharness.cli.parser import Parser, Version
 __all__ = ["make_parser"]
 
 WORKERS_MAX = 64  # processes
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+"""What a number is; Python's own takes ``5_0`` for 50, and the digits of any script."""
+NO_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE | re.ASCII)  # for the gate to refuse
+WHOLE = re.compile(r"[0-9]+")
 
 
 def make_parser() -> Parser:
@@ -229,14 +233,15 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def _number(text: str) -> float:
-    try:
+    if NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text):
         return float(text)
-    except ValueError:
-        number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
-        hint = (
-            f"; put a blank before the unit: {number[0]} {text[number.end() :]}" if number else ""
-        )
-        raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}") from None
+    number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
+    hint = (
+        f"; put a blank before the unit: {number[0]} {text[number.end() :]}"
+        if number
+        else ": write it as 100, 0.5, 1e-3"
+    )
+    raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}")
 
 
 def _add_alarms(parser: argparse.ArgumentParser) -> None:
@@ -296,7 +301,7 @@ def _times(text: str) -> float:
 
 
 def _seed(text: str) -> int:
-    if not text.isdecimal() or len(text) > 18:
+    if not WHOLE.fullmatch(text) or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
     return int(text)
 
@@ -306,17 +311,14 @@ def _positive(text: str) -> float:
 
 
 def _up_to(text: str, most: float, allowed: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
     if not 0 < value <= most:
         raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
     return value
 
 
 def _workers(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:9]) <= WORKERS_MAX:
+    if not WHOLE.fullmatch(text) or not 1 <= int(text[:9]) <= WORKERS_MAX:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {WORKERS_MAX}")
     return int(text)
 

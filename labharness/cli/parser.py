@@ -40,6 +40,10 @@ class Parser(argparse.ArgumentParser):
             name, _, _ = word.partition("=")
             if not name.startswith("-"):
                 self.error(f"{word!r} is one word too many")
+            if name in self._option_string_actions:
+                self.error(
+                    f"{name!r} stands behind --, where nothing is an option; write it before"
+                )
             self.error(f"no option {name!r}{_near(name, self._option_string_actions)}")
         return found, left
 
