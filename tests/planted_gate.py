@@ -190,6 +190,15 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "safe refused while somebody looks",
+        "labharness/cli/hand.py",
+        "            if waited_s >= TAKEN_S_MAX:\n",
+        "            if True:\n",
+        "tests/test_line_taken.py::"
+        "test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe",
+        dear=True,
+    ),
+    PlantedBug(
         "kernel reaches out of its room",
         "labharness/kernel/rules.py",
         "\nimport math\n",

@@ -102,9 +102,12 @@ def _owner(plan: LabPlan, late: Late | None = None) -> Control | None:
 
 def _say_late(plan: LabPlan, late_s: float) -> None:
     found = read_owner(plan.state_dir)
+    who = (
+        f"{found}, and" if found is not None and found.does else "the process that drives the line"
+    )
     end = "" if found is None else f" (kill -9 {found.pid})"  # it may be past any milder signal
     complain(
-        f"the process that drives the line has not answered for {late_s:g} s; waiting for at most "
+        f"{who} has not answered for {late_s:g} s; waiting for at most "
         f"{ANSWER_S_MAX:g} s. If it stands still, end it{end}: its guard process makes safe what "
         "it drove over real links, and labharness safe then works without it"
     )
