@@ -90,7 +90,7 @@ def test_a_safe_that_waits_in_vain_says_that_nothing_was_sent_and_who_holds_the_
     assert "NOT made safe, nothing was sent: " in last
     assert f"process {NOBODY} checks the line" in last
     assert "after 1.5 s" in last
-    assert f"kill -9 {NOBODY}, then: labharness safe --lab {SHORT_LINE}" in last
+    assert f"kill -9 {NOBODY}), then: labharness safe --lab {SHORT_LINE}" in last
     with held(short_plan, None, TIMEOUT_S):
         said = say("safe", *LAB)
     assert said.code == 1
@@ -208,7 +208,7 @@ def test_nobody_is_told_to_end_who_may_still_verify(
     with held(short_plan, Owner(NOBODY, "", "runs/mine"), TIMEOUT_S):
         said = [_told(tell, capsys) for _, tell in late]
     assert f"process {NOBODY}" in said[0]
-    assert "verified" in said[0]
+    assert "to verify every step may take" in said[0]
     assert "kill" not in said[0]
     assert f"kill -9 {NOBODY})" in said[1], "a process that stands still heeds no milder signal"
 

@@ -126,8 +126,8 @@ def late_of_safe(plan: LabPlan) -> Late:
         found = read_owner(plan.state_dir)
         who = "the process that drives the line" if found is None else f"process {found.pid}"
         complain(
-            f"{who} was told to make the line safe; its steps are being verified, which may take "
-            f"{late_s:g} s"
+            f"{who} was told to make the line safe and has not answered yet: to verify every step "
+            f"may take {late_s:g} s"
         )
 
     return [(LATE_S, verifying), (late_s, partial(_say_late, plan, late_s))]
@@ -361,7 +361,7 @@ def _way_out(owner: Owner | None) -> str:
 def _in_vain(plan: LabPlan, why: LineBusy, *, asked: bool) -> LineBusy:
     """Say that a line was not made safe, who keeps it, and what to do."""
     sent = "what the process that was asked has sent is not known" if asked else "nothing was sent"
-    end = "" if why.owner is None else f": kill -9 {why.owner.pid}"
+    end = "" if why.owner is None else f" (Ctrl-C there, or kill -9 {why.owner.pid})"
     return LineBusy(
         f"NOT made safe, {sent}: {why.owner or why}, and still does after {TAKEN_S_MAX:g} s. End "
         f"it{end}, then: labharness safe{plan.option}"
