@@ -396,6 +396,15 @@ PLANTED = (
         dear=True,
     ),
     PlantedBug(
+        "trip silenced by one that an earlier watch left",
+        "labharness/line/alarms.py",
+        "        if name in self._active(name):\n            self._end_unheard(name)\n",
+        "",
+        "tests/test_alarm_line.py::"
+        "test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch",
+        dear=True,
+    ),
+    PlantedBug(
         "shelf without end",
         "labharness/alarm/board.py",
         "    if not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds():",

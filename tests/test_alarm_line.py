@@ -9,11 +9,12 @@ import pytest
 
 from alarmed import Act, Watched, watch
 from commands import say
-from labharness.alarm import AlarmFile, Channel, Event, Fact, Role, Severity
+from labharness.alarm import AlarmFile, Channel, Event, Fact, Role, Severity, State
 from labharness.alarm.channels import Done
 from labharness.guard import Latch
 from labharness.lab import LabPlan
 from labharness.lab.alarms import do, listed, reset_alarms
+from labharness.line import NotArmed
 from labharness.vocabulary import Cause, Command
 from rig import SHORT_LINE, approved_copy, cut, plant_fault
 
@@ -157,6 +158,35 @@ def test_a_trip_stays_an_alarm_until_its_reset(short_plan: LabPlan, tmp_path: Pa
     assert say("alarms", "list", *lab_of()).out == "no alarms\n"
     kept = (short_plan.state_dir / "alarms.jsonl").read_text("utf-8")
     assert [event for event in ("acknowledge", "reset") if f'"event": "{event}"' in kept]
+
+
+def test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    async def later(watched: Watched) -> None:
+        await asyncio.sleep(100)
+        await after(plant_fault("estop_open"), 6)(watched)
+
+    watch(short_plan, tmp_path / "first", after(plant_fault("estop_open"), 0.5))
+    Latch(short_plan.state_dir / "latch.json").open()  # and its alarms are not reset
+    watched = watch(short_plan, tmp_path / "second", later, channels=LEVELS)
+    assert watched.calls() == [ESTOP]
+    assert [each["channel"] for each in watched.journaled("alert")] == ["mail", "boss"]
+    board, _, _ = listed(short_plan, watched.lab.clock.utc())
+    assert board.alarms[ESTOP].state == State(active=True, acked=False, latched=True)
+    seen = watched.alarms.board.alarms[ESTOP].since
+    assert seen is not None
+    assert board.alarms[ESTOP].since == seen.replace(microsecond=seen.microsecond // 1000 * 1000)
+
+
+def test_a_trip_that_another_watch_finds_latched_is_not_shown_as_gone(
+    short_plan: LabPlan, tmp_path: Path
+) -> None:
+    watch(short_plan, tmp_path / "first", after(plant_fault("estop_open"), 0.5))
+    with pytest.raises(NotArmed, match="reset it first"):
+        watch(short_plan, tmp_path / "second", after(plant_fault("estop_open"), 0.5))
+    board, _, _ = listed(short_plan, NOW)
+    assert board.alarms[ESTOP].state == State(active=True, acked=False, latched=True)
 
 
 def test_a_procedure_that_is_not_verified_is_graver_than_its_trip(
@@ -428,15 +458,16 @@ def test_an_alarm_whose_shelf_has_ended_while_nobody_watched_is_shelved_anew(
     assert until(60) is None
 
 
+@pytest.mark.parametrize("their_alarms", ["reset", "left standing"])
 def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_left(
-    short_plan: LabPlan, tmp_path: Path
+    short_plan: LabPlan, tmp_path: Path, their_alarms: str
 ) -> None:
     heads = []
     for name in ("first", "second"):
         watched = watch(short_plan, tmp_path / name, after(plant_fault("estop_open"), 2))
         heads.append(watched.lab.line.journal.head)
         Latch(short_plan.state_dir / "latch.json").open()
-        if name == "first":  # a reset is in the file of alarms when the second run begins
+        if name == "first" and their_alarms == "reset":  # the second run finds it in the file
             reset_alarms(short_plan, now=watched.lab.clock.utc(), who="Ada", why="released")
     assert heads[0] == heads[1]
 

@@ -166,6 +166,8 @@ class LineAlarms:
             return  # a line that nobody drives does not trip
         self._causes[name] = trip
         severity = Severity.TRIP if trip.procedure else Severity.WARNING
+        if name in self._active(name):
+            self._end_unheard(name)
         self._raise(name, severity, trip.detail, rank=_rank(trip.cause))
         self._watch_latch()
 
@@ -255,6 +257,16 @@ class LineAlarms:
     ) -> None:
         if name not in self._active(name):
             self._tell(self._fact(Event.ACTIVATE, name, why, severity, source, rank))
+
+    def _end_unheard(self, name: str) -> None:
+        """End an alarm that an earlier process left latched and active: this one sees it anew.
+
+        Until then it stands, because its trip may still be in force. No journal tells of it: the
+        same seed gives the same one, whatever was left.
+        """
+        fact = self._fact(Event.DEACTIVATE, name, "it is seen anew")
+        self.board = take(self.board, fact).board
+        self._unsaved.append(fact)
 
     def _clear(self, name: str, why: str) -> None:
         self._tell(self._fact(Event.DEACTIVATE, name, why))
