@@ -317,6 +317,15 @@ PLANTED = (
         "tests/test_journal_store.py::test_a_commit_waits_for_the_disk_itself",
     ),
     PlantedBug(
+        "record acknowledged into a file that nobody finds",
+        "labharness/journal/store.py",
+        "            if self._there() != self._files:\n",
+        "            if False:\n",
+        "tests/test_journal_store.py::"
+        "test_a_journal_that_was_taken_away_says_that_nothing_is_durable[folder-False]",
+        dear=True,
+    ),
+    PlantedBug(
         "failed commit forgets its queue",
         "labharness/journal/store.py",
         "            self._failure = str(error)\n",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,15 @@ from commands import (
 )
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.attend import Attendance
 from labharness.lab.channels import needed_first
 from labharness.lab.lock import LineLock
+from labharness.line import Line
 from rig import SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
+LONG = ("--attend", "--speed", "fast", "--for", "200", "--name", "Ada")
 
 
 def kinds(folder: Path) -> list[str]:
@@ -48,6 +52,24 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     assert hand.seq < intent.seq
     made = [each.seq for each in records if each.kind == "make_safe"]
     assert made[0] < intent.seq < made[-1], "safe before, and safe after"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody take an open file away")
+def test_a_folder_that_is_taken_away_meanwhile_trips_and_is_not_said_to_hold_a_journal(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stay = Attendance._stay
+
+    async def without_a_folder(self: Attendance, line: Line) -> None:
+        shutil.rmtree(tmp_path / "run")
+        await stay(self, line)
+
+    monkeypatch.setattr(Attendance, "_stay", without_a_folder)
+    said = say("set", "argon.setpoint", 100, "sccm", *LAB, *LONG, "--out", tmp_path / "run")
+    assert said.code == 1
+    assert "journal.sqlite: cannot write: it was removed or replaced" in said.out
+    assert "LATCHED" in said.out
+    assert said.out.endswith(f"no journal is kept: {tmp_path / 'run'} holds none\n")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn, spawn_without_privilege
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import read
+from labharness.lab import LabPlan
 from rig import EXAMPLE, SHORT_LINE
 
 
@@ -50,6 +52,21 @@ def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_
     assert said.err.startswith("Short line of the tests")
     assert "accepted at R3" in said.err
     assert "Heat the furnace" in said.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody take an open file away")
+def test_a_folder_that_is_taken_away_ends_the_run_and_is_not_said_to_hold_it(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(self: object, kind: str, data: object) -> None:
+        if kind == "tick":
+            shutil.rmtree(tmp_path / "run", ignore_errors=True)
+
+    monkeypatch.setattr("labharness.cli.run._Progress.tell", tell)
+    said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
+    assert said.code == 1
+    assert "it was removed or replaced" in said.out
+    assert said.out.endswith(f"no answer, journal or report: {tmp_path / 'run'}\n")
 
 
 def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import io
 import math
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -210,6 +211,35 @@ def test_a_full_disk_stops_the_journal_until_there_is_room(tmp_path: Path) -> No
     assert report.head == journal.head
     kinds = [one.kind for one in reading.read(path)]
     assert kinds == ["stream", "large", "fact", "samples"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody take an open file away")
+@pytest.mark.parametrize("continued", [False, True])
+@pytest.mark.parametrize("gone", ["folder", "file", "write-ahead log", "another file"])
+def test_a_journal_that_was_taken_away_says_that_nothing_is_durable(
+    tmp_path: Path, gone: str, continued: bool
+) -> None:
+    path = tmp_path / "run" / "run.journal"
+    path.parent.mkdir()
+    if continued:
+        filled(path, 7, {})
+    journal = SqliteJournal(path, run={"seed": 7})
+    asyncio.run(journal.durable(journal.append("fact", {}, 500.0)))
+    if gone == "folder":
+        shutil.rmtree(path.parent)
+    elif gone == "write-ahead log":
+        path.with_name("run.journal-wal").unlink()
+    else:
+        path.rename(tmp_path / "elsewhere")
+        if gone == "another file":
+            path.write_bytes((tmp_path / "elsewhere").read_bytes())
+    lost = journal.append("fact", {}, 501.0)
+    with pytest.raises(JournalFailed, match="removed or replaced"):
+        asyncio.run(journal.durable(lost))
+    with pytest.raises(JournalFailed, match="nothing is appended"):
+        journal.append("fact", {}, 502.0)
+    with pytest.raises(JournalFailed):
+        journal.close()
 
 
 @pytest.mark.parametrize("limit", range(3, 12))

@@ -30,6 +30,7 @@ from labharness.cli.show import (
 )
 from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, pause, steady_s
+from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed
 from labharness.lab import LabPlan
@@ -240,8 +241,9 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
         say(f"  {each}")
     if left.tripped:
         say(latched(plan, left.tripped))
-    say(f"journal: {folder}")
-    if left.unverified or left.tripped:
+    kept = (folder / JOURNAL_NAME).exists()
+    say(f"journal: {folder}" if kept else f"no journal is kept: {folder} holds none")
+    if left.unverified or left.tripped or not kept:
         return EXIT_FAILED
     return answer
 

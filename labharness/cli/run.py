@@ -23,6 +23,7 @@ from labharness.cli.show import (
 )
 from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, utc_text, wall_clock_utc
+from labharness.desk.folder import ANSWER_NAME, JOURNAL_NAME
 from labharness.desk.report.words import phase_text
 from labharness.guard.named import open_named
 from labharness.hcp import answers
@@ -234,7 +235,17 @@ def _print(result: RunResult) -> None:
             say(f"risk event: {each}")
         for each in body["artifacts"]:
             say(f"  {each['name']:20} {each['size_bytes']:>9} bytes  {each['uri']}")
-    say(f"answer, journal and report: {result.folder}")
+    say(_kept(result.folder))
+
+
+def _kept(folder: Path) -> str:
+    """Say what of a run its folder holds; somebody may have taken it away meanwhile."""
+    from labharness.cli.report import REPORT_NAME
+
+    names = {"answer": ANSWER_NAME, "journal": JOURNAL_NAME, "report": REPORT_NAME}
+    there = [what for what, name in names.items() if (folder / name).exists()]
+    *first, last = there or ["no answer, journal or report"]
+    return f"{', '.join(first)} and {last}: {folder}" if first else f"{last}: {folder}"
 
 
 def _print_rejected(body: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -68,7 +69,7 @@ _TABLES: Final = (
 
 
 class JournalFailed(Exception):
-    """The journal cannot take or give records: a full disk, a lock, a damaged file."""
+    """The journal cannot take or give records: a full disk, a lock, a damaged or removed file."""
 
 
 class Journal(Protocol):
@@ -145,6 +146,7 @@ class SqliteJournal:
             self._database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
             try:
                 self._open(run or {}, about or {})
+                self._files = self._there()
             except BaseException:
                 self._database.close()
                 raise
@@ -227,11 +229,14 @@ class SqliteJournal:
         A failed commit keeps the queue, so that it can be tried again once there is room.
 
         Raises:
-            JournalFailed: SQLite refused: disk full, lock held, file damaged, another writer.
+            JournalFailed: SQLite refused (disk full, lock held, file damaged, another writer), or
+                the file was removed or replaced.
         """
         if not self._queue:
             return
         try:
+            if self._there() != self._files:
+                raise JournalFailed(f"{self.path}: cannot write: it was removed or replaced")
             with sqlite_errors(self.path, "write"):
                 self._write_queue()
         except JournalFailed as error:
@@ -242,6 +247,18 @@ class SqliteJournal:
         self._failure = None
         self._committed_seq = self._queue[-1][0]
         self._queue.clear()
+
+    def _there(self) -> Sequence[tuple[int, int]]:
+        """Give which files bear the journal's names now, its own and that of what is written ahead.
+
+        SQLite writes on into files that nobody finds any more, and says that they are on the disk.
+        """
+        names = (str(self.path), f"{self.path}-wal")
+        try:
+            return [(found.st_dev, found.st_ino) for found in map(os.stat, names)]
+        except OSError as why:
+            text = f"{self.path}: cannot write: it was removed or replaced ({why.strerror})"
+            raise JournalFailed(text) from None
 
     def _write_queue(self) -> None:
         self._database.execute("BEGIN IMMEDIATE")
