@@ -53,8 +53,9 @@ def watch(
     channels: Sequence[Channel] = (Channel(name="first"),),
     roads: Channels | None = None,
     speed: float | None = None,
+    afterwards: Callable[[Watched], Awaitable[None]] | None = None,
 ) -> Watched:
-    """Arm a line, with its alarms wired, and let ``work`` happen to it."""
+    """Arm a line, with its alarms wired, and let ``work`` happen to it; close it, and go on."""
     loop = VirtualLoop() if speed is None else PacedLoop(speed)
     folder.mkdir(exist_ok=True)
     found: list[Watched] = []
@@ -78,6 +79,8 @@ def watch(
                 await work(found[0])
             finally:
                 await lab.line.close()
+            if afterwards is not None:
+                await afterwards(found[0])
 
     run(main(), loop)
     return found[0]

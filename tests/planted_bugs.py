@@ -398,8 +398,8 @@ PLANTED = (
     PlantedBug(
         "level told by the calendar",
         "labharness/line/alarms.py",
-        "        now_s = self._clock.now_s()\n        for group",
-        "        now_s = self._clock.now_s() + self._clock.jumped_s\n        for group",
+        "        now_s = self._clock.now_s()\n        called_s",
+        "        now_s = self._clock.now_s() + self._clock.jumped_s\n        called_s",
         "tests/test_alarm_line.py::"
         "test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when",
         dear=True,
@@ -411,6 +411,15 @@ PLANTED = (
         "",
         "tests/test_alarm_line.py::"
         "test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch",
+        dear=True,
+    ),
+    PlantedBug(
+        "nobody further called for a line that was left",
+        "labharness/lab/attend.py",
+        "                await somebody_knows(alarms, clock, self._tell)\n",
+        "",
+        "tests/test_alarm_unanswered.py::"
+        "test_the_next_level_is_called_though_the_owner_has_left_the_line",
         dear=True,
     ),
     PlantedBug(

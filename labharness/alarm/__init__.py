@@ -12,6 +12,7 @@ from labharness.alarm.board import (
     expired,
     left_over,
     level_due,
+    longest_s,
     take,
     watch_anew,
 )
@@ -27,6 +28,7 @@ from labharness.alarm.channels import (
 )
 from labharness.alarm.file import AlarmFile
 from labharness.alarm.states import Event, Role, Severity, Shelving, State, described
+from labharness.alarm.waiting import still_to_call
 
 __all__ = [
     "ALERT_S_MAX",
@@ -53,7 +55,9 @@ __all__ = [
     "expired",
     "left_over",
     "level_due",
+    "longest_s",
     "recipients",
+    "still_to_call",
     "strange_addresses",
     "take",
     "watch_anew",

@@ -24,6 +24,7 @@ __all__ = [
     "expired",
     "left_over",
     "level_due",
+    "longest_s",
     "take",
     "watch_anew",
 ]
@@ -281,5 +282,10 @@ def level_due(board: Board, group: Group, waited_s: Mapping[str, float]) -> int:
         waited_s: For how long each alarm of it has called: by a clock that nobody sets, because
             who sets the calendar back would keep the next level from being told.
     """
-    longest_s = max((waited_s.get(name, 0.0) for _, name in board.calling(group)), default=0.0)
-    return min(LEVEL_MAX, int(longest_s // ESCALATE_AFTER.total_seconds()))
+    longest = longest_s(board, group, waited_s)
+    return min(LEVEL_MAX, int(longest // ESCALATE_AFTER.total_seconds()))
+
+
+def longest_s(board: Board, group: Group, waited_s: Mapping[str, float]) -> float:
+    """Give for how long what nobody has acknowledged of a group has called, as `level_due` does."""
+    return max((waited_s.get(name, 0.0) for _, name in board.calling(group)), default=0.0)

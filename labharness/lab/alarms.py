@@ -1,6 +1,6 @@
 """The alarms of a lab: wired to its line, looked at, and acted on from another terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from labharness.alarm import (
     expired,
     take,
 )
-from labharness.clock import wall_clock_utc
+from labharness.clock import Clock, wall_clock_utc
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab
 from labharness.lab.lock import LineBusy, LineLock
@@ -40,6 +40,7 @@ __all__ = [
     "listed",
     "reset_alarms",
     "roads",
+    "somebody_knows",
 ]
 
 FILE_NAME = "alarms.jsonl"
@@ -66,6 +67,15 @@ def line_alarms(lab: Lab) -> LineAlarms:
         title=plan.file.lab.title,
         option=plan.option_anywhere,
     )
+
+
+async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str], None]) -> None:
+    """Go on calling for a line that was left latched or not verified, until somebody knows.
+
+    The line is anybody's meanwhile. At another speed than the real one nobody is waited for.
+    """
+    if clock.speed == 1.0:
+        await alarms.answered(tell)
 
 
 def channels(plan: LabPlan) -> tuple[Channel, ...]:

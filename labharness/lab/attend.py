@@ -19,7 +19,7 @@ from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.kernel import IllegalMode
-from labharness.lab.alarms import line_alarms
+from labharness.lab.alarms import line_alarms, somebody_knows
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab
@@ -31,6 +31,7 @@ from labharness.line import (
     COLD_C,
     HoldTooLong,
     Line,
+    LineAlarms,
     NotArmed,
     Tripped,
     latch_lost,
@@ -93,6 +94,7 @@ class Attendance:
         self._over: asyncio.Event | None = None
         self._ended = ""
         self._line: Line | None = None
+        self._alarms: LineAlarms | None = None
 
     def run(
         self, first: Mapping[str, Any], told: Callable[[Mapping[str, Any]], int]
@@ -121,10 +123,10 @@ class Attendance:
             raise BadOutput(f"{self._folder} holds a run already; name a fresh folder")
         self._plan.make_state_dir()
         try:
-            with LineLock(self._plan.state_dir, self._plan.owner(self._folder)):
+            with LineLock(self._plan.state_dir, self._plan.owner(self._folder)) as lock:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 loop = self._loop = make_loop(self._speed, self._plan)
-                return run_on(self._main(Clock(loop), first, told), loop)
+                return run_on(self._main(Clock(loop), first, told, lock), loop)
         except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable) as why:
             if tripped := self._latched():
                 raise BrokeOff(f"{why}{tripped}") from None
@@ -149,6 +151,8 @@ class Attendance:
         self._ended = self._ended or reason
         if self._over is not None:
             self._over.set()
+        if self._alarms is not None:
+            self._alarms.give_up()
 
     async def hold(self, reason: str) -> str:
         """Let no further value be set."""
@@ -192,6 +196,7 @@ class Attendance:
         clock: Clock,
         first: Mapping[str, Any],
         told: Callable[[Mapping[str, Any]], int],
+        lock: LineLock,
     ) -> tuple[int, Left]:
         run = {
             "by_hand": self._by,
@@ -211,7 +216,7 @@ class Attendance:
                 journal=journal,
                 operator=TerminalOperator(lambda prompt: ""),
             )
-            line_alarms(lab)
+            alarms = self._alarms = line_alarms(lab)
             line = self._line = lab.line
             line.on_warning = self._tell
             hands = ByHand(line, self)
@@ -229,6 +234,10 @@ class Attendance:
                     return code, await self._leave(line)
             finally:
                 await line.close()
+                lock.release()  # whoever comes to help may have the line
+                with suppress(JournalFailed):
+                    journal.flush()
+                await somebody_knows(alarms, clock, self._tell)
         finally:
             with suppress(JournalFailed):  # the line has tripped on it, and says so
                 journal.close()

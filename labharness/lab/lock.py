@@ -92,7 +92,9 @@ class LineLock:
                 (state_dir / OWNER_NAME).write_text(json.dumps(asdict(owner)), "utf-8")
 
     def release(self) -> None:
-        """Let go."""
+        """Let go, once: another process may have the line by now."""
+        if self._file.closed:
+            return
         if self._told is not None:
             with suppress(OSError):
                 self._told.unlink(missing_ok=True)

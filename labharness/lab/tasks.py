@@ -23,7 +23,7 @@ from labharness.hcp.codec import Message, encode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.artifacts import Artifacts
-from labharness.lab.alarms import line_alarms
+from labharness.lab.alarms import line_alarms, somebody_knows
 from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
@@ -41,6 +41,7 @@ from labharness.lab.runs import (
     seed_of,
 )
 from labharness.lab.simulated import SimulatedLab
+from labharness.line import LineAlarms
 
 __all__ = ["RunResult", "TaskRun"]
 
@@ -105,6 +106,7 @@ class TaskRun:
         self._room = room
         self._approvals = approvals
         self._desk: Desk | None = None
+        self._alarms: LineAlarms | None = None
         self._abort_reason = ""
         self._loop: asyncio.AbstractEventLoop | None = None
         self.folder = out if out is not None else fresh_folder(self.session_id)
@@ -174,6 +176,8 @@ class TaskRun:
     def _pass_on_abort(self) -> None:
         if self._desk is not None and self._abort_reason:
             self._desk.abort(self._abort_reason)
+        if self._alarms is not None and self._abort_reason:
+            self._alarms.give_up()
 
     async def _main(self, facts: HouseFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
         clock = Clock(loop)
@@ -198,15 +202,21 @@ class TaskRun:
             raise BadOutput(f"the output folder cannot take a journal: {why}") from None
         try:
             message = await self._answer(facts, clock, journal)
-        finally:
             with suppress(JournalFailed):  # the desk has said so already
+                journal.flush()
+            self._keep(message)
+            if self._alarms is not None:
+                await somebody_knows(self._alarms, clock, self._warn)
+        finally:
+            with suppress(JournalFailed):
                 journal.close()
-        head = journal.head.hash
+        return RunResult(message, self.folder, journal.head.hash)
+
+    def _keep(self, message: Message) -> None:
         try:
             write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
         except OSError as why:  # who asked is answered all the same
             self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
-        return RunResult(message, self.folder, head)
 
     async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
         try:
@@ -227,7 +237,7 @@ class TaskRun:
                     operator=self._operator,
                     room=self._room,
                 )
-                line_alarms(lab)
+                self._alarms = line_alarms(lab)
                 self._prepare(lab)
                 self._desk = Desk(
                     facts=facts,

@@ -9,6 +9,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
@@ -28,7 +29,9 @@ from labharness.alarm import (
     expired,
     left_over,
     level_due,
+    longest_s,
     recipients,
+    still_to_call,
     take,
     watch_anew,
 )
@@ -54,6 +57,9 @@ UNSAVED_MAX: Final = 1_000
 
 SAVE_S_MAX: Final = 10.0
 """Real time (s) after which a disk that has not answered counts as one that takes none."""
+
+HEAR_S: Final = 1.0
+"""Real time (s) between two looks at what people did, once the line is no longer polled."""
 
 LATCH: Final = "latch_not_saved"
 RECORD: Final = "alarms_not_saved"
@@ -117,6 +123,7 @@ class LineAlarms:
         self._sending: dict[int, asyncio.TimerHandle] = {}
         self._sent = 0
         self._ended_one = asyncio.Event()
+        self._given_up = asyncio.Event()
         self._begin()
         line.on_abnormal = self._saw
         line.on_tick = self._tick
@@ -143,6 +150,9 @@ class LineAlarms:
         self._flush()
         self._line.on_abnormal = lambda trip: None
         self._line.on_tick = lambda: None
+        await self._sent_and_saved()
+
+    async def _sent_and_saved(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(self._lab_s(CLOSE_S_MAX)):
                 while self._sending or self._saving:
@@ -154,6 +164,41 @@ class LineAlarms:
             timer.cancel()
         if self._saving:
             self._saving.cancel()  # the disk may still take them, and nobody hears of it
+
+    async def answered(self, tell: Callable[[str], None]) -> None:
+        """Go on calling for a line that was left, until somebody knows or all were told.
+
+        Only for what is grave. It ends by itself: each level is told at its time, and the last is.
+
+        Args:
+            tell: Told what is waited for.
+        """
+        self._given_up.clear()
+        said = ("", 0)
+        while still := still_to_call(self.board, self._channels, self._told):
+            group, level = still
+            name = self.board.calling(group)[0][1]
+            if self._given_up.is_set():
+                tell(f"nobody has acknowledged {name}; nobody further is called for it")
+                break
+            if said != (name, level):
+                said = (name, level)
+                waited_s = longest_s(self.board, group, self._waited_s(group))
+                due = self._clock.utc() + level * ESCALATE_AFTER - timedelta(seconds=waited_s)
+                tell(
+                    f"nobody has acknowledged {name}: the next level is called at {due:%H:%M} UTC "
+                    "unless somebody does (labharness alarms ack); Ctrl-C ends the wait"
+                )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._lab_s(HEAR_S)):
+                    await self._given_up.wait()
+            self._hear()
+            self._escalate()
+        await self._sent_and_saved()
+
+    def give_up(self) -> None:
+        """Wait no longer for somebody who knows."""
+        self._given_up.set()
 
     # ---- what the line tells
 
@@ -186,15 +231,22 @@ class LineAlarms:
         self._hear()
         for fact in expired(self.board, self._clock.utc()):
             self._tell(fact)
-        now_s = self._clock.now_s()
+        self._escalate()
+        self._save()
+
+    def _escalate(self) -> None:
+        """Tell the levels that are due what nobody has acknowledged."""
         for group in self.board.groups:
-            called_s = self._called_s[group.number]
-            waited_s = {name: (now_s - at_s) / self._lab_s(1.0) for name, at_s in called_s.items()}
-            due = level_due(self.board, group, waited_s)
+            due = level_due(self.board, group, self._waited_s(group))
             for level in range(self._told[group.number] + 1, due + 1):
                 self._told[group.number] = level
                 self._call(group, level)
-        self._save()
+
+    def _waited_s(self, group: Group) -> dict[str, float]:
+        """Give for how long each alarm of a group has called, in real time."""
+        now_s = self._clock.now_s()
+        called_s = self._called_s[group.number]
+        return {name: (now_s - at_s) / self._lab_s(1.0) for name, at_s in called_s.items()}
 
     def _watch_latch(self) -> None:
         error = self._line.guard.latch.write_error

@@ -1,0 +1,32 @@
+"""What is left to be called of, once a line was left: whom, and for which group."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from labharness.alarm.board import LEVEL_MAX, Board, Group
+from labharness.alarm.channels import Channel, recipients
+from labharness.alarm.states import Severity
+
+__all__ = ["still_to_call"]
+
+GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
+"""The line is latched or not verified safe, so somebody has to know, though it was left."""
+
+
+def still_to_call(
+    board: Board, channels: Sequence[Channel], told: Mapping[int, int]
+) -> tuple[Group, int] | None:
+    """Give a grave group that nobody has acknowledged, and the next level that would hear of it.
+
+    Args:
+        board: All alarms.
+        channels: All there are.
+        told: The last level that each group was told to.
+    """
+    for group in board.groups:
+        called = [board.alarms[name].severity for _, name in board.calling(group)]
+        if not GRAVE.isdisjoint(called):
+            for level in range(told[group.number] + 1, LEVEL_MAX + 1):
+                if recipients(channels, called, level):
+                    return group, level
+    return None
