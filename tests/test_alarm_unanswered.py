@@ -50,7 +50,7 @@ def test_the_next_level_is_called_though_the_owner_has_left_the_line(
 ) -> None:
     monkeypatch.setattr(Attendance, "_stay", trips)
     for where in ("labharness.alarm.board", "labharness.line.alarms"):
-        monkeypatch.setattr(f"{where}.ESCALATE_AFTER", timedelta(seconds=4))
+        monkeypatch.setattr(f"{where}.ESCALATE_AFTER", timedelta(seconds=6))
     with server() as web, server() as boss:
         said = left_by_its_owner(tmp_path, web, boss)
     assert said.code == 1
