@@ -64,10 +64,13 @@ def flights(
     async def fly(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
         if isinstance(loop, VirtualLoop):
             return predict_in_thread(plan, instructions, readings)
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as worker:
+        worker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        try:
             return await loop.run_in_executor(
                 worker, _from_file, plan.path, instructions, dict(readings)
             )
+        finally:  # who makes the line safe meanwhile does not wait for the end of a flight
+            worker.shutdown(wait=False, cancel_futures=True)
 
     return fly
 
