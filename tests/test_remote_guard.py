@@ -67,6 +67,21 @@ def test_a_guard_is_started_where_none_runs_and_ends_with_its_run(rig: GuardBenc
         os.kill(pids[0], 0)
 
 
+def test_a_trip_that_came_before_any_guard_was_reached_is_latched_by_the_first(
+    rig: GuardBench,
+) -> None:
+    async def work(guard: RemoteGuard) -> None:
+        stop = Trip(Cause.STOP_REQUEST, "stop", "by_hand", None, 0.0, "smell of gas")
+        guard.trip(stop)
+        await guard.open()
+        assert await ask(guard) == b"ok read\r"
+        with pytest.raises(NotPermitted):
+            await guard.arm()
+
+    with_guard(rig, work)
+    assert "smell of gas" in (rig.state_dir / "latch.json").read_text("utf-8")
+
+
 def test_where_the_arming_cannot_be_written_no_guard_is_started(rig: GuardBench) -> None:
     async def work(guard: RemoteGuard) -> None:
         (rig.state_dir / "armed.json").unlink()

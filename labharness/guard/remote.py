@@ -369,8 +369,8 @@ class RemoteGuard(Tells):
         self._lost = ""
         trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
         self.latch.trip = trip
-        if self._returning is not None and self._trip is not None:
-            self.trip(self._trip)  # this guard has not heard of it
+        if self._trip is not None:  # it came while none was reached, or before one was lost
+            self.trip(self._trip)
         log = fields.items("log")
         if self.on_absence([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
             self._tell({"do": "imported"})
