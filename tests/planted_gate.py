@@ -176,8 +176,8 @@ IN_THE_GATE = (
     PlantedBug(
         "nothing made safe past a latch that cannot be read",
         "labharness/lab/care.py",
-        "_with_lab(plan, act, latch=Latch.or_shut)",
-        "_with_lab(plan, act)",
+        "            latch=Latch.or_shut,\n",
+        "            latch=Latch,\n",
         "tests/test_guarded_line.py::"
         "test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe[latch.json]",
     ),
@@ -196,6 +196,15 @@ IN_THE_GATE = (
         "            if True:\n",
         "tests/test_line_taken.py::"
         "test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe",
+        dear=True,
+    ),
+    PlantedBug(
+        "made safe while a run waits, and latched nowhere",
+        "labharness/desk/by_hand.py",
+        "line.safing.trip(trip, disarmed=owned)",
+        "line.safing.trip(trip)",
+        "tests/test_safe_before_arming.py::"
+        "test_a_run_that_waits_for_an_approval_is_ended_latched_and_told",
         dear=True,
     ),
     PlantedBug(

@@ -162,6 +162,22 @@ def test_a_stop_request_while_waiting_withdraws_the_request(
     assert not [each for each in journal if each.kind in ("intent", "safe_frame")]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no control socket")
+def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_told(
+    paced: subprocess.Popen[str],
+) -> None:
+    until(paced, "approvals approve")
+    said = say("safe", "--name", "Ann", "--reason", "smell of gas", *LAB)
+    assert (said.code, said.err) == (0, ""), said
+    assert "immediate_shutdown: every step verified" in said.out
+    assert "what was about to drive the line was ended" in said.out
+    assert "the line is latched" in said.out
+    out, err = paced.communicate(timeout=TIMEOUT_S)
+    assert paced.returncode == 2, err
+    assert "made safe by hand (Ann): smell of gas" in out + err
+    assert say("reset", "--name", "Ann", "--reason", "aired", *LAB).out.startswith("reset by Ann")
+
+
 # ---- the folder itself, at any hour
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -305,6 +305,8 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
             if unopened
             else "(nothing was running, so nothing is latched)"
         )
+    if answer.get("ended"):
+        say("what was about to drive the line was ended")
     if answer["latched"]:
         say(f"the line is latched; when the cause is gone: {plan.reset_command}")
     return EXIT_FAILED if unverified else EXIT_COMPLETED

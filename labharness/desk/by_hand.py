@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from labharness.journal import JournalFailed
+from labharness.kernel import Mode
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.line.parts import channel_of
 from labharness.line.standing import stop_procedure
@@ -208,7 +209,8 @@ class ByHand:
     async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Run the stop procedure now: bytes first, then whatever is said of it.
 
-        On a line that has tripped, the procedure in force is sent and verified once more.
+        On a line that has tripped, the procedure in force is sent and verified once more. Who owns
+        one that is not armed is about to arm it: that latches too, and what was to come is ended.
         """
         line = self._line
         now_s = line.clock.now_s()
@@ -216,8 +218,14 @@ class ByHand:
         why = _said("made safe by hand", asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
         line.safing.repeat()  # of a line that has tripped; of another nothing
-        line.safing.trip(trip)  # whoever is called for a trip is called for this one
-        if line.memory.trip is None:  # nothing is armed, so nothing trips: it is made safe alone
+        owned = not isinstance(self._owner, Nobody)
+        waits = owned and line.memory.mode is Mode.DISARMED
+        line.safing.trip(trip, disarmed=owned)  # whoever is called for a trip is called for this
+        if waits:  # no plan looks at the line yet, so none would see that it has tripped
+            self._owner.abort(why)
+            with suppress(JournalFailed):
+                line.on_warning(why)
+        if line.memory.trip is None:  # nobody drives it, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)
         else:
             await line.safing.verified()
@@ -226,6 +234,7 @@ class ByHand:
             "procedure": verification.procedure,
             "unverified": list(verification.unverified()),
             "latched": line.guard.latch.trip is not None,
+            "ended": waits,
         }
 
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:

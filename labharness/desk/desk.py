@@ -174,6 +174,7 @@ class Desk:
         The line is in its safe state, or reported as not, before this returns.
         """
         self._running = asyncio.current_task()
+        self._line.on_warning = self._telling.warned
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
@@ -305,7 +306,6 @@ class Desk:
             self._telling.ticked,
             self._telling.asked,
         )
-        self._line.on_warning = self._telling.warned
         executor = Executor(
             planned.instructions, operations, capability.verbs, observer=self._telling.stepped
         )

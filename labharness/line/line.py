@@ -176,11 +176,13 @@ class Line:
         Raises:
             LinkLost: A road does not open.
             NoReply: An instrument is silent, or answers as another.
+            Tripped: It was tripped by hand meanwhile.
         """
         for link in self._links.values():
             await link.open()
         for instrument in self.instruments.values():
             await self.identify(instrument.name)
+        self.check()  # or what was never read yet would trip it once more, as silent
         await self.listen()
 
     async def listen(self) -> None:
@@ -214,6 +216,7 @@ class Line:
 
         Raises:
             NotArmed: Latched, a trip condition stands, or an instrument does not take its state.
+            Tripped: It was tripped by hand before it was armed.
         """
         if hindrances := self.hindrances():
             raise NotArmed("; ".join(hindrances))
@@ -221,10 +224,12 @@ class Line:
             await self._reconnecting.meet()
         except NoReply as why:
             raise NotArmed(str(why)) from None
+        self.check()
         try:
             await self.guard.arm()
         except OSError as why:
             raise NotArmed(f"the guard does not arm: {why.strerror or why}") from None
+        self.check()
         self._mode(Mode.ARMING)
         self.lookout.record("armed", {"safe_table": safe_table})
         verification = await self.safing.make_safe(safe_table)

@@ -33,7 +33,7 @@ class Safing:
     Attributes:
         trips: Each trip that was in force, the last one still.
         verifications: What was found of each, and what was found only later of the last.
-        on_tripped: Told of each trip of an armed line after its bytes, latch and record, though it
+        on_tripped: Told of each trip of a line after its bytes, latch and record, though it
             changed nothing, because a graver one stands.
         on_verified: Told how a procedure stands, unless another has taken its place.
         on_late: Told what was verified only after the procedure's own time, each step once.
@@ -88,13 +88,17 @@ class Safing:
         """The trip that stands, if one does."""
         return self._memory.trip
 
-    def trip(self, trip: Trip) -> None:
+    def trip(self, trip: Trip, *, disarmed: bool = False) -> None:
         """Run a procedure now, and then tell of it, whoever asks: line, guard, stop or hand.
 
         A trip of a more severe cause than the one in force runs its procedure too; any other
         changes nothing.
+
+        Args:
+            trip: What trips.
+            disarmed: Whether it trips a line that is not armed too: somebody is about to arm it.
         """
-        if self._memory.mode is Mode.DISARMED:
+        if self._memory.mode is Mode.DISARMED and not disarmed:
             return
         standing = self._memory.trip
         if trip.cause.overrules(None if standing is None else standing.cause):
