@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+from labharness.guard import PortBusy
 from labharness.journal import JournalFailed
 from labharness.kernel import Mode
 from labharness.line import Line, NoReply, NotArmed, Tripped
@@ -21,6 +22,7 @@ from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read
 __all__ = ["ByHand", "Nobody", "NotUnderstood", "Owner"]
 
 TEXT_MAX = 500  # characters of a name or a reason
+READS_MAX = 8  # that wait at once, whoever asks
 VALUE_MAX = 1e300  # nothing is set to more; what is no number at all the kernel refuses
 SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
 
@@ -80,6 +82,7 @@ class ByHand:
     def __init__(self, line: Line, owner: Owner) -> None:
         self._line = line
         self._owner = owner
+        self._reads = 0
         self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
             "status": self._status,
             "read": self._read,
@@ -99,7 +102,15 @@ class ByHand:
             if work is None:
                 raise NotUnderstood(f"no word {word!r}; there are {', '.join(self._words)}")
             return {"ok": True, **await work(asked)}
-        except (NotUnderstood, BadProgram, NotArmed, NoReply, Tripped, LookupError) as why:
+        except (
+            NotUnderstood,
+            BadProgram,
+            NotArmed,
+            NoReply,
+            PortBusy,
+            Tripped,
+            LookupError,
+        ) as why:
             return {"ok": False, "error": str(why.args[0] if why.args else why)}
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +143,13 @@ class ByHand:
 
     async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         channel = _text(asked, "channel")
-        value = await self._line.read(channel)
+        if self._reads >= READS_MAX:
+            raise PortBusy(f"too many ask at once: {READS_MAX} reads wait already; ask again")
+        self._reads += 1
+        try:  # the line's own polls and commands come first
+            value = await self._line.read(channel, patient=True)
+        finally:
+            self._reads -= 1
         unit = channel_of(self._line.instruments, channel)[2].unit
         return {"channel": channel, "value": value if math.isfinite(value) else None, "unit": unit}
 
@@ -151,7 +168,7 @@ class ByHand:
         told = f"by hand ({asked['by']}): {what}"
         try:
             outcome = await self._line.perform(Command(channel, float(value), unit))
-        except (NotArmed, NoReply, Tripped, LookupError) as why:
+        except (NotArmed, NoReply, PortBusy, Tripped, LookupError) as why:
             self._line.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
             raise
         ending = outcome.ending.value

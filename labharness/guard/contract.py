@@ -51,7 +51,8 @@ class Guard(Protocol):
     """The only way to the ports of a line.
 
     A port has one user at a time: ``when_free(port, start)`` calls ``start`` when the port is
-    given to it, and the user gives it back with ``release(port)``. Procedures do not ask.
+    given to it, and the user gives it back with ``release(port)``. Who is ``patient`` comes after
+    all others. Procedures do not ask.
 
     Attributes:
         latch: Where the latch is kept.
@@ -74,8 +75,12 @@ class Guard(Protocol):
     on_absence: Callable[[Log], bool]
     on_road_lost: Callable[[str, str], None]
 
-    def when_free(self, port: str, start: Callable[[], None]) -> None:
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
+        ...
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port no more."""
         ...
 
     def release(self, port: str) -> None:

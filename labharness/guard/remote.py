@@ -179,10 +179,14 @@ class RemoteGuard(Tells):
 
     # ---- ports
 
-    def when_free(self, port: str, start: Callable[[], None]) -> None:
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._turns.when_free(port, start)
+        self._turns.when_free(port, start, patient=patient)
         self._turns.offer(port)
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port no more."""
+        self._turns.leave(port, start)
 
     def release(self, port: str) -> None:
         """Give the port back."""

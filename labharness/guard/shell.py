@@ -60,10 +60,14 @@ class LoopGuard(Tells):
         for port in core.ports.values():
             self._watch(port)  # a core that was taken over may have an exchange on the wire
 
-    def when_free(self, port: str, start: Callable[[], None]) -> None:
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._turns.when_free(port, start)
+        self._turns.when_free(port, start, patient=patient)
         self._offer(port)
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port no more."""
+        self._turns.leave(port, start)
 
     def release(self, port: str) -> None:
         """Give the port back."""
@@ -194,7 +198,10 @@ class LoopGuard(Tells):
         self._offer(port)  # also where nobody owned the exchange any more
 
     def _offer(self, port: str) -> None:
-        if self._turns.waiting[port] and self._turns.offer(port) and port not in self._quiet:
+        turns = self._turns
+        if not turns.waiting[port] and not turns.patient[port]:
+            return
+        if turns.offer(port) and port not in self._quiet:
             state = self.core.ports[port]
             if state.state is PortState.DRAIN:
                 due_s = state.due_s

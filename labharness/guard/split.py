@@ -43,9 +43,13 @@ class SplitGuard(Tells):
         remote.on_absence = lambda entries: self.on_absence(entries)
         remote.on_road_lost = lambda port, why: self.on_road_lost(port, why)
 
-    def when_free(self, port: str, start: Callable[[], None]) -> None:
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free."""
-        self._of(port).when_free(port, start)
+        self._of(port).when_free(port, start, patient=patient)
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port no more."""
+        self._of(port).leave(port, start)
 
     def release(self, port: str) -> None:
         """Give the port back."""

@@ -1,7 +1,7 @@
 """The control socket: how another terminal reaches the process that owns a line.
 
 A Unix socket in the lab's state directory, for its owner's account only (0600). One JSON object a
-line each way; a request is answered before the next is read. Only a run whose time is real, or N
+line each way; a request is answered before the next one is. Only a run whose time is real, or N
 times real, serves it: in virtual time nobody could keep up. Windows has no such socket in Python:
 there a run is stopped at its own terminal.
 """
@@ -37,9 +37,12 @@ LABS_MAX = 1000  # state directories that are looked at
 CLIENTS_MAX = 8
 IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
 WRITE_S_MAX = 10.0  # nor is a terminal waited for that does not take its answer
+LAST_S_MAX = 2.0  # for who is being answered when the line's owner ends
 CONNECT_S_MAX = 2.0
 LATE_S = 3.0  # whoever waits longer for an answer is told so
 ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
+
+QUESTIONS = ("read", "status")  # whatever else is asked is done, though nobody hears the answer
 
 Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 Late = Sequence[tuple[float, Callable[[], None]]]
@@ -67,6 +70,7 @@ class ControlSocket:
         self._speed = speed
         self._server: asyncio.Server | None = None
         self._clients: dict[asyncio.StreamWriter, None] = {}
+        self._answers: set[asyncio.Task[dict[str, Any]]] = set()
 
     async def __aenter__(self) -> "ControlSocket":
         if not hasattr(asyncio, "start_unix_server"):
@@ -84,22 +88,30 @@ class ControlSocket:
     async def __aexit__(self, *ended: object) -> None:
         if self._server is not None:
             self._server.close()
+            if self._answers:  # who made the line safe, and so ended its owner, is told of it
+                await asyncio.wait(self._answers, timeout=LAST_S_MAX * self._speed)
             for each in list(self._clients):
                 each.close()
             self._path.unlink(missing_ok=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if len(self._clients) >= CLIENTS_MAX:  # a stop must find a door: the longest idle goes
-            next(iter(self._clients)).transport.abort()
+            idle = next(iter(self._clients))
+            del self._clients[idle]
+            idle.transport.abort()
+        heard = asyncio.create_task(reader.readuntil())
         try:
             while True:
                 self._clients.pop(writer, None)
                 self._clients[writer] = None  # the one heard last stands last
                 async with asyncio.timeout(IDLE_S_MAX * self._speed):
-                    text = await reader.readuntil()
-                answer = _line(await self._answered(text))
+                    text = await heard
+                heard = asyncio.create_task(reader.readuntil())
+                answer = await self._answer_to(text, heard)
+                if answer is None:
+                    return
                 async with asyncio.timeout(WRITE_S_MAX * self._speed):
-                    writer.write(answer)
+                    writer.write(_line(answer))
                     await writer.drain()
         except asyncio.LimitOverrunError:
             said = {"ok": False, "error": f"a request has at most {LINE_BYTES_MAX} bytes"}
@@ -107,20 +119,41 @@ class ControlSocket:
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
             pass  # it hung up, or was asleep
         finally:
+            _hung_up(heard)  # or nobody would have looked at how it ended
+            heard.cancel()
             self._clients.pop(writer, None)
             writer.close()
 
-    async def _answered(self, text: bytes) -> dict[str, Any]:
+    async def _answer_to(self, text: bytes, heard: asyncio.Task[bytes]) -> dict[str, Any] | None:
+        """Give the answer; ``None`` to a question whose asker has hung up meanwhile."""
         try:
             asked = json.loads(text)
         except (ValueError, RecursionError):
-            return {"ok": False, "error": "a request is one JSON object on one line"}
+            asked = None
         if not isinstance(asked, dict):
             return {"ok": False, "error": "a request is one JSON object on one line"}
+        answering = asyncio.create_task(self._answered(asked))
+        if asked.get("do") not in QUESTIONS:
+            self._answers.add(answering)
+            answering.add_done_callback(self._answers.discard)
+            return await answering
+        await asyncio.wait((answering, heard), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done() and _hung_up(heard):
+            answering.cancel()  # or it would stand in the queue of its port for nobody
+            return None
+        return await answering
+
+    async def _answered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         try:
             return await self._answer(asked)
         except Exception as why:  # noqa: BLE001 - a terminal's question must not end what runs
             return {"ok": False, "error": f"internal failure: {why!r}"}
+
+
+def _hung_up(heard: asyncio.Task[bytes]) -> bool:
+    """Say whether whoever is listened to has gone."""
+    ended = heard.exception() if heard.done() and not heard.cancelled() else None
+    return isinstance(ended, asyncio.IncompleteReadError | ConnectionError)
 
 
 @asynccontextmanager

@@ -24,27 +24,35 @@ class Exchanges:
         self._guard = guard
         self._loop = loop
 
-    def lease(self, port: str) -> "Lease":
+    def lease(self, port: str, *, patient: bool = False) -> "Lease":
         """Give the port to one user for the length of an ``async with``."""
-        return Lease(self._guard, self._loop, port)
+        return Lease(self._guard, self._loop, port, patient=patient)
 
-    async def ask(self, port: str, request: Request) -> bytes:
+    async def ask(self, port: str, request: Request, *, patient: bool = False) -> bytes:
         """Send a read and await its reply.
+
+        Args:
+            port: Where.
+            request: What to ask.
+            patient: Whether everybody else who wants the port has it first.
 
         Raises:
             NoReply: None came, or not in form.
         """
-        async with self.lease(port) as lease:
+        async with self.lease(port, patient=patient) as lease:
             return await lease.send(request)
 
 
 class Lease:
     """A port that is ours until the end of the block, whatever ends it."""
 
-    def __init__(self, guard: Guard, loop: asyncio.AbstractEventLoop, port: str) -> None:
+    def __init__(
+        self, guard: Guard, loop: asyncio.AbstractEventLoop, port: str, *, patient: bool
+    ) -> None:
         self._guard = guard
         self._loop = loop
         self._port = port
+        self._patient = patient
         self._owned = False
 
     async def __aenter__(self) -> "Lease":
@@ -98,10 +106,11 @@ class Lease:
                 self._owned = True
                 given.set_result(None)
 
-        self._guard.when_free(self._port, give)
+        self._guard.when_free(self._port, give, patient=self._patient)
         try:
             await given
         except asyncio.CancelledError:
+            self._guard.leave(self._port, give)
             self._release()  # it may have been given in the same turn
             raise
 

@@ -358,9 +358,9 @@ class Line:
             self.lookout.lose_journal(str(why))
             raise
 
-    async def read(self, channel: str) -> float:
-        """Measure one channel now; raises as ``Reader.read`` does."""
-        return await self._reader.read(channel)
+    async def read(self, channel: str, *, patient: bool = False) -> float:
+        """Measure one channel; waits and raises as ``Reader.read`` does."""
+        return await self._reader.read(channel, patient=patient)
 
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
         """Measure channels now, each for so long at most; give those that answered."""

@@ -45,8 +45,8 @@ class Reader:
         self._take = take
         self._note = note
 
-    async def read(self, channel: str) -> float:
-        """Measure one channel now.
+    async def read(self, channel: str, *, patient: bool = False) -> float:
+        """Measure one channel now, or after everybody else who wants its port.
 
         Raises:
             NoReply: The instrument does not answer in form.
@@ -59,7 +59,7 @@ class Reader:
         why = ""
         for _ in range(READ_TRIES):
             try:
-                reply = await self._exchanges.ask(scan.port, scan.scan.request)
+                reply = await self._exchanges.ask(scan.port, scan.scan.request, patient=patient)
                 self._take(scan, scan.scan.decode(reply))
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
