@@ -18,7 +18,7 @@ from labharness.lab import Lab, LabPlan, attend, preflight, tasks
 from labharness.lab.attend import Attendance
 from labharness.lab.reading import SAFE_TABLE
 from labharness.lab.tasks import RunResult, TaskRun
-from labharness.line import Line, NotArmed, Tripped
+from labharness.line import Line, Tripped
 from labharness.plan import InstructionSet
 from rig import submission
 
@@ -177,12 +177,16 @@ def test_a_line_that_a_person_is_about_to_drive_is_not_armed(
         await opens(line)
 
     monkeypatch.setattr(Line, "open", opened)
+    told: list[str] = []
     attendance = Attendance(
-        short_plan, tmp_path, by="Ada", speed=None, for_s=LONG_S, tell=lambda text: None
+        short_plan, tmp_path, by="Ada", speed=None, for_s=LONG_S, tell=told.append
     )
     wish = {"do": "set", "channel": "argon.setpoint", "value": 9, "unit": "sccm", "by": "Ada"}
-    with pytest.raises(NotArmed, match="smell of gas"):
-        attendance.run(wish, told=lambda answer: 1)
+    code, left = attendance.run(wish, told=lambda answer: 0)
+    assert code == 1
+    assert "smell of gas" in left.tripped
+    assert "labharness set: argon.setpoint was not set" in told
+    assert left.unverified == ()
     asked.latched()
     kinds = [each.kind for each in read(tmp_path / "journal.sqlite")]
     assert "trip" in kinds
