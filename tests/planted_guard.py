@@ -146,6 +146,14 @@ IN_THE_GUARD = (
         dear=True,
     ),
     PlantedBug(
+        "unanswered safe frame kept back by another port",
+        "labharness/guard/ports.py",
+        "for frame in self.unanswered if frame.port not in at_it]",
+        "for frame in self.unanswered if not (at_it or self.busy)]",
+        "tests/test_guard_alone.py::"
+        "test_polls_that_nobody_answers_keep_no_safe_frame_back_on_another_port",
+    ),
+    PlantedBug(
         "first trip's procedure run after a graver one",
         "labharness/guard/latch.py",
         "later if first is None else replace(first, procedure=later.procedure)",

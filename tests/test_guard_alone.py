@@ -3,15 +3,30 @@
 import json
 import selectors
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, SAFE_FRAMES, SHUT, Away, Caller, GuardBench, bench, until
+from guard_rig import (
+    BOUND_S,
+    READ,
+    SAFE,
+    SAFE_FRAMES,
+    SHUT,
+    Away,
+    Caller,
+    Devices,
+    GuardBench,
+    arming,
+    bench,
+    until,
+)
 from labharness.clock import PacedLoop, steady_s
 from labharness.guard import GuardCore, SafeFrame
+from labharness.guard.armed import ARMED_FILE
 from labharness.guard.ports import Ports
 from labharness.guard.watch import HarnessWatch
 from labharness.vocabulary import Nothing, Request
@@ -85,6 +100,64 @@ def test_who_only_looks_on_takes_no_duty_from_the_guard(rig: GuardBench) -> None
     rig.devices.of["heat"].mute = False
     beat_for(onlooker, 2.5)
     assert set(rig.frames("heat")) == set(SAFE_FRAMES["heat"]), "it beats, and repeats nothing"
+
+
+def on_more_ports(rig: GuardBench, *more: str) -> None:
+    """Give the guard further ports on which nobody answers, and a read that takes its time."""
+    rig.devices.close()
+    rig.devices = Devices("heat", "gas", *more)
+    slow = replace(READ, timeout_s=0.8)
+    ports = tuple(
+        replace(port, reads=(slow,)) if port.name in more else port
+        for port in arming(rig.devices).ports
+    )
+    rig.armed = replace(rig.armed, ports=ports)
+    for name in more:
+        rig.devices.of[name].mute = True
+
+
+def test_polls_that_nobody_answers_keep_no_safe_frame_back_on_another_port(
+    rig: GuardBench,
+) -> None:
+    silent = ("laser", "stage", "lamp", "pump")
+    on_more_ports(rig, *silent)
+    (rig.state_dir / ARMED_FILE).write_text(rig.armed.text(), encoding="utf-8")
+    rig.start()
+    leave_unanswered(rig)
+    onlooker = rig.call()
+    began_s = time.monotonic()
+
+    def poll_until(done: Callable[[], bool], within_s: float) -> None:
+        end_s = time.monotonic() + within_s
+        while not done() and time.monotonic() < end_s:
+            polled = int((time.monotonic() - began_s) / 0.4) + 1  # so that one is always asked
+            for name in silent[:polled]:
+                onlooker.say(do="send", port=name, number=7, permit=None, frame=READ.frame.hex())
+            onlooker.socket.recv(1 << 20)
+            time.sleep(0.02)
+
+    poll_until(lambda: False, 3.0)
+    rig.devices.of["heat"].mute = False
+    rig.devices.forget()
+    wanted = set(SAFE_FRAMES["heat"])
+    poll_until(lambda: wanted <= set(rig.frames("heat")), 2.0)
+    assert wanted <= set(rig.frames("heat")), "each second, whoever looks on"
+
+
+def test_a_port_on_which_nobody_answers_keeps_no_safe_frame_back_on_another(
+    rig: GuardBench,
+) -> None:
+    more = [replace(SAFE[1], step=n, request=replace(SHUT[1], timeout_s=0.5)) for n in range(4, 12)]
+    armed = replace(rig.armed, procedures={"stop": (*SAFE, *more), "vent": (SAFE[1],)})
+    (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+    rig.devices.of["gas"].mute = True
+    rig.start()
+    leave_unanswered(rig)
+    time.sleep(0.8)
+    rig.devices.of["heat"].mute = False
+    rig.devices.forget()
+    wanted = set(SAFE_FRAMES["heat"])
+    until(lambda: wanted <= set(rig.frames("heat")), "each second", within_s=2.0)
 
 
 # ---- which procedure

@@ -76,6 +76,16 @@ class Ports:
         """Whether a frame of a procedure is on a wire, or waits for one."""
         return bool(self._safe_sent) or any(port.safe for port in self.core.ports.values())
 
+    def due_again(self) -> list[SafeFrame]:
+        """Give what was not answered, but for ports that are still at their frames.
+
+        One that nobody answers on waits for its own time-outs, and a poll for its own: neither is
+        a reason to leave out another port.
+        """
+        ports = self.core.ports
+        at_it = {*self._safe_sent, *(name for name, port in ports.items() if port.safe)}
+        return [frame for frame in self.unanswered if frame.port not in at_it]
+
     def free(self) -> list[str]:
         """Name the ports on which an exchange may begin."""
         return [

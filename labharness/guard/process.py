@@ -270,8 +270,9 @@ class ProcessGuard:
         self._repeat_s = now + REPEAT_S
         self._repeats += 1
         given_up = self._once and self._repeats > REPEATS_MAX
-        if self.core.latched and self.ports.unanswered and not given_up and not self.ports.busy:
-            self.ports.repeat(self.ports.unanswered)
+        again = self.ports.due_again()
+        if self.core.latched and again and not given_up:
+            self.ports.repeat(again)
 
     def _known(self, procedure: str) -> str:
         return procedure if procedure in self.core.procedures else self._safe_table
