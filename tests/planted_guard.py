@@ -288,6 +288,23 @@ IN_THE_GUARD = (
         dear=True,
     ),
     PlantedBug(
+        "port that does not open keeps all others back",
+        "labharness/guard/start.py",
+        "    if failed and len(failed) == len(roads) and not owed:\n",
+        "    if failed and not owed:\n",
+        "tests/test_guarded_line.py::"
+        "test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe",
+    ),
+    PlantedBug(
+        "armed with a port that is not open",
+        "labharness/guard/process.py",
+        "        if shut:\n            raise",
+        "        if False:\n            raise",
+        "tests/test_remote_guard.py::"
+        "test_a_road_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed",
+        dear=True,
+    ),
+    PlantedBug(
         "lost road opened between two frames",
         "labharness/guard/ports.py",
         "                    opening.start()\n",

@@ -6,6 +6,7 @@ Timed promises are in ``test_guard_kills.py``.
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -133,9 +134,9 @@ def point(path: Path, elsewhere: str) -> None:
         (lambda rig: rig.lab_file.unlink(), "No such file"),
         (
             lambda rig: (rig.state_dir / ARMED_FILE).write_text(
-                rig.armed.text().replace(rig.devices.of["gas"].path, "/dev/no-such-port")
+                re.sub(r"/dev/pts/\d+", "/dev/no-such-port", rig.armed.text())
             ),
-            "port gas: serial /dev/no-such-port does not open",
+            "port heat: serial /dev/no-such-port does not open",
         ),
     ],
     ids=[
@@ -147,7 +148,7 @@ def point(path: Path, elsewhere: str) -> None:
         "lab file without an end",
         "bad lab file",
         "no lab file",
-        "no port",
+        "no port at all",
     ],
 )
 def test_what_keeps_it_from_beginning_is_said_in_one_line(
@@ -174,6 +175,35 @@ def test_systemd_is_told_that_it_is_ready_and_that_its_loop_lives(
         while systemd.recv(64) != b"STOPPING=1":
             pass
         assert guard.wait(BOUND_S) == 0
+
+
+def test_a_port_that_does_not_open_keeps_no_other_back_and_the_line_from_being_armed(
+    rig: GuardBench, tmp_path: Path
+) -> None:
+    adapter = tmp_path / "adapter"
+    text = rig.armed.text().replace(rig.devices.of["gas"].path, str(adapter))
+    (rig.state_dir / ARMED_FILE).write_text(text, encoding="utf-8")
+    rig.start()
+    caller = rig.call()
+    shut = caller.welcome["shut"]
+    while shut == {"gas": ""}:  # it is tried again for whoever comes
+        shut = caller.hear()["shut"]
+    assert shut == {"gas": f"serial {adapter} does not open: No such file or directory"}
+    assert caller.send(None, READ, "heat")["error"] == ""
+    caller.say(do="arm", lost="stop")
+    told = caller.hear("armed")
+    assert (told["armed"], told["error"]) == (False, "not all ports are open: gas")
+    assert "not armed" in caller.send(caller.permit())["error"]
+    caller.say(do="repeat", frames=[["stop", n] for n in range(4)])
+    until(lambda: rig.frames("heat")[-2:] == SAFE_FRAMES["heat"], "the port that is there")
+    adapter.symlink_to(rig.devices.of["gas"].path)
+    caller.leave()
+    later = rig.call()
+    shut = later.welcome["shut"]
+    while shut:
+        shut = later.hear()["shut"]
+    later.say(do="arm", lost="stop")
+    assert later.hear("armed")["error"] == ""
 
 
 # ---- a harness that is lost

@@ -81,10 +81,10 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
         (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
         rig.start()
         caller = rig.call()
-        for host in hosts:
-            host.leave(stack.enter_context(host.listener.accept()[0]))
         caller.say(do="arm", lost="stop")
         assert caller.hear("armed")["error"] == ""
+        for host in hosts:
+            host.leave(stack.enter_context(host.listener.accept()[0]))
         for name in FAR:
             assert "closed" in caller.send(None, READ, name)["error"]  # and it is wanted now
         rig.devices.forget()

@@ -28,7 +28,7 @@ class Parts:
         guard: Any = SimpleNamespace(
             core=SimpleNamespace(epoch=0, armed=True, latched=False, procedures={}),
             latch=SimpleNamespace(trip=None, write_error=""),
-            ports=SimpleNamespace(free=list),
+            ports=SimpleNamespace(free=list, shut=dict),
             goodbye=self._goodbye,
         )
         near, self.far = socket.socketpair()
@@ -91,6 +91,7 @@ def test_a_deaf_harness_that_has_armed_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket_lines, "UNSENT_BYTES_MAX", UNSENT_BYTES_MAX)
+    monkeypatch.setattr(Away, "fileno", lambda road: 0)  # a line is armed over open roads alone
     with bench(tmp_path) as rig, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "door"))
         listener.listen()

@@ -30,7 +30,7 @@ from labharness.journal.reading import read
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.arming import guard_command
-from labharness.lab.care import make_safe, read_now, reset
+from labharness.lab.care import NotReset, make_safe, read_now, reset
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import SAFE_TABLE
 from labharness.lab.simulated import SimulatedLab
@@ -381,6 +381,25 @@ def test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own(
         done = make_safe(plan, "Ada Lovelace", "found it so")
         assert done["unverified"] == []
         assert done["unopened"] == []
+
+
+def test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe(
+    tmp_path: Path,
+) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        text = plan.path.read_text("utf-8").replace(str(tmp_path / "tty-laser"), "/dev/no-laser")
+        plan.path.write_text(text, "utf-8")
+        plan = read_lab(plan.path)
+        done = make_safe(plan, "Ada Lovelace", "found it so")
+        gone = "port laser: serial /dev/no-laser does not open: No such file or directory"
+        assert done["unopened"] == [gone]
+        assert done["unverified"] != []
+        assert all(each.startswith("laser.") for each in done["unverified"]), done["unverified"]
+        assert read_now(plan, ["box.vent"])[0]["value"] == 1.0
+        latched = Trip(Cause.COMMUNICATION, SAFE_TABLE, "harness", None, 1.0, "it was killed")
+        Latch(plan.state_dir / "latch.json").close(latched)
+        with pytest.raises(NotReset, match="no-laser does not open"):
+            reset(plan, "Ada Lovelace", "a line opens whole or not at all")
 
 
 def test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins(tmp_path: Path) -> None:

@@ -149,6 +149,25 @@ def test_a_guard_that_cannot_begin_says_why(rig: GuardBench) -> None:
     with_guard(rig, work, replace(rig.armed, ports=ports))
 
 
+def test_a_road_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed(
+    rig: GuardBench,
+) -> None:
+    heat, gas = rig.armed.ports
+
+    async def work(guard: RemoteGuard) -> None:
+        await guard.road("heat").open()
+        with pytest.raises(LinkLost, match="serial /dev/no-such-port does not open"):
+            await guard.road("gas").open()
+        assert await ask(guard) == b"ok read\r"
+        with pytest.raises(NotPermitted, match="not all ports are open: gas"):
+            await guard.arm()
+        with pytest.raises(NotPermitted, match="not armed"):
+            guard.permit("heat", ON)
+
+    gone = replace(gas, path="/dev/no-such-port")
+    with_guard(rig, work, replace(rig.armed, ports=(heat, gone)))
+
+
 def test_a_trip_of_the_guard_is_told_in_lab_time(rig: GuardBench) -> None:
     async def work(guard: RemoteGuard) -> None:
         loop = asyncio.get_running_loop()
@@ -193,7 +212,7 @@ def test_a_guard_that_hangs_up_at_once_is_not_called_without_end(rig: GuardBench
         "digest": arming_digest(rig.armed.text()),
         "key": "00" * 32,
     }
-    welcome |= {**fields, "permits": 0, "trip": None, "log": [], "free": [], "heard": 0}
+    welcome |= {**fields, "permits": 0, "trip": None, "log": [], "free": [], "shut": {}, "heard": 0}
 
     async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         calls.append(asyncio.get_running_loop().time())

@@ -18,8 +18,8 @@ __all__ = ["GuardedRoad", "SeenLatch", "Stream"]
 class Near(Protocol):
     """Who uses them."""
 
-    async def open(self) -> None:
-        """Reach the guard."""
+    async def open_port(self, port: str) -> None:
+        """Reach the guard, and one of its ports."""
         ...
 
     def connected(self, transport: asyncio.Transport) -> None:
@@ -40,14 +40,15 @@ class GuardedRoad:
 
     guarded = True
 
-    def __init__(self, guard: Near, kind: str) -> None:
+    def __init__(self, guard: Near, port: str, kind: str) -> None:
         self.kind = kind
         self.receive: Callable[[bytes], None] = nobody
         self._guard = guard
+        self._port = port
 
     async def open(self) -> None:
-        """Reach the guard."""
-        await self._guard.open()
+        """Reach the guard; raise ``LinkLost`` where it has no road there."""
+        await self._guard.open_port(self._port)
 
     def write(self, data: bytes) -> None:
         """Refuse: bytes go through the guard."""

@@ -13,13 +13,8 @@ from labharness.vocabulary import Request
 __all__ = ["Ports"]
 
 REOPEN_S_MAX = 1.0  # a lost road is given this long
+UNTRIED = "it is not open"
 REOPEN_S = 1.0  # and is tried so often, however often it is asked for
-
-
-def _open(road: Road) -> None:
-    """Open a road; how one fails is the business of who asks for it next."""
-    with suppress(Exception):  # a driver of the system's may raise anything, and ends nobody
-        road.open(REOPEN_S_MAX)
 
 
 class Ports:
@@ -60,6 +55,7 @@ class Ports:
         self._wanted: dict[str, None] = {}  # lost roads that somebody needs, in order
         self._openings: dict[str, Thread] = {}  # by which some of them are being opened
         self._not_before_s = dict.fromkeys(roads, 0.0)
+        self._whys: dict[str, str] = {}  # why roads were lost, or did not open
 
     @property
     def due_s(self) -> float:
@@ -93,6 +89,12 @@ class Ports:
             for name, port in self.core.ports.items()
             if port.state is PortState.IDLE and not port.safe and name not in self._openings
         ]
+
+    def shut(self) -> dict[str, str]:
+        """Say of each road that is not open why; ``""`` while it is being opened."""
+        tried = (*self._wanted, *self._openings)
+        closed = (name for name, road in self._roads.items() if road.fileno() < 0)
+        return {name: "" if name in tried else self._whys.get(name, UNTRIED) for name in closed}
 
     def watch(self) -> None:
         """Listen to every road that is open."""
@@ -174,10 +176,19 @@ class Ports:
             elif name not in self._openings and now >= self._not_before_s[name]:
                 del self._wanted[name]
                 self._not_before_s[name] = now + REOPEN_S
-                opening = Thread(target=_open, args=(self._roads[name],), daemon=True)
+                opening = Thread(target=self._open, args=(name,), daemon=True)
                 with suppress(RuntimeError):  # no more threads: it is wanted again
                     opening.start()
                 self._openings[name] = opening
+
+    def _open(self, name: str) -> None:
+        """Open a road; how one fails is the business of who asks for it next."""
+        self._whys[name] = UNTRIED
+        with suppress(Exception):  # a driver of the system's may raise anything, and ends nobody
+            try:
+                self._roads[name].open(REOPEN_S_MAX)
+            except LinkLost as why:
+                self._whys[name] = str(why)
 
     def expire(self, now: float) -> None:
         """Let time pass on every port."""
@@ -212,6 +223,7 @@ class Ports:
         with suppress(KeyError, ValueError):
             self._selector.unregister(road.fileno())
         road.close()
+        self._whys[name] = why
         self.on_lost(name, why)
         self._end(name, why, now)
 

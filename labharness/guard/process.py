@@ -287,10 +287,13 @@ class ProcessGuard:
 
         Raises:
             OSError: A latch or the mark could not be written.
-            NotPermitted: The line is latched, or the guard is about to end.
+            NotPermitted: The line is latched, a road is not open, or the guard is about to end.
         """
         if self._leaving_s < NEVER:
             raise NotPermitted("the guard is leaving")
+        shut = self.ports.shut()
+        if shut:
+            raise NotPermitted(f"not all ports are open: {', '.join(shut)}")
         self._marking.wait()
         self.latch.probe()
         self.latch.mark(procedure)

@@ -32,6 +32,7 @@ __all__ = ["BEAT_S", "RemoteGuard"]
 
 BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
+ROAD_S_MAX = 4.0  # for a guard to open one: a second till it may, one for a name, one to connect
 KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
 STARTS_MAX = 3
 RETURN_S = 2.0  # between two tries to bring a lost one back
@@ -72,6 +73,7 @@ class RemoteGuard(Tells):
         ports = [port.name for port in armed.ports]
         self._turns = Turns(ports, self.ready)
         self._free = dict.fromkeys(ports, False)
+        self._shut: dict[str, str] = {}  # roads that the guard could not open, and why
         self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
         self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
         self._beat_s = 0.0  # counted in beats: both ends may have stood still with the machine
@@ -99,7 +101,7 @@ class RemoteGuard(Tells):
     def road(self, port: str) -> GuardedRoad:
         """Give the road of one port, to open and to name."""
         kinds = {each.name: each.link for each in self._armed.ports}
-        return GuardedRoad(self, kinds[port])
+        return GuardedRoad(self, port, kinds[port])
 
     async def open(self) -> None:
         """Reach a guard that holds this arming; start one where none runs.
@@ -113,6 +115,21 @@ class RemoteGuard(Tells):
         async with self._opening:  # many roads are opened at once, and it has one door
             if self._transport is None:
                 await self._open()
+
+    async def open_port(self, port: str) -> None:
+        """Reach a guard, and wait while it is opening one road.
+
+        Raises:
+            LinkLost: No guard could be reached, or this road does not open; the others may.
+        """
+        await self.open()
+        until_s = self._loop.time() + ROAD_S_MAX
+        while self._shut.get(port) == "" and not self._lost:
+            if self._loop.time() >= until_s:
+                break
+            await asyncio.sleep(LOOK_S)
+        if self._lost or port in self._shut:
+            raise LinkLost(self._lost or self._shut[port] or f"not open within {ROAD_S_MAX:g} s")
 
     async def _open(self) -> None:
         reached = False
@@ -398,6 +415,8 @@ class RemoteGuard(Tells):
         if not self._moves_ahead:
             self._is_armed = fields.flag("armed")
         self.latch.write_error = fields.text("write_error")
+        shut = fields.inside("shut")
+        self._shut = {port: shut.text(port) for port in shut.names()}
         free = fields.items("free")
         for port in self._free:
             self._free[port] = port in free and heard >= self._busy_since[port]

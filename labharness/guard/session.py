@@ -84,6 +84,7 @@ class Session:
             "latched": core.latched,
             "write_error": self._guard.latch.write_error,
             "free": self._guard.ports.free(),
+            "shut": self._guard.ports.shut(),
             "heard": self.heard,
         }
         try:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 from labharness.clock import Chance, steady_s
 from labharness.guard.armed import (
@@ -38,7 +39,7 @@ def serve(state_dir: Path, *, once: bool) -> None:
     """Guard the lab whose state directory this is, until told to stop.
 
     Raises:
-        CannotGuard: No arming, another guard, or a port that does not open.
+        CannotGuard: No arming, another guard, or no port that opens.
     """
     if os.name != "posix":
         raise CannotGuard("the guard process takes a POSIX system (Unix sockets and signals)")
@@ -93,20 +94,36 @@ def _go_first() -> None:
 
 
 def _open_roads(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Road]:
-    """Open every road. Where a safe table is owed, one that fails is opened again later."""
+    """Open every road, all at once; one that fails is opened again when a harness comes.
+
+    A line is made safe through whatever opens, and none is armed until all have. Where none does
+    and nothing is owed, there is nothing to guard.
+    """
     roads: dict[str, Road] = {}
+    failed: dict[str, str] = {}
+
+    def open_one(name: str) -> None:
+        failed[name] = "it does not open"  # a driver of the system's may raise anything
+        try:
+            roads[name].open(OWED_S_MAX if owed else OPEN_S_MAX)
+        except LinkLost as why:
+            failed[name] = str(why)
+        else:
+            del failed[name]
+
     for port in ports:
         road: Road = TcpRoad(port.host, port.tcp_port)
         if port.link == "serial":
             road = SerialRoad(port.path, port.baud, port.parity, port.stop_bits)
         roads[port.name] = road
-        try:
-            road.open(OWED_S_MAX if owed else OPEN_S_MAX)
-        except LinkLost as why:
-            if not owed:
-                for each in roads.values():
-                    each.close()
-                raise CannotGuard(f"port {port.name}: {why}") from None
+    openings = [Thread(target=open_one, args=(name,), daemon=True) for name in roads]
+    for each in openings:
+        each.start()
+    for each in openings:
+        each.join()
+    if failed and len(failed) == len(roads) and not owed:
+        first = ports[0].name
+        raise CannotGuard(f"port {first}: {failed[first]}")
     return roads
 
 
