@@ -191,8 +191,7 @@ def test_a_port_that_does_not_open_keeps_no_other_back_and_the_line_from_being_a
     assert shut == {"gas": f"serial {adapter} does not open: No such file or directory"}
     assert caller.send(None, READ, "heat")["error"] == ""
     caller.say(do="arm", lost="stop")
-    told = caller.hear("armed")
-    assert (told["armed"], told["error"]) == (False, "not all ports are open: gas")
+    assert caller.hear("armed")["error"] == "not all ports are open: gas"
     assert "not armed" in caller.send(caller.permit())["error"]
     caller.say(do="repeat", frames=[["stop", n] for n in range(4)])
     until(lambda: rig.frames("heat")[-2:] == SAFE_FRAMES["heat"], "the port that is there")
@@ -410,6 +409,12 @@ def test_a_guard_that_comes_back_begins_with_the_safe_table(rig: GuardBench, lef
     back.say(do="reset")
     error = back.hear("reset")["error"]
     assert ("cannot be read" in error) is (left == "unreadable")
+    if left == "unreadable":
+        (rig.state_dir / "latch.json").unlink()  # as it says that a person shall
+        back.leave(reset=True)
+        back = rig.call()
+    back.arm()
+    assert back.send(back.permit())["error"] == "", "after a reset it is armed like any other"
     back.socket.close()
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import time
 import tty
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from guard_rig import BOUND_S
+from guard_rig import BOUND_S, until
 from labharness.cli import main
 from labharness.clock import Chance, Clock, PacedLoop, run
 from labharness.guard import Latch, LatchUnreadable
@@ -343,6 +344,23 @@ def test_a_latched_line_is_reset_through_its_guard_process(tmp_path: Path) -> No
         kept = json.loads(asked)
         assert (kept["name"], kept["detail"]) == ("Ada Lovelace", "it was killed")
         assert json.loads(ended)["what"] == "opened"
+
+
+def test_a_latch_that_a_guard_holds_is_reset_though_its_file_was_removed(tmp_path: Path) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        assert main(["arm", str(plan.path)]) == 0
+        trip = Trip(Cause.COMMUNICATION, SAFE_TABLE, "harness", None, 1.0, "it was killed")
+        Latch(plan.state_dir / "latch.json").close(trip)
+        kept = [each for each in guard_command(plan.path) if each != "--once"]
+        guard = subprocess.Popen(kept)
+        try:
+            until((plan.state_dir / "guard.jsonl").exists, "the guard, which has read its latch")
+            (plan.state_dir / "latch.json").unlink()
+            assert reset(plan, "Ada Lovelace", "line inspected") == trip
+            assert reset(plan, "Ada Lovelace", "again") is None
+        finally:
+            guard.terminate()
+            guard.wait(BOUND_S)
 
 
 def test_what_the_guard_did_alone_outlives_a_reset(tmp_path: Path) -> None:

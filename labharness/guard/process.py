@@ -81,7 +81,8 @@ class ProcessGuard:
         self._entropy = entropy
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
-        self.latch = Latch.or_shut(state_dir / "latch.json", armed.safe_table)
+        self._latch_file = state_dir / "latch.json"
+        self.latch = Latch.or_shut(self._latch_file, armed.safe_table)
         self._marking = Marking(self.latch)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
@@ -318,9 +319,11 @@ class ProcessGuard:
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""
+        self._marking.wait()
+        if self.latch.unreadable:
+            self._read_latch_anew()
         if self.latch.unreadable:
             return self.latch.unreadable
-        self._marking.wait()
         try:
             self.latch.open()
         except OSError as why:
@@ -329,6 +332,14 @@ class ProcessGuard:
         self.ports.unanswered = {}
         self._repeat_s = NEVER
         return ""
+
+    def _read_latch_anew(self) -> None:
+        """Look whether a person has mended or removed what could not be read."""
+        fresh = Latch.or_shut(self._latch_file, self._safe_table)
+        if fresh.trip is None and self.latch.trip is not None:
+            fresh.hold(self.latch.trip)  # it is removed, and holds until it is opened
+        self.latch = fresh
+        self._marking = Marking(fresh)
 
     def goodbye(self, *, retire: bool) -> None:
         """End with a harness that takes its leave; what its journal has needs no log."""

@@ -11,6 +11,7 @@ from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wa
 from labharness.clock import run as run_on
 from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
+from labharness.guard.start import SOCKET_FILE
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
@@ -228,7 +229,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
     if not name.strip() or not reason.strip():
         raise NotReset("a reset takes a name and a reason")
     with _unowned(plan, "resets the line"):
-        trip = Latch(plan.state_dir / "latch.json").trip
+        trip = Latch(plan.state_dir / "latch.json").trip or _held_by_guard(plan)
         if trip is None:  # the file may have been removed by hand; its alarms go with it
             _reset_alarms(plan, name, reason)
             return None
@@ -268,6 +269,18 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         except NotReset as why:
             raise NotReset(f"the latch is open, its alarms are not reset: {why}") from None
         return trip
+
+
+def _held_by_guard(plan: LabPlan) -> Trip | None:
+    """Give the trip that a running guard holds, though its latch file was removed by hand."""
+    if not (plan.state_dir / SOCKET_FILE).exists():
+        return None
+
+    async def ask(lab: Lab) -> Trip | None:
+        await _open_roads(lab)
+        return lab.line.guard.latch.trip
+
+    return _with_lab(plan, ask)
 
 
 def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
