@@ -2,6 +2,8 @@
 
 import asyncio
 import random
+import socket
+import threading
 from collections.abc import Callable, Coroutine, Generator
 from itertools import pairwise
 from typing import Any
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from labharness.clock import PacedLoop, VirtualLoop, run
 from labharness.link import LinkLost, LoopbackLink
 from labharness.simulation import Face, LoopEnvironment, SimulatedBus, WireRecord
+from labharness.simulation.control import NoRoom, ask
 
 
 class Echo(Face):
@@ -250,3 +253,20 @@ def test_a_closed_loopback_is_a_fence_for_what_is_under_way() -> None:
         assert len(face.at_us) == 1
 
     virtually(main())
+
+
+@pytest.mark.parametrize("said", [b"hello\n", b"[1]\n", b"220 mail\n"])
+def test_whoever_answers_in_the_place_of_a_served_room_is_none(said: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            made, _ = listener.accept()
+            with made:
+                made.recv(100)
+                made.sendall(said)
+
+        other = threading.Thread(target=answer)
+        other.start()
+        with pytest.raises(NoRoom, match="is no served room"):
+            ask(f"127.0.0.1:{listener.getsockname()[1]}", {"ask": "status"}, 5.0)
+        other.join()

@@ -246,7 +246,12 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
         raise NoRoom(f"the served room at {address} gave no answer in {timeout_s:g} s") from None
     except (OSError, ValueError) as why:
         raise NoRoom(f"no served room at {address}: {why}") from None
-    answer: dict[str, Any] = json.loads(data)
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise NoRoom(f"what answers at {address} is no served room")
     if "error" in answer:
         raise BadRequest(str(answer["error"]))
     return answer
