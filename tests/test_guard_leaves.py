@@ -1,6 +1,7 @@
 """A guard that is about to end: it is armed no more, and what is armed it makes safe first."""
 
 import os
+import re
 import signal
 import socket
 import time
@@ -31,7 +32,7 @@ def rig(tmp_path: Path) -> Iterator[GuardBench]:
         yield made
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_guard_that_is_told_to_stop_is_not_armed_any_more(
     rig: GuardBench, number: signal.Signals
 ) -> None:
@@ -49,6 +50,33 @@ def test_a_guard_that_is_told_to_stop_is_not_armed_any_more(
     assert guard.wait(BOUND_S) == 0
     assert rig.frames("heat") == []
     assert not (rig.state_dir / "guard.armed").exists()
+
+
+def test_no_key_of_its_terminal_makes_a_guard_stand_still(rig: GuardBench) -> None:
+    guard = rig.start()
+    rig.call().leave()
+    status = Path(f"/proc/{guard.pid}/status").read_text("utf-8")
+    ignored = int(re.findall(r"SigIgn:\s*(\w+)", status)[0], 16)
+    stops = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+    assert [each for each in stops if not ignored >> (each - 1) & 1] == []
+
+
+def test_a_guard_that_cannot_make_its_socket_says_so_in_one_line(rig: GuardBench) -> None:
+    (rig.state_dir / SOCKET_FILE).mkdir()
+    guard = rig.start()
+    _, error = guard.communicate(timeout=BOUND_S)
+    assert guard.returncode == 64
+    assert "guard.sock cannot be made" in error.decode()
+    assert error.decode().count("\n") == 1
+
+
+def test_a_guard_that_cannot_begin_leaves_no_socket_behind(rig: GuardBench) -> None:
+    text = re.sub(r"/dev/pts/\d+", "/dev/no-such-port", rig.armed.text())
+    (rig.state_dir / ARMED_FILE).write_text(text, encoding="utf-8")
+    guard = rig.start()
+    guard.communicate(timeout=BOUND_S)
+    assert guard.returncode == 64
+    assert not (rig.state_dir / SOCKET_FILE).exists()
 
 
 def test_a_guard_that_makes_place_for_another_lets_nobody_in(rig: GuardBench) -> None:
@@ -71,8 +99,9 @@ def test_a_guard_that_ends_with_its_line_armed_makes_it_safe(
 ) -> None:
     """Nothing that a harness may ask leads there; it is armed here by hand."""
     rig.devices.of["gas"].mute = False
-    handlers = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
-    handlers[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
+    names = ("TERM", "INT", "HUP", "QUIT", "TSTP", "TTIN", "TTOU")
+    numbers = [signal.Signals[f"SIG{name}"] for name in names]
+    handlers = {each: signal.getsignal(each) for each in numbers}
     roads = {name: SerialRoad(each.path, BAUD, "N", 1) for name, each in rig.devices.of.items()}
     for road in roads.values():
         road.open(1.0)

@@ -210,8 +210,10 @@ class ProcessGuard:
             self._leaving_s = self.steady_s() + LEAVE_S_MAX
 
         signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, lambda *_: None)
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            signal.signal(number, signal.SIG_IGN)  # a Ctrl-Z would leave an armed line
         self._selector.register(near, selectors.EVENT_READ, told_to_stop)
         return near, far
 

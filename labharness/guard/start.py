@@ -39,7 +39,7 @@ def serve(state_dir: Path, *, once: bool) -> None:
     """Guard the lab whose state directory this is, until told to stop.
 
     Raises:
-        CannotGuard: No arming, another guard, or no port that opens.
+        CannotGuard: No arming, another guard, no port that opens, or no socket.
     """
     if os.name != "posix":
         raise CannotGuard("the guard process takes a POSIX system (Unix sockets and signals)")
@@ -67,18 +67,21 @@ def serve(state_dir: Path, *, once: bool) -> None:
             raise CannotGuard(f"{state_dir / ARMED_FILE}: {why}; arm the lab again") from None
         _go_first()
         owed = (state_dir / "latch.json").exists() or (state_dir / "guard.armed").exists()
-        with _listen(state_dir / SOCKET_FILE) as listener:
-            ProcessGuard(
-                armed=armed,
-                digest=arming_digest(text),
-                roads=_open_roads(armed.ports, owed=owed),
-                state_dir=state_dir,
-                listener=listener,
-                steady_s=steady_s,
-                entropy=Chance(None).entropy,
-                once=once,
-            ).run()
-        (state_dir / SOCKET_FILE).unlink(missing_ok=True)
+        try:
+            with _listen(state_dir / SOCKET_FILE) as listener:
+                ProcessGuard(
+                    armed=armed,
+                    digest=arming_digest(text),
+                    roads=_open_roads(armed.ports, owed=owed),
+                    state_dir=state_dir,
+                    listener=listener,
+                    steady_s=steady_s,
+                    entropy=Chance(None).entropy,
+                    once=once,
+                ).run()
+        finally:
+            with suppress(OSError):
+                (state_dir / SOCKET_FILE).unlink()
 
 
 def _go_first() -> None:
@@ -133,12 +136,15 @@ def _listen(path: Path) -> socket.socket:
             f"{path} is longer than a socket's path may be ({SOCKET_PATH_BYTES_MAX} bytes): "
             "name a shorter state_dir in the lab file"
         )
-    path.unlink(missing_ok=True)  # of a guard that died; the lock says that none lives
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
+        path.unlink(missing_ok=True)  # of a guard that died; the lock says that none lives
         listener.bind(str(path))
+        listener.listen(HARNESSES_WAITING_MAX)
+    except OSError as why:
+        listener.close()
+        raise CannotGuard(f"its socket {path} cannot be made: {why.strerror or why}") from None
     finally:
         os.umask(mask)
-    listener.listen(HARNESSES_WAITING_MAX)
     return listener
