@@ -197,14 +197,13 @@ class Memory:
     def procedure(self, name: str, now: float) -> str:
         """Give the procedure that makes safe in the state the line is, or may be, in.
 
-        What the line itself sets is believed when it is silent too: it stays as it was set.
+        What was last heard is believed of who is silent too: a relay stays as it was set, and a
+        tube that was evacuated a moment ago still is.
         """
         row = self.envelope.procedures[name]
         believed = row.unless is None or not self.holds(row.unless, now)
         for state in row.when if believed else ():
-            track = self.tracks[state.channel]
-            known = self.fresh(track, now) or state.channel in self.envelope.limits
-            if known and any(map(state.holds, track.possible())):
+            if any(map(state.holds, self.tracks[state.channel].possible())):
                 return row.instead
         return name
 
