@@ -18,10 +18,9 @@ from typing import Any
 
 from labharness.clock import steady_s
 from labharness.guard import Permit, SafeFrame
-from labharness.guard.armed import ARMED_FILE, Armed, ArmedPort, read_armed
+from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
 from labharness.guard.seal import seal
 from labharness.guard.socket_lines import Lines
-from labharness.guard.start import SOCKET_FILE
 from labharness.guard.written import write_request
 from labharness.link import LinkLost
 from labharness.vocabulary import Request, Until

@@ -13,9 +13,8 @@ import pytest
 
 from guard_rig import BAUD, BOUND_S, READ, SAFE_FRAMES, GuardBench, bench, until
 from labharness.clock import steady_s
-from labharness.guard.armed import ARMED_FILE
+from labharness.guard.armed import ARMED_FILE, SOCKET_FILE
 from labharness.guard.process import ProcessGuard
-from labharness.guard.start import SOCKET_FILE
 from labharness.link.descriptors import SerialRoad
 
 LONG = replace(READ, timeout_s=4.0)  # a read that keeps a guard from ending at once

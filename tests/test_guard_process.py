@@ -22,8 +22,7 @@ import pytest
 
 from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, bench, until
 from labharness.clock import steady_s
-from labharness.guard.armed import ARMED_FILE, ArmedPort
-from labharness.guard.start import SOCKET_FILE
+from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, ArmedPort
 from labharness.link import LinkLost
 from labharness.link.descriptors import open_port
 

@@ -25,10 +25,11 @@ from labharness.guard.written import (
 )
 from labharness.vocabulary import Request
 
-__all__ = ["ARMED_FILE", "FORMAT", "Armed", "ArmedPort", "BadArming"]
+__all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
 __all__ += ["arming_digest", "lab_home", "read_armed", "read_whole", "state_home"]
 
 ARMED_FILE = "armed.json"
+SOCKET_FILE = "guard.sock"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
 FORMAT = 1
 SILENCE_S_RANGE = (0.2, 5.0)

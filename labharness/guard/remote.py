@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from labharness.clock import steady_s
-from labharness.guard.armed import ARMED_FILE, Armed, arming_digest
+from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
 from labharness.guard.contract import Done, LatchView, Tells
 from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.guard.far import GuardedRoad, SeenLatch, Stream
@@ -22,7 +22,6 @@ from labharness.guard.latch import write_durably
 from labharness.guard.seal import seal
 from labharness.guard.socket_lines import Line, line_of
 from labharness.guard.spawn import Child
-from labharness.guard.start import SOCKET_FILE
 from labharness.guard.turns import Turns
 from labharness.guard.written import read_trip, write_request, write_trip
 from labharness.link import LinkLost

@@ -11,6 +11,7 @@ from threading import Thread
 from labharness.clock import Chance, steady_s
 from labharness.guard.armed import (
     ARMED_FILE,
+    SOCKET_FILE,
     ArmedPort,
     BadArming,
     arming_digest,
@@ -21,9 +22,8 @@ from labharness.guard.process import ProcessGuard
 from labharness.link import LinkLost
 from labharness.link.descriptors import Road, SerialRoad, TcpRoad
 
-__all__ = ["SOCKET_FILE", "CannotGuard", "serve"]
+__all__ = ["CannotGuard", "serve"]
 
-SOCKET_FILE = "guard.sock"
 SOCKET_PATH_BYTES_MAX = 100  # the system's bound is 104 to 108
 OPEN_S_MAX = 3.0
 OWED_S_MAX = 0.2  # where a safe table is owed: an address that is gone holds the others up so long

@@ -11,7 +11,7 @@ from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wa
 from labharness.clock import run as run_on
 from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
-from labharness.guard.start import SOCKET_FILE
+from labharness.guard.armed import SOCKET_FILE
 from labharness.journal.forgetful import Forgetful
 from labharness.lab.alarms import NotDone, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
