@@ -15,7 +15,7 @@ DWELL = "material_growth"
 WINDOW_S = 600.0
 CALLS_MAX = 10  # in any window: more is a flood (ISA-18.2)
 
-pytestmark = pytest.mark.soak
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]  # three dozen growths
 
 
 def late(port: str) -> Act:
