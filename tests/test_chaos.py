@@ -168,7 +168,7 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
         pytest.param(
             "nothing sees that a thermocouple is stuck",
             scenario(
-                fault("sensor_stuck", "ramp", 300.0, target="sulfur"),
+                fault("sensor_stuck", "ramp", 600.0, target="sulfur"),
                 dwell_s=1800.0,
             ),
             marks=pytest.mark.soak,
