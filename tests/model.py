@@ -252,7 +252,7 @@ class Model:
         else:
             memory = self.load(state)
             if not self._trips(memory):
-                safe = self._apply(state, memory.procedure("immediate_shutdown", NOW_S))
+                safe = self._apply(state, memory.procedure("immediate_shutdown"))
                 yield "reset, armed, started", safe._replace(tripped=0)
         for what, after in self._drift(state):
             yield what, self.react(after)
@@ -267,7 +267,7 @@ class Model:
         if trips:
             worst = min(trips, key=lambda trip: trip.cause.rank)
             if worst.cause.overrules(CAUSES[state.tripped]):
-                procedure = memory.procedure(worst.procedure, NOW_S)
+                procedure = memory.procedure(worst.procedure)
                 number = CAUSES.index(worst.cause)
                 state = self._apply(state, procedure)._replace(tripped=number)
         return state

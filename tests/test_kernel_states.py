@@ -314,13 +314,12 @@ def test_a_procedure_gives_way_while_its_state_was_heard_last() -> None:
         "hold_vacuum": replace(shutdown, name="hold_vacuum"),
     }
     memory = Memory(replace(ENVELOPE, procedures=procedures))
-    assert memory.procedure("shutdown", 0.0) == "shutdown", "it was never read"
+    assert memory.procedure("shutdown") == "shutdown", "it was never read"
     see(memory, 0.0, gauge__pressure=700.0)
-    assert memory.procedure("shutdown", STALE_S) == "hold_vacuum"
-    assert memory.procedure("hold_vacuum", STALE_S) == "hold_vacuum"
-    assert memory.procedure("shutdown", STALE_S + 0.1) == "hold_vacuum", "it was heard last so"
+    assert memory.procedure("shutdown") == "hold_vacuum", "however long ago it was heard"
+    assert memory.procedure("hold_vacuum") == "hold_vacuum"
     see(memory, 0.0, gauge__pressure=701.0)
-    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    assert memory.procedure("shutdown") == "shutdown"
 
 
 def test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way() -> None:
@@ -332,18 +331,17 @@ def test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way() -> No
     }
     memory = Memory(replace(ENVELOPE, procedures=procedures))
     see(memory, 0.0, gauge__pressure=760.0, oven__setpoint=20.0)
-    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    assert memory.procedure("shutdown") == "shutdown"
     begin(memory, Command("oven.setpoint", 500.0, "degC"))
-    assert memory.procedure("shutdown", 0.0) == "hold_vacuum"
+    assert memory.procedure("shutdown") == "hold_vacuum"
     begin(memory, Command("oven.setpoint", 20.0, "degC"))
-    assert memory.procedure("shutdown", 0.0) == "hold_vacuum", "neither is confirmed"
+    assert memory.procedure("shutdown") == "hold_vacuum", "neither is confirmed"
     conclude(memory, Command("oven.setpoint", 20.0, "degC"))
-    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    assert memory.procedure("shutdown") == "shutdown"
     see(memory, 0.0, oven__setpoint=500.0)
-    assert memory.procedure("shutdown", STALE_S) == "hold_vacuum"
-    assert memory.procedure("shutdown", STALE_S + 0.1) == "hold_vacuum", "it stays as it was set"
+    assert memory.procedure("shutdown") == "hold_vacuum", "it stays as it was set"
     see(memory, 0.0, oven__setpoint=499.0)
-    assert memory.procedure("shutdown", STALE_S + 0.1) == "shutdown"
+    assert memory.procedure("shutdown") == "shutdown"
 
 
 def test_a_state_that_another_reading_belies_is_not_believed() -> None:
@@ -355,13 +353,15 @@ def test_a_state_that_another_reading_belies_is_not_believed() -> None:
     }
     memory = Memory(replace(ENVELOPE, procedures=procedures))
     see(memory, 0.0, gauge__pressure=0.0)
-    assert memory.procedure("shutdown", 0.0) == "hold_vacuum", "nothing was read against it"
+    assert memory.procedure("shutdown") == "hold_vacuum", "nothing was read against it"
     see(memory, 0.0, argon__flow=9.0)
-    assert memory.procedure("shutdown", 0.0) == "hold_vacuum"
+    assert memory.procedure("shutdown") == "hold_vacuum"
     see(memory, 0.0, argon__flow=10.0)
-    assert memory.procedure("shutdown", 0.0) == "shutdown"
+    assert memory.procedure("shutdown") == "shutdown"
     see(memory, STALE_S + 0.1, gauge__pressure=0.0)
-    assert memory.procedure("shutdown", STALE_S + 0.1) == "hold_vacuum", "what belies it is stale"
+    assert memory.procedure("shutdown") == "shutdown", "what belies it was heard last so"
+    memory.track("argon.flow").doubt = (0.0,)
+    assert memory.procedure("shutdown") == "hold_vacuum", "it may be on its way to another"
 
 
 def test_a_command_sent_twice_is_doubted_once() -> None:

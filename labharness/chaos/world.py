@@ -298,7 +298,7 @@ class _World:
         core.log = None
         core = copy.deepcopy(core)
         named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
-        procedure = memory.procedure(named, self._loop.time())
+        procedure = memory.procedure(named)
         self._leave()
         if core.armed:
             self._referee.scene.latched = True
@@ -345,7 +345,7 @@ class _World:
             scene.latched = True
             memory = lab.line.memory
             named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
-            procedure = memory.procedure(named, stopped.time())
+            procedure = memory.procedure(named)
             why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
             trip = self._live(self._guard_alone(lab.guard.core, procedure, why))
             self._live(_sleep(self._loop, pause_s - HEARTBEAT_S_MAX))

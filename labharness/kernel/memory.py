@@ -194,15 +194,17 @@ class Memory:
         self.pumped = False
         self.tight &= contaminant != self.envelope.purge.outside
 
-    def procedure(self, name: str, now: float) -> str:
+    def procedure(self, name: str) -> str:
         """Give the procedure that makes safe in the state the line is, or may be, in.
 
-        What was last heard is believed of who is silent too: a relay stays as it was set, and a
-        tube that was evacuated a moment ago still is.
+        What was heard last is believed of who is silent too: a relay stays as it was set, a tube
+        that was evacuated a moment ago still is, and one that stood open is under no vacuum.
         """
         row = self.envelope.procedures[name]
-        believed = row.unless is None or not self.holds(row.unless, now)
-        for state in row.when if believed else ():
+        belied = row.unless is not None and all(
+            map(row.unless.holds, self.tracks[row.unless.channel].possible())
+        )
+        for state in () if belied else row.when:
             if any(map(state.holds, self.tracks[state.channel].possible())):
                 return row.instead
         return name

@@ -189,10 +189,10 @@ class Procedure:
         steps: In order of hazard, the most hazardous first.
         wire_s_max: Longest time its first wave may take on the slowest port.
         verify_s_max: Longest time until each step is verified, or is reported as not.
-        when: While one of these may be so by fresh readings, a command on its way included,
+        when: While one of these may be so by what was heard last, a command on its way included,
             ``instead`` is the safe state (do not vent a vacuum).
         instead: Name of that procedure; ``""`` for none.
-        unless: While this is proven, ``when`` is not believed (a vented tube is under no vacuum).
+        unless: While this was heard last, ``when`` is not believed (no vented tube is evacuated).
     """
 
     name: str

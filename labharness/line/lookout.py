@@ -80,7 +80,7 @@ class Lookout:
         lost = memory.envelope.procedure_of[Cause.COMMUNICATION]
         if memory.trip is not None:  # a guard that begins anew goes on with it
             lost = memory.trip.procedure
-        self._guard.beat(memory.procedure(lost, self._loop.time()))
+        self._guard.beat(memory.procedure(lost))
 
     def record(self, kind: str, body: Mapping[str, object]) -> int:
         """Write down a fact; give its number.

@@ -107,7 +107,7 @@ class Safing:
 
     def _run(self, trip: Trip) -> None:
         memory = self._memory
-        procedure = memory.procedure(trip.procedure, self._loop.time())
+        procedure = memory.procedure(trip.procedure)
         trip = replace(trip, procedure=procedure)
         self._guard.trip(trip)
         memory.mode = Mode.TRIPPED
@@ -151,7 +151,7 @@ class Safing:
             self.repeat()
             await self.verified()
             return self.verifications[-1]
-        procedure = self._memory.procedure(procedure, self._loop.time())
+        procedure = self._memory.procedure(procedure)
         latched = self._guard.latch.trip
         if latched is None:
             self._guard.new_epoch()
