@@ -58,7 +58,7 @@ def test_a_beat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
         SimpleNamespace(
             trip=trip,
             envelope=SimpleNamespace(procedure_of=dict.fromkeys(Cause, "immediate_shutdown")),
-            procedure=lambda name, now: name,
+            procedure=lambda name: name,
         ),
     )
     lookout._guard = cast("Guard", SimpleNamespace(beat=told.append))
