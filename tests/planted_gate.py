@@ -104,6 +104,14 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
+        "open vent not asked before a vacuum is believed",
+        "labharness/kernel/memory.py",
+        "belied = row.unless is not None and all(",
+        "belied = False and all(",
+        "tests/test_kernel_states.py::test_a_state_that_another_reading_belies_is_not_believed",
+        dear=True,
+    ),
+    PlantedBug(
         "argon that went to the pump taken for what fills the tube",
         "labharness/kernel/rules.py",
         "min(memory.filled_cm3 * memory.fresh(track, now), max(risen_cm3, 0.0))",
