@@ -155,8 +155,9 @@ def test_who_acknowledges_or_gives_up_ends_the_calls_for_a_line_that_was_left(
         return said, ended_s[0]
 
     def acknowledge(watched: Watched) -> None:
-        by = {"role": Role.OPERATOR, "who": "Ada", "why": "on my way"}
-        do(short_plan, Event.ACKNOWLEDGE, ESTOP, now=watched.lab.clock.utc(), **by)  # type: ignore[arg-type]  # as named
+        now = watched.lab.clock.utc()
+        who, why = "Ada", "on my way"
+        do(short_plan, Event.ACKNOWLEDGE, ESTOP, now=now, role=Role.OPERATOR, who=who, why=why)
 
     said, took_s = ended_by(acknowledge, tmp_path / "known")
     assert (len(said), round(took_s)) == (1, 100)

@@ -18,6 +18,7 @@ from labharness.desk import ApprovalRequest
 from labharness.journal.reading import read
 from labharness.lab import Lab
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Decision
+from platforms import unix
 from rig import SHORT_LINE
 
 HOT: dict[str, Any] = {"min": 820, "max": 830, "unit": "celsius"}  # R4: no standing approval
@@ -162,7 +163,7 @@ def test_a_stop_request_while_waiting_withdraws_the_request(
     assert not [each for each in journal if each.kind in ("intent", "safe_frame")]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no control socket")
+@unix
 def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_told(
     paced: subprocess.Popen[str],
 ) -> None:

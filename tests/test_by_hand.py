@@ -23,6 +23,7 @@ from labharness.lab.attend import Attendance
 from labharness.lab.channels import needed_first
 from labharness.lab.lock import LineLock
 from labharness.line import Line
+from platforms import takes_open_files_away
 from rig import SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
@@ -54,7 +55,7 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     assert made[0] < intent.seq < made[-1], "safe before, and safe after"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody take an open file away")
+@takes_open_files_away
 def test_a_folder_that_is_taken_away_meanwhile_trips_and_is_not_said_to_hold_a_journal(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

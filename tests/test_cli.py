@@ -16,6 +16,7 @@ from commands import COMMAND, ROOT, TIMEOUT_S, Said, say, spawn, spawn_without_p
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import read
 from labharness.lab import LabPlan
+from platforms import takes_open_files_away
 from rig import EXAMPLE, SHORT_LINE
 
 
@@ -54,7 +55,7 @@ def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_
     assert "Heat the furnace" in said.err
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody take an open file away")
+@takes_open_files_away
 def test_a_folder_that_is_taken_away_ends_the_run_and_is_not_said_to_hold_it(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

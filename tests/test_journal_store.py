@@ -17,6 +17,7 @@ import pytest
 from labharness.journal import reading, store
 from labharness.journal.chain import Head
 from labharness.journal.store import Journal, JournalFailed, SqliteJournal
+from platforms import takes_open_files_away
 
 
 def filled(path: Path, seed: int, about: dict[str, str]) -> Head:
@@ -213,7 +214,7 @@ def test_a_full_disk_stops_the_journal_until_there_is_room(tmp_path: Path) -> No
     assert kinds == ["stream", "large", "fact", "samples"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows lets nobody take an open file away")
+@takes_open_files_away
 @pytest.mark.parametrize("continued", [False, True])
 @pytest.mark.parametrize("gone", ["folder", "file", "write-ahead log", "another file"])
 def test_a_journal_that_was_taken_away_says_that_nothing_is_durable(

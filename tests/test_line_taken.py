@@ -16,12 +16,12 @@ from labharness.cli import hand
 from labharness.lab import LabPlan
 from labharness.lab.control import Control
 from labharness.lab.lock import LineLock, Owner
+from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
 ATTEND = ("set", "argon.setpoint", 100, "sccm", "--attend", "--for", "5", "--speed", "fast")
 NOBODY = 4_194_305  # above every process id that Linux gives
-unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
 
 
 def looks(does: str) -> Owner:

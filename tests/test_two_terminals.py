@@ -14,10 +14,10 @@ from commands import COMMAND, TIMEOUT_S, say, spawn
 from labharness.journal.reading import read
 from labharness.lab import LabPlan
 from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, Control, NoOwner
+from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
-unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
 
 
 class Run:

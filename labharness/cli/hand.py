@@ -60,9 +60,7 @@ WATCH_S = 1.0  # between two looks at what a line says
 TAKEN_TRY_S = 0.2  # between two tries to have a line that another process holds
 TAKEN_TOLD_S = 1.0  # whoever is waited for any longer is named
 TAKEN_S_MAX = 30.0  # silent instruments hold up who reads them, checks them or makes them safe
-VERIFY_MORE_S = (
-    5.0  # beyond a procedure's own time: what was on its way before it, and its last look
-)
+VERIFY_MORE_S = 5.0  # beyond a procedure's own time: what was on its way, and its last look
 
 
 def hand(chosen: argparse.Namespace) -> int:

@@ -13,8 +13,8 @@ from labharness.vocabulary import Request
 __all__ = ["Ports"]
 
 REOPEN_S_MAX = 1.0  # a lost road is given this long
-UNTRIED = "it is not open"
 REOPEN_S = 1.0  # and is tried so often, however often it is asked for
+UNTRIED = "it is not open"
 
 
 class Ports:
