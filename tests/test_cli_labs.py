@@ -145,7 +145,9 @@ def test_a_latch_that_cannot_be_read_stays_shut_and_is_told_in_one_line(tmp_path
     assert "has removed the file by hand" in said.err
     for look in (("read", "furnace.temperature"), ("lab", "check", "--connect")):
         assert say(*look, "--lab", SHORT_LINE).code == 0, "who only looks is not kept out"
-    assert submit(tmp_path, example()).answer["payload"]["reason_code"] == "resource_unavailable"
+    rejected = submit(tmp_path, example()).answer["payload"]
+    assert rejected["reason_code"] == "resource_unavailable"
+    assert rejected["suggestion"].startswith("Then: labharness reset ")
     assert path.exists()
 
 

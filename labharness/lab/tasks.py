@@ -256,7 +256,7 @@ class TaskRun:
                 async with served(self._plan.state_dir, hands.answer, clock, self._warn):
                     return await self._desk.run(self._submit, self._payload)
         except LatchUnreadable as why:
-            return self._busy(clock, str(why))
+            return self._busy(clock, str(why), f"Then: {self._plan.reset_command}")
         except JournalFailed as why:  # before the line was opened: nothing was sent
             raise BadOutput(f"the run's journal cannot be written: {why}") from None
 
@@ -282,7 +282,7 @@ class TaskRun:
             sign_again=self._plan.sign_again,
         )
 
-    def _busy(self, clock: Clock, why: str, suggestion: str = WAIT) -> Message:
+    def _busy(self, clock: Clock, why: str, suggestion: str) -> Message:
         rejected = Rejected("resource_unavailable", why, suggestion=suggestion)
         return answers.task_rejected(
             message_id=self._chance.uuid4(),
