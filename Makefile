@@ -12,11 +12,16 @@ demo: .venv/.installed-all ## run the example, a growth of six hours, in ten sec
 help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-# A file's tests stay in one process, because they share what they grew. Only the files that hold the
-# mark are read for the tests that run alone: to collect all takes 10 s.
+# A file's tests stay in one process, because they share what they grew. Only the files that hold a
+# mark are read for the tests that run beside their like, or alone: to collect all takes 10 s.
+# Python is started hundreds of times, and is not to compile our modules each time.
+test: TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
 test: .venv/.installed-dev ## all tests but the long proofs
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not soak and not serial" --junitxml build/junit.xml
-	$(BIN)/pytest -m "serial and not soak" --junitxml build/junit-serial.xml \
+	$(TESTS) -n $(WORKERS) --dist loadfile -m "not soak and not calm and not serial" \
+	  --junitxml build/junit.xml
+	$(TESTS) -n $(WORKERS) -m "calm and not soak" --junitxml build/junit-calm.xml \
+	  $$(grep -l "mark.calm" tests/test_*.py)
+	$(TESTS) -m "serial and not soak" --junitxml build/junit-serial.xml \
 	  $$(grep -l "mark.serial" tests/test_*.py)
 
 check: .venv/.installed-dev ## format, lint, types, imports, tidy rules

@@ -216,6 +216,11 @@ class Model:
         self.envelope = envelope = replace(envelope, plausible=())
         self._memory = Memory(envelope)
         self._tracks = [self._memory.track(name) for name in envelope.watches]
+        limits = envelope.limits
+        self._read = {
+            name: self._memory.track(limits[name].readback or name if name in limits else name)
+            for name in self._readings(State())
+        }
         self._commands = [
             (Command(channel, value, envelope.limits[channel].unit), field, number)
             for channel, (field, values) in controls.items()
@@ -229,9 +234,8 @@ class Model:
         if changed is not None:
             readings |= changed
         memory = self._memory
-        limits = self.envelope.limits
         for name, value in readings.items():
-            track = memory.track(limits[name].readback or name if name in limits else name)
+            track = self._read[name]
             track.value, track.at_s = value, NOW_S
         memory.mode = Mode.TRIPPED if state.tripped else Mode.RUNNING
         memory.purged_cm3["air"] = 1e9 if state.purged else 0.0

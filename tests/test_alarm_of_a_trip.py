@@ -187,7 +187,7 @@ def quick_lab(folder: Path) -> Path:
     return lab
 
 
-@pytest.mark.serial  # half a second of silence trips the line
+@pytest.mark.calm
 @pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux")
 @pytest.mark.parametrize("fault", ["guard killed", "harness stopped"])
 def test_a_trip_of_the_guard_process_calls_once_on_two_channels(tmp_path: Path, fault: str) -> None:

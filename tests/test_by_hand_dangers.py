@@ -284,7 +284,7 @@ def test_a_shut_tube_is_not_filled_with_nitrogen(play: Play, path: Path) -> None
 
 
 @LINES
-@pytest.mark.parametrize("sccm", [0.5, 490.0])
+@pytest.mark.parametrize("sccm", [0.5, pytest.param(490.0, marks=pytest.mark.soak)])
 def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
     play: Play, path: Path, sccm: float
 ) -> None:
@@ -349,7 +349,9 @@ def test_hydrogen_that_flows_without_its_watchdog_trips(play: Play, register: in
 
 
 @LINES
-@pytest.mark.parametrize("sccm", [0.2, 4.0, 5.0, 5.05, 9.5])
+@pytest.mark.parametrize(
+    "sccm", [0.2, 5.05, *(pytest.param(sccm, marks=pytest.mark.soak) for sccm in (4.0, 5.0, 9.5))]
+)
 def test_a_trickle_of_argon_into_a_shut_tube_trips(play: Play, path: Path, sccm: float) -> None:
     """So slow a rise drowns in the noise, of the gauge's reading or of the meter's at its bound."""
 

@@ -18,7 +18,13 @@ from rig import Injection, Ran, cut, plant_fault
 Run = Callable[..., Ran]
 Act = Callable[[Lab], None]
 DWELL = "material_growth"
-PORTS = ("relays", "inert", "hydrogen", "vacuum", "detector", "laser", "heat")
+PORTS = (
+    *("relays", "inert", "heat"),
+    *(
+        pytest.param(port, marks=pytest.mark.soak)
+        for port in ("hydrogen", "vacuum", "detector", "laser")
+    ),
+)
 VERIFY_S_MAX = 10.0  # of every procedure of the short line
 VENT_PA_MIN = 93_326.0  # 700 Torr: below it an open vent sucks the bubbler's oil back
 CONTACTOR_FURNACE, CONTACTOR_SULFUR, HYDROGEN_VALVE, VENT = 6, 7, 2, 4  # coils from 0, as wired

@@ -43,7 +43,7 @@ from rig import approved_copy
 NEAR = "spectrometer"
 ARGON = Command("argon.setpoint", 100.0, "sccm")
 
-pytestmark = pytest.mark.serial  # half a second of silence trips these lines
+pytestmark = pytest.mark.calm
 
 
 class FarPlant:

@@ -27,7 +27,7 @@ END = 0
 SEGMENT_1, STATUS = 8336, 23
 
 pytestmark = [
-    pytest.mark.serial,
+    pytest.mark.calm,
     pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket"),
 ]
 

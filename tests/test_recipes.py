@@ -2,7 +2,8 @@
 
 Sources of the rows: the growth windows of powder MoS2 on SiO2/Si (van der Zande 2013,
 10.1038/nmat3633; Najmaei 2013, 10.1038/nmat3673; Wang 2014, 10.1021/cm5025662). The short line's
-dwell is its own; what is held here is the kind of film, not its numbers.
+dwell is its own; what is held here is the kind of film, not its numbers. The two ends of the table
+are grown every day, what lies between in the long proofs.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,7 @@ def test_nothing_grows_at_600_degrees(hot_plan: LabPlan, run_task: Run) -> None:
     assert ran.truth["coverage"][0] < 0.01
 
 
+@pytest.mark.soak
 def test_isolated_monolayers_grow_at_700_degrees(hot_plan: LabPlan, run_task: Run) -> None:
     ran = grow(run_task, hot_plan, 700)
     assert ran.body["outputs"]["layer_count"] == 1
@@ -41,6 +43,7 @@ def test_isolated_monolayers_grow_at_700_degrees(hot_plan: LabPlan, run_task: Ru
     assert ran.truth["coverage"][1] < 0.02
 
 
+@pytest.mark.soak
 def test_a_film_with_few_bilayers_grows_at_780_degrees(hot_plan: LabPlan, run_task: Run) -> None:
     ran = grow(run_task, hot_plan, 780)
     assert ran.body["outputs"]["layer_count"] == 1
@@ -56,12 +59,14 @@ def test_multilayers_at_900_degrees_are_not_called_a_monolayer(
     assert ran.body.get("outputs", {}).get("layer_count") != 1
 
 
+@pytest.mark.soak
 def test_nothing_grows_with_the_sulfur_cold(hot_plan: LabPlan, run_task: Run) -> None:
     ran = grow(run_task, hot_plan, 750, sulfur_temperature_c=116)
     assert "no film" in ran.body["error_message"]
     assert ran.truth["coverage"][0] < 0.02
 
 
+@pytest.mark.soak
 def test_too_much_oxide_grows_thick(hot_plan: LabPlan, run_task: Run) -> None:
     ran = grow(run_task, hot_plan, 750, moo3_mass_mg=200)
     assert ran.truth["mean_layers"] > 1.5
