@@ -211,7 +211,6 @@ PLANTED = (
         'return random.Random(f"{self.seed}/{hash(path)}")',
         "tests/test_chaos.py::"
         "test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes",
-        dear=True,
     ),
     PlantedBug(
         "command that asks whether it is simulated",
@@ -219,7 +218,6 @@ PLANTED = (
         "        if self._waiting >= WAITING_MAX:",
         "        if self._waiting >= WAITING_MAX and not self.simulated:",
         "tests/test_tidy.py::test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
-        dear=True,
     ),
     PlantedBug(
         "over-temperature answered late",
@@ -445,7 +443,6 @@ PLANTED = (
         "        if False:",
         "tests/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[overdue]",
-        dear=True,
     ),
     PlantedBug(
         "program started though one segment was not read back",

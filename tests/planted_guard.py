@@ -216,7 +216,6 @@ IN_THE_GUARD = (
         "tests/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: replace latch.json 1: dies before]",
-        dear=True,
     ),
     PlantedBug(
         "mark taken away where no latch is",
@@ -294,6 +293,7 @@ IN_THE_GUARD = (
         "    if failed and not owed:\n",
         "tests/test_guarded_line.py::"
         "test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe",
+        dear=True,
     ),
     PlantedBug(
         "armed with a port that is not open",
