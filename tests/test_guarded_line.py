@@ -24,7 +24,7 @@ from guard_rig import BOUND_S, until
 from labharness.cli import main
 from labharness.clock import Chance, Clock, PacedLoop, run
 from labharness.guard import Latch, LatchUnreadable
-from labharness.guard.armed import ARMED_FILE, read_armed
+from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, read_armed
 from labharness.guard.split import SplitGuard
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
@@ -405,12 +405,13 @@ def test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe(
     tmp_path: Path,
 ) -> None:
     with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
-        text = plan.path.read_text("utf-8").replace(str(tmp_path / "tty-laser"), "/dev/no-laser")
+        laser, gone = tmp_path / "tty-laser", tmp_path / "no-laser"
+        text = plan.path.read_text("utf-8").replace(str(laser), str(gone))
         plan.path.write_text(text, "utf-8")
         plan = read_lab(plan.path)
         done = make_safe(plan, "Ada Lovelace", "found it so")
-        gone = "port laser: serial /dev/no-laser does not open: No such file or directory"
-        assert done["unopened"] == [gone]
+        why = f"port laser: serial {gone} does not open: No such file or directory"
+        assert done["unopened"] == [why]
         assert done["unverified"] != []
         assert all(each.startswith("laser.") for each in done["unverified"]), done["unverified"]
         assert read_now(plan, ["box.vent"])[0]["value"] == 1.0
@@ -418,6 +419,10 @@ def test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe(
         Latch(plan.state_dir / "latch.json").close(latched)
         with pytest.raises(NotReset, match="no-laser does not open"):
             reset(plan, "Ada Lovelace", "a line opens whole or not at all")
+
+        assert (plan.state_dir / SOCKET_FILE).exists()
+        gone.symlink_to(os.readlink(laser))
+        until(lambda: not (plan.state_dir / SOCKET_FILE).exists(), "the guard gone, its duty done")
 
 
 def test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins(tmp_path: Path) -> None:
