@@ -1,7 +1,7 @@
 """What tests share: messages to submit, labs with approvals of their own, and what breaks."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ __all__ = [
     "EXAMPLE",
     "HERE",
     "SHORT_LINE",
+    "SOON",
     "Injection",
     "Ran",
+    "accepted",
     "approved_copy",
     "as_submit",
     "cut",
@@ -31,6 +33,8 @@ __all__ = [
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "mos2-monolayer.json"
 SHORT_LINE = HERE / "short_line.toml"
+SOON = ("arming", 1.0)
+"""When to stop a task that is accepted and need not be grown as well."""
 
 
 def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[Message, TaskSubmit]:
@@ -71,6 +75,12 @@ def approved_copy(
     text = write_approval(sign(approval, repository_key()))
     (folder / "short_line_approval.toml").write_text(text, "utf-8")
     return plan
+
+
+def accepted(ran: Ran) -> Mapping[str, Any]:
+    """Give what was said when a task was accepted, once."""
+    (body,) = [data for kind, data in ran.events if kind == "task_accepted"]
+    return body
 
 
 def plant_fault(name: str, value: object = True) -> Callable[[Lab], None]:

@@ -41,7 +41,9 @@ def made_safe(folder: Path) -> None:
     assert records[-1].kind == "terminal"
 
 
-@pytest.mark.parametrize("stop", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    "stop", ["SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.soak)]
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
     tmp_path: Path, stop: str

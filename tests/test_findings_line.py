@@ -147,7 +147,9 @@ def test_a_port_that_babbles_without_end_is_answered(
     ("act", "at_s"),
     [
         (all_of(stick_argon, plant_fault("estop_open")), 60.6),
-        (all_of(stick_argon, plant_fault("estop_open")), 62.0),
+        pytest.param(
+            *(all_of(stick_argon, plant_fault("estop_open")), 62.0), marks=pytest.mark.soak
+        ),
         (cut("heat"), 66.0),
     ],
     ids=["as it begins", "as a step is tried again", "on a dead bus"],

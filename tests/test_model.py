@@ -100,6 +100,7 @@ def test_a_redundant_row_is_one(name: str) -> None:
     assert found(without(name)) is None, "take it off the list"
 
 
+@pytest.mark.soak
 def test_all_redundant_rows_dropped_together_leave_the_tube_safe_or_say_how() -> None:
     rows = tuple(row for row in SHIPPED.interlocks if row.name not in REDUNDANT)
     assert search(Model(replace(SHIPPED, interlocks=rows)))[1] is None

@@ -20,7 +20,7 @@ from labharness.lab.aftermath import hardware, what_stays
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
 from labharness.plan import InstructionSet, Stays
-from rig import EXAMPLE, HERE, SHORT_LINE, Ran, approved_copy, submission
+from rig import EXAMPLE, HERE, SHORT_LINE, SOON, Ran, accepted, approved_copy, submission
 
 Run = Callable[..., Ran]
 TRIP_C = 230
@@ -156,7 +156,7 @@ def test_a_plan_that_would_trip_is_refused_before_anything_is_written(
     sources = {str(sent.source) for sent in ran.lab.guard.core.log or []}
     assert sources == {"read"}
     assert "no recipe the task is accepted" in ran.body["suggestion"]
-    assert run_task(tight_plan).type == "task_completed"
+    assert accepted(run_task(tight_plan, abort=SOON))["risk_level"] == "R3"
 
 
 def test_1250_degrees_are_refused_with_a_suggestion_that_works(
@@ -165,7 +165,7 @@ def test_1250_degrees_are_refused_with_a_suggestion_that_works(
     hot = {"min": 1200, "max": 1250, "unit": "celsius"}
     ran = run_task(short_plan, submission(temperature_range=hot))
     followed = json.loads(ran.body["suggestion"].split("With inputs ")[1].split(" the task")[0])
-    assert run_task(short_plan, submission(**followed)).type in ("task_completed", "task_failed")
+    assert accepted(run_task(short_plan, submission(**followed), abort=SOON))["risk_level"] == "R3"
 
 
 def test_the_plan_command_flies_without_submitting(capsys: pytest.CaptureFixture[str]) -> None:

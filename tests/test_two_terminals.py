@@ -182,7 +182,13 @@ def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
 
 
 @unix
-@pytest.mark.parametrize("then", [signal.SIGCONT, signal.SIGKILL], ids=["goes on", "is killed"])
+@pytest.mark.parametrize(
+    "then",
+    [
+        pytest.param(signal.SIGCONT, id="goes on"),
+        pytest.param(signal.SIGKILL, id="is killed", marks=pytest.mark.soak),
+    ],
+)
 def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_without_it(
     running: Run, then: signal.Signals
 ) -> None:

@@ -1,11 +1,10 @@
 """Unattended work: refused before anything is sent when hardware or an instrument falls short."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,10 @@ from labharness.admission.risk import safe_in_time
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.hazards import read_hazards, record_proof
 from labharness.line import Instrument
-from rig import Ran, approved_copy
+from rig import SOON, Ran, accepted, approved_copy
 
 Run = Callable[..., Ran]
 HAZARDS = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
-SOON = ("arming", 1.0)  # what is accepted need not be grown as well
 TODAY = date(2026, 1, 1)  # the day of every virtual run
 OVER_HEAT = "independent over-temperature limiter on its own thermocouple, opens the mains"
 
@@ -49,11 +47,6 @@ def on_their_own(plan: LabPlan, does: str) -> LabPlan:
         return instrument
 
     return replace(plan, instruments=tuple(map(changed, plan.instruments)))
-
-
-def accepted(ran: Ran) -> Mapping[str, Any]:
-    (body,) = [data for kind, data in ran.events if kind == "task_accepted"]
-    return body
 
 
 def is_refused(ran: Ran, labs: list[Lab], *words: str) -> None:
