@@ -1,8 +1,8 @@
 # What a person or CI asks of this repository. Needs make and Python 3.11 or later, nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
-# One more than two cores: tests that wait for real processes leave a fifth of each idle.
-WORKERS ?= 3
+# Two more than two cores: tests that wait for real processes leave a fifth of each idle.
+WORKERS ?= 4
 
 .PHONY: demo help test check soak mutants mutants-kernel bench approve-sim lock clean
 

@@ -220,8 +220,10 @@ def test_what_cannot_be_read_or_counted_at_the_socket_hurts_nobody(
         ):
             assert (await word("set", **asked))["ok"] is False
         assert (await word("resume"))["ok"] is False
+        await lab.line.next_tick()
+        assert (await word("stop"))["ok"] is True
 
-    assert run_by_hand(short_plan, "loading", act).type == "task_completed"
+    assert run_by_hand(short_plan, "loading", act).body["event_type"] == "session_closed"
 
 
 def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
