@@ -8,6 +8,4 @@ import pytest
 __all__ = ["takes_open_files_away", "unix"]
 
 unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket")
-takes_open_files_away = pytest.mark.skipif(
-    os.name == "nt", reason="Windows lets nobody take an open file away"
-)
+takes_open_files_away = pytest.mark.skipif(os.name == "nt", reason="Windows keeps an open file")

@@ -2,7 +2,6 @@
 
 import random
 import signal
-import socket
 import subprocess
 import threading
 import time
@@ -16,6 +15,7 @@ from pymodbus.client import ModbusSerialClient
 from commands import COMMAND, say, spawn
 from labharness.lab import read_lab
 from labharness.lab.control import Control, NoOwner
+from platforms import unix
 from programmed import programmed
 from served import Served
 from test_guarded_line import quick
@@ -26,10 +26,7 @@ RESETS = bytes.fromhex("01 06 00 17 00 01")
 END = 0
 SEGMENT_1, STATUS = 8336, 23
 
-pytestmark = [
-    pytest.mark.calm,
-    pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="Windows has no such socket"),
-]
+pytestmark = [pytest.mark.calm, unix]
 
 
 def warm(number: int) -> dict[str, object]:
