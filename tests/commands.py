@@ -13,7 +13,7 @@ from labharness.cli import main
 from labharness.guard import Source
 from labharness.hcp.codec import decode
 from labharness.lab import Lab
-from rig import EXAMPLE, SHORT_LINE
+from rig import EXAMPLE, SHORT_LINE, line_texts
 
 ROOT = SHORT_LINE.parent.parent
 COMMAND = (sys.executable, "-m", "labharness.cli")
@@ -144,10 +144,10 @@ def wrote(labs: list[Lab]) -> list[str]:
 
 
 def edited_lab(folder: Path, old: str, new: str) -> Path:
-    """The short line with one text changed, in its lab file or in its envelope."""
-    lab = SHORT_LINE.read_text("utf-8").replace('"../envelopes', f'"{ROOT.as_posix()}/envelopes')
-    envelope = (SHORT_LINE.parent / "short_line_envelope.toml").read_text("utf-8")
-    assert (old in lab) != (old in envelope)
-    (folder / "lab.toml").write_text(lab.replace(old, new, 1), "utf-8")
-    (folder / "short_line_envelope.toml").write_text(envelope.replace(old, new, 1), "utf-8")
+    """The short line with one text changed, in its lab file or in one of its envelope's."""
+    texts = line_texts()
+    (named,) = [name for name, text in texts.items() if old in text]
+    texts[named] = texts[named].replace(old, new, 1)
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
     return folder / "lab.toml"

@@ -6,12 +6,14 @@ the list is wrong and says so.
 """
 
 from planted_bug import PlantedBug
+from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
 from planted_guard import IN_THE_GUARD
 
 __all__ = ["PLANTED", "PlantedBug"]
 
 PLANTED = (
+    *IN_THE_ENVELOPES,
     *IN_THE_GATE,
     *IN_THE_GUARD,
     PlantedBug(

@@ -231,7 +231,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "vent shut while nitrogen comes in",
-        "tests/short_line_envelope.toml",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
         '    { channel = "nitrogen.setpoint", at_most = 0 },\n]\nforbid',
         "]\nforbid",
         "tests/test_by_hand_dangers.py::test_the_vent_is_not_shut_while_nitrogen_comes_in",
@@ -255,7 +255,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "hydrogen let in without its watchdog",
-        "tests/short_line_envelope.toml",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
         '{ channel = "hydrogen.watchdog_ms", at_least = 2000 }',
         '{ channel = "hydrogen.watchdog_ms", at_least = 0 }',
         "tests/test_by_hand_dangers.py::test_hydrogen_takes_the_watchdog_of_its_controller",

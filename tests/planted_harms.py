@@ -145,7 +145,7 @@ HARMS = (
                 "[safety_envelope.parameters.temperature]\nmax = 1000",
                 "[safety_envelope.parameters.temperature]\nmax = 9000",
             ),
-            ("span_max = 160\n", "span_max = 16000\n"),
+            ("span_max = 160 }\n", "span_max = 16000 }\n"),
         ),
     ),
     Harm(

@@ -17,6 +17,7 @@ from labharness.testing.faults import Injection
 __all__ = [
     "EXAMPLE",
     "HERE",
+    "SHIPPED_ENVELOPE",
     "SHORT_LINE",
     "SOON",
     "Injection",
@@ -25,6 +26,7 @@ __all__ = [
     "approved_copy",
     "as_submit",
     "cut",
+    "line_texts",
     "part",
     "plant_fault",
     "submission",
@@ -33,6 +35,7 @@ __all__ = [
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "mos2-monolayer.json"
 SHORT_LINE = HERE / "short_line.toml"
+SHIPPED_ENVELOPE = HERE.parent / "envelopes" / "labharness_envelopes" / "lines" / "cvd_mos2.toml"
 SOON = ("arming", 1.0)
 """When to stop a task that is accepted and need not be grown as well."""
 
@@ -46,6 +49,21 @@ def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[Messa
     return as_submit(body)
 
 
+def line_texts() -> dict[str, str]:
+    """The files of the short line by name, as they stand in a folder of their own.
+
+    Its envelope is a few changes of the shipped one, whose text is among them.
+    """
+    own = (HERE / "short_line_envelope.toml").read_text("utf-8")
+    assert 'based_on = "cvd_mos2"\n' in own
+    lab = SHORT_LINE.read_text("utf-8")
+    return {
+        "lab.toml": lab.replace('"../envelopes', f'"{HERE.parent.as_posix()}/envelopes'),
+        "short_line_envelope.toml": own.replace('"cvd_mos2"\n', '"cvd_mos2.toml"\n'),
+        "cvd_mos2.toml": SHIPPED_ENVELOPE.read_text("utf-8"),
+    }
+
+
 def approved_copy(
     folder: Path,
     *,
@@ -53,11 +71,9 @@ def approved_copy(
     gases: tuple[str, ...] = ("argon", "nitrogen"),
     edit: Callable[[str], str] = str,
 ) -> LabPlan:
-    """The short line in a folder of its own, with a test approval up to R4."""
-    lab = SHORT_LINE.read_text("utf-8").replace("../envelopes", str(HERE.parent / "envelopes"))
-    (folder / "lab.toml").write_text(edit(lab), "utf-8")
-    envelope = (HERE / "short_line_envelope.toml").read_text("utf-8")
-    (folder / "short_line_envelope.toml").write_text(edit(envelope), "utf-8")
+    """The short line in a folder of its own, each file edited, with a test approval up to R4."""
+    for name, text in line_texts().items():
+        (folder / name).write_text(edit(text), "utf-8")
     plan = read_lab(folder / "lab.toml")
     approval = StandingApproval(
         id="test",

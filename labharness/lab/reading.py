@@ -12,6 +12,7 @@ from labharness.driver import Driver
 from labharness.guard import SafeFrame
 from labharness.guard.armed import state_home
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
+from labharness.lab.envelope_patch import base_of, patch_line
 from labharness.lab.envelopes import (
     KindLimits,
     LineFile,
@@ -53,7 +54,8 @@ class LabPlan:
         safety_envelope: The same in the words of HCP L3, as callers are told.
         instruments: The line's instruments, with their drivers.
         lab_digest: Over the lab file.
-        envelope_digest: Over the line's envelope file and those of its kinds.
+        envelope_digest: Over the line's envelope file, the one it is based on, and those of its
+            kinds.
         hazards: The hazard table.
         state_dir: Where latch and approvals live.
     """
@@ -187,8 +189,7 @@ def read_lab(path: Path) -> LabPlan:
             limits[each.name] = _renamed(
                 parse_kind(kind_texts[each.kind], f"envelope of {each.kind}"), each.driver
             )
-        line_text = _line_text(file.lab.line, path)
-        line = parse_line(line_text, f"envelope of line {file.lab.line}")
+        line, line_texts = _line(file.lab.line, path)
         _all_limited(line, instruments)
         _all_there(line, instruments)
         envelope = build_envelope(
@@ -209,7 +210,7 @@ def read_lab(path: Path) -> LabPlan:
         safety_envelope=line.safety_envelope.to_json(),
         instruments=instruments,
         lab_digest=digest(lab_text),
-        envelope_digest=digest(line_text, *(kind_texts[kind] for kind in sorted(kind_texts))),
+        envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
         hazards=read_hazards(path.parent / file.lab.hazards),
         state_dir=_state_dir(file, path),
     )
@@ -337,7 +338,26 @@ def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> No
                 raise EnvelopeInvalid(f"prepare {name} = {value}: the line has no prepare limit")
 
 
-def _line_text(line: str, lab_path: Path) -> str:
+def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
+    """Read a line's rules, and the base that they are changes of; give them and their texts."""
+    place, text = _line_text(named, lab_path)
+    where = f"envelope of line {named}"
+    base = base_of(text, where)
+    if base is None:
+        return parse_line(text, where), (text,)
+    try:
+        _, base_text = _line_text(base, place)
+    except LookupError:
+        raise EnvelopeInvalid(f"{where}: based_on: no line that ships is called {base!r}") from None
+    except BadLabFile as why:
+        raise EnvelopeInvalid(f"{where}: based_on: {why}") from None
+    return patch_line(text, where, base_text, f"envelope of line {base}"), (text, base_text)
+
+
+def _line_text(line: str, beside: Path) -> tuple[Path, str]:
+    """Find a line that ships by its name, or a file beside another one; give path and text."""
     if line.endswith(".toml"):
-        return read_text(lab_path.parent / line)
-    return shipped_line(line).read_text("utf-8")
+        path = beside.parent / line
+        return path, read_text(path)
+    shipped = shipped_line(line)
+    return Path(str(shipped)), shipped.read_text("utf-8")

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["BadTable", "first_error", "read_table", "read_toml"]
+__all__ = ["BadTable", "first_error", "keys_of", "read_table", "read_toml"]
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -78,7 +78,7 @@ def _said(error: ErrorDetails, table: object, model: type[BaseModel]) -> str:
     where = _named(path, table)
     kind, found = error["type"], error["input"]
     if kind == "extra_forbidden":
-        known = list(_keys(path[:-1], model))
+        known = list(keys_of(path[:-1], model))
         there = ", ".join(known)
         return f"{where}: there is no such key{meant(str(path[-1]), known)}; there are {there}"
     if kind == "missing":
@@ -114,7 +114,7 @@ def _named(path: Sequence[int | str], table: object) -> str:
     return ".".join(parts)
 
 
-def _keys(path: Sequence[int | str], model: type[BaseModel]) -> Iterator[str]:
+def keys_of(path: Sequence[int | str], model: type[BaseModel]) -> Iterator[str]:
     """Give the keys that the table at a path may have."""
     for part in path:
         field = model.model_fields.get(str(part))
