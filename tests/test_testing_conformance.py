@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan
+from labharness.driver import Adds, Channel, Driver, Identity, Off, Query, Scan
 from labharness.simulation import LineFace
 from labharness.testing.conformance import (
     check_driver,
@@ -38,6 +38,7 @@ class Pump(Driver):
         ),
         "turns": Channel(unit="rpm", doc="Measure the speed.", source="p. 2"),
     }
+    off = ()
     all_scans: tuple[Scan, ...] = (Scan("turns", ask("T"), ("turns",), numbers),)
 
     def scans(self) -> tuple[Scan, ...]:
@@ -75,6 +76,10 @@ def made(**changes: object) -> Pump:
 
 def channel(name: str, **changes: Any) -> dict[str, Channel]:
     return {**Pump.channels, name: replace(Pump.channels[name], **changes)}
+
+
+def stops(channel: str, source: str = "p. 3") -> Off:
+    return Off(adds=Adds.HEAT, steps=((channel, 0.0),), source=source)
 
 
 def with_scans(*scans: Scan) -> Pump:
@@ -116,6 +121,9 @@ def test_a_pump_with_nothing_wrong_has_no_findings() -> None:
         (lambda: with_scans(TURNS, replace(TURNS, name="again")), "turns is scanned twice"),
         (lambda: with_scans(replace(TURNS, channels=("turns", "oil"))), "oil is scanned and no"),
         (lambda: with_scans(), "turns can be neither read nor set"),
+        (lambda: made(off=None), "does not say what of that adds energy"),
+        (lambda: made(off=(stops("turns"),)), "off (heat): turns = 0 cannot be sent: 'turns'"),
+        (lambda: made(off=(stops("speed", source=" "),)), "does not say where that is written"),
         (lambda: with_scans(), "read-back 'turns' is not scanned"),
         (
             lambda: made(write=lambda self, channel, value: (ask("S"),)),

@@ -29,8 +29,8 @@ USELESS = {
     ),
     "another gas": (
         'gas = "Ar"',
-        'gas = "Xx"',
-        "instrument 'argon': its settings say gas 'Xx', and argon of the plant has 'Ar'",
+        'gas = "He"',
+        "instrument 'argon': its settings say gas 'He', and argon of the plant has 'Ar'",
     ),
 }
 

@@ -8,7 +8,7 @@ driver's (N3b3x/hf-alicat-basis2-driver).
 
 from typing import ClassVar
 
-from labharness.driver import Channel, Identity, Query, Scan, fault
+from labharness.driver import Adds, Channel, Identity, Off, Query, Scan, fault
 from labharness.driver.modbus import ModbusDriver, Register
 from labharness.vocabulary import BadReply, Request
 
@@ -67,6 +67,14 @@ class AlicatBasis2(ModbusDriver):
         self.gas = gas
         self.full_scale_sccm = full_scale_sccm
         self.channels = _channels(step_sccm, watchdog_ms)
+        self.off = (
+            Off(
+                adds=Adds.GAS,
+                gas=GASES[gas],
+                steps=(("setpoint", 0.0),),
+                source="registers 2053-2054",
+            ),
+        )
         flow = {
             "mass_over_range": Register(2101, bit=0),
             "temperature_over_range": Register(2101, bit=1),

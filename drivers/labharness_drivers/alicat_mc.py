@@ -10,7 +10,18 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, kept, line_request
+from labharness.driver import (
+    Adds,
+    Channel,
+    Driver,
+    Identity,
+    Off,
+    Query,
+    Scan,
+    fault,
+    kept,
+    line_request,
+)
 from labharness.vocabulary import BadReply, DeviceFault, Lines, Request
 
 __all__ = ["AlicatMc"]
@@ -55,6 +66,7 @@ class AlicatMc(Driver):
         self.unit, self.gas = unit, gas
         self.full_scale_sccm, self.decimals = float(full_scale_sccm), decimals
         self.channels = _channels(10.0**-decimals)
+        self.off = (Off(adds=Adds.GAS, gas=gas, steps=(("setpoint", 0.0),), source=MANUAL),)
         self._frame = re.compile(
             rb"%b%b[ \t]+([A-Za-z0-9-]{1,6})((?:[ \t]+[A-Z0-9]{3}){0,16})[ \t]*\r"
             % (unit.encode(), 5 * _NUMBER)

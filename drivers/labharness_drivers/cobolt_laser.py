@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from labharness.driver import (
+    Adds,
     Channel,
     Driver,
     Identity,
+    Off,
     Query,
     Scan,
     fault,
@@ -44,6 +46,7 @@ class CoboltLaser(Driver):
         "every command rests on a third-party driver; the interlock query, fault numbers, decimals "
         "of the power and the error reply are background knowledge"
     )
+    off = (Off(adds=Adds.LIGHT, steps=(("emission", 0.0),), source=SOURCE),)
     channels: Mapping[str, Channel] = {
         "emission": Channel(
             unit="",

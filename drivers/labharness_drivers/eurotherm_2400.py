@@ -9,7 +9,7 @@ instrument ids are background knowledge.
 import math
 from typing import ClassVar
 
-from labharness.driver import Block, Channel, Identity, Programmer, Query, Scan
+from labharness.driver import Adds, Block, Channel, Identity, Off, Programmer, Query, Scan
 from labharness.driver.modbus import ModbusDriver, Register
 from labharness.vocabulary import BadReply, Program, Request
 
@@ -57,6 +57,13 @@ class Eurotherm2400(ModbusDriver):
         "output in steps of 0.1 % (third-party driver); setpoint rate and ramp rate in display "
         "steps per minute, instrument ids 24x0h, End type 0 as a reset, and that the words a "
         "segment does not use keep what is written (background knowledge)"
+    )
+    off = (
+        Off(
+            adds=Adds.HEAT,
+            steps=(("mode", 1.0), ("output", 0.0)),  # in automatic it refuses an output
+            source="HA026230 registers 273 (mA) and 3 (OP)",
+        ),
     )
     timeout_s = 0.7  # a read of several words takes up to 500 ms, its bytes at 9600 baud 50 ms
     settle_s = 0.02  # master wait period, 20 ms on the 2400

@@ -60,6 +60,7 @@ class HoribaIcl(Driver):
         chip_height: Pixels along the slit; all are summed.
     """
 
+    off = ()
     baud: ClassVar[int] = 0  # WebSocket, port 25010
     unverified: ClassVar[str] = (
         "names of some results, resetPort, the shape xData/yData of a spectrum (SDK, not manual), "

@@ -58,6 +58,7 @@ class PriorProscan(Driver):
         "the whole command set: single-axis moves, position, motion bits and error numbers rest on "
         "third-party drivers and background knowledge"
     )
+    off = ()
     channels: Mapping[str, Channel] = {
         "x": _axis("x"),
         "y": _axis("y"),

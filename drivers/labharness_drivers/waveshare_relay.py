@@ -38,6 +38,7 @@ class WaveshareRelay(ModbusDriver):
         "the whole register map (third-party map); inputs by function 02 and the version at 8000h "
         "(background knowledge)"
     )
+    off = ()  # what a relay feeds is the line's wiring
     settle_s = 0.004  # 3.5 characters of silence at 9600 baud
 
     def __init__(
@@ -110,6 +111,7 @@ def _relay(number: int, name: str) -> Channel:
         source=f"Waveshare wiki, coil {number - 1}",
         settable=True,
         readback=name,
+        wired=True,
     )
 
 

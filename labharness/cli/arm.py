@@ -20,7 +20,9 @@ def arm(chosen: argparse.Namespace) -> int:
         plan = read_lab(Path(chosen.lab))
         findings = plan.check()
         for finding in findings:
-            complain(f"labharness arm: {finding.where}: {finding.what}")
+            complain(f"labharness arm: {finding}")
+            for line in finding.paste.splitlines():
+                complain(f"    {line}")
         if findings:
             return EXIT_FAILED
         armed = armed_of(plan, plan.procedures(), SAFE_TABLE)

@@ -13,7 +13,7 @@ from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.house import house_facts
 from labharness.lab.lock import LineBusy
 from labharness.lab.usable import unsigned, unusable
-from labharness.line import port_costs
+from labharness.line import Finding, port_costs
 
 __all__ = ["labs"]
 
@@ -52,16 +52,20 @@ def _check(plan: LabPlan, *, connect: bool) -> int:
         )
     for warning in plan.warnings():
         say(f"warning: {warning}")
-    findings = [f"{each.where}: {each.what}" for each in (*plan.check(), *unusable(plan))]
-    findings += [f"approvals: {plan.beside(path)} is not there" for path in unsigned(plan)]
+    findings = [*plan.check(), *unusable(plan)]
+    findings += [
+        Finding("approvals", f"{plan.beside(path)} is not there") for path in unsigned(plan)
+    ]
     if connect:
         for name, found, trouble in identify(plan):
             if trouble:
-                findings.append(f"{name}: {trouble}")
+                findings.append(Finding(name, trouble))
             else:
                 say(f"{name:14} {found}")
     for finding in findings:
         say(f"finding: {finding}")
+        for line in finding.paste.splitlines():
+            say(f"    {line}")
     say("no findings" if not findings else f"{len(findings)} finding{'s' * (len(findings) > 1)}")
     return EXIT_FAILED if findings else EXIT_COMPLETED
 

@@ -3,16 +3,20 @@
 from labharness.driver.ascii import line_request, number
 from labharness.driver.channels import Channel, Identity, Query, Scan
 from labharness.driver.driver import Driver, Exchange, fault
+from labharness.driver.energy import INERT, Adds, Off
 from labharness.driver.messages import message_request, results
 from labharness.driver.programs import Block, Programmer
 from labharness.driver.steps import kept
 
 __all__ = [
+    "INERT",
+    "Adds",
     "Block",
     "Channel",
     "Driver",
     "Exchange",
     "Identity",
+    "Off",
     "Programmer",
     "Query",
     "Scan",

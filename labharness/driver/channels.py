@@ -25,6 +25,7 @@ class Channel:
             not).
         on_comm_loss: What the instrument does by itself when nobody talks to it:
             ``safe(<seconds>)``, ``hold`` or ``unknown``.
+        wired: Whether it switches whatever a line is wired to: the envelope says what that is.
     """
 
     unit: str
@@ -35,6 +36,7 @@ class Channel:
     resolution: float = 0.0
     settle_s: float = 0.0
     on_comm_loss: str = "hold"
+    wired: bool = False
 
     _VERBS: ClassVar[tuple[str, ...]] = ("Measure", "Control")
 

@@ -5,6 +5,7 @@ from collections.abc import Generator, Mapping
 from typing import ClassVar
 
 from labharness.driver.channels import Channel, Identity, Query, Scan
+from labharness.driver.energy import Off
 from labharness.driver.programs import Programmer
 from labharness.vocabulary import DeviceFault, Request
 
@@ -27,6 +28,8 @@ class Driver(ABC):
         unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
             nothing does. A lab that loads it on a real link is warned.
         programmer: How it takes whole programs; ``None`` where it runs none.
+        off: In which ways it adds energy, each with what ends it; ``()`` where it adds none. While
+            it is ``None`` the driver does not say, and a line on which it can be set is not armed.
     """
 
     channels: Mapping[str, Channel] = {}
@@ -34,6 +37,7 @@ class Driver(ABC):
     baud: ClassVar[int] = 9600
     unverified: ClassVar[str] = ""
     programmer: Programmer | None = None
+    off: tuple[Off, ...] | None = None
 
     @abstractmethod
     def scans(self) -> tuple[Scan, ...]:

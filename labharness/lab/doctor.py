@@ -141,13 +141,13 @@ def _files(plan: LabPlan) -> Iterator[Check]:
     )
     findings = plan.check()
     for each in findings:
-        yield Check(
-            "envelope",
-            f"{each.where}: {each.what}",
-            f"change the poll, the baud rate or the limit; see labharness lab check{plan.option}",
-        )
+        fix = "change the poll, the baud rate or the limit; see"
+        if each.paste:
+            fix = "paste the lines that are printed by"
+        yield Check("envelope", str(each), f"{fix} labharness lab check{plan.option}")
     if not findings:
-        yield Check("envelope", "its times can be kept on these wires")
+        said = "its times can be kept on these wires, and every procedure switches all energy off"
+        yield Check("envelope", said)
     warnings = plan.warnings()
     for warning in warnings:
         yield Check(

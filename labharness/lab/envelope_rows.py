@@ -1,7 +1,7 @@
 """The tables of envelope files, key by key; what is not here is an unknown key."""
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -11,8 +11,10 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     field_validator,
+    model_validator,
 )
 
+from labharness.driver import Adds
 from labharness.kernel import Bound, LeakTight, PurgedOf, Role
 from labharness.vocabulary import Cause
 
@@ -217,6 +219,26 @@ class PurgeRow(_Strict):
     leak_check: LeakCheckRow | None = None
 
 
+class ContactRow(_Strict):
+    """A ``[[contact]]``: a relay, and what gets power or gas through it."""
+
+    channel: str
+    source: str
+    off: StrictFloat | None = None
+    feeds: tuple[str, ...] = ()
+    adds: Adds | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        energises = bool(self.feeds) or self.adds is not None
+        if energises != (self.off is not None):
+            raise ValueError(
+                f"contact {self.channel!r}: off is its value while nothing passes: it stands with "
+                "feeds or adds, and with nothing else"
+            )
+        return self
+
+
 class LineFile(_Strict):
     """The envelope file of a whole line."""
 
@@ -230,6 +252,7 @@ class LineFile(_Strict):
     interlock: tuple[InterlockRow, ...]
     trip: tuple[_TripRow, ...]
     plausible: tuple[PlausibleRow, ...] = ()
+    contact: tuple[ContactRow, ...] = ()
     procedures: dict[str, ProcedureRow]
     purge: PurgeRow
 

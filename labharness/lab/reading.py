@@ -32,8 +32,16 @@ from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipped_line
 from labharness.lab.lock import Owner
 from labharness.lab.programs import check_covered
+from labharness.lab.proven import unproven
 from labharness.lab.settings import check_fitting, check_plant
-from labharness.line import Finding, Instrument, PortTiming, check_wires, compile_procedures
+from labharness.line import (
+    Contact,
+    Finding,
+    Instrument,
+    PortTiming,
+    check_wires,
+    compile_procedures,
+)
 from labharness.line.parts import channel_of
 from labharness.vocabulary import OPERATOR
 
@@ -58,6 +66,7 @@ class LabPlan:
             kinds.
         hazards: The hazard table.
         state_dir: Where latch and approvals live.
+        contacts: What its relays feed.
     """
 
     path: Path
@@ -69,6 +78,7 @@ class LabPlan:
     envelope_digest: str
     hazards: HazardTable
     state_dir: Path
+    contacts: tuple[Contact, ...] = ()
 
     @property
     def by_name(self) -> dict[str, Instrument]:
@@ -149,17 +159,24 @@ class LabPlan:
         )
 
     def check(self) -> tuple[Finding, ...]:
-        """Compute wire times and staleness, and give what does not hold."""
-        return check_wires(self.envelope, self.instruments, self.timings, self.procedures())
+        """Compute wire times and staleness, prove the procedures, and give what does not hold."""
+        return (
+            *check_wires(self.envelope, self.instruments, self.timings, self.procedures()),
+            *unproven(self.envelope, self.instruments, self.contacts),
+        )
 
     def must_hold(self) -> None:
         """Refuse a lab of which something does not hold.
 
         Raises:
-            BadLabFile: Says the first such thing.
+            BadLabFile: Says every such thing.
         """
-        for finding in self.check():
-            raise BadLabFile(f"{self.path}: {finding.where} {finding.what}")
+        findings = self.check()
+        if findings:
+            said = "; ".join(map(str, findings))
+            paste = f"; labharness lab check{self.option} prints the lines to paste"
+            more = paste if any(each.paste for each in findings) else ""
+            raise BadLabFile(f"{self.path}: {said}{more}")
 
 
 def default_lab_path() -> Path:
@@ -199,6 +216,7 @@ def read_lab(path: Path) -> LabPlan:
             volume_cm3=file.tube.volume_cm3,
         )
         _known_channels(envelope, instruments)
+        contacts = _contacts(line, instruments)
         check_covered(envelope, instruments)
         compile_procedures(envelope, {each.name: each for each in instruments})
     except (EnvelopeInvalid, LookupError) as why:
@@ -213,6 +231,7 @@ def read_lab(path: Path) -> LabPlan:
         envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
         hazards=read_hazards(path.parent / file.lab.hazards),
         state_dir=_state_dir(file, path),
+        contacts=contacts,
     )
 
 
@@ -336,6 +355,26 @@ def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> No
             limit = envelope.limits.get(name)
             if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
                 raise EnvelopeInvalid(f"prepare {name} = {value}: the line has no prepare limit")
+
+
+def _contacts(line: LineFile, instruments: Sequence[Instrument]) -> tuple[Contact, ...]:
+    by_name = {each.name: each for each in instruments}
+    seen: set[str] = set()
+    for row in line.contact:
+        who = f"contact {row.channel!r}"
+        try:
+            instrument, channel, _ = channel_of(by_name, row.channel)
+            instrument.driver.settable(channel)
+        except (LookupError, ValueError) as why:
+            raise EnvelopeInvalid(f"{who}: {why}") from None
+        if row.channel in seen:
+            raise EnvelopeInvalid(f"{who} is there twice")
+        seen.add(row.channel)
+        for fed in row.feeds:
+            if fed not in by_name or not by_name[fed].driver.off:
+                able = ", ".join(each.name for each in instruments if each.driver.off)
+                raise EnvelopeInvalid(f"{who} feeds {fed!r}; what adds energy is {able or 'none'}")
+    return tuple(Contact(**row.model_dump()) for row in line.contact)
 
 
 def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:

@@ -11,9 +11,11 @@ from labharness.line.procedures import StepState, Verification, compile_procedur
 from labharness.line.programs import programmer_of
 from labharness.line.upload import Uploaded
 from labharness.line.wire import Finding, PortCost, check_wires, port_costs
+from labharness.line.wiring import Contact
 
 __all__ = [
     "COLD_C",
+    "Contact",
     "Finding",
     "HoldTooLong",
     "Instrument",

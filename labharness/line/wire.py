@@ -35,10 +35,19 @@ class PortCost:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, where, and what would mend it."""
+    """One thing that is wrong, and where.
+
+    Attributes:
+        paste: The lines of a file that mend it, with where they belong; ``""`` where none can be
+            told.
+    """
 
     where: str
     what: str
+    paste: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
 
 
 def exchange_s(request: Request, baud: int) -> float:

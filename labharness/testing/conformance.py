@@ -21,7 +21,12 @@ NO_CHANNELS = ("no_such_channel", "")
 
 def check_driver(driver: Driver) -> tuple[str, ...]:
     """Check what a driver declares, and that it writes nothing else."""
-    return (*_documented(driver), *_scanned(driver), *_nothing_else_written(driver))
+    return (
+        *_documented(driver),
+        *_scanned(driver),
+        *_nothing_else_written(driver),
+        *_switched_off(driver),
+    )
 
 
 def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
@@ -157,6 +162,22 @@ def _nothing_else_written(driver: Driver) -> Iterator[str]:
             if "cannot be set" in str(why):
                 continue
         yield f"{name!r} cannot be set, and write() does not say so"
+
+
+def _switched_off(driver: Driver) -> Iterator[str]:
+    """Check that it says what adds energy, by steps that can be sent."""
+    if driver.off is None:
+        if any(each.settable for each in driver.channels.values()):
+            yield "it can be set, and does not say what of that adds energy: off, () if none does"
+        return
+    for off in driver.off:
+        if not off.source.strip():
+            yield f"off ({off.adds.value}): it does not say where that is written"
+        for channel, value in off.steps:
+            try:
+                driver.write(channel, value)
+            except ValueError as why:
+                yield f"off ({off.adds.value}): {channel} = {value:g} cannot be sent: {why}"
 
 
 def _reads(driver: Driver) -> frozenset[bytes]:

@@ -1,0 +1,167 @@
+"""Whether every procedure of an envelope switches off all that adds energy, by what drivers say.
+
+A procedure is proven without a plant: its last value of each channel is held against what the
+drivers declare as *off*, in their order, and against the relays that feed them. A line that has two
+ways to switch one thing off has both so that one may fail: each procedure has to take both.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from labharness.driver import Adds, Off
+from labharness.kernel import Envelope, Procedure, Step
+from labharness.line import Contact, Finding, Instrument
+
+__all__ = ["unproven"]
+
+Way = tuple[tuple[str, float], ...]  # channels and values, in order; then one thing is off
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One thing that adds energy.
+
+    Attributes:
+        name: The instrument's, or the relay's that feeds it alone.
+        adds: What it adds.
+        gas: Which gas, if it is one.
+        ways: Each of the ways to switch it off.
+        channels: Its own, any of which a procedure may set.
+    """
+
+    name: str
+    adds: Adds
+    gas: str
+    ways: tuple[Way, ...]
+    channels: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.gas})" if self.gas else self.name
+
+
+def unproven(
+    envelope: Envelope, instruments: Sequence[Instrument], contacts: Sequence[Contact]
+) -> tuple[Finding, ...]:
+    """Find what is not declared, and each procedure that may end with something energised.
+
+    Args:
+        envelope: Whose procedures are proven.
+        instruments: The line's, with what their drivers declare as off.
+        contacts: What its relays feed.
+    """
+    sources = tuple(_sources(instruments, contacts))
+    return (
+        *_undeclared(instruments, contacts),
+        *(
+            finding
+            for procedure in envelope.procedures.values()
+            for source in sources
+            for finding in _left_on(procedure, source)
+        ),
+    )
+
+
+def _undeclared(
+    instruments: Sequence[Instrument], contacts: Sequence[Contact]
+) -> Iterator[Finding]:
+    described = {each.channel for each in contacts}
+    for each in instruments:
+        settable = [name for name, spec in each.driver.channels.items() if spec.settable]
+        if settable and each.driver.off is None:
+            what = (
+                f"driver {each.kind} does not say which of {', '.join(settable)} adds energy, and "
+                "what switches it off"
+            )
+            yield Finding(
+                f"instrument {each.name!r}",
+                what,
+                "in the class of the driver, if none does:\n    off = ()\notherwise:\n"
+                '    off = (Off(adds=Adds.HEAT, steps=(("CHANNEL", 0.0),), source="PAGE"),)',
+            )
+        for name in settable:
+            channel = f"{each.name}.{name}"
+            if each.driver.channels[name].wired and channel not in described:
+                yield Finding(
+                    channel,
+                    "it switches whatever is wired to it, and no [[contact]] says what that is",
+                    f'[[contact]]\nchannel = "{channel}"\n'
+                    "off = 0 # these two lines only where power or gas passes to an instrument\n"
+                    'feeds = ["INSTRUMENT"]\nsource = "WIRING DIAGRAM"',
+                )
+
+
+def _sources(instruments: Sequence[Instrument], contacts: Sequence[Contact]) -> Iterator[_Source]:
+    for each in instruments:
+        fed = tuple(
+            ((contact.channel, contact.off),)
+            for contact in contacts
+            if each.name in contact.feeds and contact.off is not None
+        )
+        for off in each.driver.off or ():
+            if not off.inert:
+                own = _own(each, off)
+                channels = frozenset(f"{each.name}.{name}" for name in each.driver.channels)
+                yield _Source(each.name, off.adds, off.gas, (*fed, own), channels)
+    for contact in contacts:
+        if contact.adds is not None and contact.off is not None:
+            way = ((contact.channel, contact.off),)
+            yield _Source(contact.channel, contact.adds, "", (way,))
+
+
+def _own(instrument: Instrument, off: Off) -> Way:
+    return tuple((f"{instrument.name}.{channel}", value) for channel, value in off.steps)
+
+
+def _left_on(procedure: Procedure, source: _Source) -> Iterator[Finding]:
+    missing = [way for way in source.ways if not _takes(procedure.steps, way)]
+    if not missing:
+        return
+    where = f"procedure {procedure.name!r}"
+    lines = "\n".join(f'    ["{channel}", {value:g}],' for way in missing for channel, value in way)
+    paste = f"[procedures.{procedure.name}], in steps, in this order:\n{lines}"
+    said = "; ".join(_why(procedure.steps, way) for way in missing)
+    if len(missing) == len(source.ways):
+        what = f"it may end with {source} {source.adds.doing}: {said}"
+        yield Finding(where, what + _besides(procedure.steps, source), paste)
+    else:
+        ways = len(source.ways)
+        what = f"it takes {ways - len(missing)} of the {ways} ways to switch {source} off: {said}"
+        yield Finding(where, what, paste)
+
+
+def _takes(steps: Sequence[Step], way: Way) -> bool:
+    """Say whether steps end with all values of a way, sent in its order and undone by none.
+
+    An optional step may not be carried out: it switches nothing off, and may switch on.
+    """
+    off = dict(way)
+    ours = [(each, each.value == off[each.channel]) for each in steps if each.channel in off]
+    undone = [at for at, (_, is_off) in enumerate(ours) if not is_off]
+    last = ours[undone[-1] + 1 :] if undone else ours
+    sent = iter([each.channel for each, _ in last if not each.optional])
+    return all(channel in sent for channel, _ in way)  # of an iterator: in this order
+
+
+def _why(steps: Sequence[Step], way: Way) -> str:
+    wanted = ", ".join(f"{channel} = {value:g}" for channel, value in way)
+    last = {each.channel: each for each in steps}
+    for channel, value in way:
+        step = last.get(channel)
+        if step is None:
+            return f"no step sets {channel} = {value:g}"
+        if step.value != value:
+            return f"its last step of {channel} is {step.value:g}, and off is {value:g}"
+        if step.optional:
+            return f'its step {channel} = {value:g} is "optional": it may be left out'
+    return f"its steps have to be in the order {wanted}"
+
+
+def _besides(steps: Sequence[Step], source: _Source) -> str:
+    """Name the steps that look as if they switched it off."""
+    off = {channel for way in source.ways for channel, _ in way}
+    others = [
+        f"{each.channel} = {each.value:g}"
+        for each in steps
+        if each.channel in source.channels and each.channel not in off
+    ]
+    return f"; {', '.join(dict.fromkeys(others))} alone does not switch it off" if others else ""
