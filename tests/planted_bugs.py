@@ -9,6 +9,7 @@ from planted_bug import PlantedBug
 from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
 from planted_guard import IN_THE_GUARD
+from planted_house import IN_THE_HOUSE
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
 
@@ -20,6 +21,7 @@ PLANTED = (
     *IN_THE_GUARD,
     *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
+    *IN_THE_HOUSE,
     PlantedBug(
         "procedure step not verified",
         "labharness/line/safing.py",

@@ -39,8 +39,8 @@ UNSIGNED = StandingApproval(
     gases_allowed=("argon",),
     envelope_digest=digest_of(b"envelope"),
     lab_digest=digest_of(b"lab"),
-    given_by='Dr. Õ \x7f"quoted"',
-    reason="No hardware is behind any link",
+    given_by='Dr. Õ "quoted"',
+    reason="No hardware\x7f is behind any link",
     until="2026-01-01T00:00:00Z",
     links="loopback",
 )
@@ -69,7 +69,9 @@ def test_an_approval_file_reads_back_as_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"requester": ' dr. õ \x7f"Quoted"'}, "cannot approve"),
+        ({"requester": ' dr. õ "Quoted"'}, "cannot approve"),
+        ({"requester": "Dr. O quoted"}, "cannot approve"),
+        ({"requester": "harness\u200b"}, "ZERO WIDTH SPACE"),
         ({"link_kinds": ("loopback", "tcp")}, "loopback"),
         ({"link_kinds": ()}, "none stated"),
         ({"envelope_digest": digest_of(b"envelopf")}, "envelope"),

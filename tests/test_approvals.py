@@ -74,7 +74,16 @@ def test_another_plan_does_not_profit_from_an_approval(tmp_path: Path) -> None:
     assert said.answer["payload"]["reason_code"] == "approval_denied"
 
 
-@pytest.mark.parametrize("name", ["harness-alpha-001", " Harness-Alpha-001 "])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "harness-alpha-001",
+        " Harness-Alpha-001 ",
+        "\uff28\uff41\uff52\uff4e\uff45\uff53\uff53-alpha-001",  # full width
+        "harness\u2011alpha\u2011001",  # a hyphen that does not break
+        "harness-alpha-OOl",
+    ],
+)
 def test_whoever_asked_cannot_approve(tmp_path: Path, name: str) -> None:
     submit(tmp_path, hot())
     said = say("approvals", "approve", waiting(), "--name", name, "--reason", "mine", *LAB)
@@ -236,6 +245,8 @@ def test_an_agreement_and_a_request_count_for_a_day(tmp_path: Path) -> None:
     assert isinstance(folder.verdict(name, request()), str)
     at.now = NOON + timedelta(hours=48)
     assert folder.pending() == ()
+    folder.ask(request())
+    assert folder.read(name).decisions == ()
     history = (tmp_path / "approvals.jsonl").read_text("utf-8")
     assert "expired" in history
     assert "Ada" in history
@@ -328,12 +339,18 @@ def test_an_agreement_from_a_time_that_has_not_come_does_not_count(tmp_path: Pat
     assert isinstance(folder.verdict(name, request()), str)
 
 
-def test_a_decision_for_another_digest_is_not_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [0, 20, -1], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("key", ["digest", "ticket"])
+def test_a_decision_for_another_digest_is_not_counted(tmp_path: Path, key: str, place: int) -> None:
     folder = ApprovalFolder(tmp_path)
     name = folder.ask(request())
     folder.decide(name, "Ada", "y", agrees=True, account="a")
     path = tmp_path / "approvals" / f"{name}.decisions"
-    path.write_text(path.read_text("utf-8").replace("sha256:", "sha256:0"), "utf-8")
+    said = json.loads(path.read_text("utf-8"))
+    digits = list(said[key].removeprefix("sha256:"))
+    digits[place] = "1" if digits[place] == "0" else "0"
+    said[key] = "sha256:" + "".join(digits)
+    path.write_text(json.dumps(said) + "\n", "utf-8")
     assert isinstance(folder.verdict(name, request()), str)
 
 

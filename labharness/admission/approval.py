@@ -2,7 +2,6 @@
 
 import json
 import math
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from labharness.admission.declaration import RiskLevel
 from labharness.admission.risk import points_of
 from labharness.admission.strict import NotStrict, read_strict
 from labharness.vocabulary.digests import digest_of, joined
+from labharness.vocabulary.persons import bad_name, same_person
 
 __all__ = [
     "APPROVERS_NEEDED",
@@ -24,7 +24,6 @@ __all__ = [
     "plan_digest",
     "public_key_of",
     "read_approval",
-    "same_person",
     "sign",
     "verify",
     "verify_personal",
@@ -186,14 +185,22 @@ def plan_digest(plan: bytes, envelope: bytes, lab: bytes) -> str:
 def verify_personal(
     approvals: Iterable[PersonalApproval], *, digest: str, requester: str, risk_level: RiskLevel
 ) -> Approved | NotApproved:
-    """Count the persons, none of them the requester, who agreed to exactly this plan."""
-    names: dict[str, str] = {}
+    """Count the persons, none of them the requester, who agreed to exactly this plan.
+
+    Args:
+        approvals: What persons said.
+        digest: Of the plan as it was computed here, never as a file has it; compared whole.
+        requester: Who asked; nobody by a name that reads like this one counts.
+        risk_level: Of the plan.
+    """
+    names: list[str] = []
     reasons: list[str] = []
+    if why := bad_name(requester):
+        return NotApproved(f"nobody can agree for a requester whose name misleads: {why}")
     for one in approvals:
-        who = _person(one.name)
-        fits = one.digest == digest and one.reason.strip()
-        if fits and who and who != _person(requester) and who not in names:
-            names[who] = one.name
+        fits = one.digest == digest and one.reason.strip() and not bad_name(one.name)
+        if fits and not any(same_person(one.name, known) for known in (requester, *names)):
+            names.append(one.name)
             reasons.append(one.reason)
     needed = APPROVERS_NEEDED.get(risk_level, 1)
     if len(names) < needed:
@@ -201,11 +208,13 @@ def verify_personal(
             f"{len(names)} of {needed} persons other than the requester agreed, with a reason, "
             f"to this plan, envelope and lab file ({digest})"
         )
-    return Approved(tuple(names.values()), "; ".join(reasons))
+    return Approved(tuple(names), "; ".join(reasons))
 
 
 def _faults(approval: StandingApproval, facts: RequestFacts) -> Iterable[str]:
-    if _person(approval.given_by) in ("", _person(facts.requester)):
+    if why := bad_name(approval.given_by) or bad_name(facts.requester):
+        yield why
+    if same_person(approval.given_by, facts.requester):
         yield f"{approval.given_by!r} cannot approve for {facts.requester!r}"
     if not facts.link_kinds or any(kind != "loopback" for kind in facts.link_kinds):
         kinds = ", ".join(sorted(set(facts.link_kinds))) or "none stated"
@@ -274,15 +283,6 @@ def _until(approval: StandingApproval) -> datetime:
     if until.utcoffset() is None:
         raise BadApproval(f"approval {approval.id}: until {approval.until!r} has no time zone")
     return until.astimezone(UTC)
-
-
-def same_person(one: str, other: str) -> bool:
-    """Say whether two names are one person's, however they are spaced or capitalised."""
-    return _person(one) == _person(other)
-
-
-def _person(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _toml(value: object) -> str:

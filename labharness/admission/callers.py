@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 from labharness.admission.declaration import RiskLevel
 from labharness.admission.strict import NotStrict, read_strict
+from labharness.vocabulary.persons import bad_name
 
 __all__ = ["DATA_CLASSES", "BadCallers", "Caller", "DataClass", "read_callers"]
 
@@ -50,12 +51,16 @@ def read_callers(text: str) -> dict[str, Caller]:
     (T1 to T4), and nothing else.
 
     Raises:
-        BadCallers: The text is no TOML, lacks a key, or has one that is not known.
+        BadCallers: The text is no TOML, lacks a key, has one that is not known, or an id that
+            would be taken for another: whoever asks must not approve.
     """
     try:
         file = read_strict(_File, text, "callers file")
     except NotStrict as why:
         raise BadCallers(str(why)) from why
+    for name in file.callers:
+        if why_not := bad_name(name):
+            raise BadCallers(f"callers file: [callers.{name!a}]: {why_not}")
     return {
         name: Caller(name, entry.capabilities, entry.risk_max, entry.data_class_max)
         for name, entry in file.callers.items()

@@ -27,6 +27,7 @@ from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.reading import LabPlan
 from labharness.line import LineAlarms
 from labharness.line.alarms import CHANNEL, UNVERIFIED
+from labharness.vocabulary.persons import bad_name
 from labharness.vocabulary.spelling import meant
 
 __all__ = [
@@ -129,8 +130,11 @@ def do(
     it with its next poll.
 
     Raises:
-        NotDone: There is no such alarm, or its state, its severity or the role forbids it.
+        NotDone: There is no such alarm, or its state, its severity or the role forbids it, or the
+            name misleads.
     """
+    if misleads := bad_name(who):
+        raise NotDone(misleads)
     file = AlarmFile(_path(plan))
     board, ended = _board(file, now)
     names: Sequence[str] = (name,)

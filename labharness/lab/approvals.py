@@ -3,24 +3,27 @@
 A request is one JSON file that holds all a person is shown: the compiled plan, what pre-flight
 saw, who asks, at what risk. What persons say of it is appended to a file beside it, and is bound to
 the digest of plan, envelope and lab file: one changed byte voids it. A run that begins with an
-agreement uses it up. What became of each request stays in ``approvals.jsonl``.
+agreement uses it up: ``approvals.jsonl`` says so before the run begins, and is asked before an
+agreement counts.
 """
 
 import asyncio
-import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from labharness.admission.approval import Approved, PersonalApproval, same_person, verify_personal
+from labharness.admission.approval import Approved, PersonalApproval, verify_personal
 from labharness.admission.audit import ReasonCode, Rejected
 from labharness.clock import Clock, utc_text, wall_clock_utc
 from labharness.desk import ApprovalRequest
 from labharness.guard.latch import sync_folder, write_durably
 from labharness.lab.appending import append_durably
+from labharness.lab.approval_log import ASKED, ApprovalLog, BadLog, Entry
+from labharness.vocabulary.digests import digest_of
+from labharness.vocabulary.persons import bad_name, same_person
 
 __all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
 
@@ -41,6 +44,8 @@ class Decision:
     """What one person said of one request.
 
     Attributes:
+        digest: Of the plan, the envelope and the lab file that it was said of.
+        ticket: Of the request that it was said of; another request for the same plan has another.
         account: The operating system's name for who typed it.
         at: UTC.
     """
@@ -49,18 +54,33 @@ class Decision:
     reason: str
     agrees: bool
     digest: str
+    ticket: str
     account: str
     at: str
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A request that waits, and what has been said of it."""
+    """A request that waits, and what has been said of it.
+
+    Attributes:
+        ticket: What the log knows it by.
+        decisions: What was said of it, under its ticket.
+        stale: How many more were said of an earlier request for the same, and count no more.
+    """
 
     id: str
     asked_at: str
     request: ApprovalRequest
+    ticket: str
     decisions: tuple[Decision, ...]
+    stale: int
+
+    @property
+    def used_up(self) -> str:
+        """Say what counts no more, as it follows on what is lacking; ``""`` for nothing."""
+        said = f"; {self.stale} said so of an earlier request for it, which counts no more"
+        return said if self.stale else ""
 
 
 class ApprovalFolder:
@@ -73,7 +93,7 @@ class ApprovalFolder:
 
     def __init__(self, state_dir: Path, now: Callable[[], datetime] = wall_clock_utc) -> None:
         self._folder = state_dir / "approvals"
-        self._history = state_dir / "approvals.jsonl"
+        self._log = ApprovalLog(state_dir / "approvals.jsonl")
         self._now = now
 
     def ask(self, request: ApprovalRequest) -> str:
@@ -84,68 +104,111 @@ class ApprovalFolder:
 
         Raises:
             OSError: The folder cannot be written.
-            BadDecision: Too many requests wait already.
+            BadDecision: Too many requests wait already, or the log cannot be read.
         """
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        name = _id(request)
+        self._end_what_is_old()
+        bound, at = _bound(request), utc_text(self._now())
+        name = _id(bound)
         waiting = {each.id for each in self.pending()}
         if name not in waiting and len(waiting) >= REQUESTS_MAX:
             raise BadDecision(f"{REQUESTS_MAX} requests wait for approval already")
-        body = {"asked_at": utc_text(self._now()), **asdict(request)}
+        known = self._read_log().get(name)
+        if known is None or not known.ticket or known.request != bound:
+            self._append({"at": at, "id": name, "became": ASKED, "request": bound})
+        body = {"asked_at": at, **asdict(request)}
         write_durably(self._path(name), json.dumps(body, ensure_ascii=False, indent=1))
         return name
 
     def pending(self) -> tuple[Pending, ...]:
-        """Give the requests that wait, the oldest first; what is older than a day is dropped."""
+        """Give the requests that wait, the oldest first; what is older than a day waits no more.
+
+        Raises:
+            BadDecision: The log cannot be read.
+        """
         found = []
+        log = self._read_log()
         for path in sorted(self._folder.glob("*.json")):
             with suppress(BadDecision):
-                found.append(self.read(path.stem))
+                found.append(self._pending(path.stem, log))
         return tuple(sorted(found, key=lambda each: each.asked_at))
 
     def read(self, name: str) -> Pending:
         """Give one request.
 
         Raises:
-            BadDecision: There is no such request, or its file is damaged.
+            BadDecision: There is no such request, it is closed, its file is damaged, or the log
+                cannot be read.
         """
+        return self._pending(name, self._read_log())
+
+    def _pending(self, name: str, log: Mapping[str, Entry]) -> Pending:
         path = self._path(name)
+        entry = log.get(name)
         try:
             body = json.loads(path.read_text("utf-8"))
             asked_at = body.pop("asked_at")
             request = ApprovalRequest(**{**body, "risk_reasons": tuple(body["risk_reasons"])})
-            old = _age_s(asked_at, self._now()) > VALID_S
-            if not old and _id(request) != name:
-                raise BadDecision(f"{path} does not hold the plan it was asked for")
+            old, bound = _age_s(asked_at, self._now()) > VALID_S, _bound(request)
         except FileNotFoundError:
             raise BadDecision(self._unknown(name)) from None
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
-            if isinstance(why, BadDecision):
-                raise
             raise BadDecision(f"{path} cannot be read: {why}") from None
         if old:
-            self.settle(name, "expired: nobody used it within a day")
             raise BadDecision(self._unknown(name))
-        return Pending(name, asked_at, request, self._decisions(name))
+        if entry is None or not entry.ticket:
+            closed = "it was never asked for" if entry is None else f"{entry.became}, {entry.at}"
+            raise BadDecision(
+                f"{path} counts for nothing: {self._log.path} says of it: {closed}. A request that "
+                "was closed does not come back; run the task again, and have it agreed to"
+            )
+        if bound != entry.request or _id(bound) != name:
+            raise BadDecision(f"{path} does not hold the plan it was asked for")
+        said = self._decisions(name)
+        counts = tuple(each for each in said if each.ticket == entry.ticket)
+        return Pending(name, asked_at, request, entry.ticket, counts, len(said) - len(counts))
+
+    def _read_log(self) -> dict[str, Entry]:
+        try:
+            return self._log.read()
+        except BadLog as why:
+            raise BadDecision(str(why)) from None
+
+    def _append(self, body: Mapping[str, object]) -> None:
+        try:
+            self._log.append(body)
+        except BadLog as why:
+            raise BadDecision(str(why)) from None
+
+    def _end_what_is_old(self) -> None:
+        for path in self._folder.glob("*.json"):
+            with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+                asked_at = json.loads(path.read_text("utf-8"))["asked_at"]
+                if _age_s(asked_at, self._now()) > VALID_S:
+                    self.settle(path.stem, "expired: nobody used it within a day")
 
     def decide(self, name: str, person: str, reason: str, *, agrees: bool, account: str) -> Pending:
         """Write down what a person says of a request.
 
         Raises:
-            BadDecision: No such request; no name or reason; the requester approves; too many said.
+            BadDecision: No such request; no name or reason, or a name that misleads; the requester
+                approves; too many said.
             OSError: It cannot be written.
         """
-        pending = self.read(name)
         for what, text in (("name", person), ("reason", reason)):
             if not text.strip() or len(text) > TEXT_MAX:
                 raise BadDecision(f"a decision takes a {what} of 1 to {TEXT_MAX} characters")
+        if why := bad_name(person):
+            raise BadDecision(why)
+        pending = self.read(name)
         request = pending.request
         if len(pending.decisions) >= DECISIONS_MAX:
             raise BadDecision(f"{DECISIONS_MAX} decisions on {name} were given already")
         if agrees and same_person(person, request.requester):
-            raise BadDecision(f"{person!r} asked for it and cannot approve it")
+            asked = f"{request.requester!r} asked for it and cannot approve it"
+            raise BadDecision(asked if person == request.requester else f"{asked}, as {person!a}")
         at = utc_text(self._now())
-        decision = Decision(person, reason, agrees, request.digest(), account, at)
+        decision = Decision(person, reason, agrees, request.digest(), pending.ticket, account, at)
         append_durably(self._said(name), json.dumps(asdict(decision)))
         return self.read(name)
 
@@ -174,7 +237,12 @@ class ApprovalFolder:
         return found if isinstance(found, Approved) else found.reason
 
     def settle(self, name: str, became: str) -> None:
-        """Close a request: what became of it goes to the history, and its files go."""
+        """Close a request: what became of it is on the disk before its files go.
+
+        Raises:
+            BadDecision: The log cannot be read.
+            OSError: The log cannot be written.
+        """
         path = self._path(name)
         try:
             body = json.loads(path.read_text("utf-8"))
@@ -189,9 +257,7 @@ class ApprovalFolder:
             "risk_level": body.get("risk_level"),
             "decisions": [asdict(each) for each in self._decisions(name)],
         }
-        with self._history.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        # what was said goes first: an agreement that outlived its use would count again
+        self._append(line)
         self._said(name).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         sync_folder(self._folder)
@@ -263,9 +329,12 @@ class Persons:
         try:
             return await self._answer(name, request)
         except BadDecision as why:
-            return _rejected("approval_denied", f"The request was withdrawn: {why}", request)
+            return _rejected("approval_denied", f"No agreement can count: {why}", request)
+        except OSError as why:
+            said = f"No agreement can count: what became of it cannot be kept: {why}"
+            return _rejected("approval_denied", said, request)
         except asyncio.CancelledError:
-            with suppress(OSError):
+            with suppress(OSError, BadDecision):
                 self._folder.settle(name, "withdrawn: the run was aborted")
             raise
 
@@ -288,7 +357,7 @@ class Persons:
             return _rejected("approval_expired", why, request)
         return _rejected(
             "approval_expired" if request.expired else "approval_denied",
-            f"No approval covers this task: {request.why}",
+            f"No approval covers this task: {request.why}{self._folder.read(name).used_up}",
             request,
             self._way_out(name, request),
         )
@@ -307,10 +376,15 @@ class Persons:
         )
 
 
-def _id(request: ApprovalRequest) -> str:
+def _bound(request: ApprovalRequest) -> str:
+    """Give the digest of what a request asks for, at which risk, by whom: computed, never read."""
     asked = f"{request.digest()}\n{request.risk_level}\n{request.requester}"
-    whole = hashlib.sha256(asked.encode())
-    return whole.hexdigest()[:ID_LENGTH]
+    return digest_of(asked.encode())
+
+
+def _id(bound: str) -> str:
+    """Give the name that people type; nothing is compared by it alone."""
+    return bound.removeprefix("sha256:")[:ID_LENGTH]
 
 
 def _rejected(

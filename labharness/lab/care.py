@@ -24,6 +24,7 @@ from labharness.line import NoReply
 from labharness.line.standing import causes_of
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Trip
+from labharness.vocabulary.persons import bad_name
 
 __all__ = [
     "NotReset",
@@ -233,12 +234,14 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
         The trip that had latched; ``None`` when nothing was latched.
 
     Raises:
-        NotReset: No name or reason, the cause still stands, or a disk fails. Where only the alarms
-            could not be reset, another reset does it.
+        NotReset: No name or reason, a name that misleads, the cause still stands, or a disk fails.
+            Where only the alarms could not be reset, another reset does it.
         LineBusy: A run owns the line.
     """
     if not name.strip() or not reason.strip():
         raise NotReset("a reset takes a name and a reason")
+    if why := bad_name(name):
+        raise NotReset(why)
     with _unowned(plan, "resets the line"):
         trip = Latch(plan.state_dir / "latch.json").trip or _held_by_guard(plan)
         if trip is None:  # the file may have been removed by hand; its alarms go with it

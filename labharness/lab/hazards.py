@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, StrictInt
 
 from labharness.lab.appending import append_durably
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
+from labharness.vocabulary.persons import bad_name
 from labharness.vocabulary.spelling import meant
 
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
@@ -124,9 +125,11 @@ def record_proof(
     """Add a proof test to the log.
 
     Raises:
-        BadLabFile: No such hazard, nothing there to test, a day to come or long past, or a log
-            that cannot be written.
+        BadLabFile: No such hazard, nothing there to test, a day to come or long past, a name that
+            misleads, or a log that cannot be written.
     """
+    if why_not := bad_name(by):
+        raise BadLabFile(why_not)
     row = next((row for row in table.hazard if row.name == hazard), None)
     if row is None:
         known = ", ".join(repr(row.name) for row in table.hazard)

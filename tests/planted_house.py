@@ -1,0 +1,79 @@
+"""Planted bugs in what persons answer for: agreements, names, proof tests."""
+
+from planted_bug import PlantedBug
+
+__all__ = ["IN_THE_HOUSE"]
+
+IN_THE_HOUSE = (
+    PlantedBug(
+        "agreement used twice",
+        "labharness/lab/approvals.py",
+        "tuple(each for each in said if each.ticket == entry.ticket)",
+        "said",
+        "tests/test_approval_log.py::"
+        "test_what_was_said_of_an_earlier_request_does_not_count_for_a_later_one",
+    ),
+    PlantedBug(
+        "use taken out of the log",
+        "labharness/lab/approval_log.py",
+        'if body.get("after") != digest_of(before):',
+        "if False:",
+        "tests/test_approval_log.py::"
+        "test_a_log_that_is_not_as_it_was_written_lets_nothing_begin[use gone]",
+    ),
+    PlantedBug(
+        "run begun before the use of its agreement is kept",
+        "labharness/lab/approvals.py",
+        'self._folder.settle(name, f"used by session {request.session_id}")',
+        "pass",
+        "tests/test_approval_log.py::"
+        "test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk",
+    ),
+    PlantedBug(
+        "digest compared by its beginning",
+        "labharness/admission/approval.py",
+        "fits = one.digest == digest and",
+        "fits = one.digest[:40] == digest[:40] and",
+        "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-last]",
+    ),
+    PlantedBug(
+        "digest believed as the file has it",
+        "labharness/lab/approvals.py",
+        "            digest=request.digest(),\n            requester",
+        '            digest=agreed[0].digest if agreed else "",\n            requester',
+        "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-first]",
+    ),
+    PlantedBug(
+        "own plan agreed to in letters that look alike",
+        "labharness/vocabulary/persons.py",
+        "return _said(one) == _said(other) or _seen(one) == _seen(other)",
+        "return _said(one) == _said(other)",
+        "tests/test_persons.py::"
+        "test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own",
+    ),
+    PlantedBug(
+        "own plan agreed to in a compatibility form",
+        "labharness/vocabulary/persons.py",
+        'one, other = (unicodedata.normalize("NFKC", each) for each in (one, other))',
+        "one, other = (unicodedata.normalize('NFC', each) for each in (one, other))",
+        "tests/test_persons.py::test_names_that_a_reader_takes_for_one_are_one",
+        dear=True,
+    ),
+    PlantedBug(
+        "letters of several scripts in one name",
+        "labharness/vocabulary/persons.py",
+        '    if mixed or (len(used) > 1 and not used <= _EAST_ASIAN | {"LATIN"}):\n',
+        "    if False:\n",
+        "tests/test_persons.py::"
+        "test_whoever_answers_for_something_does_so_under_a_name_that_cannot_mislead",
+        dear=True,
+    ),
+    PlantedBug(
+        "character in a name that nobody sees",
+        "labharness/vocabulary/persons.py",
+        "        if not _may_stand(each):\n",
+        "        if False:\n",
+        "tests/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
+        dear=True,
+    ),
+)
