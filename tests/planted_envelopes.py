@@ -4,7 +4,85 @@ from planted_bug import PlantedBug
 
 __all__ = ["IN_THE_ENVELOPES"]
 
+SHIPPED = "envelopes/labharness_envelopes/lines/cvd_mos2.toml"
+PLANT = "tests/test_procedures_at_the_plant.py::"
+GUARD_ALONE = f"{PLANT}test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure"
+THE_LINE = f"{PLANT}test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure"
+NUMBERS = "tests/test_numbers_of_the_line.py::"
+RELIEVED = "\n".join(
+    [
+        '    ["laser.emission", 0],',
+        '    ["furnace.mode", 1],',
+        '    ["furnace.output", 0],',
+        '    ["sulfur.mode", 1],',
+        '    ["sulfur.output", 0],',
+        '    ["furnace.setpoint", 0],',
+        '    ["sulfur.setpoint", 0],',
+        '    ["box.pump_isolation", 0],',
+        '    ["box.pump", 0],',
+        "]",
+    ]
+)
+"""The end of the steps of ``relieve_pressure``, which stand so nowhere else."""
+IN_VACUUM = (
+    'steps = [\n    ["box.hydrogen_valve", 0],\n    ["hydrogen.setpoint", 0],\n'
+    '    ["box.furnace_contactor", 0],\n    ["box.sulfur_contactor", 0],\n'
+    '    ["laser.emission", 0],\n    ["furnace.mode", 1],\n    ["furnace.output", 0],\n'
+    '    ["sulfur.mode", 1],\n    ["sulfur.output", 0],\n    ["furnace.setpoint", 0],\n'
+    '    ["sulfur.setpoint", 0],\n    ["box.pump_isolation", 0],\n    ["box.pump", 0],\n'
+    '    ["argon.setpoint", 0],\n'
+)
+"""The first steps of ``hold_vacuum``."""
+
 IN_THE_ENVELOPES = (
+    PlantedBug(
+        "channel forgotten in a procedure",
+        SHIPPED,
+        RELIEVED,
+        RELIEVED.replace('    ["sulfur.output", 0],\n', ""),
+        f"{GUARD_ALONE}[cvd-mos2-simulated, relieve_pressure, hot]",
+    ),
+    PlantedBug(
+        "output before mode in a procedure",
+        SHIPPED,
+        RELIEVED,
+        RELIEVED.replace(
+            '    ["furnace.mode", 1],\n    ["furnace.output", 0],\n',
+            '    ["furnace.output", 0],\n    ["furnace.mode", 1],\n',
+        ),
+        f"{GUARD_ALONE}[cvd-mos2-simulated, relieve_pressure, hot]",
+    ),
+    PlantedBug(
+        "gas left on in a vacuum",
+        SHIPPED,
+        IN_VACUUM,
+        IN_VACUUM.replace('    ["argon.setpoint", 0],\n', '    ["argon.setpoint", 100],\n'),
+        f"{THE_LINE}[cvd-mos2-simulated, hold_vacuum, vacuum]",
+    ),
+    PlantedBug(
+        "ten times the leak passes",
+        SHIPPED,
+        "leak_max = 0.75\n",
+        "leak_max = 7.5\n",
+        "tests/test_by_hand_dangers.py::"
+        "test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes[3.0-short]",
+    ),
+    PlantedBug(
+        "range of a rate open at one end",
+        SHIPPED,
+        'require = [{ channel = "sulfur.setpoint_rate", at_least = 0.1, at_most = 60 }]',
+        'require = [{ channel = "sulfur.setpoint_rate", at_least = 0.1 }]',
+        f"{NUMBERS}test_a_command_is_refused_for_each_single_thing_that_forbids_it"
+        "[sulfur.setpoint = 240, 13]",
+    ),
+    PlantedBug(
+        "hydrogen in the room found ten times too late",
+        SHIPPED,
+        "high = 4000\n",
+        "high = 40000\n",
+        f"{NUMBERS}test_each_single_thing_that_must_trip_does_and_what_is_usual_does_not"
+        "[close_all_valves_and_alert 2]",
+    ),
     PlantedBug(
         "change of two rows at once",
         "labharness/lab/envelope_patch.py",

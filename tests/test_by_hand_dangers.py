@@ -20,6 +20,7 @@ from rig import SHORT_LINE, part, until_tripped
 
 PURGED_VOLUMES = 5.05
 TARGET_SETPOINT = 2  # register of a 2400, in tenths of a degree
+TIGHT_SCCM = 0.059  # 1e-3 mbar L/s, the usual bound of a tube with O-rings
 LEAK_SCCM = 20.0  # the envelope's own number: 300 times what its leak check passes
 NOT_ODD_S = 3600.0
 LINES = pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
@@ -212,6 +213,23 @@ def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_met
 
 async def nobody_is_asked() -> None:
     raise AssertionError("somebody was asked to open the tube")
+
+
+@LINES
+@pytest.mark.parametrize("share", [0.5, 3.0])
+def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
+    play: Play, path: Path, share: float
+) -> None:
+    async def scene(lab: Lab) -> None:
+        await purge(lab)
+        room_of(lab).plant.faults.air_leak_sccm = share * TIGHT_SCCM
+        await shut_and_pump(lab)
+        await until(lab, lambda: lab.line.latest("gauge.pressure") <= 0.1)
+        await put(lab, ("box.pump_isolation", 0))
+        await wait(lab, 60)
+        assert lab.line.memory.tight is (share < 1)
+
+    play(scene, path)
 
 
 def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(play: Play) -> None:

@@ -1,0 +1,342 @@
+"""Each procedure of each line that ships, read step by step at the simulated plant.
+
+It is played by the guard alone, as when the harness has died, and by the line; from a hot tube,
+from a vacuum, from flowing hydrogen. A new procedure of a line is played without a new test. What a
+safe state is stands here too, whatever the envelope lists: no other test misses a forgotten step.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labharness_envelopes
+from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.guard import GuardCore, Latch, SafeFrame
+from labharness.guard.shell import LoopGuard
+from labharness.journal.forgetful import Forgetful
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.simulated import SimulatedLab
+from labharness.line.parts import read_frames
+from labharness.link import LoopbackLink
+from labharness.vocabulary import Cause, Trip
+from rig import SHORT_LINE
+
+SHIPPED = Path(str(labharness_envelopes.__file__)).parent
+LABS = [SHORT_LINE, *sorted(SHIPPED.glob("labs/*/lab.toml"))]
+
+# Registers of a Eurotherm 2400 (HA026230), and the relays as they are wired (K1 is 0).
+TARGET, OUTPUT, WORKING, RATE, MANUAL = 2, 3, 4, 35, 273
+ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, VENT, PUMP, FURNACE, SULFUR = range(8)
+BYPASS_SCCM, INERT_SCCM = 500.0, 100.0
+FOUND_S = 5.0  # a valve's and a controller's lag, and a control loop's first answer
+LEAST_SCCM = 0.5  # flows below are a controller's zero
+LOOK_S = 0.002
+SAME = 0.05  # the resolution of a controller's register
+
+Work = Coroutine[Any, Any, "Played"]
+
+
+@dataclass
+class Room:
+    """The simulated room, its controllers' registers and its relays."""
+
+    lab: SimulatedLab
+
+    @property
+    def coils(self) -> list[bool]:
+        coils: list[bool] = self.lab.plant.parts["relays"].coils
+        return coils
+
+    @property
+    def truth(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.lab.plant.truth()
+        return found
+
+    def register(self, name: str, address: int) -> int:
+        (word,) = self.lab.faces[name].read_registers(3, address, 1)
+        return int(word)
+
+    def write(self, name: str, address: int, word: int) -> None:
+        self.lab.faces[name].write_registers(6, address, [word])
+
+    def flow_set_sccm(self, name: str) -> float:
+        return float(self.lab.plant.parts[name].setpoint_sccm)
+
+    def heats(self, name: str, temperature_c: float, setpoint_c: float) -> None:
+        """Leave a heater in automatic, its power on: its controller asks for more."""
+        nodes = {"furnace": ("heater_k", "tube_k"), "sulfur": ("boat_k",)}[name]
+        for each in (*nodes, "_thermocouple_k"):
+            setattr(self.lab.plant.parts[name], each, temperature_c + 273.15)
+        self.write(name, MANUAL, 0)
+        self.write(name, RATE, 0)
+        self.write(name, TARGET, round(10 * setpoint_c))
+
+    def flows(self, **sccm: float) -> None:
+        for name, value in sccm.items():
+            self.lab.plant.parts[name].setpoint_sccm = value
+
+    def relays(self, *energised: int) -> None:
+        self.coils[:] = [number in energised for number in range(8)]
+
+
+def hot(room: Room) -> None:
+    room.heats("furnace", 750.0, 900.0)
+    room.heats("sulfur", 180.0, 260.0)
+    room.flows(argon=300.0, nitrogen=50.0)
+    room.relays(ARGON, BYPASS_SHUT, VENT, FURNACE, SULFUR)
+
+
+def flowing_hydrogen(room: Room) -> None:
+    hot(room)
+    room.flows(hydrogen=50.0)
+    room.relays(ARGON, BYPASS_SHUT, HYDROGEN, VENT, FURNACE, SULFUR)
+
+
+def hot_in_nitrogen(room: Room) -> None:
+    """Swept through the bypass alone, its argon shut off."""
+    hot(room)
+    room.relays(VENT, FURNACE, SULFUR)
+
+
+def vacuum(room: Room) -> None:
+    """Cold, pumped down, and everything on all the same that a hand could have left so."""
+    room.heats("furnace", 25.0, 60.0)
+    room.heats("sulfur", 25.0, 60.0)
+    room.flows(argon=2.0, nitrogen=1.0, hydrogen=1.0)
+    room.relays(ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, PUMP, FURNACE, SULFUR)
+    room.lab.plant._gas.evacuate_to(100.0)
+
+
+STATES: Mapping[str, Callable[[Room], None]] = {
+    "hot": hot,
+    "hot in nitrogen": hot_in_nitrogen,
+    "vacuum": vacuum,
+    "flowing hydrogen": flowing_hydrogen,
+}
+
+
+def coil(number: int) -> Callable[[Room], float]:
+    return lambda room: float(room.coils[number])
+
+
+def register(name: str, address: int, per_unit: float = 1.0) -> Callable[[Room], float]:
+    return lambda room: room.register(name, address) / per_unit
+
+
+def setpoint(name: str) -> Callable[[Room], float]:
+    return lambda room: room.flow_set_sccm(name)
+
+
+AT_THE_PLANT: Mapping[str, Callable[[Room], float]] = {
+    "box.argon_valve": coil(ARGON),
+    "box.nitrogen_bypass_shut": coil(BYPASS_SHUT),
+    "box.hydrogen_valve": coil(HYDROGEN),
+    "box.pump_isolation": coil(ISOLATION),
+    "box.vent": coil(VENT),
+    "box.pump": coil(PUMP),
+    "box.furnace_contactor": coil(FURNACE),
+    "box.sulfur_contactor": coil(SULFUR),
+    "furnace.mode": register("furnace", MANUAL),
+    "sulfur.mode": register("sulfur", MANUAL),
+    "furnace.output": register("furnace", OUTPUT, 10.0),
+    "sulfur.output": register("sulfur", OUTPUT, 10.0),
+    "furnace.setpoint": register("furnace", TARGET, 10.0),
+    "sulfur.setpoint": register("sulfur", TARGET, 10.0),
+    "argon.setpoint": setpoint("argon"),
+    "nitrogen.setpoint": setpoint("nitrogen"),
+    "hydrogen.setpoint": setpoint("hydrogen"),
+    "laser.emission": lambda room: float(room.truth["laser_on"]),
+}
+
+OFF = (
+    # What every procedure ends with, whatever else it does: each way by itself.
+    "box.furnace_contactor",
+    "box.sulfur_contactor",
+    "box.hydrogen_valve",
+    "box.pump_isolation",
+    "box.pump",
+    "furnace.output",
+    "sulfur.output",
+    "furnace.setpoint",
+    "sulfur.setpoint",
+    "hydrogen.setpoint",
+    "laser.emission",
+)
+IN_MANUAL = ("furnace.mode", "sulfur.mode")  # or an output of 0 is not what the heater gets
+GASES_OFF = {"box.argon_valve": 0.0, "box.nitrogen_bypass_shut": 1.0, "argon.setpoint": 0.0}
+SHUT_IN = {**GASES_OFF, "nitrogen.setpoint": 0.0}
+SWEPT = {"box.vent": 1.0, "box.argon_valve": 1.0, "box.nitrogen_bypass_shut": 0.0}
+ENDS: Mapping[str, Mapping[str, float]] = {
+    # docs/reference/envelope-file.md, "The procedures of a CVD line"
+    "immediate_shutdown": {**SWEPT, "argon.setpoint": INERT_SCCM},
+    "close_all_valves_and_alert": {**SWEPT, "argon.setpoint": INERT_SCCM},
+    "relieve_pressure": {**SHUT_IN, "box.vent": 1.0},
+    "hold_vacuum": {**SHUT_IN, "box.vent": 0.0},
+}
+HEAT_OFF = ("box.furnace_contactor", "box.sulfur_contactor")
+PUMP_OFF = ("box.pump_isolation", "box.pump")  # a pump that stops first lets its oil back
+FIRST: Mapping[str, tuple[str, ...]] = {
+    "immediate_shutdown": (*HEAT_OFF, "box.hydrogen_valve", *PUMP_OFF),
+    "close_all_valves_and_alert": ("box.hydrogen_valve", *HEAT_OFF, *PUMP_OFF),
+    "relieve_pressure": (*HEAT_OFF, "box.vent", "box.argon_valve", "box.nitrogen_bypass_shut"),
+    "hold_vacuum": ("box.hydrogen_valve", *HEAT_OFF, *PUMP_OFF),
+}
+"""The relays that move before any other, in this order."""
+
+
+def cases() -> Iterator[Any]:
+    for path in LABS:
+        plan = read_lab(path)
+        for procedure in plan.envelope.procedures:
+            for state in STATES:
+                name = f"{plan.file.lab.id}, {procedure}, {state}"
+                yield pytest.param(path, procedure, state, id=name)
+
+
+EVERY = pytest.mark.parametrize(("path", "procedure", "state"), list(cases()))
+
+
+@dataclass
+class Played:
+    """What is seen of a procedure at the plant while it is sent.
+
+    Attributes:
+        sent: The procedure that was sent.
+        moved: Each channel that was elsewhere before and came to its value, in order.
+        unmoved: Those that have not come to their value yet.
+        errors: What the guard or the line found wrong with it.
+    """
+
+    sent: str
+    moved: list[str] = field(default_factory=list)
+    unmoved: dict[str, float] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
+
+    async def watch(self, plan: LabPlan, room: Room, begin: Callable[[], None]) -> None:
+        """Look at the plant, from before the first byte until the wire's time is over."""
+        loop = asyncio.get_running_loop()
+        row = plan.envelope.procedures[self.sent]
+        wanted = {step.channel: step.value for step in row.steps}
+        missing = sorted(set(wanted) - set(AT_THE_PLANT))
+        assert not missing, f"say in AT_THE_PLANT how {missing} are read at the plant"
+
+        def there(channel: str) -> bool:
+            return abs(AT_THE_PLANT[channel](room) - wanted[channel]) < SAME
+
+        self.unmoved = {each: value for each, value in wanted.items() if not there(each)}
+        until_s = loop.time() + row.wire_s_max
+        begin()
+        while self.unmoved and loop.time() < until_s:
+            await asyncio.sleep(LOOK_S)
+            come = [each for each in self.unmoved if there(each)]
+            self.moved += come
+            for each in come:
+                del self.unmoved[each]
+
+
+def play(path: Path, state: str, folder: Path, work: Callable[[LabPlan, Room], Work]) -> Played:
+    """Put a room into a state, and send a procedure in it, in virtual time."""
+    loop = VirtualLoop()
+    plan = replace(read_lab(path), state_dir=folder)
+
+    async def main() -> Played:
+        room = Room(SimulatedLab(plan.file, Clock(loop), Chance(1)))
+        room.lab.plant.parts["laser"].on = True
+        STATES[state](room)
+        await asyncio.sleep(FOUND_S)
+        before = room.truth
+        assert before["furnace_heating"]
+        assert before["sulfur_heating"]
+        assert (before["hydrogen_sccm"] > LEAST_SCCM) is not state.startswith("hot")
+        played = await work(plan, room)
+        await asyncio.sleep(FOUND_S)
+        is_safe(played, room)
+        return played
+
+    return run(main(), loop)
+
+
+def is_safe(played: Played, room: Room) -> None:
+    """Hold the plant against what every safe state is, and against the one that was sent."""
+    assert played.errors == []
+    assert played.unmoved == {}, "within the time on the wire"
+    found = {channel: read(room) for channel, read in AT_THE_PLANT.items()}
+    assert {each: found[each] for each in OFF} == dict.fromkeys(OFF, 0.0)
+    assert {each: found[each] for each in IN_MANUAL} == dict.fromkeys(IN_MANUAL, 1.0)
+    truth = room.truth
+    assert not truth["furnace_heating"]
+    assert not truth["sulfur_heating"]
+    assert truth["hydrogen_sccm"] < LEAST_SCCM
+    assert not truth["laser_on"]
+    assert found["box.vent"] or truth["inert_sccm"] < LEAST_SCCM, "gas into a shut tube"
+    ends = ENDS.get(played.sent, {})
+    assert {each: found[each] for each in ends} == pytest.approx(ends)
+    if ends:
+        flows = INERT_SCCM + BYPASS_SCCM if ends["box.argon_valve"] else 0.0
+        assert truth["inert_sccm"] - truth["nitrogen_sccm"] == pytest.approx(flows, abs=10.0)
+    relays = [each for each in played.moved if each.startswith("box.")]
+    first = [each for each in FIRST.get(played.sent, ()) if each in relays]
+    assert relays[: len(first)] == first, "the most hazardous first"
+
+
+@EVERY
+def test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure(
+    tmp_path: Path, path: Path, procedure: str, state: str
+) -> None:
+    async def work(plan: LabPlan, room: Room) -> Played:
+        played = Played(procedure)
+        links = {name: LoopbackLink(bus) for name, bus in room.lab.buses.items()}
+        for link in links.values():
+            await link.open()
+        core = GuardCore(read_frames(plan.instruments), plan.procedures())
+        guard = LoopGuard(core, links, Latch(tmp_path / "latch.json"))
+
+        def answered(frame: SafeFrame, error: str) -> None:
+            if error:
+                played.errors.append(f"{frame.channel}: {error}")
+
+        guard.on_safe_frame = answered
+        trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, 0.0, "the harness died")
+        await played.watch(plan, room, lambda: guard.trip(trip))
+        guard.close()
+        return played
+
+    assert play(path, state, tmp_path, work).sent == procedure
+
+
+@EVERY
+def test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure(
+    tmp_path: Path, path: Path, procedure: str, state: str
+) -> None:
+    sucked_pa: list[float] = []
+
+    async def work(plan: LabPlan, room: Room) -> Played:
+        loop = asyncio.get_running_loop()
+        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful(), room=room.lab)
+        for link in lab.links.values():
+            await link.open()
+        line = lab.line
+        await line.read_all([*line.envelope.watches], FOUND_S)
+        played = Played(line.memory.procedure(procedure))
+        trip = Trip(Cause.STOP_REQUEST, procedure, "test", None, 0.0, "test")
+        await played.watch(plan, room, lambda: line.safing.trip(trip, disarmed=True))
+        await line.safing.verified()
+        played.errors += line.safing.verifications[-1].unverified()
+        await line.close()
+        sucked_pa.append(room.truth["sucked_back_pa"])
+        return played
+
+    played = play(path, state, tmp_path, work)
+    relieves = procedure == "relieve_pressure"  # whatever was read: a tube may burst
+    shut_in = state == "vacuum" and not relieves
+    assert played.sent == ("hold_vacuum" if shut_in else procedure)
+    assert relieves or sucked_pa == [0.0]
+
+
+def test_every_line_that_ships_is_played() -> None:
+    named = {read_lab(path).envelope.line for path in LABS}
+    assert named >= {path.stem for path in SHIPPED.glob("lines/*.toml")}
