@@ -76,4 +76,19 @@ IN_THE_HOUSE = (
         "tests/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
         dear=True,
     ),
+    PlantedBug(
+        "proof test of a day to come counts",
+        "labharness/lab/hazards.py",
+        "if days := [day for day in self._days() if day > now]:",
+        "if days := []:",
+        "tests/test_unattended.py::"
+        "test_unattended_work_is_refused_without_hardware_that_was_tested[dated to come]",
+    ),
+    PlantedBug(
+        "proof test of a day to come recorded",
+        "labharness/lab/hazards.py",
+        "    if day > today:\n",
+        "    if False:\n",
+        "tests/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",
+    ),
 )

@@ -1,15 +1,17 @@
 """Unattended work: refused before anything is sent when hardware or an instrument falls short."""
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from commands import ROOT, Said, say, spawn_on_full_disk, wrote
 from labharness.admission.risk import safe_in_time
+from labharness.clock import wall_clock_utc
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.hazards import read_hazards, record_proof
 from labharness.line import Instrument
@@ -95,9 +97,10 @@ def test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is(
             f"over-temperature: {OVER_HEAT} was never proof-tested",
         ),
         ("2025-12-15", "2026-01-02", f"{OVER_HEAT} was never proof-tested"),
+        ("2025-12-15", "2199-01-01", f"proof test of {OVER_HEAT} is dated 2199-01-01"),
         ('["high_temperature"]', "[]", ""),
     ],
-    ids=["empty", "blank", "overdue", "never", "yet to come", "no row"],
+    ids=["empty", "blank", "overdue", "never", "yet to come", "dated to come", "no row"],
 )
 def test_unattended_work_is_refused_without_hardware_that_was_tested(
     tmp_path: Path, run_task: Run, wires: list[Lab], old: str, new: str, says: str
@@ -158,6 +161,53 @@ def test_a_failed_proof_test_counts_against_the_safeguard(tmp_path: Path) -> Non
     assert "failed its proof test on 2026-01-01" in why
     record_proof(read_hazards(path), "laser", day=TODAY, passed=True, **words)  # type: ignore[arg-type]  # the names are its own
     assert read_hazards(path).missing(["laser"], TODAY) == ()
+
+
+def test_a_proof_test_of_tomorrow_is_not_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "hazards.toml"
+    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    tomorrow = TODAY + timedelta(days=1)
+    with pytest.raises(BadLabFile, match="2026-01-02 is yet to come; today is 2026-01-01"):
+        record_proof(
+            read_hazards(path),
+            "laser",
+            day=tomorrow,
+            today=TODAY,
+            by="Ada",
+            reason="tried",
+            passed=True,
+        )
+    assert not path.with_suffix(".proofs.jsonl").exists()
+
+
+def test_a_clock_that_went_back_proves_nothing_and_is_said_by_all_who_look(tmp_path: Path) -> None:
+    """Tests of years to come, as a log shows them whose computer has lost its calendar since."""
+    plan = unattended(tmp_path)
+    line = {"hazard": "laser", "day": "2199-01-01", "by": "A", "reason": "B", "passed": True}
+    (tmp_path / "hazards.proofs.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    row = next(row for row in read_hazards(tmp_path / "hazards.toml").hazard if row.name == "laser")
+    known = row.last_proof(TODAY)
+    assert getattr(known, "day", None) == date(2025, 12, 15), "the one before is known"
+    assert "set the clock right" in row.missing(TODAY)
+    listed = hazards(plan, "list")
+    doctor = say("doctor", "--lab", plan.path)
+    tested = hazards(plan, "proof", "laser", "--name", "Ada", "--reason", "tried")
+    for said in (listed, doctor, tested):
+        assert said.code == 1
+        assert "is dated 2199-01-01, and today is " in said.out
+
+
+def test_a_test_between_the_day_of_a_simulated_run_and_today_does_not_count_yet(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "hazards.toml"
+    path.write_text(HAZARDS.read_text("utf-8"), "utf-8")
+    today = wall_clock_utc().date()
+    line = {"hazard": "laser", "day": today.isoformat(), "by": "A", "reason": "B", "passed": False}
+    path.with_suffix(".proofs.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    table = read_hazards(path)
+    assert table.missing(["laser"], TODAY) == ()
+    assert "failed its proof test" in table.missing(["laser"], today)[0]
 
 
 def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -> None:

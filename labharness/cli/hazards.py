@@ -28,6 +28,11 @@ def hazards(chosen: argparse.Namespace) -> int:
         )
         result = "passed" if proof.passed else "FAILED"
         say(f"{proof.hazard}: {result} on {proof.day}, {proof.by}")
+        rows = chosen_lab(chosen.lab).hazards.hazard  # as the next run reads them
+        still = next(row.missing(today) for row in rows if row.name == proof.hazard)
+        if still and proof.passed:
+            say(f"  MISSING    {still}")
+            return EXIT_FAILED
         return EXIT_COMPLETED
     return _list(plan, today)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import Field, PrivateAttr, StrictInt
 
+from labharness.clock import wall_clock_utc
 from labharness.lab.appending import append_durably
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
 from labharness.vocabulary.persons import bad_name
@@ -58,6 +59,7 @@ class HazardRow(Strict):
     proof_days: StrictInt = Field(ge=1, le=3660)
     categories: tuple[str, ...]
     _proofs: tuple[Proof, ...] = PrivateAttr(default=())
+    _read_on: date = PrivateAttr(default=date.min)
 
     def last_proof(self, today: date) -> Proof | None:
         """Give the newest proof test up to a day."""
@@ -67,11 +69,26 @@ class HazardRow(Strict):
         # of two on one day the later line counts
         return max(enumerate(known), key=lambda each: (each[1].day, each[0]))[1] if known else None
 
+    def _days(self) -> tuple[date, ...]:
+        logged = tuple(each.day for each in self._proofs)
+        return logged if self.proof_tested is None else (self.proof_tested, *logged)
+
     def missing(self, today: date) -> str:
-        """Say what is missing or overdue; ``""`` when nothing is."""
+        """Say what is missing or overdue; ``""`` when nothing is.
+
+        A test of a day to come proves nothing, and neither does the day that the clock shows: then
+        one of the two is wrong. A day between a simulated run's and the calendar's is not to come:
+        it does not count yet.
+        """
         if not self.safeguard.strip():
             return f"{self.name}: no hardware safeguard"
         last = self.last_proof(today)
+        now = max(today, self._read_on)
+        if days := [day for day in self._days() if day > now]:
+            return (
+                f"{self.name}: a proof test of {self.safeguard} is dated {max(days)}, and today is "
+                f"{now}: set the clock right if it went back, or take that date out"
+            )
         if last is None:
             return f"{self.name}: {self.safeguard} was never proof-tested"
         if not last.passed:
@@ -107,7 +124,9 @@ def read_hazards(path: Path) -> HazardTable:
     table._path = path
     log = path.with_suffix(LOG_SUFFIX)
     proofs = _read_log(log) if log.exists() else ()
+    today = wall_clock_utc().date()
     for row in table.hazard:
+        row._read_on = today
         row._proofs = tuple(each for each in proofs if each.hazard == row.name)
     return table
 
