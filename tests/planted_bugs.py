@@ -12,6 +12,7 @@ from planted_guard import IN_THE_GUARD
 from planted_house import IN_THE_HOUSE
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
+from planted_watch import IN_THE_WATCH
 
 __all__ = ["PLANTED", "PlantedBug"]
 
@@ -22,6 +23,7 @@ PLANTED = (
     *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
+    *IN_THE_WATCH,
     PlantedBug(
         "procedure step not verified",
         "labharness/line/safing.py",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labharness.lab import Lab, LabPlan
-from labharness.line.line import Tripped
+from labharness.line import Tripped
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.vocabulary import Command, Ending
 from rig import Injection, Ran, approved_copy, submission

@@ -2,10 +2,11 @@
 
 from labharness.line.alarms import LineAlarms, alarm_name
 from labharness.line.cooling import COLD_C, watch_until_cold
+from labharness.line.ended import NotArmed, Tripped
 from labharness.line.exchanges import NoReply
 from labharness.line.holding import HoldTooLong
 from labharness.line.latched import latch_lost
-from labharness.line.line import Line, NotArmed, Tripped
+from labharness.line.line import Line
 from labharness.line.parts import Instrument, PortTiming, read_frames
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.programs import programmer_of

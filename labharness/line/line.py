@@ -15,14 +15,16 @@ from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Envelope, Memory, Mode, change
 from labharness.line.command import Writer
+from labharness.line.ended import NotArmed, Tripped
 from labharness.line.escalation import Reached, Stage, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
 from labharness.line.latched import latch_lost
 from labharness.line.lookout import Lookout
 from labharness.line.opening import Openings
-from labharness.line.parts import Instrument, bind, prepare_commands
+from labharness.line.parts import Instrument, bind
 from labharness.line.poll import Poller
+from labharness.line.preparing import prepare
 from labharness.line.procedures import Verification
 from labharness.line.programs import Gate
 from labharness.line.reader import Reader
@@ -32,25 +34,13 @@ from labharness.line.safing import Safing
 from labharness.line.standing import standing_trips
 from labharness.line.upload import Programs
 from labharness.link import Link
-from labharness.vocabulary import Command, Ending, Outcome, Trip
+from labharness.vocabulary import Command, Outcome, Trip
 
 __all__ = ["Line", "NotArmed", "Tripped"]
 
 T = TypeVar("T")
 
 TICK_S = 1.0  # poll period of the line; the kernel's clock hand
-
-
-class NotArmed(RuntimeError):
-    """The line cannot be armed as it stands; the message names what stands in the way."""
-
-
-class Tripped(RuntimeError):
-    """The line has tripped; nothing but reading and making safe is left."""
-
-    def __init__(self, trip: Trip) -> None:
-        super().__init__(trip.detail)
-        self.trip = trip
 
 
 class Line:
@@ -209,7 +199,7 @@ class Line:
         raise NoReply(f"{name} ({instrument.kind}): {wrong}")
 
     async def arm(self, safe_table: str) -> None:
-        """Bring the line to its safe state, prepare its instruments, and hold.
+        """Bring the line to its safe state, prepare its instruments, read them all, and hold.
 
         Args:
             safe_table: The procedure whose state every run begins from.
@@ -237,13 +227,16 @@ class Line:
         if missing:
             self.disarm()
             raise NotArmed(f"the safe table does not hold: {'; '.join(missing)}")
-        for instrument in self.instruments.values():
-            for command in prepare_commands(instrument, self.envelope):
-                outcome = await self.perform(command)
-                if outcome.ending is not Ending.CONFIRMED:
-                    self.disarm()
-                    what = f"{command.channel} = {command.value:g}"
-                    raise NotArmed(f"prepare {what} {outcome.ending}: {outcome.detail}")
+        wrong = await prepare(
+            instruments=self.instruments.values(),
+            envelope=self.envelope,
+            polled=self._reader.polled,
+            perform=self.perform,
+            read_all=self.read_all,
+        )
+        if wrong:
+            self.disarm()
+            raise NotArmed(wrong)
         if lost := self._reconnecting.missing():
             self.disarm()
             raise NotArmed(f"a road was lost meanwhile: {', '.join(lost)}")

@@ -16,6 +16,9 @@ READ_TRIES = 2
 class Reader:
     """Asks instruments now, beside the polls.
 
+    Attributes:
+        polled: Every channel that the line polls, in the order of its scans.
+
     Args:
         memory: Where readings are folded in.
         instruments: Whose channels are read.
@@ -40,6 +43,7 @@ class Reader:
         self._memory = memory
         self._instruments = instruments
         self._scan_of = scans
+        self.polled = tuple(channel for channel, scan in scans.items() if scan.ticks)
         self._exchanges = exchanges
         self._loop = loop
         self._take = take

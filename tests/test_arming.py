@@ -1,0 +1,112 @@
+"""The first command after arming is judged by what was read after ``prepare``, at any pace."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from labharness.clock import Chance, Clock, PacedLoop, run
+from labharness.journal import SqliteJournal
+from labharness.journal.reading import read
+from labharness.kernel import Mode
+from labharness.lab import Lab, LabPlan
+from labharness.lab.reading import SAFE_TABLE
+from labharness.line import NotArmed
+from labharness.testing.bench import Bench, VirtualTime
+from labharness.vocabulary import Command, Ending, Outcome
+from rig import approved_copy, cut
+from test_guarded_line import quick
+
+GRID = (0.0, 0.13, 0.29, 0.41, 0.57, 0.73, 0.89)
+"""Seconds after a grid point of the polls at which a line is armed."""
+FIRST = Command("box.furnace_contactor", 1.0, "")
+"""What takes the status words of two controllers, which the safe table had put to manual."""
+FAST = 10.0
+"""Lab seconds a real one: a paced loop as a real one, in which replies come between two turns."""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> LabPlan:
+    """Give the short line without the instrument whose ``prepare`` takes a minute of polls."""
+    return approved_copy(tmp_path, edit=quick)
+
+
+async def armed_after(lab: Lab, wait_s: float) -> None:
+    """Arm at some place between two polls."""
+    await asyncio.sleep(wait_s)
+    await lab.line.arm(SAFE_TABLE)
+
+
+def prepared_s(lab: Lab) -> float:
+    """Give when the last setting of ``prepare`` was confirmed, by the journal."""
+    journal = lab.line.journal
+    assert isinstance(journal, SqliteJournal)
+    journal.commit()
+    return max(each.at_s for each in read(journal.path) if each.kind == "outcome")
+
+
+def older(lab: Lab, than_s: float) -> dict[str, float]:
+    """Give the watched channels whose last reading was begun before a moment, with their times."""
+    tracks = lab.line.memory.tracks
+    watched = lab.line.envelope.watches
+    return {each: tracks[each].at_s for each in watched if tracks[each].at_s <= than_s}
+
+
+@pytest.mark.parametrize("wait_s", GRID)
+def test_nothing_that_is_listened_to_was_read_before_prepare(
+    plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime, wait_s: float
+) -> None:
+    async def play() -> None:
+        async with simulated_lab.on(plan).opened() as lab:
+            await armed_after(lab, wait_s)
+            assert lab.line.memory.mode is Mode.HELD
+            assert older(lab, prepared_s(lab)) == {}
+            lab.line.start()
+            outcome = await lab.line.perform(FIRST)
+            assert outcome.ending is Ending.CONFIRMED, outcome.detail
+
+    virtual_time.run(play())
+
+
+@pytest.mark.calm
+@pytest.mark.parametrize("wait_s", GRID[:4])
+def test_at_a_real_pace_nothing_was_read_before_prepare_either(
+    plan: LabPlan, tmp_path: Path, wait_s: float
+) -> None:
+    async def play() -> None:
+        with SqliteJournal(tmp_path / "journal.sqlite") as journal:
+            clock = Clock(asyncio.get_running_loop())
+            lab = Lab(plan, clock=clock, chance=Chance(1), journal=journal)
+            try:
+                await lab.line.open()
+                await armed_after(lab, wait_s)
+                assert older(lab, prepared_s(lab)) == {}
+                lab.line.start()
+                outcome = await lab.line.perform(FIRST)
+                assert outcome.ending is Ending.CONFIRMED, outcome.detail
+            finally:
+                await lab.line.close()
+
+    run(play(), PacedLoop(FAST))
+
+
+def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_says_which(
+    plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def play() -> str:
+        async with simulated_lab.on(plan).opened() as lab:
+            perform = lab.line.perform
+
+            async def perform_and_cut(command: Command) -> Outcome:
+                outcome = await perform(command)
+                if command.channel == "hydrogen.watchdog_ms":  # the last that is prepared
+                    cut("heat")(lab)
+                return outcome
+
+            lab.line.perform = perform_and_cut  # type: ignore[method-assign] # to cut in between
+            with pytest.raises(NotArmed) as why:
+                await lab.line.arm(SAFE_TABLE)
+            assert lab.line.memory.mode is Mode.DISARMED
+            return str(why.value)
+
+    assert "not read within 5 s of prepare: furnace." in virtual_time.run(play())
