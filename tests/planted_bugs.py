@@ -13,6 +13,8 @@ from planted_house import IN_THE_HOUSE
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
 from planted_watch import IN_THE_WATCH
+from planted_words import IN_THE_WORDS
+
 
 __all__ = ["PLANTED", "PlantedBug"]
 
@@ -20,10 +22,10 @@ PLANTED = (
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,
     *IN_THE_GUARD,
-    *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
     *IN_THE_WATCH,
+    *IN_THE_WORDS,
     PlantedBug(
         "procedure step not verified",
         "labharness/line/safing.py",

@@ -61,6 +61,7 @@ REQUESTS = st.builds(
     st.none() | st.builds(Transaction, st.integers(0, 4), st.integers(1, 4), st.booleans()),
 )
 SAFE = SafeFrame(0, "heat", Request(b"off\r", Until(b"\r"), 0.3), "furnace.output", 0.0, "%")
+READ = Request(b"state\r", Until(b"\r"), 0.3)
 ARMED = Armed(
     lab="bench",
     lab_digest="sha256:0",
@@ -69,9 +70,7 @@ ARMED = Armed(
     safe_table="stop",
     lost="stop",
     ports=(
-        ArmedPort(
-            name="heat", link="serial", path="/dev/ttyUSB0", baud=9600, reads=(SAFE.request,)
-        ),
+        ArmedPort(name="heat", link="serial", path="/dev/ttyUSB0", baud=9600, reads=(READ,)),
         ArmedPort(name="gas", link="tcp", host="10.0.0.7", tcp_port=502),
     ),
     procedures={"stop": (SAFE,), "nothing": ()},
@@ -169,11 +168,15 @@ def test_whatever_is_of_another_kind_in_an_arming_is_refused_in_one_line() -> No
         (("more",), 1, "unknown 'more'"),
         (("ports", 0, "more"), 1, "unknown 'more'"),
         (("ports", 0, "reads", 0, "reply", "more"), 1, "unknown 'more'"),
-        (("format",), 2, "is of format 2, this guard reads 1"),
+        (("format",), 1, "is of format 1, this guard reads 2"),
         (("silence_s_max",), 60.0, "allowed 0.2 to 5 s"),
         (("lost",), "unheard of", "none of stop, nothing"),
         (("ports", 1, "name"), "heat", "each once"),
         (("ports", 0, "link"), "visa", "none of serial, tcp"),
+        (("ports", 0, "protocol"), "pigeon", "none of modbus_rtu, modbus_tcp, text"),
+        (("ports", 0, "protocol"), "modbus_rtu", "port heat: .* is no whole frame of modbus_rtu"),
+        (("ports", 0, "reads", 0, "frame"), SAFE.request.frame.hex(), "sets furnace.output to 0"),
+        (("ports", 0, "reads", 0, "frame"), "01050006ff006c3b", r"function 5 \(write single coil"),
         (("ports", 0, "stop_bits"), 3, "allowed 1 or 2"),
         (("ports",), [], "no port 'heat'"),
         (("procedures", "stop", 0, "port"), "elsewhere", "no port 'elsewhere'"),

@@ -19,6 +19,7 @@ from labharness.testing.pairs import transaction_of
 from labharness.vocabulary import Exactly, Request, Until
 from labharness_drivers.honeywell_midas import HoneywellMidas
 from labharness_drivers.horiba_icl import HoribaIcl
+from labharness_drivers.waveshare_relay import WaveshareRelay
 
 
 def ask(text: str) -> Request:
@@ -39,6 +40,7 @@ class Pump(Driver):
         "turns": Channel(unit="rpm", doc="Measure the speed.", source="p. 2"),
     }
     off = ()
+    write_grammar = (rb"S[^\r]*\r",)
     all_scans: tuple[Scan, ...] = (Scan("turns", ask("T"), ("turns",), numbers),)
 
     def scans(self) -> tuple[Scan, ...]:
@@ -100,6 +102,7 @@ def answering(**replies: str | None) -> PumpFace:
 
 
 TURNS = Pump.all_scans[0]
+COIL_ON = WaveshareRelay().write("relay_7", 1.0)[0]
 
 
 def test_a_pump_with_nothing_wrong_has_no_findings() -> None:
@@ -125,6 +128,9 @@ def test_a_pump_with_nothing_wrong_has_no_findings() -> None:
         (lambda: made(off=(stops("turns"),)), "off (heat): turns = 0 cannot be sent: 'turns'"),
         (lambda: made(off=(stops("speed", source=" "),)), "does not say where that is written"),
         (lambda: with_scans(), "read-back 'turns' is not scanned"),
+        (lambda: made(write_grammar=()), "states no write_grammar"),
+        (lambda: with_scans(replace(TURNS, request=ask("S0"))), "scan 'turns': 'S0\\r' is no read"),
+        (lambda: with_scans(replace(TURNS, request=COIL_ON)), "function 5 (write single coil)"),
         (
             lambda: made(write=lambda self, channel, value: (ask("S"),)),
             "'turns' cannot be set, and",
@@ -141,6 +147,7 @@ def test_each_thing_wrong_in_a_driver_is_found(pump: Callable[[], Pump], finding
         (lambda self, channel, value: (), "has no frame"),
         (lambda self, channel, value: (ask("T"),), "among those that read"),
         (lambda self, channel, value: (ask("?"),), "among those that read"),
+        (lambda self, channel, value: (ask("V1"),), "'V1\\r' is not in its write_grammar"),
         (lambda self, channel, value: (ask(f"S{random.Random().random()}"),), "a driver is pure"),
     ],
 )

@@ -67,6 +67,10 @@ class AlicatMc(Driver):
         self.full_scale_sccm, self.decimals = float(full_scale_sccm), decimals
         self.channels = _channels(10.0**-decimals)
         self.off = (Off(adds=Adds.GAS, gas=gas, steps=(("setpoint", 0.0),), source=MANUAL),)
+        # The bare letter polls and ?? asks. Whatever else is said to a unit, or to all of them (*),
+        # may set, tare (AV), hold the valve (AHC) or select a gas (AGS); letters of either case.
+        letter = f"[{unit}{unit.lower()}*@]".encode()
+        self.write_grammar = (letter + rb"(?!\?\?)[^\r]+\r",)
         self._frame = re.compile(
             rb"%b%b[ \t]+([A-Za-z0-9-]{1,6})((?:[ \t]+[A-Z0-9]{3}){0,16})[ \t]*\r"
             % (unit.encode(), 5 * _NUMBER)

@@ -47,6 +47,8 @@ class CoboltLaser(Driver):
         "of the power and the error reply are background knowledge"
     )
     off = (Off(adds=Adds.LIGHT, steps=(("emission", 0.0),), source=SOURCE),)
+    # Queries end in a question mark; l1, l0, @cobasp, @cob1, cf and the like do not.
+    write_grammar = (rb"[^\r]*[^?\r]\r",)
     channels: Mapping[str, Channel] = {
         "emission": Channel(
             unit="",

@@ -44,6 +44,7 @@ READS = {  # channel: command, name of the result, a truth instead of a number, 
     "chip_temperature": ("ccd_getChipTemperature", "temperature", False, 10.0),
 }
 MODEL = "Instrument Control Library"
+ASKS = rb"icl_info|(?:mono|ccd)_(?:get|is)[A-Z]\w*|(?:mono|ccd)_list"  # icl_api.md; others act
 
 Spectrum = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -66,6 +67,7 @@ class HoribaIcl(Driver):
         "names of some results, resetPort, the shape xData/yData of a spectrum (SDK, not manual), "
         "and that the CCD's timer resolution is 1 ms"
     )
+    write_grammar = (rb'.*"command":\s*"(?!(?:' + ASKS + rb')").*',)
 
     def __init__(
         self,

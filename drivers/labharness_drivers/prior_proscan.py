@@ -59,6 +59,9 @@ class PriorProscan(Driver):
         "third-party drivers and background knowledge"
     )
     off = ()
+    # P, PX, PY, PZ and PS without a number, $ and ? are known to read; whatever else is said, and a
+    # P with numbers, may move the stage or change where it thinks it is (G, GR, M, Z, RES).
+    write_grammar = (rb"(?!(?:[Pp][XYZSxyzs]?|\$|\?)\r)[^\r]+\r",)
     channels: Mapping[str, Channel] = {
         "x": _axis("x"),
         "y": _axis("y"),

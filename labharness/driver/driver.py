@@ -7,7 +7,7 @@ from typing import ClassVar
 from labharness.driver.channels import Channel, Identity, Query, Scan
 from labharness.driver.energy import Off
 from labharness.driver.programs import Programmer
-from labharness.vocabulary import DeviceFault, Request
+from labharness.vocabulary import DeviceFault, Protocol, Request
 
 __all__ = ["Driver", "Exchange"]
 
@@ -27,6 +27,11 @@ class Driver(ABC):
         baud: Speed the instrument leaves the factory with; 0 where there is no serial line.
         unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
             nothing does. A lab that loads it on a real link is warned.
+        protocol: How its frames are built. On Modbus a frame itself says whether it reads.
+        write_grammar: What the instrument's writing frames look like, where it speaks no Modbus:
+            regular expressions over whole frames. A command's frame matches one of them, and no
+            read of its port does. State what the instrument would obey, not only what this driver
+            sends.
         programmer: How it takes whole programs; ``None`` where it runs none.
         off: In which ways it adds energy, each with what ends it; ``()`` where it adds none. While
             it is ``None`` the driver does not say, and a line on which it can be set is not armed.
@@ -36,8 +41,14 @@ class Driver(ABC):
     renamed: Mapping[str, str] = {}
     baud: ClassVar[int] = 9600
     unverified: ClassVar[str] = ""
+    write_grammar: tuple[bytes, ...] = ()
     programmer: Programmer | None = None
     off: tuple[Off, ...] | None = None
+
+    @property
+    def protocol(self) -> Protocol:
+        """Say how its frames are built."""
+        return Protocol.TEXT
 
     @abstractmethod
     def scans(self) -> tuple[Scan, ...]:

@@ -30,7 +30,7 @@ from pymodbus.pdu.register_message import (
 from labharness.driver.channels import Scan
 from labharness.driver.driver import Driver, fault
 from labharness.driver.steps import kept
-from labharness.vocabulary import BadReply, LengthAt, Request, Rtu, Transaction
+from labharness.vocabulary import BadReply, LengthAt, Protocol, Request, Rtu, Transaction
 
 __all__ = ["ModbusDriver", "Register"]
 
@@ -115,6 +115,11 @@ class ModbusDriver(Driver):
         if not 1 <= unit <= 247:
             raise ValueError(f"Modbus address {unit} is not within 1 to 247")
         self.unit = unit
+
+    @property
+    def protocol(self) -> Protocol:
+        """Modbus, whose frames themselves say whether they read."""
+        return Protocol.MODBUS_TCP if self.tcp else Protocol.MODBUS_RTU
 
     def read_registers(self, start: int, count: int) -> Request:
         """Ask for ``count`` holding registers (function 03)."""

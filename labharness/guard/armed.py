@@ -23,7 +23,7 @@ from labharness.guard.written import (
     write_request,
     write_safe,
 )
-from labharness.vocabulary import Request
+from labharness.vocabulary import Protocol, Request, same_frame, why_no_read
 
 __all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
 __all__ += ["arming_digest", "lab_home", "read_armed", "read_whole", "state_home"]
@@ -31,7 +31,7 @@ __all__ += ["arming_digest", "lab_home", "read_armed", "read_whole", "state_home
 ARMED_FILE = "armed.json"
 SOCKET_FILE = "guard.sock"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
-FORMAT = 1
+FORMAT = 2
 SILENCE_S_RANGE = (0.2, 5.0)
 PROCEDURE_FRAMES_MAX = 256
 
@@ -53,6 +53,7 @@ class ArmedPort:
         stop_bits: 1 or 2.
         host: Name or address on TCP; ``""`` on a serial port.
         tcp_port: TCP port.
+        protocol: What is spoken on it; on Modbus a read's frame itself must be one.
         exchange_s_max: No request with a longer time-out is taken: a procedure waits for it (s).
         reads: The exact set of requests that read.
     """
@@ -65,6 +66,7 @@ class ArmedPort:
     stop_bits: int = 1
     host: str = ""
     tcp_port: int = 0
+    protocol: Protocol = Protocol.TEXT
     exchange_s_max: float = 1.0
     reads: tuple[Request, ...] = ()
 
@@ -141,6 +143,7 @@ def read_armed(text: str) -> Armed:
         table = fields.inside("procedures")
         names = [port.name for port in ports]
         procedures = {name: _read_procedure(table, name, names) for name in table.names()}
+        _only_reads(ports, procedures)
         armed = Armed(
             lab=fields.text("lab"),
             lab_digest=fields.text("lab_digest"),
@@ -202,6 +205,27 @@ def state_home(lab: str, named: str | None) -> Path:
     return (Path(base) if base else Path.home() / ".local" / "state") / "labharness" / lab
 
 
+def _only_reads(
+    ports: tuple[ArmedPort, ...], procedures: Mapping[str, tuple[SafeFrame, ...]]
+) -> None:
+    """Refuse reads that cannot be ones, whoever wrote them: they leave without a permit.
+
+    Grammars of text protocols are the drivers', and this process has none; the lab's files are
+    held to them where they are read.
+    """
+    safe = [each for frames in procedures.values() for each in frames]
+    for port in ports:
+        for request in port.reads:
+            why = why_no_read(request, port.protocol)
+            sets = [e for e in safe if e.port == port.name and same_frame(request, e.request)]
+            if not why and sets:
+                why = f"it is a frame that sets {sets[0].channel} to {sets[0].value:g}"
+            if why:
+                raise BadFields(
+                    f"{ARMED_FILE}, port {port.name}: {request.frame.hex(' ')} is no read: {why}"
+                )
+
+
 def _write_port(port: ArmedPort) -> dict[str, object]:
     road: dict[str, object] = {"host": port.host, "tcp_port": port.tcp_port}
     if port.link == "serial":
@@ -211,6 +235,7 @@ def _write_port(port: ArmedPort) -> dict[str, object]:
         "name": port.name,
         "link": port.link,
         **road,
+        "protocol": port.protocol.value,
         "exchange_s_max": port.exchange_s_max,
         "reads": [write_request(request) for request in port.reads],
     }
@@ -220,6 +245,7 @@ def _read_port(value: object, number: int) -> ArmedPort:
     fields = Fields(value, f"{ARMED_FILE}, port {number + 1}")
     name, link = fields.text("name"), fields.one_of("link", ("serial", "tcp"))
     where = f"{ARMED_FILE}, port {name}"
+    protocol = Protocol(fields.one_of("protocol", tuple(Protocol)))
     exchange_s = fields.seconds("exchange_s_max", EXCHANGE_S_MAX)
     reads = tuple(read_request(Fields(each, f"{where}, reads")) for each in fields.items("reads"))
     if link == "serial":
@@ -233,6 +259,7 @@ def _read_port(value: object, number: int) -> ArmedPort:
             baud=fields.whole("baud"),
             parity=fields.one_of("parity", ("N", "E", "O")),
             stop_bits=stop_bits,
+            protocol=protocol,
             exchange_s_max=exchange_s,
             reads=reads,
         )
@@ -242,6 +269,7 @@ def _read_port(value: object, number: int) -> ArmedPort:
             link=link,
             host=fields.text("host"),
             tcp_port=fields.whole("tcp_port"),
+            protocol=protocol,
             exchange_s_max=exchange_s,
             reads=reads,
         )

@@ -11,6 +11,7 @@ from labharness.guard.armed import ARMED_FILE, Armed, ArmedPort
 from labharness.guard.latch import write_durably
 from labharness.kernel import Envelope
 from labharness.lab.files import PortRow
+from labharness.lab.reads import port_protocol
 from labharness.line import Instrument
 from labharness.vocabulary import Cause, Request
 from labharness.vocabulary.channels import split_channel
@@ -75,6 +76,7 @@ def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
         stop_bits=row.stop_bits,
         host=row.host or "",
         tcp_port=row.port or 0,
+        protocol=port_protocol(here),
         exchange_s_max=longest_s,
         reads=tuple({request.frame: request for request in reads}.values()),
     )

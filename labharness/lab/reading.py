@@ -33,6 +33,7 @@ from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipp
 from labharness.lab.lock import Owner
 from labharness.lab.programs import check_covered
 from labharness.lab.proven import unproven
+from labharness.lab.reads import unproven_reads
 from labharness.lab.settings import check_fitting, check_plant
 from labharness.line import (
     Contact,
@@ -218,7 +219,10 @@ def read_lab(path: Path) -> LabPlan:
         _known_channels(envelope, instruments)
         contacts = _contacts(line, instruments)
         check_covered(envelope, instruments)
-        compile_procedures(envelope, {each.name: each for each in instruments})
+        procedures = compile_procedures(envelope, {each.name: each for each in instruments})
+        real = tuple(row.name for row in file.port if row.link != "loopback")
+        for why in unproven_reads(instruments, envelope, procedures, real):
+            raise BadLabFile(f"{path}: {why}")
     except (EnvelopeInvalid, LookupError) as why:
         raise BadLabFile(f"{path}: {why}") from None
     return LabPlan(

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from labharness.driver import Driver, Identity, Scan
+from labharness.driver.reads import is_written, reads_of, shown, unproven
 from labharness.simulation import Face
 from labharness.testing.pairs import PairDisagrees, exchange, transaction_of
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.vocabulary import BadReply, DeviceFault, Protocol, Request, same_frame
 
 __all__ = ["check_driver", "check_envelope", "check_simulator", "check_write"]
 
@@ -20,17 +21,18 @@ NO_CHANNELS = ("no_such_channel", "")
 
 
 def check_driver(driver: Driver) -> tuple[str, ...]:
-    """Check what a driver declares, and that it writes nothing else."""
+    """Check what a driver declares, that its reads read, and that it writes nothing else."""
     return (
         *_documented(driver),
         *_scanned(driver),
+        *_read(driver),
         *_nothing_else_written(driver),
         *_switched_off(driver),
     )
 
 
 def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
-    """Check one command: pure, some frames, and none of them an exact read.
+    """Check one command: pure, some frames, all in its grammar, and none of them an exact read.
 
     A value that the driver refuses because it does not fit the wire has no findings.
     """
@@ -42,8 +44,12 @@ def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
     found = []
     if not requests:
         found.append(f"{what} has no frame")
-    if _reads(driver) & {each.frame for each in requests}:
+    reads = [request for _, request in reads_of(driver)]
+    if any(same_frame(one, each) for one in requests for each in reads):
         found.append(f"{what} has a frame that is among those that read")
+    elif driver.write_grammar:
+        strange = [each for each in requests if not is_written(each, driver.write_grammar)]
+        found += [f"{what}: {shown(each)} is not in its write_grammar" for each in strange]
     if driver.write(channel, value) != requests:
         found.append(f"{what} has other frames when it is asked for again: a driver is pure")
     return tuple(found)
@@ -153,6 +159,18 @@ def _scanned(driver: Driver) -> Iterator[str]:
             yield f"{name}: its read-back {channel.readback!r} is not scanned"
 
 
+def _read(driver: Driver) -> Iterator[str]:
+    settable = any(each.settable for each in driver.channels.values())
+    if settable and driver.protocol == Protocol.TEXT and not driver.write_grammar:
+        yield "it can set something, and states no write_grammar: what its writing frames look like"
+    if not all(isinstance(scan, Scan) for scan in driver.scans()):
+        return  # said above
+    for what, request in reads_of(driver):
+        why = unproven(request, driver.protocol, [("it", driver)])
+        if why:
+            yield f"{what}: {shown(request)} is no read: {why}"
+
+
 def _nothing_else_written(driver: Driver) -> Iterator[str]:
     settable = {name for name, each in driver.channels.items() if each.settable}
     for name in (*sorted(driver.channels.keys() - settable), *NO_CHANNELS):
@@ -178,9 +196,3 @@ def _switched_off(driver: Driver) -> Iterator[str]:
                 driver.write(channel, value)
             except ValueError as why:
                 yield f"off ({off.adds.value}): {channel} = {value:g} cannot be sent: {why}"
-
-
-def _reads(driver: Driver) -> frozenset[bytes]:
-    scans, queries = driver.scans(), (*driver.queries(), driver.identify())
-    requests = [*(each.request for each in scans), *(each.request for each in queries)]
-    return frozenset(each.frame for each in requests)

@@ -9,6 +9,7 @@ from labharness.vocabulary.commands import (
     Refused,
     Verdict,
 )
+from labharness.vocabulary.frames import Protocol, same_frame, why_no_read
 from labharness.vocabulary.programs import BadProgram, Program, Segment, read_program
 from labharness.vocabulary.requests import (
     BadReply,
@@ -45,6 +46,7 @@ __all__ = [
     "Nothing",
     "Outcome",
     "Program",
+    "Protocol",
     "Quiet",
     "Refused",
     "ReplyRule",
@@ -57,5 +59,7 @@ __all__ = [
     "Verdict",
     "crc16_modbus",
     "read_program",
+    "same_frame",
     "share_text",
+    "why_no_read",
 ]

@@ -1,0 +1,152 @@
+"""What a lab's drivers call reads is proven before any is sent: a poll that writes is refused.
+
+A read leaves its port without a permit, so a driver's word for it is not enough. On Modbus the
+frame itself is asked (functions 1 to 4); elsewhere the grammars of what writes, which the drivers
+of the port state; and on every port no read may be a frame that anything on the port can write.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from labharness.driver import Driver
+from labharness.driver.reads import is_written, reads_of, shown, unproven
+from labharness.guard import SafeFrame
+from labharness.kernel import Envelope
+from labharness.line import Instrument
+from labharness.vocabulary import Program, Protocol, Request, Segment, same_frame
+from labharness.vocabulary.channels import split_channel
+
+__all__ = ["port_protocol", "unproven_reads"]
+
+CHOICES_MAX = 256  # a range of whole numbers up to this long is tried number by number
+
+_Write = tuple[str, Request]  # what it does, and its frame
+
+
+def unproven_reads(
+    instruments: Sequence[Instrument],
+    envelope: Envelope,
+    procedures: Mapping[str, Sequence[SafeFrame]],
+    real_ports: Sequence[str],
+) -> Iterator[str]:
+    """Say what speaks against the reads of a lab's drivers, port by port.
+
+    Args:
+        instruments: The line's.
+        envelope: What may be set, and to what.
+        procedures: The frames that make safe.
+        real_ports: Where a driver that can set something and says nothing of what writes is
+            refused.
+    """
+    for port in dict.fromkeys(each.port for each in instruments):
+        here = [each for each in instruments if each.port == port]
+        bad = [why for each in here for why in _bad_grammar(each, port in real_ports)]
+        yield from bad
+        if bad:
+            continue
+        writes = [one for each in here for one in _writes(each, envelope)]
+        writes += [one for name, frames in procedures.items() for one in _safe(name, frames, port)]
+        for each in here:
+            yield from _not_in_its_grammar(each, envelope)
+            yield from _reads(each, here, writes)
+
+
+def port_protocol(instruments: Sequence[Instrument]) -> Protocol:
+    """Say what is spoken on a port: text, unless all that listen there speak one Modbus."""
+    spoken = {each.driver.protocol for each in instruments}
+    return spoken.pop() if len(spoken) == 1 else Protocol.TEXT
+
+
+def _reads(
+    instrument: Instrument, here: Sequence[Instrument], writes: Sequence[_Write]
+) -> Iterator[str]:
+    drivers = [(each.name, each.driver) for each in here]
+    # What its own driver speaks is asked of it, and what is spoken by all on the port.
+    protocols = dict.fromkeys((instrument.driver.protocol, port_protocol(here)))
+    for what, request in reads_of(instrument.driver):
+        whys = [why for each in protocols if (why := unproven(request, each, drivers))]
+        does = [doing for doing, each in writes if same_frame(request, each)]
+        if does:
+            whys.append(f"it is a frame that {does[0]}")
+        if whys:
+            who = f"instrument {instrument.name!r} ({instrument.kind}), {what}"
+            yield f"{who}: {shown(request)} is no read: {'; '.join(whys)}"
+
+
+def _bad_grammar(instrument: Instrument, real: bool) -> Iterator[str]:
+    driver = instrument.driver
+    who = f"instrument {instrument.name!r} ({instrument.kind})"
+    for each in driver.write_grammar:
+        try:
+            re.compile(each, re.DOTALL).fullmatch(b"")
+        except (re.error, TypeError) as why:
+            yield f"{who}: write_grammar {each!r} is no regular expression over bytes: {why}"
+    settable = [name for name, each in driver.channels.items() if each.settable]
+    silent = driver.protocol == Protocol.TEXT and not driver.write_grammar
+    if silent and settable and real:
+        yield (
+            f"{who} sets {', '.join(settable)}, and its driver does not state what its writing "
+            "frames look like: on a real link nothing then shows that its reads read; state "
+            "write_grammar in the driver"
+        )
+
+
+def _not_in_its_grammar(instrument: Instrument, envelope: Envelope) -> Iterator[str]:
+    """Hold a grammar against what the driver writes: one that does not cover it shows nothing."""
+    driver = instrument.driver
+    if not driver.write_grammar:
+        return
+    for doing, request in _writes(instrument, envelope):
+        if not is_written(request, driver.write_grammar):
+            who = f"instrument {instrument.name!r} ({instrument.kind})"
+            yield f"{who}: {shown(request)}, which {doing}, is not in its write_grammar"
+            return
+
+
+def _writes(instrument: Instrument, envelope: Envelope) -> Iterator[_Write]:
+    """Give the frames that an instrument's driver writes, with what each does."""
+    driver = instrument.driver
+    for name, limit in envelope.limits.items():
+        owner, channel = split_channel(name)
+        if owner != instrument.name:
+            continue
+        values = {limit.low, limit.high, 0.0, 1.0, *limit.always_safe}
+        values |= {value for each, value in instrument.prepare if each == channel}
+        values |= {
+            step.value
+            for procedure in envelope.procedures.values()
+            for step in procedure.steps
+            if step.channel == name
+        }
+        if limit.unit == "" and limit.high - limit.low <= CHOICES_MAX:
+            values |= {float(each) for each in range(round(limit.low), round(limit.high) + 1)}
+        for value in sorted(values):
+            with suppress(ValueError):  # what does not fit the wire is never written
+                for request in driver.write(channel, value):
+                    yield f"sets {name} to {value:g} {limit.unit}".rstrip(), request
+    yield from _blocks(instrument.name, driver, envelope)
+
+
+def _blocks(name: str, driver: Driver, envelope: Envelope) -> Iterator[_Write]:
+    """Give the blocks of a stored program: the empty one, and one up to the envelope's limits."""
+    programmer = driver.programmer
+    if programmer is None:
+        return
+    target = envelope.limits[f"{name}.{programmer.setpoint}"]
+    rate = envelope.limits[f"{name}.{programmer.rate}"]
+    ends = {(each, to) for each in (target.low, target.high) for to in (rate.low, rate.high)}
+    blocks = [programmer.empty]
+    for target_c, rate_c_per_min in sorted(ends):
+        ramp = Segment(target_c, rate_c_per_min=max(rate_c_per_min, 0.0))
+        with suppress(ValueError):
+            blocks += programmer.blocks(Program((ramp, Segment(dwell_s=60.0))))
+    for block in blocks:
+        yield f"stores {block.name} of a program in {name}", block.write
+
+
+def _safe(name: str, frames: Sequence[SafeFrame], port: str) -> Iterator[_Write]:
+    for each in frames:
+        if each.port == port:
+            does = f"sets {each.channel} to {each.value:g} {each.unit}".rstrip()
+            yield f"{does} in procedure {name!r}", each.request
