@@ -15,13 +15,13 @@ from planted_proof import IN_THE_PROOF
 from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
 
-
 __all__ = ["PLANTED", "PlantedBug"]
 
 PLANTED = (
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,
     *IN_THE_GUARD,
+    *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
     *IN_THE_WATCH,

@@ -5,9 +5,12 @@ each reads what the others wrote. A line that the board refuses changes nothing,
 lock, and a terminal that is stopped in the middle of writing holds up nobody.
 """
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -33,6 +36,9 @@ TEXT_MAX: Final = 500
 
 FLAGS: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)  # Windows has it
 
+NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0)
+"""A pipe in the file's place is not waited for; Windows has none."""
+
 
 class AlarmFile:
     """Appends facts and reads those that it has not read yet.
@@ -55,8 +61,10 @@ class AlarmFile:
         """
         text = "".join(_line(fact) + "\n" for fact in facts)
         fresh = not self.path.exists()
-        handle = os.open(self.path, FLAGS, 0o600)
+        handle = os.open(self.path, FLAGS | NO_WAIT, 0o600)
         try:
+            _must_be_file(self.path, os.fstat(handle))
+            _share(handle, self.path.parent)
             size = os.fstat(handle).st_size
             if size and not self._ends_well(handle, size):
                 text = "\n" + text  # a power cut left half a line; ours begins on its own
@@ -83,12 +91,15 @@ class AlarmFile:
         except FileNotFoundError:
             self._read_to = 0
             return ()
+        _must_be_file(self.path, now)
         which = (now.st_dev, now.st_ino)
         if which != self._which or now.st_size < self._read_to:
             self._which, self._read_to = which, 0
         if now.st_size == self._read_to:
             return ()
-        with self.path.open("rb") as file:
+        with open(
+            self.path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)
+        ) as file:
             file.seek(self._read_to)
             data = file.read(LOOK_BYTES_MAX)
         end = data.rfind(b"\n") + 1
@@ -117,6 +128,18 @@ class AlarmFile:
     def _ends_well(handle: int, size: int) -> bool:
         os.lseek(handle, size - 1, os.SEEK_SET)
         return os.read(handle, 1) == b"\n"
+
+
+def _must_be_file(path: Path, status: os.stat_result) -> None:
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
+
+
+def _share(handle: int, folder: Path) -> None:
+    """Let the group write that may make files in this folder: it shares the lab."""
+    if os.name == "posix" and folder.stat().st_mode & stat.S_IWGRP:
+        with suppress(PermissionError):  # it is of another account, which has done so
+            os.fchmod(handle, 0o660)
 
 
 def _line(fact: Fact) -> str:

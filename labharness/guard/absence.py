@@ -1,11 +1,13 @@
 """The log that the guard leaves for a harness that was not there; it follows the bytes."""
 
 import json
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from labharness.clock import utc_text, wall_clock_utc
+from labharness.guard.named import is_there, open_named, open_own
 
 __all__ = ["AbsenceLog"]
 
@@ -41,7 +43,8 @@ class AbsenceLog:
         if not fresh:
             return
         try:
-            with self._path.open("a", encoding="utf-8") as file:
+            handle = open_own(self._path, os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(handle, "a", encoding="utf-8") as file:
                 file.writelines(json.dumps(each) + "\n" for each in fresh)
         except OSError:
             return
@@ -58,8 +61,9 @@ class AbsenceLog:
 def _lines(path: Path) -> list[str]:
     """Give what an earlier guard left; a log that is lost keeps no guard from beginning."""
     try:
-        return path.read_text("utf-8", errors="replace").splitlines()[:ENTRIES_MAX]
-    except FileNotFoundError:
-        return []
+        if not is_there(path):
+            return []
+        with open_named(path) as file:
+            return file.read().decode(errors="replace").splitlines()[:ENTRIES_MAX]
     except OSError as why:
         return [f"{path.name} cannot be read: {why.strerror}"]

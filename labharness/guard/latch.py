@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from labharness.guard.fields import Fields
+from labharness.guard.named import is_there, open_named, open_own
 from labharness.guard.written import read_trip, write_trip
 from labharness.vocabulary import Cause, Trip
 
@@ -21,6 +22,8 @@ __all__ = ["Latch", "LatchUnreadable", "joined", "not_tried", "probe", "write_du
 MARK_FILE = "guard.armed"
 NOT_YET = "not written yet"
 LEFT_ARMED = "the line was left armed: its harness or guard died, or a latch could not be written"
+LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a fresh file takes the place of its name: it is no link
 PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
 
 _encode = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one while a line trips
@@ -57,9 +60,8 @@ class Latch:
         self.trip: Trip | None = None
         self.write_error = ""
         self.unreadable = ""
-        is_there = path.exists()
         self.marked = _read_mark(self._mark)
-        if is_there:
+        if is_there(path):
             self.trip = _read(path)
         elif self.marked is not None:
             self.trip = Trip(Cause.COMMUNICATION, self.marked, "guard", None, 0.0, LEFT_ARMED)
@@ -159,16 +161,19 @@ def joined(first: Trip | None, later: Trip) -> Trip:
 
 def _read(path: Path) -> Trip:
     try:
-        return read_trip(Fields(json.loads(path.read_text("utf-8")), "the latch"))
+        with open_named(path) as file:
+            text = file.read(LATCH_BYTES_MAX).decode()
+        return read_trip(Fields(json.loads(text), "the latch"))
     except (OSError, ValueError, RecursionError) as why:
         raise _unreadable(path, why) from None
 
 
 def _read_mark(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8", errors="replace").strip()
-    except FileNotFoundError:
+    if not is_there(path):
         return None
+    try:
+        with open_named(path) as file:
+            return file.read(LATCH_BYTES_MAX).decode(errors="replace").strip()
     except OSError as why:
         raise _unreadable(path, why) from None
 
@@ -188,7 +193,7 @@ def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
 def write_durably(path: Path, text: str) -> None:
     """Put a small file in its place whole, and on the disk before this returns."""
     fresh = path.with_suffix(".new")
-    with fresh.open("wb") as file:
+    with os.fdopen(open_own(fresh, os.O_WRONLY | os.O_TRUNC | NO_LINK), "wb") as file:
         file.write(text.encode())
         file.flush()
         os.fsync(file.fileno())

@@ -1,14 +1,39 @@
-"""A file that was named, opened only where it is one: a pipe that nobody fills is waited for."""
+"""A file that was named, opened only where it is one: a pipe that nobody fills is waited for.
+
+What stands in a file's place may be a pipe, a socket, a device or a link that leads nowhere. None
+of them is opened, none is waited for, and none counts as "no file".
+"""
 
 import errno
+import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["open_named"]
+__all__ = ["GROUP_FILE_MODE", "is_there", "open_named", "open_own", "shared_by_group"]
 
 HANDED_OVER = ("/dev/stdin", "/dev/fd/")
 """What the shell has opened already, such as ``<(command)``."""
+
+NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""Between the look at a name and its opening a pipe may be put there; Windows has neither flag."""
+
+BINARY = getattr(os, "O_BINARY", 0)  # Windows has it
+GROUP_FILE_MODE = 0o660
+
+
+def is_there(path: Path) -> bool:
+    """Return whether anything stands at a path: a link that leads nowhere or to itself does, too.
+
+    Raises:
+        OSError: That may not be known, such as ``PermissionError``.
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def open_named(path: Path) -> BinaryIO:
@@ -17,8 +42,50 @@ def open_named(path: Path) -> BinaryIO:
     Raises:
         OSError: It cannot be opened, or is a pipe or a device, which may neither begin nor end.
     """
-    if not str(path).startswith(HANDED_OVER):
-        mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
-    return path.open("rb")
+    if str(path).startswith(HANDED_OVER):
+        return path.open("rb")
+    _must_be_file(path, path.stat().st_mode)
+    handle = os.open(path, os.O_RDONLY | NO_WAIT | BINARY)
+    try:
+        _must_be_file(path, os.fstat(handle).st_mode)
+        return os.fdopen(handle, "rb")
+    except OSError:  # a folder is none that can be read
+        os.close(handle)
+        raise
+
+
+def open_own(path: Path, flags: int, mode: int = 0o666) -> int:
+    """Open a file that we write, and make it where there is none; give its descriptor.
+
+    In a folder that a group shares it is the group's as well, whatever the umask.
+
+    Args:
+        path: The file.
+        flags: As ``os.open`` takes them; ``O_CREAT`` is added.
+        mode: Rights of a fresh file, less the umask, in a folder that no group shares.
+
+    Raises:
+        OSError: It cannot be opened, or is no file.
+    """
+    with suppress(FileNotFoundError):  # it is made, or the link that leads nowhere tells of itself
+        _must_be_file(path, path.stat().st_mode)
+    handle = os.open(path, flags | os.O_CREAT | NO_WAIT | BINARY, mode)
+    try:
+        _must_be_file(path, os.fstat(handle).st_mode)
+        if shared_by_group(path.parent):
+            with suppress(PermissionError):  # it is of another account, which has done so
+                os.fchmod(handle, GROUP_FILE_MODE)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def shared_by_group(folder: Path) -> bool:
+    """Return whether the group of a folder may make files in it."""
+    return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWGRP)
+
+
+def _must_be_file(path: Path, mode: int) -> None:
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))

@@ -19,6 +19,7 @@ from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
 from labharness.guard.latch import write_durably
+from labharness.guard.named import open_named
 from labharness.guard.seal import seal
 from labharness.guard.socket_lines import Line, line_of
 from labharness.guard.spawn import Child
@@ -150,8 +151,10 @@ class RemoteGuard(Tells):
 
     def _write_arming(self) -> None:
         path = self._state_dir / ARMED_FILE
-        if not path.exists() or path.read_bytes() != self._text.encode():
-            write_durably(path, self._text)
+        with suppress(OSError), open_named(path) as file:  # what is no file is replaced by one
+            if file.read() == self._text.encode():
+                return
+        write_durably(path, self._text)
 
     async def _reach(self) -> None:
         path = str(self._state_dir / SOCKET_FILE)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labharness.clock import steady_s
 from labharness.clock.process import pause
+from labharness.guard.named import open_named, open_own
 
 __all__ = ["Child"]
 
@@ -35,18 +36,28 @@ class Child:
     def start(self) -> None:
         """Start it; raises ``OSError``."""
         self._started = True
-        write = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        self.pid = os.posix_spawn(
-            self._command[0],
-            self._command,
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(self._log), write, 0o600),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
-            ],
-            setsid=True,
-        )
+        log = self._opened_log()
+        try:
+            self.pid = os.posix_spawn(
+                self._command[0],
+                self._command,
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                ],
+                setsid=True,
+            )
+        finally:
+            os.close(log)
+
+    def _opened_log(self) -> int:
+        """Open its log; a log that does not open keeps no guard from beginning."""
+        try:
+            return open_own(self._log, os.O_WRONLY | os.O_TRUNC, 0o600)
+        except OSError:
+            return os.open(os.devnull, os.O_WRONLY)
 
     def running(self) -> bool:
         """Say whether it lives, and bury it if not."""
@@ -70,7 +81,8 @@ class Child:
         if not self._started:  # what stands there is of an earlier run
             return ""
         try:
-            said = self._log.read_bytes()[-COMPLAINT_BYTES_MAX:]
+            with open_named(self._log) as file:
+                said = file.read()[-COMPLAINT_BYTES_MAX:]
         except OSError:
             return ""
         lines = said.decode("utf-8", errors="replace").strip().splitlines()

@@ -18,12 +18,14 @@ from labharness.guard.armed import (
     read_armed,
     read_whole,
 )
+from labharness.guard.named import is_there, open_own
 from labharness.guard.process import ProcessGuard
 from labharness.link import LinkLost
 from labharness.link.descriptors import Road, SerialRoad, TcpRoad
 
 __all__ = ["CannotGuard", "serve"]
 
+LOCK_FILE = "guard.lock"
 SOCKET_PATH_BYTES_MAX = 100  # the system's bound is 104 to 108
 OPEN_S_MAX = 3.0
 OWED_S_MAX = 0.2  # where a safe table is owed: an address that is gone holds the others up so long
@@ -46,11 +48,13 @@ def serve(state_dir: Path, *, once: bool) -> None:
     import fcntl
 
     try:
-        lock = (state_dir / "guard.lock").open("ab")
-    except OSError as why:
+        lock = os.fdopen(open_own(state_dir / LOCK_FILE, os.O_RDWR), "r+b")
+    except FileNotFoundError as why:
         raise CannotGuard(
             f"state directory {state_dir}: {why.strerror}; arm the lab first"
         ) from None
+    except OSError as why:
+        raise CannotGuard(f"{state_dir / LOCK_FILE}: {why.strerror}") from None
     with lock:
         try:
             fcntl.flock(lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,7 +70,7 @@ def serve(state_dir: Path, *, once: bool) -> None:
         except BadArming as why:
             raise CannotGuard(f"{state_dir / ARMED_FILE}: {why}; arm the lab again") from None
         _go_first()
-        owed = (state_dir / "latch.json").exists() or (state_dir / "guard.armed").exists()
+        owed = is_there(state_dir / "latch.json") or is_there(state_dir / "guard.armed")
         try:
             with _listen(state_dir / SOCKET_FILE) as listener:
                 ProcessGuard(

@@ -5,6 +5,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from labharness.guard.named import open_own
+
 __all__ = ["append_durably"]
 
 
@@ -16,9 +18,10 @@ def append_durably(path: Path, line: str) -> None:
     Raises:
         OSError: The disk does not take it.
     """
-    with path.open("ab", buffering=0) as file:
-        before = file.tell()
-        cut_short = before and not path.read_bytes().endswith(b"\n")
+    handle = open_own(path, os.O_RDWR | os.O_APPEND)
+    with os.fdopen(handle, "ab", buffering=0) as file:
+        before = file.seek(0, os.SEEK_END)
+        cut_short = before and not _ends_well(handle, before)
         data = (b"\n" if cut_short else b"") + line.encode() + b"\n"
         try:
             if file.write(data) < len(data):
@@ -28,3 +31,8 @@ def append_durably(path: Path, line: str) -> None:
             with suppress(OSError):
                 file.truncate(before)
             raise
+
+
+def _ends_well(handle: int, size: int) -> bool:
+    os.lseek(handle, size - 1, os.SEEK_SET)  # what is appended goes to the end all the same
+    return os.read(handle, 1) == b"\n"

@@ -4,7 +4,7 @@ import asyncio
 import json
 import math
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
@@ -168,13 +168,13 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
 
-    with _unowned(plan, MAKES_SAFE):
+    with _unowned_if_known(plan):
         done = _with_lab(plan, act)
         if done["ok"] and not done["unopened"] and not done["unverified"]:
             line_is_verified(plan, done["procedure"])
         said = {"at": utc_text(wall_clock_utc()), "name": by, "reason": reason, **done}
-        with suppress(OSError), (plan.state_dir / "safes.jsonl").open("a") as file:
-            file.write(json.dumps(said) + "\n")  # after the bytes, and a full disk keeps none back
+        with suppress(OSError):  # after the bytes, and a full disk keeps none back
+            append_durably(plan.state_dir / "safes.jsonl", json.dumps(said))
         return done
 
 
@@ -214,6 +214,17 @@ def _unowned(plan: LabPlan, does: str) -> LineLock:
     """Have the line to oneself, and leave word of what is done with it meanwhile."""
     plan.make_state_dir()
     return LineLock(plan.state_dir, plan.looker(does))
+
+
+def _unowned_if_known(plan: LabPlan) -> AbstractContextManager[object]:
+    """Have the line to oneself where that can be known: a procedure waits for no file.
+
+    Nobody can hold what cannot be locked, such as a pipe in the lock's place.
+    """
+    try:
+        return _unowned(plan, MAKES_SAFE)
+    except OSError:
+        return nullcontext()
 
 
 def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:

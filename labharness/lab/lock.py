@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from labharness.guard.named import open_named, open_own
+
 __all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "Owner", "read_owner"]
 
 LOCK_NAME = "line.lock"
 OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
+OWNER_BYTES_MAX = 65_536
 MAKES_SAFE = "makes the line safe"  # what nobody is told to end
 
 
@@ -48,7 +51,8 @@ class Owner:
 def read_owner(state_dir: Path) -> Owner | None:
     """Give who held a line last, as far as it is known."""
     try:
-        found = Owner(**json.loads((state_dir / OWNER_NAME).read_text("utf-8")))
+        with open_named(state_dir / OWNER_NAME) as file:
+            found = Owner(**json.loads(file.read(OWNER_BYTES_MAX)))
     except (OSError, ValueError, TypeError):
         return None
     return found
@@ -79,7 +83,7 @@ class LineLock:
     """
 
     def __init__(self, state_dir: Path, owner: Owner | None = None) -> None:
-        self._file: IO[bytes] = (state_dir / LOCK_NAME).open("ab")
+        self._file: IO[bytes] = os.fdopen(open_own(state_dir / LOCK_NAME, os.O_RDWR), "r+b")
         self._told = state_dir / OWNER_NAME if owner is not None else None
         try:
             _lock(self._file)
@@ -89,7 +93,9 @@ class LineLock:
         with suppress(OSError):  # what it says is of use to persons only
             (state_dir / OWNER_NAME).unlink(missing_ok=True)
             if owner is not None:
-                (state_dir / OWNER_NAME).write_text(json.dumps(asdict(owner)), "utf-8")
+                handle = open_own(state_dir / OWNER_NAME, os.O_WRONLY | os.O_TRUNC)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(owner)))
 
     def release(self) -> None:
         """Let go, once: another process may have the line by now."""

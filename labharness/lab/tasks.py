@@ -18,6 +18,7 @@ from labharness.desk import ByHand, Desk, HouseFacts
 from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.guard import LatchUnreadable
 from labharness.guard.latch import write_durably
+from labharness.guard.named import open_own
 from labharness.hcp import answers
 from labharness.hcp.codec import Message, encode
 from labharness.hcp.messages import TaskSubmit
@@ -163,7 +164,7 @@ class TaskRun:
         """See that a latch could be kept before anything is left in the run's folder."""
         try:
             self._plan.make_state_dir()
-            (self._plan.state_dir / LOCK_NAME).open("ab").close()
+            os.close(open_own(self._plan.state_dir / LOCK_NAME, os.O_RDWR))
         except OSError as why:
             raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
 
