@@ -26,4 +26,18 @@ IN_THE_PROOF = (
         "    if len(missing) < len(source.ways):\n",
         "tests/test_proven.py::test_a_step_that_is_dropped_turned_or_made_optional_is_found",
     ),
+    PlantedBug(
+        "a setpoint confirmed in manual, and nothing said",
+        "labharness/line/idle.py",
+        "    if acts is not None:\n",
+        "    if False and acts is not None:\n",
+        "tests/test_idle.py::test_a_controller_that_was_put_to_manual_at_its_keys_is_seen",
+    ),
+    PlantedBug(
+        "a flow confirmed behind a shut valve, and nothing said",
+        "labharness/line/idle.py",
+        "found == found and found != off",
+        "found == found",
+        "tests/test_idle.py::test_a_value_without_effect_is_warned_of",
+    ),
 )

@@ -8,7 +8,7 @@ driver's (N3b3x/hf-alicat-basis2-driver).
 
 from typing import ClassVar
 
-from labharness.driver import Adds, Channel, Identity, Off, Query, Scan, fault
+from labharness.driver import Adds, Channel, Identity, Off, Query, Scan, While, fault
 from labharness.driver.modbus import ModbusDriver, Register
 from labharness.vocabulary import BadReply, Request
 
@@ -73,6 +73,7 @@ class AlicatBasis2(ModbusDriver):
                 gas=GASES[gas],
                 steps=(("setpoint", 0.0),),
                 source="registers 2053-2054",
+                drives=("setpoint",),
             ),
         )
         flow = {
@@ -178,6 +179,7 @@ def _channels(step_sccm: float, watchdog_ms: int) -> dict[str, Channel]:
             readback="setpoint_active",
             resolution=step_sccm,
             on_comm_loss=f"safe({watchdog_ms / 1000:g})" if watchdog_ms else "hold",
+            acts_while=While("setpoint_source", (1.0, 2.0), "its setpoint comes from its plug"),
         ),
         "watchdog_ms": Channel(
             unit="ms",

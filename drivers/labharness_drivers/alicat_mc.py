@@ -66,7 +66,15 @@ class AlicatMc(Driver):
         self.unit, self.gas = unit, gas
         self.full_scale_sccm, self.decimals = float(full_scale_sccm), decimals
         self.channels = _channels(10.0**-decimals)
-        self.off = (Off(adds=Adds.GAS, gas=gas, steps=(("setpoint", 0.0),), source=MANUAL),)
+        self.off = (
+            Off(
+                adds=Adds.GAS,
+                gas=gas,
+                steps=(("setpoint", 0.0),),
+                source=MANUAL,
+                drives=("setpoint",),
+            ),
+        )
         # The bare letter polls and ?? asks. Whatever else is said to a unit, or to all of them (*),
         # may set, tare (AV), hold the valve (AHC) or select a gas (AGS); letters of either case.
         letter = f"[{unit}{unit.lower()}*@]".encode()

@@ -17,6 +17,7 @@ from labharness.driver import (
     Off,
     Query,
     Scan,
+    While,
     fault,
     kept,
     line_request,
@@ -46,7 +47,14 @@ class CoboltLaser(Driver):
         "every command rests on a third-party driver; the interlock query, fault numbers, decimals "
         "of the power and the error reply are background knowledge"
     )
-    off = (Off(adds=Adds.LIGHT, steps=(("emission", 0.0),), source=SOURCE),)
+    off = (
+        Off(
+            adds=Adds.LIGHT,
+            steps=(("emission", 0.0),),
+            source=SOURCE,
+            drives=("emission", "power"),
+        ),
+    )
     # Queries end in a question mark; l1, l0, @cobasp, @cob1, cf and the like do not.
     write_grammar = (rb"[^\r]*[^?\r]\r",)
     channels: Mapping[str, Channel] = {
@@ -66,6 +74,7 @@ class CoboltLaser(Driver):
             settable=True,
             readback="power",
             resolution=10.0**-POWER_DECIMALS,
+            acts_while=While("emission", (1.0,), "emission is off"),
         ),
         "fault": Channel(unit="", doc="Measure the fault number; 0 is none.", source=SOURCE),
         "interlock": Channel(

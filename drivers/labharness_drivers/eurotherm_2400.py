@@ -9,7 +9,7 @@ instrument ids are background knowledge.
 import math
 from typing import ClassVar
 
-from labharness.driver import Adds, Block, Channel, Identity, Off, Programmer, Query, Scan
+from labharness.driver import Adds, Block, Channel, Identity, Off, Programmer, Query, Scan, While
 from labharness.driver.modbus import ModbusDriver, Register
 from labharness.vocabulary import BadReply, Program, Request
 
@@ -63,6 +63,7 @@ class Eurotherm2400(ModbusDriver):
             adds=Adds.HEAT,
             steps=(("mode", 1.0), ("output", 0.0)),  # in automatic it refuses an output
             source="HA026230 registers 273 (mA) and 3 (OP)",
+            drives=("setpoint", "output"),
         ),
     )
     timeout_s = 0.7  # a read of several words takes up to 500 ms, its bytes at 9600 baud 50 ms
@@ -280,6 +281,7 @@ def _channels(step_c: float) -> dict[str, Channel]:
             settable=True,
             readback="setpoint",
             resolution=step_c,
+            acts_while=While("manual", (0.0,), "the controller is in manual"),
         ),
         "output": Channel(
             unit="%",
@@ -288,6 +290,7 @@ def _channels(step_c: float) -> dict[str, Channel]:
             settable=True,
             readback="output",
             resolution=PERCENT_STEP,
+            acts_while=While("manual", (1.0,), "the controller is in automatic"),
         ),
         "working_output": Channel(
             unit="%",

@@ -259,7 +259,9 @@ def _outcome(
     ending, read_back = answer["ending"], answer["read_back"]
     shown = "" if read_back is None else f", reads {read_back:g}"
     detail = f": {answer['detail']}" if answer["detail"] else ""
-    say(f"{answer['channel']} {ending}{shown}{detail}")
+    warning = answer.get("warning")  # an owner of an older version tells none
+    without = f"; {warning}" if warning else ""
+    say(f"{answer['channel']} {ending}{shown}{detail}{without}")
     first = needed_first(plan, chosen.channel, answer["detail"])
     if first:
         say(first)

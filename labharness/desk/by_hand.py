@@ -172,7 +172,8 @@ class ByHand:
             self._line.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
             raise
         ending = outcome.ending.value
-        detail = f": {outcome.detail}" if outcome.detail else ""
+        said = "; ".join(filter(None, (outcome.detail, outcome.warning)))
+        detail = f": {said}" if said else ""
         shown = ending if outcome.ending is Ending.CONFIRMED else ending.upper()
         self._line.on_warning(f"{told} {shown}{detail}")
         return {
@@ -180,6 +181,7 @@ class ByHand:
             "ending": ending,
             "read_back": outcome.read_back,
             "detail": outcome.detail,
+            "warning": outcome.warning,
         }
 
     async def _program(self, asked: Mapping[str, Any]) -> dict[str, Any]:

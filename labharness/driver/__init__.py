@@ -1,7 +1,7 @@
 """The driver kit: all a driver author imports. Modbus is in ``labharness.driver.modbus``."""
 
 from labharness.driver.ascii import line_request, number
-from labharness.driver.channels import Channel, Identity, Query, Scan
+from labharness.driver.channels import Channel, Identity, Query, Scan, While
 from labharness.driver.driver import Driver, Exchange, fault
 from labharness.driver.energy import INERT, Adds, Off
 from labharness.driver.messages import message_request, results
@@ -20,6 +20,7 @@ __all__ = [
     "Programmer",
     "Query",
     "Scan",
+    "While",
     "fault",
     "kept",
     "line_request",

@@ -6,7 +6,22 @@ from typing import ClassVar
 
 from labharness.vocabulary import Request
 
-__all__ = ["Channel", "Identity", "Query", "Scan"]
+__all__ = ["Channel", "Identity", "Query", "Scan", "While"]
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """What must be so for a channel to act; it may be set and read back all the same.
+
+    Attributes:
+        channel: Another channel of the instrument.
+        values: Of that channel; with any of them it acts.
+        otherwise: What is said where it does not: ``the controller is in manual``.
+    """
+
+    channel: str
+    values: tuple[float, ...]
+    otherwise: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +40,7 @@ class Channel:
             not).
         on_comm_loss: What the instrument does by itself when nobody talks to it:
             ``safe(<seconds>)``, ``hold`` or ``unknown``.
+        acts_while: What must be so for it to act; ``None`` where nothing else has to be.
         wired: Whether it switches whatever a line is wired to: the envelope says what that is.
     """
 
@@ -36,6 +52,7 @@ class Channel:
     resolution: float = 0.0
     settle_s: float = 0.0
     on_comm_loss: str = "hold"
+    acts_while: While | None = None
     wired: bool = False
 
     _VERBS: ClassVar[tuple[str, ...]] = ("Measure", "Control")

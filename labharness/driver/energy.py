@@ -38,12 +38,14 @@ class Off:
         adds: What it adds.
         steps: Channel and value, in the order in which they have to be sent.
         source: Page of the document that says so.
+        drives: The channels that say how much it adds.
         gas: Which gas, by its short name (``Ar``, ``H2``); ``""`` where it adds none.
     """
 
     adds: Adds
     steps: tuple[tuple[str, float], ...]
     source: str
+    drives: tuple[str, ...] = ()
     gas: str = ""
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,10 @@ def read_lab(path: Path) -> LabPlan:
             raise BadLabFile(f"{path}: {why}")
     except (EnvelopeInvalid, LookupError) as why:
         raise BadLabFile(f"{path}: {why}") from None
+    instruments = tuple(
+        replace(each, fed_by=tuple(row for row in contacts if each.name in row.feeds))
+        for each in instruments
+    )
     return LabPlan(
         path=path,
         file=file,

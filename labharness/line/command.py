@@ -9,11 +9,13 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeVar
 
 from labharness.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.idle import Idle
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.programs import Gate
 from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
@@ -54,6 +56,7 @@ class Writer:
         self._journal = journal
         self._now_s = now_s
         self._read = read
+        self._idle = Idle(gate.latest, read)
         self.turn = asyncio.Lock()  # whose it is may write
         self._frames = 0
         self._waiting = 0
@@ -93,12 +96,14 @@ class Writer:
             try:
                 outcome = await self._send(command)
             finally:
-                ended = {
+                ended: dict[str, object] = {
                     "intent": intent,
                     "ending": outcome.ending.value,
                     "read_back": outcome.read_back,
                     "detail": outcome.detail,
                 }
+                if outcome.warning:
+                    ended["warning"] = outcome.warning
                 with suppress(JournalFailed):  # the next record trips the line; this one is told
                     self._journal.append("outcome", ended, self._now_s())
             return outcome
@@ -126,7 +131,10 @@ class Writer:
             fault = str(why)
         except (ValueError, NoReply) as why:  # BadReply, or a driver that stumbled over a reply
             doubt = f"no proof that it arrived ({why})"
-        return await self._read_back(command, f"{instrument.name}.", spec, fault, doubt, many)
+        end = await self._read_back(command, f"{instrument.name}.", spec, fault, doubt, many)
+        if end.ending is not Ending.CONFIRMED:
+            return end
+        return replace(end, warning=await self._idle.why(instrument, channel, command.value))
 
     async def _exchange(
         self, command: Command, port: str, exchange: Exchange, request: Request

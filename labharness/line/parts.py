@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from labharness.driver import Channel, Driver, Query, Scan
 from labharness.kernel import Envelope, Memory, Track
+from labharness.line.wiring import Contact
 from labharness.vocabulary import Command
 from labharness.vocabulary.channels import split_channel
 
@@ -22,6 +23,7 @@ class Instrument:
         port: The port it listens on.
         prepare: Channel and value pairs to set, in order, when the line is armed.
         polls: Poll period by scan name, where it is not the driver's; ``None`` is on demand only.
+        fed_by: Relays through which its power or its gas comes.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Instrument:
     port: str
     prepare: tuple[tuple[str, float], ...] = ()
     polls: Mapping[str, float | None] | None = None
+    fed_by: tuple[Contact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

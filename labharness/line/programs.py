@@ -6,6 +6,7 @@ is judged at that moment as the setpoint and the rate that it will be; and until
 reset the setpoint counts as every target of it, so that whatever a target takes must stay so.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -127,6 +128,12 @@ class Gate:
     def conclude(self, command: Command) -> None:
         """Forget the doubt about a command, because a fresh read-back agrees."""
         conclude(self._memory, command)
+
+    def latest(self, channel: str) -> float:
+        """Give the last reading of a channel; NaN where it is stale or in doubt."""
+        track, memory = self._memory.track(channel), self._memory
+        known = memory.fresh(track, self._now_s()) and not track.doubt
+        return track.value if known else math.nan
 
     def look(self) -> None:
         """Notice that a program is over: its setpoint counts as what it reads again."""

@@ -155,6 +155,9 @@ def _scanned(driver: Driver) -> Iterator[str]:
     for name, channel in driver.channels.items():
         if name not in scanned and not channel.settable:
             yield f"{name} can be neither read nor set"
+        acts = channel.acts_while
+        if acts is not None and acts.channel not in scanned:
+            yield f"{name}: it acts while {acts.channel!r} has a value, and that is not scanned"
         if channel.readback is not None and channel.readback not in scanned:
             yield f"{name}: its read-back {channel.readback!r} is not scanned"
 
@@ -191,6 +194,9 @@ def _switched_off(driver: Driver) -> Iterator[str]:
     for off in driver.off:
         if not off.source.strip():
             yield f"off ({off.adds.value}): it does not say where that is written"
+        for channel in off.drives:
+            if channel not in driver.channels or not driver.channels[channel].settable:
+                yield f"off ({off.adds.value}): {channel!r}, which it goes by, cannot be set"
         for channel, value in off.steps:
             try:
                 driver.write(channel, value)

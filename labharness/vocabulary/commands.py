@@ -62,9 +62,14 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one command: its ending, what was read back, and one sentence about it."""
+    """The end of one command: its ending, what was read back, and one sentence about it.
+
+    Attributes:
+        warning: Why a value that was confirmed does nothing as the line stands; ``""`` for nothing.
+    """
 
     command: Command
     ending: Ending
     read_back: float | None = None
     detail: str = ""
+    warning: str = ""
