@@ -23,6 +23,9 @@ class BusFaults:
         reply_lost: The next this many replies are lost on their way back.
         reply_late_s: Added to each reply's delay.
         reply_garbled: The next this many replies arrive as noise.
+        write_lost: The next this many frames that set something reach nobody.
+        write_refused: The next this many are refused, in the instrument's words and without effect.
+        writes_refused: All of them are.
         lost_share: So many of the frames (0 to 1) are lost, on their way out and on their way back.
         garbled_share: So many of the replies arrive as noise.
         late_share: So many come later by up to ``late_s_max``, long after they were given up.
@@ -37,6 +40,9 @@ class BusFaults:
     reply_lost: int = 0
     reply_late_s: float = 0.0
     reply_garbled: int = 0
+    write_lost: int = 0
+    write_refused: int = 0
+    writes_refused: bool = False
     lost_share: float = 0.0
     garbled_share: float = 0.0
     late_share: float = 0.0
@@ -56,6 +62,7 @@ class BusFaults:
         """Say whether this bus was ever disturbed."""
         self.injected |= self.cut or self.reply_late_s > 0
         self.injected |= self.reply_lost > 0 or self.reply_garbled > 0 or self.noisy
+        self.injected |= self.write_lost > 0 or self.write_refused > 0 or self.writes_refused
         return self.injected
 
 
@@ -141,14 +148,31 @@ class SimulatedBus:
         if self.faults.lost_share and self._chance.random() < self.faults.lost_share:
             self.faults.injected = True
             return
+        refusal = self._refusal(frame)
+        if refusal is not None and self.faults.write_lost:
+            self.faults.write_lost -= 1
+            return
         if self.record is not None:
             self.record.passed.append((self._env.loop.time(), True, frame))
         for face in self._faces:
-            reply = face.receive(frame)
+            reply = face.receive(frame) if refusal is None else refusal
             if reply is not None:
                 delay_s = (len(frame) + len(reply)) * self._byte_s + face.latency_s
                 self._reply(reply, delay_s, deliver)
                 return
+
+    def _refusal(self, frame: bytes) -> bytes | None:
+        """Return how a frame that sets something is refused now; ``None`` for all others."""
+        faults = self.faults
+        if not (faults.write_lost or faults.write_refused or faults.writes_refused):
+            return None
+        refusals = (face.refusal(frame) for face in self._faces)
+        refusal = next((each for each in refusals if each is not None), None)
+        if refusal is not None:
+            faults.injected = True
+            if not faults.write_lost and faults.write_refused:
+                faults.write_refused -= 1
+        return refusal
 
     def _reply(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
         faults = self.faults

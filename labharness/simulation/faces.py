@@ -6,6 +6,7 @@ written from the protocols' specifications and shares nothing with the drivers (
 
 import json
 import random
+import re
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,18 @@ class Face(ABC):
     @abstractmethod
     def receive(self, frame: bytes) -> bytes | None:
         """Answer one frame; ``None`` is silence."""
+
+    def refusal(self, frame: bytes) -> bytes | None:
+        """Refuse a frame that sets something here, in the instrument's words and without effect.
+
+        Returns:
+            ``None`` for a frame that is another's, or sets nothing.
+        """
+        return None
+
+
+WRITES = (5, 6, 15, 16)  # MODBUS Application Protocol V1.1b3: what sets coils or registers
+BUSY = 6  # exception code: server device busy; the client should try again later
 
 
 class Refusal(Exception):
@@ -121,6 +134,13 @@ class ModbusFace(Face):
         reply = bytes([self.unit]) + reply
         return reply + checksum(reply)
 
+    def refusal(self, frame: bytes) -> bytes | None:
+        """Refuse a write of coils or registers: exception 06, the slave is busy."""
+        if len(frame) < 4 or frame[0] != self.unit or frame[1] not in WRITES:
+            return None
+        reply = bytes([self.unit, frame[1] | 0x80, BUSY])
+        return reply + checksum(reply)
+
     def answer(self, pdu: bytes) -> bytes:
         """Answer one protocol data unit (function code and data)."""
         function = pdu[0]
@@ -183,11 +203,25 @@ class ModbusTcpFace(ModbusFace):
         reply = frame[6:7] + self.answer(frame[7:])
         return frame[:4] + len(reply).to_bytes(2, "big") + reply
 
+    def refusal(self, frame: bytes) -> bytes | None:
+        """Refuse a write as on a serial line, behind the header."""
+        if len(frame) < 8 or frame[6] != self.unit or frame[7] not in WRITES:
+            return None
+        return frame[:4] + b"\0\x03" + bytes([self.unit, frame[7] | 0x80, BUSY])
+
 
 class LineFace(Face):
-    """An instrument that takes one line of ASCII and answers with text of its own."""
+    """An instrument that takes one line of ASCII and answers with text of its own.
+
+    Attributes:
+        end: What ends a line.
+        writes: Which lines set something.
+        refused: How it says no, its terminator included.
+    """
 
     end = b"\r"
+    writes = re.compile("(?!)")  # none
+    refused = ""
 
     @abstractmethod
     def answer(self, line: str) -> str | None:
@@ -206,9 +240,20 @@ class LineFace(Face):
         reply = self.answer(line)
         return None if reply is None else reply.encode("ascii")
 
+    def refusal(self, frame: bytes) -> bytes | None:
+        """Refuse a line that sets something."""
+        line = frame.removesuffix(self.end).decode("ascii", "replace").strip()
+        return self.refused.encode("ascii") if self.writes.fullmatch(line) else None
+
 
 class JsonFace(Face):
-    """An instrument that takes ``{"id", "command", "parameters"}`` as whole messages."""
+    """An instrument that takes ``{"id", "command", "parameters"}`` as whole messages.
+
+    Attributes:
+        writes: Which commands set something.
+    """
+
+    writes = re.compile("(?!)")  # none
 
     @abstractmethod
     def answer(self, command: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
@@ -237,6 +282,15 @@ class JsonFace(Face):
             reply["results"] = {}
             reply["errors"] = [str(why)]
         return json.dumps(reply).encode()
+
+    def refusal(self, frame: bytes) -> bytes | None:
+        """Refuse a command that sets something."""
+        body = json.loads(frame)
+        command = str(body.get("command"))
+        if not self.writes.fullmatch(command):
+            return None
+        said = {"id": body.get("id"), "command": command, "results": {}}
+        return json.dumps(said | {"errors": ["[E];-1;busy"]}).encode()
 
 
 def garbage(chance: random.Random, count: int) -> bytes:

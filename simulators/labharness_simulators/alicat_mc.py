@@ -28,6 +28,7 @@ class Simulator(LineFace):
     """
 
     latency_s = 0.008
+    refused = "?\r"
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Simulator(LineFace):
     ) -> None:
         self._part = part
         self.unit = unit
+        self.writes = re.compile(f"{unit}(S ?[0-9.]+|[0-9]+)")
         self.full_scale_sccm = full_scale_sccm
         self.gas = part.gas
         self.setpoint_source = "S"

@@ -23,6 +23,8 @@ class Simulator(LineFace):
     """
 
     latency_s = 0.01
+    writes = re.compile("l[01]|(@cobasp|p) [0-9.]+")
+    refused = f"{ILLEGAL}\r\n"
 
     def __init__(
         self, env: LoopEnvironment, part: Laser, chance: random.Random, *, max_power_w: float = 0.1

@@ -5,6 +5,7 @@ for the shape of a spectrum, from programs that use it.
 """
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ class Simulator(JsonFace):
     """The library and its two devices; each exposure is drawn once, when it ends."""
 
     latency_s = 0.02
+    writes = re.compile(".*_(open|close|init|moveToPosition|set[A-Z].*)")
 
     def __init__(
         self,

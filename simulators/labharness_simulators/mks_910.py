@@ -4,6 +4,7 @@ Written from the 910 DualTrans manual, pp. 24 and 46, and the 902B manual, pp. 1
 """
 
 import random
+import re
 
 from labharness.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gauges import Gauge
@@ -31,6 +32,8 @@ class Simulator(LineFace):
     ) -> None:
         self._part = part
         self._address = f"{address:03d}"
+        self.writes = re.compile(f".*@({self._address}|{ANYONE}).*!.*")
+        self.refused = f"@{self._address}NAK180;FF"
         self.status = "O"
         self.unit = "TORR"
 

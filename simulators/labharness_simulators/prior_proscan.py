@@ -34,6 +34,9 @@ class Simulator(LineFace):
     modelled. The delay of ``R`` is this reply's ``latency_s``.
     """
 
+    writes = re.compile("G.*")
+    refused = f"{NOT_IDLE}\r"
+
     def __init__(
         self,
         env: LoopEnvironment,

@@ -26,10 +26,12 @@ from labharness_simulators.plant.growth import GROWTH_ONSET_K, LAYERS, Growth
 from labharness_simulators.plant.optics import Laser, Spectrometer
 from labharness_simulators.plant.relays import (
     ARGON_VALVE,
+    FURNACE_MAINS,
     HYDROGEN_VALVE,
     NITROGEN_BYPASS,
     PUMP,
     PUMP_ISOLATION,
+    SULFUR_MAINS,
     VENT,
     Relays,
 )
@@ -453,6 +455,12 @@ class CvdTube:
             "out_sccm": gas.out_sccm,
             "room_h2_ppm": self._detector.room_ppm,
             "inert_sccm": self._argon.true_sccm + self._nitrogen.true_sccm + self._bypass_sccm(),
+            "furnace_mains": self._relays.coils[FURNACE_MAINS],
+            "sulfur_mains": self._relays.coils[SULFUR_MAINS],
+            "hydrogen_valve": self._relays.coils[HYDROGEN_VALVE],
+            "furnace_power": self._furnace.power_fraction,
+            "sulfur_power": self._sulfur.power_fraction,
+            "hydrogen_setpoint_sccm": self._hydrogen.setpoint_sccm,
             "furnace_heating": self._furnace.heating,
             "sulfur_heating": self._sulfur.heating,
             "lid_open": self._relays.lid_open,
