@@ -30,7 +30,10 @@ BAUD = 9600
 LATENCY_S = 0.010
 READ = Request(b"read\r", Until(b"\r"), 0.3)
 ON = Request(b"heat on\r", Until(b"\r"), 0.3)
-SHUT = [Request(b"shut%d\r" % number, Until(b"\r"), 0.3) for number in range(4)]
+SHUT = [
+    Request(b"shut%d\r" % number, Until(b"\r"), 0.3, obeyed=b"ok shut%d\r" % number)
+    for number in range(4)
+]
 SAFE = (
     SafeFrame(0, "heat", SHUT[0], "furnace.setpoint", 0.0, "degC"),
     SafeFrame(1, "gas", SHUT[1], "hydrogen.setpoint", 0.0, "sccm"),
@@ -48,10 +51,12 @@ class Device:
     Attributes:
         heard: Each whole frame, and when its last byte was read (CLOCK_MONOTONIC).
         mute: Nothing is answered.
+        says: What it answers to a frame, instead of that it obeys, so often in all.
     """
 
     port: str
     mute: bool = False
+    says: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
     heard: list[tuple[float, bytes]] = field(default_factory=list)
     _begun: bytes = b""
 
@@ -71,7 +76,9 @@ class Device:
         answers = []
         for frame in whole:
             self.heard.append((now, frame + b"\r"))
-            reply = b"ok " + frame + b"\r"
+            said, times = self.says.get(frame + b"\r", (b"", 0))
+            reply = said if times else b"ok " + frame + b"\r"
+            self.says[frame + b"\r"] = (said, max(times - 1, 0))
             wire_s = (len(frame) + 1 + len(reply)) * 10 / BAUD
             answers.append((now + wire_s + LATENCY_S, reply))
         return [] if self.mute else answers

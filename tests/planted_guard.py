@@ -119,17 +119,61 @@ IN_THE_GUARD = (
         dear=True,
     ),
     PlantedBug(
+        "refusal taken for obedience",
+        "labharness/guard/core.py",
+        'error = "" if self._safe_sent is None else disobeyed(request, reply)',
+        'error = ""',
+        "tests/test_chaos_found.py::"
+        "test_each_way_is_off_though_one_safe_frame_was_lost_or_refused_when_the_harness_died"
+        "[relays-write_refused]",
+    ),
+    PlantedBug(
+        "only the frame that failed is sent again, not what follows it",
+        "labharness/guard/duty.py",
+        "tail = () if first is None else self.frames[first:]",
+        "tail = tuple(frame for frame in self.frames if frame in self.open)",
+        "tests/test_guard_duty.py::"
+        "test_a_port_is_sent_its_frames_from_the_first_that_failed_and_in_their_order",
+    ),
+    PlantedBug(
+        "guard that is alone reads nothing back",
+        "labharness/guard/process.py",
+        "            self.ports.insist(reading=self._alone)",
+        "            self.ports.insist(reading=False)",
+        "tests/test_guard_alone.py::test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it",
+        dear=True,
+    ),
+    PlantedBug(
+        "reading that belies a frame not heeded",
+        "labharness/guard/duty.py",
+        "            elif on is not None and finished.reply is not None:\n"
+        "                on.open.add(each)",
+        "            elif on is not None and finished.reply is not None:\n"
+        "                on.unseen.discard(each)",
+        "tests/test_guard_duty.py::"
+        "test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_to_do",
+    ),
+    PlantedBug(
+        "procedure of a driver that does not say what obedience is",
+        "labharness/line/procedures.py",
+        "if not (request.obeyed or isinstance(request.reply, Nothing)):",
+        "if False:",
+        "tests/test_procedures_fail.py::"
+        "test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure",
+    ),
+    PlantedBug(
         "unanswered safe frame not sent again",
-        "labharness/guard/ports.py",
-        "        if not finished.error:\n            self.unanswered.pop(safe, None)",
-        "        self.unanswered.pop(safe, None)",
+        "labharness/guard/duty.py",
+        "            if on is not None and not finished.error:\n"
+        "                on.open.discard(frame)",
+        "            if on is not None:\n                on.open.discard(frame)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
         dear=True,
     ),
     PlantedBug(
         "unanswered safe frame left behind by a harness that goes",
         "labharness/guard/process.py",
-        "            if self.core.latched and self.ports.unanswered:\n"
+        "            if self.core.latched and self.ports.duty.left(reading=False):\n"
         "                self._be_alone()\n",
         "",
         "tests/test_guard_alone.py::"
@@ -148,8 +192,9 @@ IN_THE_GUARD = (
     PlantedBug(
         "unanswered safe frame kept back by another port",
         "labharness/guard/ports.py",
-        "for frame in self.unanswered if frame.port not in at_it]",
-        "for frame in self.unanswered if not (at_it or self.busy)]",
+        "        self._send_again(self.duty.due(at_it, reading=reading))",
+        "        if not (at_it or self.busy):\n"
+        "            self._send_again(self.duty.due(at_it, reading=reading))",
         "tests/test_guard_alone.py::"
         "test_polls_that_nobody_answers_keep_no_safe_frame_back_on_another_port",
     ),

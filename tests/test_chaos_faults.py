@@ -22,7 +22,7 @@ from labharness_simulators.plant import Faults
 from rig import SHORT_LINE
 
 PORT = "inert"
-POLLS = (b"A\r", b"B\r")
+POLLS = (b"A\r", b"B\r", b"AS 50\r")  # the last one sets what is set already
 WATCHED_S = 20
 ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, VENT, PUMP, FURNACE = range(7)
 ENERGISED = (ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, PUMP, FURNACE)
@@ -47,7 +47,7 @@ IN_THE_ROOM = [kind for kind in Kind.ALL if kind not in (*OF_THE_WORLD, *OF_THE_
 def one(kind: str) -> Fault:
     if kind.startswith("sensor_"):
         return fault(kind, target="gauge", amount=AMOUNTS.get(kind, 0.0))
-    if kind.startswith("reply_"):
+    if kind.startswith("reply_") or kind in Kind.WRITES:
         return fault(kind, target=PORT, amount=1.0)
     return fault(kind, target=TARGETS.get(kind, ""), amount=AMOUNTS.get(kind, 0.0))
 
@@ -70,7 +70,7 @@ def watched(broken: Fault | None) -> tuple[list[Any], list[Any]]:
         plant.parts["relays"].coils[VENT] = True
         seen: list[Any] = []
         for second in range(WATCHED_S):
-            link.write(POLLS[second % 2])
+            link.write(POLLS[second % len(POLLS)])
             await asyncio.sleep(1.0)
             relays = plant.parts["relays"]
             seen.append((plant.truth(), relays.inputs, plant.parts["gauge"].pressure_torr))
@@ -91,11 +91,70 @@ def watched(broken: Fault | None) -> tuple[list[Any], list[Any]]:
 def test_a_fault_changes_what_the_room_does_until_it_ends(kind: str) -> None:
     seen, heard = watched(one(kind))
     well, told_well = watched(None)
-    if kind.startswith("reply_") or kind == "bus_cut":
+    if kind.startswith("reply_") or kind in ("bus_cut", *Kind.WRITES):
         assert heard != told_well
         assert seen == well
     else:
         assert seen != well
+
+
+def asked(port: str, frame: bytes, times: int, **faults: object) -> list[bytes]:
+    """Give the replies of the short line's instruments to one frame, sent so often."""
+
+    async def main() -> list[bytes]:
+        room = SimulatedLab(
+            read_lab(SHORT_LINE).file, Clock(asyncio.get_running_loop()), Chance(1), nominal=True
+        )
+        for name, value in faults.items():
+            setattr(room.buses[port].faults, name, value)
+        link = LoopbackLink(room.buses[port])
+        heard: list[bytes] = []
+        link.receive = heard.append
+        await link.open()
+        for _ in range(times):
+            link.write(frame)
+            await asyncio.sleep(1.0)
+        coils = room.plant.parts["relays"].coils
+        assert coils[FURNACE] == (port == "relays" and not faults.get("writes_refused")), coils
+        return heard
+
+    return run(main(), VirtualLoop())
+
+
+MAINS_ON = bytes.fromhex("01 05 00 06 FF 00 6C 3B")
+READ_COILS = bytes.fromhex("01 01 00 00 00 08 3D CC")
+
+
+def test_a_write_is_refused_once_in_the_instrument_s_words_and_then_taken() -> None:
+    refused, obeyed = asked("relays", MAINS_ON, 2, write_refused=1)
+    assert refused[:3] == b"\x01\x85\x06", "exception 6: busy"
+    assert obeyed == MAINS_ON
+
+
+def test_a_write_is_lost_once_and_then_taken() -> None:
+    assert asked("relays", MAINS_ON, 2, write_lost=1) == [MAINS_ON]
+
+
+def test_what_refuses_every_write_answers_reads() -> None:
+    assert all(each[1] == 0x85 for each in asked("relays", MAINS_ON, 3, writes_refused=True))
+    (coils,) = asked("relays", READ_COILS, 1, writes_refused=True)
+    assert coils[:3] == b"\x01\x01\x01"
+
+
+@pytest.mark.parametrize(
+    ("port", "frame", "says"),
+    [
+        ("inert", b"AS 50\r", b"?\r"),
+        ("laser", b"l1\r", b"Syntax error: illegal command\r\n"),
+        ("stage", b"GX,5\r", b"E,2\r"),
+        ("vacuum", b"@253U!TORR;FF", b"@253NAK180;FF"),
+        ("heat", bytes.fromhex("01 06 01 11 00 01 19 F3"), b"\x01\x86\x06"),
+        ("spectrometer", b'{"id": 1, "command": "mono_open"}', b"busy"),
+    ],
+)
+def test_each_instrument_refuses_in_its_own_words(port: str, frame: bytes, says: bytes) -> None:
+    (reply,) = asked(port, frame, 1, writes_refused=True)
+    assert says in reply
 
 
 def test_a_second_lie_of_a_sensor_outlasts_the_first() -> None:

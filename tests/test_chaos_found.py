@@ -47,3 +47,21 @@ def test_no_recipe_has_so_little_argon_beside_hydrogen_that_a_leak_could_ignite(
     assert isinstance(argon, Bound)
     assert AIR_O2 * LEAK_SCCM[1] / (LEAK_SCCM[1] + argon.low) < 0.9 * LIMITING_O2
     assert argon.low < 0.99 * BESIDE_HYDROGEN_SCCM
+
+
+@pytest.mark.parametrize("kind", ["write_lost", "write_refused"])
+@pytest.mark.parametrize("port", ["relays", "heat", "hydrogen"])
+def test_each_way_is_off_though_one_safe_frame_was_lost_or_refused_when_the_harness_died(
+    played: Play, port: str, kind: str
+) -> None:
+    """Found from outside: one exception to the contactor's frame, and the mains stayed on."""
+    unheard = fault(kind, "ramp", 59.0, target=port, amount=1.0)
+    verdict = played(scenario(unheard, fault("kill", "ramp", 60.0), hydrogen_sccm=20.0))
+    assert verdict.injected == 2
+    assert verdict.violation is None, verdict.violation
+
+
+def test_a_port_that_refuses_all_leaves_every_other_way_off(played: Play) -> None:
+    refuses = fault("writes_refused", "ramp", 59.0, target="relays")
+    verdict = played(scenario(refuses, fault("kill", "ramp", 60.0), hydrogen_sccm=20.0))
+    assert verdict.violation is None, verdict.violation

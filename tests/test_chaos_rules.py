@@ -27,6 +27,7 @@ from labharness.chaos.rules import (
     RELIEVED,
     STALE_S,
     TRIP_S,
+    WAYS,
     Scene,
     rules_of,
 )
@@ -55,6 +56,12 @@ WELL: dict[str, Any] = {
     "inert_sccm": 50.0,
     "hydrogen_leak_sccm": 0.0,
     "room_h2_ppm": 0.0,
+    "furnace_mains": True,
+    "sulfur_mains": True,
+    "hydrogen_valve": True,
+    "furnace_power": 0.2,
+    "sulfur_power": 0.2,
+    "hydrogen_setpoint_sccm": 10.0,
     "furnace_heating": True,
     "sulfur_heating": True,
     "lid_open": False,
@@ -128,7 +135,36 @@ IN_SCENE: list[tuple[str, Scene, dict[str, Any]]] = [
             Scene(harness="gone"),
         )
     ),
+    *(
+        (f"{name} left on by the {by}", scene, {})
+        for name, _, _ in WAYS
+        for by, scene in (
+            ("guard", Scene(harness="killed", guarded=True)),
+            ("line", Scene(harness="alive", used=True, latched=True)),
+            ("line", Scene(harness="alive", used=True, stopped=True)),
+            ("line", Scene(harness="gone")),
+        )
+    ),
 ]
+
+
+@pytest.mark.parametrize(("name", "port", "on"), WAYS)
+def test_each_way_is_looked_at_by_itself_and_only_where_a_frame_can_get_through(
+    name: str, port: str, on: object
+) -> None:
+    off = {
+        **dict.fromkeys(("furnace_mains", "sulfur_mains", "hydrogen_valve"), False),
+        **dict.fromkeys(("furnace_power", "sulfur_power", "hydrogen_setpoint_sccm"), 0.0),
+        **dict.fromkeys(("furnace_heating", "sulfur_heating"), False),
+    }
+    (key,) = (each for each in off if callable(on) and on({**WELL, **off, each: WELL[each]}))
+    alone = {**off, key: WELL[key]}
+    guarded = Scene(harness="killed", guarded=True)
+    assert broken(off, guarded) == set()
+    assert broken(alone, guarded) == {f"{name} left on by the guard"}, "though nothing is heated"
+    assert broken(alone, Scene(harness="killed", guarded=True, deaf={port})) == set()
+    assert broken(alone, Scene(harness="gone", disturbed={port})) == set()
+    assert broken(alone, Scene(harness="alive", latched=True)) == set(), "not in this run"
 
 
 @pytest.mark.parametrize(("rule", "scene", "truth"), IN_SCENE)

@@ -17,6 +17,7 @@ from labharness.testing.bench import Bench, VirtualTime
 from labharness.testing.conformance import (
     check_driver,
     check_envelope,
+    check_obedience,
     check_simulator,
     check_write,
 )
@@ -95,6 +96,27 @@ def test_every_simulator_answers_its_driver_wholly_and_rightly(
             }
 
     assert virtual_time.run(found()) == dict.fromkeys(KINDS, ())
+
+
+def test_every_driver_tells_obedience_of_its_simulator_from_refusal(
+    simulated_lab: Bench, virtual_time: VirtualTime
+) -> None:
+    async def found() -> list[str]:
+        async with simulated_lab.running() as lab:
+            faces = room_of(lab).faces
+            return [
+                f"{each.name}: {finding}"
+                for each in simulated_lab.plan.instruments
+                for channel, row in envelope_of(each.kind).get("limits", {}).items()
+                for name in [
+                    next((k for k, v in each.driver.renamed.items() if v == channel), channel)
+                ]
+                if name in each.driver.channels
+                for value in (float(row["low"]), float(row["high"]))
+                for finding in check_obedience(each.driver, faces[each.name], name, value)
+            ]
+
+    assert virtual_time.run(found()) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -29,7 +29,7 @@ from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.armed import ARMED_FILE
 from labharness.guard.ports import Ports
 from labharness.guard.watch import HarnessWatch
-from labharness.vocabulary import Nothing, Request
+from labharness.vocabulary import Nothing, Request, Until
 
 SILENCE_S_MAX = 0.5
 
@@ -160,6 +160,69 @@ def test_a_port_on_which_nobody_answers_keeps_no_safe_frame_back_on_another(
     until(lambda: wanted <= set(rig.frames("heat")), "each second", within_s=2.0)
 
 
+# ---- a refusal is no obedience
+
+
+def guard_log(rig: GuardBench, frame: SafeFrame) -> list[str]:
+    """Give how the exchanges of a frame ended, as the guard has written them down."""
+    lines = (rig.state_dir / "guard.jsonl").read_text("utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    return [each["error"] for each in entries if each.get("channel") == frame.channel]
+
+
+def lose_the_harness(rig: GuardBench) -> None:
+    caller = rig.call()
+    caller.arm()
+    rig.devices.forget()
+    caller.socket.close()
+
+
+def test_a_frame_that_is_refused_once_is_sent_again_until_it_is_obeyed(rig: GuardBench) -> None:
+    heat = SAFE[0]
+    rig.start()
+    rig.devices.of["heat"].says[heat.request.frame] = (b"busy\r", 1)
+    lose_the_harness(rig)
+    wanted = SAFE_FRAMES["heat"] * 2
+    until(lambda: rig.frames("heat") == wanted, "the tail from the refused one on", within_s=2.5)
+    until(lambda: (rig.state_dir / "guard.jsonl").exists(), "the log")
+    until(lambda: len(guard_log(rig, heat)) == 2, "both ends of the frame")
+    refused, obeyed = guard_log(rig, heat)
+    assert b"busy\r".hex(" ") in refused, "with its bytes"
+    assert obeyed == ""
+    time.sleep(1.5)
+    assert rig.frames("heat") == wanted, "and then no more"
+    assert rig.frames("gas") == SAFE_FRAMES["gas"]
+
+
+def test_a_guard_that_is_refused_for_good_goes_on_each_second(rig: GuardBench) -> None:
+    last = SAFE[2]
+    rig.start()
+    rig.devices.of["heat"].says[last.request.frame] = (b"?\r", 1000)
+    lose_the_harness(rig)
+    again = [last.request.frame] * 3
+    until(lambda: rig.frames("heat") == [*SAFE_FRAMES["heat"], *again], "each second", within_s=4.5)
+
+
+def test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it(rig: GuardBench) -> None:
+    shown = Request(b"contactor?\r", Until(b"\r"), 0.3, obeyed=b"open\r")
+    seen = replace(SAFE[2], shown=shown)
+    safe = tuple(seen if each == SAFE[2] else each for each in SAFE)
+    armed = replace(rig.armed, procedures={"stop": safe, "vent": (SAFE[1],)})
+    (rig.state_dir / ARMED_FILE).write_text(armed.text(), encoding="utf-8")
+    rig.devices.of["heat"].says[shown.frame] = (b"closed\r", 1)
+    guard = rig.start("--once")
+    lose_the_harness(rig)
+    first, second = SAFE_FRAMES["heat"]
+    until(lambda: shown.frame in rig.frames("heat"), "the reading", within_s=2.5)
+    rig.devices.of["heat"].says[shown.frame] = (b"open\r", 1)
+    until(
+        lambda: rig.frames("heat") == [first, second, shown.frame, second, shown.frame],
+        "what the reading belied, and the reading",
+        within_s=2.5,
+    )
+    assert guard.wait(BOUND_S) == 0, "and then nothing is left to do"
+
+
 # ---- which procedure
 
 
@@ -238,19 +301,19 @@ def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str
     ports = Ports(core, {"gas": plug}, selectors.DefaultSelector(), lambda: 0.0)
     ports.on_safe = lambda frame, error: None
     ports.trip("vacuum")
-    assert list(ports.unanswered) == list(VACUUM), "in the procedure's order"
+    assert ports.duty.open() == list(VACUUM), "in the procedure's order"
     if follows == "trip":
         ports.trip("vented")
     else:
         ports.repeat(VENTED)
     plug.is_in = True
-    ports.repeat(ports.unanswered)
+    ports.insist(reading=False)
     for _ in range(9):
         ports.expire(1.0)
     left = [] if follows == "trip" else [VACUUM[1]]
     wanted = sorted([*left, *VENTED], key=lambda frame: frame.step)
     assert plug.sent == [frame.request.frame for frame in wanted]
-    assert not ports.unanswered
+    assert not ports.duty.left(reading=False)
 
 
 # ---- a machine that sleeps

@@ -60,7 +60,9 @@ REQUESTS = st.builds(
     st.floats(0, 60),
     st.none() | st.builds(Transaction, st.integers(0, 4), st.integers(1, 4), st.booleans()),
 )
-SAFE = SafeFrame(0, "heat", Request(b"off\r", Until(b"\r"), 0.3), "furnace.output", 0.0, "%")
+OFF = Request(b"off\r", Until(b"\r"), 0.3, obeyed=b"off\r")
+IS_OFF = Request(b"off?\r", Until(b"\r"), 0.3, obeyed=b"yes\r")
+SAFE = SafeFrame(0, "heat", OFF, "furnace.output", 0.0, "%", IS_OFF)
 READ = Request(b"state\r", Until(b"\r"), 0.3)
 ARMED = Armed(
     lab="bench",
@@ -143,7 +145,7 @@ def test_whatever_is_missing_from_an_arming_is_named() -> None:
                 read_armed(spoiled(drop, path))
 
 
-MAY_BE = {("value", "-1"), ("transaction", "None")}
+MAY_BE = {("value", "-1"), ("transaction", "None"), ("shown", "None")}
 MAY_BE |= {(name, "[]") for name in ("stop", "nothing", "reads")}
 
 
@@ -169,6 +171,9 @@ def test_whatever_is_of_another_kind_in_an_arming_is_refused_in_one_line() -> No
         (("ports", 0, "more"), 1, "unknown 'more'"),
         (("ports", 0, "reads", 0, "reply", "more"), 1, "unknown 'more'"),
         (("format",), 1, "is of format 1, this guard reads 2"),
+        (("procedures", "stop", 0, "request", "obeyed"), "", "which reply means done"),
+        (("procedures", "stop", 0, "request", "obeyed"), b"(".hex(), "no regular expression"),
+        (("procedures", "stop", 0, "shown", "obeyed"), "", "does not say what it is to be"),
         (("silence_s_max",), 60.0, "allowed 0.2 to 5 s"),
         (("lost",), "unheard of", "none of stop, nothing"),
         (("ports", 1, "name"), "heat", "each once"),

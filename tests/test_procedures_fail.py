@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from copy import copy
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -11,14 +13,17 @@ from labharness.clock import Chance, Clock, VirtualLoop
 from labharness.clock import run as run_on
 from labharness.guard import Latch, SafeFrame, Source
 from labharness.journal import JournalFailed, SqliteJournal
-from labharness.kernel import Mode
+from labharness.journal.reading import read
+from labharness.kernel import EnvelopeInvalid, Mode
 from labharness.lab import Lab, LabPlan
 from labharness.lab.reading import SAFE_TABLE
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
 from labharness.line.escalation import HOLD_S_MAX, Stage
+from labharness.line.procedures import compile_procedures
+from labharness.line.safing import tails
 from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Command, Ending, Outcome, Trip
+from labharness.vocabulary import Cause, Command, Ending, Outcome, Request, Trip
 
 Work = Callable[[Lab], Awaitable[None]]
 ON = (
@@ -371,3 +376,66 @@ def test_a_hold_that_a_command_holds_up_becomes_a_stop(short_plan: LabPlan, tmp_
         turn.release()
 
     assert is_off(energised(short_plan, tmp_path, work))
+
+
+# ---- a refusal is no obedience
+
+
+def test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure(
+    short_plan: LabPlan,
+) -> None:
+    by_name = {each.name: each for each in short_plan.instruments}
+    compile_procedures(short_plan.envelope, by_name)
+    silent = copy(by_name["box"].driver)
+
+    def write(channel: str, value: float) -> tuple[Request, ...]:
+        frames = by_name["box"].driver.write(channel, value)
+        return tuple(replace(frame, obeyed=b"") for frame in frames)
+
+    silent.write = write  # type: ignore[method-assign]  # as a third party's driver has it
+    others = {**by_name, "box": replace(by_name["box"], driver=silent)}
+    with pytest.raises(EnvelopeInvalid, match=r"waveshare_relay does not say which reply"):
+        compile_procedures(short_plan.envelope, others)
+
+
+def test_a_step_that_is_sent_again_is_followed_by_what_its_port_had_after_it(
+    short_plan: LabPlan,
+) -> None:
+    by_name = {each.name: each for each in short_plan.instruments}
+    frames = compile_procedures(short_plan.envelope, by_name)[SHUTDOWN]
+    again = tails(frames, ("sulfur.mode", "box.vent"))
+    assert [frame.channel for frame in again] == [
+        "sulfur.mode",
+        "sulfur.output",
+        "furnace.setpoint",
+        "sulfur.setpoint",
+        "box.vent",
+        "box.argon_valve",
+    ]
+    assert tails(frames, ()) == []
+
+
+REFUSED = (("relays", "box.furnace_contactor"), ("heat", "furnace.mode"), ("laser", "laser"))
+
+
+@pytest.mark.parametrize(("port", "first"), REFUSED)
+@pytest.mark.parametrize("fault", ["write_refused", "write_lost"])
+def test_a_living_line_sends_again_what_was_refused_or_lost(
+    short_plan: LabPlan, tmp_path: Path, port: str, first: str, fault: str
+) -> None:
+    async def trip(lab: Lab) -> None:
+        assert lab.simulated is not None
+        setattr(lab.simulated.buses[port].faults, fault, 1)
+        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        await lab.line.safing.verified()
+        (verification,) = lab.line.safing.verifications
+        assert verification.complete, verification.unverified()
+        truth = lab.simulated.plant.truth()
+        assert not any(truth[each] for each in ("furnace_mains", "sulfur_mains", "laser_on"))
+
+    lab = energised(short_plan, tmp_path / "run", trip)
+    records = read(tmp_path / "run" / "journal.sqlite")
+    ends = [dict(each.body) for each in records if each.kind == "safe_frame"]
+    (failed, *_) = [each for each in ends if each["error"]]
+    assert failed["channel"].startswith(first)
+    assert lab.line.memory.mode is Mode.TRIPPED

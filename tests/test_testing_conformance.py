@@ -1,6 +1,7 @@
 """The checks of drivers and simulators find what they are for, each by one thing made wrong."""
 
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from labharness.simulation import LineFace
 from labharness.testing.conformance import (
     check_driver,
     check_envelope,
+    check_obedience,
     check_simulator,
     check_write,
 )
@@ -24,6 +26,10 @@ from labharness_drivers.waveshare_relay import WaveshareRelay
 
 def ask(text: str) -> Request:
     return Request(text.encode() + b"\r", Until(b"\r"), timeout_s=0.5)
+
+
+def order(text: str) -> Request:
+    return replace(ask(text), obeyed=b"ok\r")
 
 
 def numbers(reply: bytes) -> tuple[float, ...]:
@@ -54,13 +60,18 @@ class Pump(Driver):
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
         self.settable(channel)
-        return (ask(f"S{value:g}"),)
+        return (order(f"S{value:g}"),)
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        return replace(ask("T"), obeyed=f"{value:g}\r".encode())
 
 
 class PumpFace(LineFace):
     """Its simulator."""
 
-    replies: Mapping[str, str] = {"?": "pump\r", "T": "12.5\r"}
+    replies: Mapping[str, str] = {"?": "pump\r", "T": "12.5\r", "S12.5": "ok\r"}
+    writes = re.compile("S.*")
+    refused = "no\r"
 
     def answer(self, line: str) -> str | None:
         return self.replies.get(line)
@@ -145,16 +156,37 @@ def test_each_thing_wrong_in_a_driver_is_found(pump: Callable[[], Pump], finding
     ("write", "finding"),
     [
         (lambda self, channel, value: (), "has no frame"),
-        (lambda self, channel, value: (ask("T"),), "among those that read"),
-        (lambda self, channel, value: (ask("?"),), "among those that read"),
-        (lambda self, channel, value: (ask("V1"),), "'V1\\r' is not in its write_grammar"),
-        (lambda self, channel, value: (ask(f"S{random.Random().random()}"),), "a driver is pure"),
+        (lambda self, channel, value: (order("T"),), "among those that read"),
+        (lambda self, channel, value: (order("?"),), "among those that read"),
+        (lambda self, channel, value: (order("V1"),), "'V1\\r' is not in its write_grammar"),
+        (lambda self, channel, value: (order(f"S{random.Random().random()}"),), "a driver is pure"),
+        (lambda self, channel, value: (ask("S1"),), "which reply means obedience"),
     ],
 )
 def test_each_thing_wrong_in_a_command_is_found(write: object, finding: str) -> None:
     (found,) = check_write(made(write=write), "speed", 12.0)
     assert finding in found
     assert any(finding in each for each in check_envelope(made(write=write), ENVELOPE))
+
+
+@pytest.mark.parametrize(
+    ("obeyed", "shown", "finding"),
+    [
+        (b"ok\r", b"12.5\r", ""),
+        (b".*\r", b"12.5\r", "passes for obedience"),
+        (b"yes\r", b"12.5\r", "does not pass for obedience"),
+        (b"ok\r", b"0\r", "answered with something else"),
+    ],
+)
+def test_a_driver_that_cannot_tell_obedience_from_refusal_is_found(
+    obeyed: bytes, shown: bytes, finding: str
+) -> None:
+    pump = made(
+        write=lambda self, channel, value: (replace(ask(f"S{value:g}"), obeyed=obeyed),),
+        shown=lambda self, channel, value: replace(ask("T"), obeyed=shown),
+    )
+    found = check_obedience(pump, PumpFace(), "speed", 12.5)
+    assert [finding in each for each in found] == [True] * bool(finding)
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ class AlicatBasis2(ModbusDriver):
             "setpoint_active": Register(2106, step_sccm, signed=True),
             "valve_drive": Register(2107, 0.01),
         }
+        self._active = flow["setpoint_active"]
         self._setup = {"watchdog_ms": Register(514), "setpoint_source": Register(516)}
         self._gas_words = self.words_of("gas", 1)
         self._scans = (
@@ -127,6 +128,11 @@ class AlicatBasis2(ModbusDriver):
         if not (0 <= value <= high and value == int(value)):
             raise ValueError(f"{channel} {value} {spec.unit} is no whole number from 0 to {high}")
         return (self.write_register(self._setup[channel].address, int(value)),)
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Read the register that is in use: 2106 for the setpoint, in steps of its own."""
+        register = self._setup.get(channel, self._active)
+        return self.shows_word(register.address, round(value / register.scale) & 0xFFFF)
 
     def _gas(self, reply: bytes) -> tuple[float, ...]:
         (gas,) = self._gas_words(reply)

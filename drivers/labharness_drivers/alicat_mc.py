@@ -8,6 +8,7 @@ M04 and M09 and the status tokens are from captures; the float setpoint is the m
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from labharness.driver import (
@@ -18,6 +19,7 @@ from labharness.driver import (
     Off,
     Query,
     Scan,
+    decimal,
     fault,
     kept,
     line_request,
@@ -135,7 +137,17 @@ class AlicatMc(Driver):
             )
         text = f"{abs(value):.{self.decimals}f}"  # abs: -0.0 is zero too
         kept(f"{channel} in sccm", value, float(text), 10.0**-self.decimals)
-        return (line_request(f"{self.unit}S {text}", timeout_s=TIMEOUT_S),)
+        frame = f"{self.unit}S {text}"
+        return (line_request(frame, timeout_s=TIMEOUT_S, obeyed=self._shows(value)),)
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Poll: the frame's setpoint column shows it."""
+        return replace(self._scans[0].request, obeyed=self._shows(value))
+
+    def _shows(self, setpoint_sccm: float) -> bytes:
+        """Return the regular expression of a data frame with this setpoint, of whatever gas."""
+        setpoint = rb"[ \t]+" + decimal(setpoint_sccm, self.decimals)
+        return self.unit.encode() + 4 * _NUMBER + setpoint + rb"[ \t]+[A-Za-z0-9-].*\r"
 
     def accept(self, channel: str, reply: bytes) -> None:
         """A setpoint is answered with a data frame."""

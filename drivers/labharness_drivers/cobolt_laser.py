@@ -7,6 +7,7 @@ numbers, the decimals of ``p?`` and the words of the error reply are background 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from labharness.driver import (
@@ -122,12 +123,18 @@ class CoboltLaser(Driver):
         if channel == "emission":
             if value not in (0, 1):
                 raise ValueError(f"emission: asked {value}, allowed 0 (off) or 1 (on)")
-            return (_line("l1" if value else "l0"),)
+            return (_order("l1" if value else "l0"),)
         if not 0 <= value <= self.max_power_w:
             raise ValueError(f"power: asked {value} W, allowed 0 to {self.max_power_w} W")
         text = f"{abs(value):.{POWER_DECIMALS}f}"  # abs: -0.0 is zero too
         kept("power in W", value, float(text), 10.0**-POWER_DECIMALS)
-        return (_line(f"@cobasp {text}"),)
+        return (_order(f"@cobasp {text}"),)
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Ask for the emission; what the laser says of its power has no stated decimals."""
+        if channel != "emission":
+            return None
+        return replace(_line("l?"), obeyed=b"1\r\n" if value else b"0\r\n")
 
     def accept(self, channel: str, reply: bytes) -> None:
         """Anything but ``OK`` is a refusal."""
@@ -138,6 +145,10 @@ class CoboltLaser(Driver):
 
 def _line(text: str) -> Request:
     return line_request(text, reply_end=b"\r\n", timeout_s=TIMEOUT_S)
+
+
+def _order(text: str) -> Request:
+    return replace(_line(text), obeyed=b"OK\r\n")
 
 
 def _text(what: str, reply: bytes) -> str:

@@ -148,6 +148,12 @@ class Eurotherm2400(ModbusDriver):
         (word,) = register.encode(value)
         return (self.write_register(register.address, word),)
 
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Read the one register that was written."""
+        register = self._registers[channel]
+        (word,) = register.encode(value)
+        return self.shows_word(register.address, word)
+
     def _add_programmer(self, number: int) -> None:
         status = {"program": Register(22), "program_status": Register(23)}
         course = {"segment": Register(56), "program_left": Register(58)}

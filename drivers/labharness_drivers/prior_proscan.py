@@ -107,7 +107,8 @@ class PriorProscan(Driver):
             raise ValueError(f"{channel}: asked {value} um, allowed -{most_um:g} to {most_um:g} um")
         steps = round(value * self.steps_per_um)
         kept(f"{channel} in um", value, steps, 1 / self.steps_per_um)
-        return (line_request(f"G{channel.upper()},{steps}", timeout_s=MOVE_S_MAX),)
+        move = f"G{channel.upper()},{steps}"
+        return (line_request(move, timeout_s=MOVE_S_MAX, obeyed=b"R\r"),)
 
     def accept(self, channel: str, reply: bytes) -> None:
         """``R`` says that the stage has arrived."""

@@ -90,6 +90,10 @@ class WaveshareRelay(ModbusDriver):
             raise ValueError(f"{channel} {value} is neither 0 (released) nor 1 (energised)")
         return (self.write_coil(self._coils[channel], value == 1),)
 
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Read the one coil."""
+        return self.shows_coil(self._coils[channel], value == 1)
+
     def _bits(self, name: str, request: Request, channels: tuple[str, ...]) -> Scan:
         bits = self.bits_of(name, WAYS)
         count = len(channels)

@@ -134,6 +134,7 @@ _BY_KIND: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("contact_stuck", "vent"): ("vent stuck",),
     ("bus_cut", "vacuum"): ("vacuum",),
     ("bus_cut", "laser"): ("laser cut",),
+    ("writes_refused", "laser"): ("laser cut",),
     ("exhaust_lost", ""): ("exhaust_lost",),
     ("power_dip", ""): ("no power", "vent stuck", "vacuum"),
 }

@@ -69,6 +69,10 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
         return _set(room.buses[target].faults, SHARES[kind], fault.amount, 0.0)
     if kind == "bus_cut":
         return _set(room.buses[target].faults, "cut", True, False)
+    if kind in ("write_lost", "write_refused"):
+        return _set(room.buses[target].faults, kind, int(fault.amount), 0)
+    if kind == "writes_refused":
+        return _set(room.buses[target].faults, kind, True, False)
     if kind == "contact_stuck":
         number = CONTACTS.index(target)
         plant.parts["relays"].stick(number)

@@ -28,6 +28,7 @@ from labharness.chaos.rules import (
 from labharness.chaos.scenario import Fault
 from labharness.lab.reading import LabPlan
 from labharness.lab.simulated import SimulatedLab
+from labharness.simulation import BusFaults
 from labharness.vocabulary.channels import owner_of
 
 __all__ = ["Referee", "Violation"]
@@ -116,6 +117,7 @@ class Referee:
         """Everything is whole again, and somebody has seen to it."""
         blind = frozenset(self.scene.blind)
         self._blindness.mended()
+        self.scene.disturbed.clear()
         for word in blind:
             self._begin_clocks(word)
 
@@ -136,7 +138,7 @@ class Referee:
     def begin_growth(self) -> None:
         """A harness begins."""
         self.scene.harness = "alive"
-        self.scene.stopped = False
+        self.scene.stopped = self.scene.used = self.scene.guarded = False
         self.energised = False
         self._must_trip_since_s = math.inf
         self._blindness.growth_begins()
@@ -149,7 +151,10 @@ class Referee:
 
     def _judge(self, truth: Truth, now_s: float) -> None:
         scene, plant = self.scene, self._room.plant
-        scene.cut = {name for name, bus in self._room.buses.items() if bus.faults.cut}
+        buses = self._room.buses
+        scene.cut = {name for name, bus in buses.items() if bus.faults.cut}
+        scene.deaf = scene.cut | {name for name, bus in buses.items() if _unheard(bus.faults)}
+        scene.disturbed |= scene.deaf
         if plant.faults.sensors or scene.silent:
             scene.silent = {
                 heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
@@ -164,7 +169,7 @@ class Referee:
         for word in self._blindness.seeing(truth, now_s):
             self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])
-        self.energised = self.energised or on
+        self.energised = scene.used = self.energised or on
         self._expect_latch(now_s)
         self._digest.update(
             struct.pack(
@@ -212,6 +217,11 @@ class Referee:
             self._must_trip_since_s = min(self._must_trip_since_s, now_s)
 
 
+def _unheard(faults: BusFaults) -> bool:
+    """Say whether frames of a bus may reach nobody, or be refused, for as long as it lasts."""
+    return faults.writes_refused or faults.lost_share > 0
+
+
 def _told(truth: Truth, scene: Scene) -> str:
     return (
         f"furnace {truth['furnace_heater_c']:.0f} degC{' heated' * truth['furnace_heating']}, "
@@ -219,6 +229,9 @@ def _told(truth: Truth, scene: Scene) -> str:
         f"{truth['pressure_pa'] / ATMOSPHERE_PA:.3f} atm, "
         f"oxygen {100 * truth['o2_fraction']:.2f} %, "
         f"hydrogen {100 * truth['h2_fraction']:.1f} % and {truth['hydrogen_sccm']:.1f} sccm, "
+        f"mains {truth['furnace_mains']:d} {truth['sulfur_mains']:d}, "
+        f"output {truth['furnace_power']:.2f} {truth['sulfur_power']:.2f}, "
+        f"hydrogen valve {truth['hydrogen_valve']:d} set {truth['hydrogen_setpoint_sccm']:.1f}, "
         f"inert {truth['inert_sccm']:.0f} sccm, laser {'on' if truth['laser_on'] else 'off'}, "
         f"harness {scene.harness}"
     )

@@ -23,6 +23,7 @@ __all__ = [
     "RELIEVED",
     "REPEATS_S",
     "TRIP_S",
+    "WAYS",
     "Rule",
     "Scene",
     "Truth",
@@ -42,6 +43,10 @@ REPEATS_S = 10.0  # longer by so much where wires lose frames: what is not answe
 TRIP_S = STALE_S + POLL_S + WIRE_S + GRAIN_S
 KILL_S = WIRE_S + GRAIN_S  # the guard sees the harness's end at once
 PAUSE_S = HEARTBEAT_S_MAX + WIRE_S + GRAIN_S
+
+# One more pass of a guard that is alone comes a second after the first, and takes its time-outs; a
+# line that lives tries again every 5 s.
+PASS_S = 3.0
 
 ATMOSPHERE_PA = 101_325.0
 LEL_H2, LIMITING_O2 = 0.04, 0.05  # NFPA 69: hydrogen burns from 4 %, in nitrogen from 5 % oxygen
@@ -75,6 +80,10 @@ class Scene:
         latched: Something happened after which nothing may be energised before a reset.
         blind: What the line cannot see, or not act on, since something was broken.
         cut: Ports that are cut at this moment.
+        deaf: Ports on which a frame may reach nobody, or be refused, at this moment.
+        disturbed: Ports that were so since everything was whole.
+        guarded: A guard is alone with the line and makes it safe, or has said that it is.
+        used: Something was energised since this harness began.
         stopped: Somebody has asked for a stop.
         silent: Heaters whose thermocouple gives no signal at this moment.
         sucked_pa: What had been sucked back while the line was blind to it.
@@ -84,6 +93,10 @@ class Scene:
     latched: bool = False
     blind: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
+    deaf: set[str] = field(default_factory=set)
+    disturbed: set[str] = field(default_factory=set)
+    guarded: bool = False
+    used: bool = False
     silent: set[str] = field(default_factory=set)
     stopped: bool = False
     sucked_pa: float = 0.0
@@ -121,6 +134,40 @@ def hydrogen(truth: Truth) -> bool:
     return bool(truth["hydrogen_sccm"] > LEAST_SCCM)
 
 
+# Each way by itself: with one left on, the next fault of the other is a harm.
+WAYS: tuple[tuple[str, str, Callable[[Truth], bool]], ...] = (
+    ("mains of the furnace", "relays", lambda t: bool(t["furnace_mains"])),
+    ("mains of the sulfur heater", "relays", lambda t: bool(t["sulfur_mains"])),
+    ("valve of the hydrogen", "relays", lambda t: bool(t["hydrogen_valve"])),
+    ("output of the furnace", "heat", lambda t: t["furnace_power"] > 0),
+    ("output of the sulfur heater", "heat", lambda t: t["sulfur_power"] > 0),
+    ("flow of the hydrogen", "hydrogen", lambda t: t["hydrogen_setpoint_sccm"] > LEAST_SCCM),
+)
+
+
+def _ways() -> tuple[Rule, ...]:
+    """Write the rules of each way to make safe, whoever has to go it."""
+
+    def of(port: str, on: Callable[[Truth], bool], by: str) -> Callable[[Truth, Scene], bool]:
+        def by_the_guard(truth: Truth, scene: Scene) -> bool:
+            return scene.guarded and port not in scene.deaf and on(truth)
+
+        def by_the_line(truth: Truth, scene: Scene) -> bool:
+            if scene.harness == "alive":
+                there = scene.used and (scene.latched or scene.stopped) and port not in scene.deaf
+            else:
+                there = scene.harness == "gone" and port not in scene.disturbed
+            return there and not scene.guarded and on(truth)
+
+        return by_the_guard if by == "guard" else by_the_line
+
+    return tuple(
+        Rule(f"{name} left on by the {by}", of(port, on, by), allowed_s)
+        for name, port, on in WAYS
+        for by, allowed_s in (("guard", KILL_S + PASS_S), ("line", TRIP_S + REPEATS_S))
+    )
+
+
 def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
     """Write the rules; ``watched_ports`` are those whose silence must be noticed."""
 
@@ -133,6 +180,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         return Rule(name, broken, allowed_s, frozenset(blinded_by))
 
     return (
+        *_ways(),
         rule(
             "ignitable mixture in the tube",
             lambda t, s: t["h2_fraction"] > LEL_H2 and t["o2_fraction"] > LIMITING_O2,

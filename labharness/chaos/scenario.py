@@ -3,7 +3,7 @@
 import json
 import math
 import random
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -36,6 +36,7 @@ BITES: Mapping[str, tuple[str, ...]] = {
     "lid_open": ("purge", "ramp", "material_growth"),
     "exhaust_lost": ("ramp", "material_growth"),
     "bus_cut": ("ramp", "material_growth"),
+    "writes_refused": ("ramp", "material_growth"),
     "air_leak": ("loading", "leak_check"),
     "pump_stopped": ("leak_check",),
 }
@@ -53,6 +54,7 @@ PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most har
 
 FAULTS_MAX = 6
 RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
+COUNT_MAX = 100  # writes that are lost or refused one by one; more is a cut, or a refusal of all
 LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
 HYDROGEN_SHARE = 0.6
 BESIDE_HYDROGEN_SCCM = 85.0  # no plan with hydrogen has less argon
@@ -64,6 +66,10 @@ UPON = ("kill", "pause", "power_dip", "bus_cut", "stop_request", "reply_lost", "
 UPON_SHARE = 0.3
 UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
+# A write that is lost or refused harms where a line is being made safe: it comes just before some
+# other fault, or by itself. It is drawn apart: what else a growth of a seed has stays as it was.
+WRITES_SHARE = 0.4
+BEFORE_S_MAX = 2.0
 
 # Every eighth growth is about one fault that chance seldom brings where it harms, and for good: in
 # 400 growths no gauge was stuck while the tube was filled. Such a growth uses hydrogen, and another
@@ -115,8 +121,9 @@ class Kind:
         for how in ("off", "stuck", "garbage", "wrong", "slow", "delayed", "intermittent")
     )
     NOISES = tuple(f"reply_{how}" for how in ("lost", "garbled", "late", "foreign", "doubled"))
+    WRITES = ("write_lost", "write_refused", "writes_refused")
     CONTACTS = ("lid_open", "exhaust_lost", "enclosure_open", "estop_open")
-    ALL = (
+    DRAWN = (
         *SENSORS,
         *NOISES,
         "reply_reordered",
@@ -136,6 +143,7 @@ class Kind:
         "disk_full",
         "stop_request",
     )
+    ALL = (*DRAWN, *WRITES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +219,7 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
     second = chance.random() < SECOND_GROWTH_SHARE
     looks = chance.random() < LOOKS_SHARE
     expected = rate * math.exp(chance.uniform(math.log(RATE_LOW), math.log(RATE_HIGH)))
-    kinds = chance.sample(Kind.ALL, chance.randint(2, len(Kind.ALL)))
+    kinds = chance.sample(Kind.DRAWN, chance.randint(2, len(Kind.DRAWN)))
     count = min(FAULTS_MAX, _poisson(chance, expected))
     faults: list[Fault] = []
     for _ in range(count):
@@ -232,6 +240,8 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         rare = _seldom(Chance(seed).stream(f"seldom/{number}"))
         if all(_together(rare, other) for other in faults):
             faults.append(rare)
+    if rate:
+        faults += _unwritten(Chance(seed).stream(f"writes/{number}"), faults)
     if "hydrogen_sccm" in recipe:
         recipe["argon_sccm"] = max(recipe["argon_sccm"], BESIDE_HYDROGEN_SCCM)
     return Scenario(
@@ -290,7 +300,7 @@ def _check_target(fault: Fault, ports: Collection[str]) -> None:
     known: Collection[str] = TARGETS.get(fault.kind, ())
     if fault.kind.startswith("sensor_"):
         known = SENSORS
-    elif fault.kind.startswith("reply_") or fault.kind == "bus_cut":
+    elif fault.kind.startswith("reply_") or fault.kind in ("bus_cut", *Kind.WRITES):
         known = ports
     if known and fault.target not in known:
         raise ValueError(f"{fault.kind}: " + _unknown("target", fault.target, known))
@@ -300,6 +310,9 @@ def _check_target(fault: Fault, ports: Collection[str]) -> None:
         raise ValueError(f"sensor_slow: amount is {fault.amount!r}; it is a time constant above 0")
     if fault.kind.startswith("reply_") and not 0 <= fault.amount <= 1:
         raise ValueError(f"{fault.kind}: amount is {fault.amount!r}; it is a share from 0 to 1")
+    if fault.kind in ("write_lost", "write_refused") and not 1 <= fault.amount <= COUNT_MAX:
+        allowed = f"a count of writes from 1 to {COUNT_MAX}"
+        raise ValueError(f"{fault.kind}: amount is {fault.amount!r}; it is {allowed}")
 
 
 def _unknown(name: str, value: object, known: Collection[str]) -> str:
@@ -334,6 +347,9 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
         amount = 0.0 if kind == "bus_cut" else chance.choice((0.01, 0.1, 0.5, 0.95))
         if kind == "reply_lost":
             amount = min(amount, LOST_MAX)
+    elif kind in Kind.WRITES:
+        target = chance.choices(PORTS, PORT_WEIGHTS)[0]
+        amount = 0.0 if kind == "writes_refused" else float(chance.choice((1, 1, 2, 5)))
     elif kind == "contact_stuck":
         target = chance.choice(CONTACTS)
     elif kind == "flow_drift":
@@ -364,6 +380,18 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     )
 
 
+def _unwritten(chance: random.Random, faults: Sequence[Fault]) -> list[Fault]:
+    """Draw a write that is lost or refused, most often where another fault is about to need it."""
+    if chance.random() >= WRITES_SHARE:
+        return []
+    fault = _fault(chance, chance.choice(Kind.WRITES), growth=0)
+    if faults:
+        first = chance.choice(faults)
+        after_s = round(max(first.after_s - chance.uniform(0.0, BEFORE_S_MAX), 0.0), 3)
+        fault = replace(fault, stage=first.stage, after_s=after_s, growth=first.growth)
+    return [fault] if all(_together(fault, other) for other in faults) else []
+
+
 def _seldom(chance: random.Random) -> Fault:
     kind, target, stage = chance.choice(SELDOM)
     after_s = round(chance.uniform(0.0, SELDOM_S_MAX), 3)
@@ -391,23 +419,29 @@ def _together(one: Fault, other: Fault) -> bool:
     ways = (
         (_by_the_relays, _by_the_controllers),
         (_of_the_outlet, _of_the_inlet),
-        (lambda fault: fault.kind == "bus_cut" and fault.target == "laser", _of_the_enclosure),
+        (lambda fault: _deaf(fault, "laser"), _of_the_enclosure),
     )
     return not any(
         (first(one) and second(other)) or (first(other) and second(one)) for first, second in ways
     )
 
 
+def _deaf(fault: Fault, *ports: str) -> bool:
+    """Say whether nothing can be set on one of these ports."""
+    return fault.kind in ("bus_cut", "writes_refused") and fault.target in ports
+
+
 def _by_the_relays(fault: Fault) -> bool:
     welded = fault.target in ("furnace_contactor", "sulfur_contactor", "hydrogen_valve")
-    return (fault.kind == "bus_cut" and fault.target == "relays") or (
-        fault.kind == "contact_stuck" and welded
-    )
+    return _deaf(fault, "relays") or (fault.kind == "contact_stuck" and welded)
 
 
 def _by_the_controllers(fault: Fault) -> bool:
-    cut = fault.kind == "bus_cut" and fault.target in ("heat", "hydrogen")
-    return cut or fault.kind in ("heater_runaway", "hydrogen_escapes", "power_dip")
+    return _deaf(fault, "heat", "hydrogen") or fault.kind in (
+        "heater_runaway",
+        "hydrogen_escapes",
+        "power_dip",
+    )
 
 
 def _of_the_outlet(fault: Fault) -> bool:
@@ -416,7 +450,7 @@ def _of_the_outlet(fault: Fault) -> bool:
 
 
 def _of_the_inlet(fault: Fault) -> bool:
-    cut = fault.kind == "bus_cut" and fault.target in ("relays", "inert", "vacuum")
+    cut = _deaf(fault, "relays", "inert", "vacuum")
     stuck = fault.kind == "contact_stuck" and fault.target in (
         "nitrogen_bypass_shut",
         "argon_valve",

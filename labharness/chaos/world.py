@@ -20,11 +20,12 @@ import simpy
 from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import Referee, Violation
 from labharness.chaos.request import approval, submission
-from labharness.chaos.rules import HEARTBEAT_S_MAX, REPEATS_S
+from labharness.chaos.rules import HEARTBEAT_S_MAX
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.desk.folder import JOURNAL_NAME
-from labharness.guard import GuardCore, Latch, PortState, SafeFrame
+from labharness.guard import GuardCore, Latch, PortState
+from labharness.guard.duty import Duty
 from labharness.guard.shell import LoopGuard
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.care import still_standing
@@ -44,7 +45,7 @@ T = TypeVar("T")
 WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
 DEAD_S = 60.0  # nobody is there for so long after a run or a kill
 SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended meanwhile
-LOOK_S = 0.1
+GUARD_REPEAT_S = 1.0  # as the guard's process has it
 WATCHED_COOLING = "cooling_under_watch"
 CALM_S = 900.0  # of a line that has been made safe; then its harness is killed as well
 LOOKS_S = 90.0  # the laser is on by then; what its spectra say makes nothing safer
@@ -302,32 +303,34 @@ class _World:
         self._leave()
         if core.armed:
             self._referee.scene.latched = True
-            self._live(self._guard_alone(core, procedure, "the harness died"))
+            self._live(self._guard_alone(core, procedure, "the harness died", DEAD_S))
             self._note(f"guard: {procedure}")
         self._nobody(DEAD_S)
         self._referee.scene.harness = "gone"
 
-    async def _guard_alone(self, core: GuardCore, procedure: str, why: str) -> Trip:
-        """Run a procedure as the guard's process does that has lost its harness."""
+    async def _guard_alone(self, core: GuardCore, procedure: str, why: str, for_s: float) -> Trip:
+        """Run a procedure as the guard's process does that has lost its harness.
+
+        It sends again what was not obeyed, and reads back what can be read, each second, until all
+        of it was seen; at most for ``for_s``.
+        """
         links = {name: LoopbackLink(bus) for name, bus in self._room.buses.items()}
         for link in links.values():
             await link.open()
         guard = LoopGuard(core, links, Latch(self._plan.state_dir / "latch.json"))
-        unanswered: list[SafeFrame] = []
-
-        def answered(frame: SafeFrame, error: str) -> None:
-            if error:
-                unanswered.append(frame)
-
-        guard.on_safe_frame = answered
+        duty = Duty()
+        duty.begin(core.procedures[procedure])
+        guard.heed = duty.ended
         trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, self._loop.time(), why)
+        self._referee.scene.guarded = True
         guard.trip(trip)
-        until_s = self._loop.time() + REPEATS_S
-        while self._loop.time() < until_s and (_busy(core) or unanswered):
-            await _sleep(self._loop, LOOK_S)
-            if unanswered and not _busy(core):
-                again, unanswered[:] = unanswered[:], []
-                guard.repeat(again)
+        until_s = self._loop.time() + for_s
+        while self._loop.time() < until_s and duty.left(reading=True):
+            await _sleep(self._loop, min(GUARD_REPEAT_S, until_s - self._loop.time()))
+            ports = core.ports.items()
+            at_it = {name for name, each in ports if each.safe or each.state is PortState.SENT}
+            guard.repeat(duty.due(at_it, reading=True))
+        self._referee.scene.guarded = not duty.left(reading=True)  # then it vouches for it
         guard.close()
         return trip
 
@@ -347,14 +350,16 @@ class _World:
             named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
             procedure = memory.procedure(named)
             why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
-            trip = self._live(self._guard_alone(lab.guard.core, procedure, why))
-            self._live(_sleep(self._loop, pause_s - HEARTBEAT_S_MAX))
+            left_s = pause_s - HEARTBEAT_S_MAX
+            until_s = self._loop.time() + left_s
+            trip = self._live(self._guard_alone(lab.guard.core, procedure, why, left_s))
+            self._live(_sleep(self._loop, until_s - self._loop.time()))
             self._note(f"guard: {procedure}")
         meanwhile, self._loop = self._loop, stopped
         stopped.ticks = meanwhile.ticks
         self._room.env.move(stopped)
         finish(meanwhile)
-        scene.harness = "alive"
+        scene.harness, scene.guarded = "alive", False
         if trip is not None:
             stopped.call_soon(lab.guard.give_up, "the guard has tripped meanwhile")
             stopped.call_soon(lab.line.safing.trip, trip)
@@ -459,10 +464,6 @@ def _later(loop: VirtualLoop) -> VirtualLoop:
     after = VirtualLoop()
     after.ticks = loop.ticks
     return after
-
-
-def _busy(core: GuardCore) -> bool:
-    return any(port.safe or port.state is PortState.SENT for port in core.ports.values())
 
 
 async def _sleep(loop: VirtualLoop, for_s: float) -> None:

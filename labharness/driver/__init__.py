@@ -1,6 +1,6 @@
 """The driver kit: all a driver author imports. Modbus is in ``labharness.driver.modbus``."""
 
-from labharness.driver.ascii import line_request, number
+from labharness.driver.ascii import decimal, line_request, number
 from labharness.driver.channels import Channel, Identity, Query, Scan, While
 from labharness.driver.driver import Driver, Exchange, fault
 from labharness.driver.energy import INERT, Adds, Off
@@ -21,6 +21,7 @@ __all__ = [
     "Query",
     "Scan",
     "While",
+    "decimal",
     "fault",
     "kept",
     "line_request",

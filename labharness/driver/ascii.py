@@ -5,7 +5,7 @@ import re
 
 from labharness.vocabulary import BadReply, Request, Until
 
-__all__ = ["line_request", "number"]
+__all__ = ["decimal", "line_request", "number"]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
@@ -17,6 +17,7 @@ def line_request(
     reply_end: bytes = b"\r",
     prefix: bytes = b"",
     timeout_s: float = 0.3,
+    obeyed: bytes = b"",
 ) -> Request:
     """Make the request for one line of text, answered by one line.
 
@@ -26,8 +27,18 @@ def line_request(
         reply_end: What ends the reply.
         prefix: What the reply must start with (the unit's address, an acknowledgement).
         timeout_s: Longest wait for the reply.
+        obeyed: Regular expression of the replies that mean that it was done.
     """
-    return Request(text.encode("ascii") + end, Until(reply_end, prefix), timeout_s)
+    rule = Until(reply_end, prefix)
+    return Request(text.encode("ascii") + end, rule, timeout_s, obeyed=obeyed)
+
+
+def decimal(value: float, decimals: int) -> bytes:
+    """Return the regular expression of a number as an instrument may write it: sign and zeros."""
+    whole, _, fraction = f"{abs(value):.{decimals}f}".partition(".")
+    sign = "-" if value < 0 else "[+-]?" if float(f"{value:.{decimals}f}") == 0 else "[+]?"
+    point = rf"\.{fraction}0*" if fraction else r"(?:\.0*)?"
+    return f"{sign}0*{whole}{point}".encode()
 
 
 def number(text: str, what: str) -> float:

@@ -70,6 +70,9 @@ class Driver(ABC):
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
         """Give the frames that set ``channel`` to ``value``, in order.
 
+        Each states in ``obeyed`` which reply means that the instrument did it: without that no
+        procedure can use the channel. A frame that is not answered (``Nothing``) states none.
+
         Raises:
             ValueError: The channel cannot be set, or the value does not fit the wire's encoding
                 (refused, never clipped).
@@ -78,6 +81,13 @@ class Driver(ABC):
     def accept(self, channel: str, reply: bytes) -> None:
         """Check one reply to ``write``; raise ``DeviceFault`` when the instrument refused."""
         return  # the reply rule has checked its form; an instrument that cannot refuse adds nothing
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Return the read that shows ``channel`` at ``value``, for a guard that is alone.
+
+        Its ``obeyed`` matches those replies, and no other. ``None`` where no single read shows it.
+        """
+        return None
 
     def encode(self, channel: str, value: float) -> Exchange:
         """Yield each frame of a command and take its reply; the shell does the sending."""

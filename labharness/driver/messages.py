@@ -8,6 +8,7 @@ from labharness.vocabulary import BadReply, Message, Request, Transaction
 
 __all__ = ["ID_DIGITS", "message_request", "results"]
 
+NO_ERRORS = rb'(?s:.*"errors"\s*:\s*\[\s*\].*)'
 ID_DIGITS = 10  # a fixed width, so that the port can fill the id in after the frame was checked
 
 
@@ -25,6 +26,7 @@ def message_request(
         Message(command),
         timeout_s,
         transaction=Transaction(len(head), ID_DIGITS, ascii=True),
+        obeyed=NO_ERRORS,
     )
 
 

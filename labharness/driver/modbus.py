@@ -9,9 +9,10 @@ Messaging on TCP/IP Implementation Guide V1.0b.
 """
 
 import math
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pymodbus.framer import FramerRTU, FramerSocket
 from pymodbus.pdu import DecodePDU
@@ -30,7 +31,15 @@ from pymodbus.pdu.register_message import (
 from labharness.driver.channels import Scan
 from labharness.driver.driver import Driver, fault
 from labharness.driver.steps import kept
-from labharness.vocabulary import BadReply, LengthAt, Protocol, Request, Rtu, Transaction
+from labharness.vocabulary import (
+    BadReply,
+    LengthAt,
+    Protocol,
+    Request,
+    Rtu,
+    Transaction,
+    crc16_modbus,
+)
 
 __all__ = ["ModbusDriver", "Register"]
 
@@ -120,6 +129,14 @@ class ModbusDriver(Driver):
     def protocol(self) -> Protocol:
         """Modbus, whose frames themselves say whether they read."""
         return Protocol.MODBUS_TCP if self.tcp else Protocol.MODBUS_RTU
+
+    def shows_word(self, address: int, word: int) -> Request:
+        """Ask for one holding register; ``obeyed`` is the one reply that shows ``word``."""
+        return self._shows(self.read_registers(address, 1), 3, struct.pack(">BH", 2, word))
+
+    def shows_coil(self, address: int, on: bool) -> Request:
+        """Ask for one coil; ``obeyed`` is the one reply that shows it on or off."""
+        return self._shows(self.read_coils(address, 1), 1, bytes([1, on]))
 
     def read_registers(self, start: int, count: int) -> Request:
         """Ask for ``count`` holding registers (function 03)."""
@@ -226,9 +243,10 @@ class ModbusDriver(Driver):
     ) -> Request:
         framer = (FramerSocket if self.tcp else FramerRTU)(DecodePDU(is_server=False))
         frame = framer.buildFrame(pdu)
+        obeyed = self._reply(function, echo) if echo else b""  # a write's reply repeats it
         if not self.tcp:
             rtu = Rtu(self.unit, function, byte_count, echo)
-            return Request(frame, rtu, self.timeout_s, self.settle_s)
+            return Request(frame, rtu, self.timeout_s, self.settle_s, obeyed=obeyed)
         body = len(echo) if byte_count is None else 1 + byte_count
         rule = LengthAt(
             offset=4,
@@ -239,4 +257,14 @@ class ModbusDriver(Driver):
             match_at=6,
             lengths=(8 + body, 9),
         )
-        return Request(frame, rule, self.timeout_s, self.settle_s, Transaction(0, 2))
+        return Request(frame, rule, self.timeout_s, self.settle_s, Transaction(0, 2), obeyed)
+
+    def _shows(self, read: Request, function: int, data: bytes) -> Request:
+        return replace(read, obeyed=self._reply(function, data))
+
+    def _reply(self, function: int, data: bytes) -> bytes:
+        """Return the regular expression of the one right reply: its transaction is the port's."""
+        body = bytes([self.unit, function]) + data
+        if self.tcp:
+            return b"(?s:..)" + re.escape(struct.pack(">HH", 0, len(body)) + body)
+        return re.escape(body + crc16_modbus(body).to_bytes(2, "little"))

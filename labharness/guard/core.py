@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
-from labharness.vocabulary import BadReply, Nothing, Quiet, Request
+from labharness.vocabulary import BadReply, Nothing, Quiet, Request, disobeyed
 
 __all__ = [
     "Finished",
@@ -84,6 +84,7 @@ class SafeFrame:
         channel: What it sets.
         value: To what.
         unit: In what unit.
+        shown: The read that shows it, with what its reply must be; ``None`` where none does.
     """
 
     step: int
@@ -92,6 +93,7 @@ class SafeFrame:
     channel: str
     value: float
     unit: str = ""
+    shown: Request | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ class Sent:
 
 
 class Finished(NamedTuple):  # one for each exchange: a frozen dataclass takes five times as long
-    """The end of an exchange: a whole right reply, or why there is none."""
+    """The end of an exchange: a whole right reply, or why there is none.
+
+    A reply to a frame of a procedure that does not say that it was done stands beside its error.
+    """
 
     request: Request
     reply: bytes | None
@@ -163,7 +168,7 @@ class Port:
                 self.due_s = min(now + request.reply.silence_s, self._deadline_s)
             return None
         self.discarded += len(buffer) - taken
-        return self._end(buffer[:taken], "", now, drain_s=request.settle_s)
+        return self._answered(request, buffer[:taken], now)
 
     def expire(self, now: float) -> Finished | None:
         """Let time pass; give the exchange's end if it timed out."""
@@ -175,7 +180,7 @@ class Port:
             self.due_s = float("inf")
             return None
         if self.due_s < self._deadline_s:  # moved by the first bytes of a reply that quiet ends
-            return self._end(self._buffer, "", now, drain_s=request.settle_s)
+            return self._answered(request, self._buffer, now)
         if isinstance(request.reply, Nothing):
             return self._end(b"", "", now, drain_s=0.0)
         why = f"no reply within {request.timeout_s} s"
@@ -207,6 +212,11 @@ class Port:
         waits = request.settle_s if isinstance(request.reply, Nothing) else request.timeout_s
         self.due_s = self._deadline_s = now + waits
         return frame
+
+    def _answered(self, request: Request, reply: bytes, now: float) -> Finished:
+        """End with a whole reply; a refusal of a frame of a procedure is no obedience."""
+        error = "" if self._safe_sent is None else disobeyed(request, reply)
+        return self._end(reply, error, now, drain_s=request.settle_s)
 
     def _end(self, reply: bytes | None, error: str, now: float, *, drain_s: float) -> Finished:
         request, safe = self._request, self._safe_sent

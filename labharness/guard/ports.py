@@ -1,11 +1,12 @@
 """The ports of the guard process: the core's bytes between descriptors and who waits for them."""
 
 import selectors
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from threading import Thread
 
 from labharness.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
+from labharness.guard.duty import Duty
 from labharness.link import LinkLost
 from labharness.link.descriptors import Road
 from labharness.vocabulary import Request
@@ -27,7 +28,7 @@ class Ports:
         steady_s: The machine's steady clock.
 
     Attributes:
-        unanswered: Frames of the procedure that were sent and not answered in form, in its order.
+        duty: What is left to do of the procedure that was sent.
         on_ended: Told of the end of a numbered exchange: port, number, reply, error.
         on_safe: Told of the end of a safe frame's exchange, and why it failed.
         on_free: Told that a port has become free.
@@ -42,7 +43,7 @@ class Ports:
         steady_s: Callable[[], float],
     ) -> None:
         self.core = core
-        self.unanswered: dict[SafeFrame, None] = {}
+        self.duty = Duty()
         self.on_ended: Callable[[str, int, bytes | None, str], None]
         self.on_safe: Callable[[SafeFrame, str], None]
         self.on_free: Callable[[], None]
@@ -71,16 +72,6 @@ class Ports:
     def making_safe(self) -> bool:
         """Whether a frame of a procedure is on a wire, or waits for one."""
         return bool(self._safe_sent) or any(port.safe for port in self.core.ports.values())
-
-    def due_again(self) -> list[SafeFrame]:
-        """Give what was not answered, but for ports that are still at their frames.
-
-        One that nobody answers on waits for its own time-outs, and a poll for its own: neither is
-        a reason to leave out another port.
-        """
-        ports = self.core.ports
-        at_it = {*self._safe_sent, *(name for name, port in ports.items() if port.safe)}
-        return [frame for frame in self.unanswered if frame.port not in at_it]
 
     def free(self) -> list[str]:
         """Name the ports on which an exchange may begin."""
@@ -137,19 +128,27 @@ class Ports:
     def trip(self, procedure: str) -> None:
         """Run a procedure: its first wave on all ports before anything else."""
         self._send_safe(self.core.trip(procedure))
-        self.unanswered = dict.fromkeys(self.core.procedures[procedure])
+        self.duty.begin(self.core.procedures[procedure])
 
     def repeat(self, frames: Iterable[SafeFrame]) -> None:
-        """Send frames of a procedure; lost roads among theirs are opened for the next time.
+        """Send frames of a procedure for a harness that has it in force."""
+        frames = tuple(frames)
+        self.duty.add(frames)
+        self._send_again(frames)
 
-        They overrule what waits of another procedure for the same channels.
+    def insist(self, *, reading: bool) -> None:
+        """Send again what is left to do, and with ``reading`` look whether it is so.
+
+        A port that is still at its frames is left out, and no other for its sake: one that nobody
+        answers on waits for its own time-outs, and a poll for its own.
         """
-        again = tuple(frames)
-        wanted = {frame.channel: frame.value for frame in again}
-        held = (old for old in self.unanswered if wanted.get(old.channel, old.value) == old.value)
-        self.unanswered = dict.fromkeys([*held, *again])
-        self._send_safe(self.core.queue(again))
-        lost = (frame.port for frame in again if self._roads[frame.port].fileno() < 0)
+        at_it = {*self._safe_sent, *(name for name, port in self.core.ports.items() if port.safe)}
+        self._send_again(self.duty.due(at_it, reading=reading))
+
+    def _send_again(self, frames: Collection[SafeFrame]) -> None:
+        """Send frames; lost roads among theirs are opened for the next time."""
+        self._send_safe(self.core.queue(frames))
+        lost = (frame.port for frame in frames if self._roads[frame.port].fileno() < 0)
         self._wanted.update(dict.fromkeys(lost))
 
     def want_closed(self) -> None:
@@ -264,6 +263,4 @@ class Ports:
             if number is not None:
                 self.on_ended(name, number, finished.reply, finished.error)
             return
-        if not finished.error:
-            self.unanswered.pop(safe, None)
-        self.on_safe(safe, finished.error)
+        self.on_safe(safe, self.duty.ended(finished))

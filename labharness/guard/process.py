@@ -97,6 +97,8 @@ class ProcessGuard:
         self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
         self._repeat_s = NEVER  # when to look after what was not answered
         self._repeats = 0
+        self._alone = False
+        self._ends: dict[SafeFrame, str] = {}  # how each frame of the procedure ended last
         self._save_s = 0.0
         self._served = False
         self._unused_s = steady_s()
@@ -194,7 +196,7 @@ class ProcessGuard:
             return not self.ports.busy or now >= self._leaving_s
         if not self._once or self._session is not None or self.ports.busy:
             return False
-        if self.core.latched and self.ports.unanswered and self._repeats <= REPEATS_MAX:
+        if self._owes() and self._repeats <= REPEATS_MAX:
             return False
         return self._served or now - self._unused_s > COME_S_MAX
 
@@ -246,6 +248,7 @@ class ProcessGuard:
         self.latch.hold(trip)
 
     def _send_procedure(self, procedure: str) -> None:
+        self._ends.clear()
         self.ports.trip(procedure)
         self._procedure = procedure
 
@@ -262,20 +265,25 @@ class ProcessGuard:
             self._session.tripped(trip)
 
     def _be_alone(self) -> None:
+        """See to the procedure without a harness: nobody else reads whether it was done."""
+        self._alone = True
         self._repeats = 0
         self._repeat_s = self.steady_s() + REPEAT_S
 
     def _put_off(self) -> None:
+        self._alone = False
         self._repeats = 0
         self._repeat_s = self.steady_s() + PUTS_OFF_S
+
+    def _owes(self) -> bool:
+        return self.core.latched and self.ports.duty.left(reading=self._alone)
 
     def _repeat(self, now: float) -> None:
         self._repeat_s = now + REPEAT_S
         self._repeats += 1
         given_up = self._once and self._repeats > REPEATS_MAX
-        again = self.ports.due_again()
-        if self.core.latched and again and not given_up:
-            self.ports.repeat(again)
+        if self._owes() and not given_up:
+            self.ports.insist(reading=self._alone)
 
     def _known(self, procedure: str) -> str:
         return procedure if procedure in self.core.procedures else self._safe_table
@@ -331,7 +339,7 @@ class ProcessGuard:
         except OSError as why:
             return f"the latch does not open: {why.strerror}"
         self.core.reset()
-        self.ports.unanswered = {}
+        self.ports.duty.end()
         self._repeat_s = NEVER
         return ""
 
@@ -388,7 +396,7 @@ class ProcessGuard:
             self._session = None
             self.ports.forget()
             self._unused_s = self.steady_s()
-            if self.core.latched and self.ports.unanswered:
+            if self.core.latched and self.ports.duty.left(reading=False):
                 self._be_alone()
 
     def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
@@ -396,7 +404,9 @@ class ProcessGuard:
             self._session.ended(port, number, reply, error)
 
     def _safe(self, frame: SafeFrame, error: str) -> None:
-        self.log.add("safe frame", channel=frame.channel, value=frame.value, error=error)
+        if self._ends.get(frame) != error:  # each second, for as long as it takes: once
+            self._ends[frame] = error
+            self.log.add("safe frame", channel=frame.channel, value=frame.value, error=error)
         if self._session is not None:
             self._session.safe(frame, error)
 

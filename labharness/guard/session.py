@@ -110,8 +110,9 @@ class Session:
         self.say({"say": "ended", "port": port, "number": number, "reply": told, "error": error})
 
     def safe(self, frame: SafeFrame, error: str) -> None:
-        """Say how the exchange of a safe frame ended."""
-        self.say({"say": "safe", "frame": list(self._places[frame]), "error": error})
+        """Say how the exchange of a safe frame ended; the guard's own readings are its own."""
+        if frame in self._places:
+            self.say({"say": "safe", "frame": list(self._places[frame]), "error": error})
 
     def lost(self, port: str, why: str) -> None:
         """Say that a road was lost."""

@@ -36,6 +36,9 @@ class LoopGuard(Tells):
         core: What decides.
         links: The road of each port; ``receive`` of each is taken over.
         latch: Where the latch is kept.
+
+    Attributes:
+        heed: Called with the end of each safe frame's exchange; says what is told of it.
     """
 
     beat_s = float("inf")
@@ -45,6 +48,7 @@ class LoopGuard(Tells):
         self.core = core
         self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
         self.latch: LatchView = latch
+        self.heed: Callable[[Finished], str] = lambda finished: finished.error
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)
@@ -187,7 +191,7 @@ class LoopGuard(Tells):
 
     def _finish(self, port: str, finished: Finished) -> None:
         if finished.safe is not None:
-            self.on_safe_frame(finished.safe, finished.error)
+            self.on_safe_frame(finished.safe, self.heed(finished))
         state = self.core.ports[port]
         if state.safe:
             self._send_safe(port)

@@ -1,6 +1,7 @@
 """Requests, reply rules, safe frames and trips as data: for armed.json and the socket."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,7 @@ def write_request(request: Request) -> dict[str, object]:
         "transaction": None
         if blank is None
         else {"offset": blank.offset, "size": blank.size, "ascii": blank.ascii},
+        "obeyed": request.obeyed.hex(),
     }
 
 
@@ -126,7 +128,12 @@ def read_request(fields: Fields) -> Request:
         fields.seconds("timeout_s", EXCHANGE_S_MAX),
         fields.seconds("settle_s", EXCHANGE_S_MAX),
         blank,
+        fields.raw("obeyed"),
     )
+    try:
+        re.compile(request.obeyed)
+    except re.error as why:
+        raise BadFields(f"{fields.where}: obeyed is no regular expression: {why}") from None
     fields.end()
     return request
 
@@ -140,6 +147,7 @@ def write_safe(safe: SafeFrame) -> dict[str, object]:
         "unit": safe.unit,
         "port": safe.port,
         "request": write_request(safe.request),
+        "shown": None if safe.shown is None else write_request(safe.shown),
     }
 
 
@@ -152,8 +160,13 @@ def read_safe(fields: Fields) -> SafeFrame:
         channel=fields.text("channel"),
         value=fields.number("value"),
         unit=fields.text("unit"),
+        shown=None if fields.null("shown") else read_request(fields.inside("shown")),
     )
     fields.end()
+    if not (safe.request.obeyed or isinstance(safe.request.reply, Nothing)):
+        raise BadFields(f"{fields.where}: {safe.channel} does not say which reply means done")
+    if safe.shown is not None and not safe.shown.obeyed:
+        raise BadFields(f"{fields.where}: the read of {safe.channel} does not say what it is to be")
     return safe
 
 

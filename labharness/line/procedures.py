@@ -7,6 +7,7 @@ from enum import StrEnum
 from labharness.guard import SafeFrame
 from labharness.kernel import Envelope, EnvelopeInvalid, Procedure
 from labharness.line.parts import Instrument, channel_of
+from labharness.vocabulary import Nothing
 
 __all__ = ["StepState", "Verification", "compile_procedures"]
 
@@ -68,10 +69,18 @@ def _compile(procedure: Procedure, instruments: Mapping[str, Instrument]) -> tup
             if spec.unit != step.unit:
                 raise ValueError(f"{step.channel} is in {spec.unit!r}, not {step.unit!r}")
             requests = instrument.driver.write(channel, step.value)
+            shown = instrument.driver.shown(channel, step.value)
         except (LookupError, ValueError) as why:
             raise EnvelopeInvalid(f"procedure {procedure.name!r}: {why}") from None
-        frames.extend(
-            SafeFrame(number, instrument.port, request, step.channel, step.value, step.unit)
-            for request in requests
-        )
+        what = (step.channel, step.value, step.unit)
+        for request in requests:
+            if not (request.obeyed or isinstance(request.reply, Nothing)):
+                raise EnvelopeInvalid(
+                    f"procedure {procedure.name!r}: the driver {instrument.kind} does not say "
+                    f"which reply to {request.frame[:40]!r} means that {step.channel} was set "
+                    "(obeyed of its Request): a refusal would pass for obedience"
+                )
+            last = request is requests[-1]
+            shows = shown if last else None
+            frames.append(SafeFrame(number, instrument.port, request, *what, shows))
     return tuple(frames)

@@ -7,7 +7,7 @@ until every step of it was seen in one look or the line closes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -220,7 +220,7 @@ class Safing:
         if trip is not None:
             self._slow = True
             frames = self._guard.procedures[trip.procedure]
-            self._guard.repeat([frame for frame in frames if frame.channel in self._open])
+            self._guard.repeat(tails(frames, self._open))
             await asyncio.sleep(LOOK_S)
             found = await self._states(trip.procedure, AGAIN_S)
             if self._since_s is None:  # or another was sent, or this one whole, and it begins anew
@@ -247,6 +247,7 @@ class Safing:
         Where another procedure was sent meanwhile, nothing is known of this one.
         """
         wave, frames = self._wave, self._guard.procedures[name]
+        wanted = self._memory.envelope.procedures[name].steps
         until_s = since_s + self._memory.envelope.procedures[name].verify_s_max
         found = await self._states(name, until_s - self._loop.time())
         for _ in range(TRIES_MAX - 1):
@@ -254,7 +255,7 @@ class Safing:
             late = self._loop.time() + 2 * LOOK_S >= until_s  # no time for another look
             if not open_steps or late or self._wave != wave:
                 break
-            self._guard.repeat([frame for frame in frames if frame.step in open_steps])
+            self._guard.repeat(tails(frames, {wanted[step].channel for step in open_steps}))
             await asyncio.sleep(LOOK_S)
             found = await self._states(name, until_s - self._loop.time())
         if self._wave != wave:
@@ -302,6 +303,17 @@ class Safing:
                 shown_by[channel] = f"{instrument.name}.{spec.readback}"
         seen = await self._read(tuple(shown_by.values()), within_s)
         return {channel: seen[name] for channel, name in shown_by.items() if name in seen}
+
+
+def tails(frames: Sequence[SafeFrame], channels: Collection[str]) -> list[SafeFrame]:
+    """Return each port's frames from the first open one on: an order may need the one before it."""
+    begun: set[str] = set()
+    again = []
+    for frame in frames:
+        if frame.port in begun or frame.channel in channels:
+            begun.add(frame.port)
+            again.append(frame)
+    return again
 
 
 def _parted(verification: Verification) -> tuple[set[str], set[str]]:

@@ -12,9 +12,17 @@ from labharness.driver import Driver, Identity, Scan
 from labharness.driver.reads import is_written, reads_of, shown, unproven
 from labharness.simulation import Face
 from labharness.testing.pairs import PairDisagrees, exchange, transaction_of
-from labharness.vocabulary import BadReply, DeviceFault, Protocol, Request, same_frame
+from labharness.vocabulary import (
+    BadReply,
+    DeviceFault,
+    Nothing,
+    Protocol,
+    Request,
+    disobeyed,
+    same_frame,
+)
 
-__all__ = ["check_driver", "check_envelope", "check_simulator", "check_write"]
+__all__ = ["check_driver", "check_envelope", "check_obedience", "check_simulator", "check_write"]
 
 ON_COMM_LOSS = re.compile(r"hold|unknown|safe\(\d+(\.\d+)?\)")
 NO_CHANNELS = ("no_such_channel", "")
@@ -42,6 +50,8 @@ def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
         return ()
     what = f"{channel} = {value!r}"
     found = []
+    if not all(each.obeyed or isinstance(each.reply, Nothing) for each in requests):
+        found.append(f"{what} has a frame that does not say which reply means obedience (obeyed)")
     if not requests:
         found.append(f"{what} has no frame")
     reads = [request for _, request in reads_of(driver)]
@@ -106,6 +116,29 @@ def check_simulator(driver: Driver, face: Face) -> tuple[str, ...]:
         if count != len(scan.channels):
             found.append(f"scan {scan.name}: {count} values for {len(scan.channels)} channels")
     return tuple(found)
+
+
+def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> tuple[str, ...]:
+    """Check that a command's replies tell obedience from refusal, and that its read shows it.
+
+    What the instrument refuses by itself has no findings: not every order is for every state.
+    """
+    what = f"{channel} = {value!r}"
+    try:
+        for request in driver.write(channel, value):
+            refusal = face.refusal(request.frame)
+            if refusal is not None and not disobeyed(request, refusal):
+                return (f"{what}: the refusal {refusal!r} passes for obedience",)
+            reply = exchange(face, request)
+            driver.accept(channel, reply)
+            if disobeyed(request, reply):
+                return (f"{what}: {reply!r} does not pass for obedience",)
+        shown = driver.shown(channel, value)
+        if shown is not None and disobeyed(shown, exchange(face, shown)):
+            return (f"{what}: the read that is to show it is answered with something else",)
+    except (DeviceFault, ValueError):
+        return ()
+    return ()
 
 
 def _questions(driver: Driver) -> Iterator[tuple[str, Request, Any]]:

@@ -26,6 +26,7 @@ from labharness.vocabulary.requests import (
     Transaction,
     Until,
     crc16_modbus,
+    disobeyed,
 )
 from labharness.vocabulary.shares import share_text
 from labharness.vocabulary.trips import Cause, Trip
@@ -58,6 +59,7 @@ __all__ = [
     "Until",
     "Verdict",
     "crc16_modbus",
+    "disobeyed",
     "read_program",
     "same_frame",
     "share_text",

@@ -7,10 +7,14 @@ A reply rule is data with one question, ``take(buffer, transaction)``:
 * ``n < 0``: the first ``-n`` bytes answer another transaction and are to be thrown away;
 * ``BadReply``: what arrived can never become the reply that was asked for.
 
+A reply that is complete and right in form may still be a refusal: a Modbus exception, ``?``, a
+syntax error. ``Request.obeyed`` says which replies mean that the instrument did what was asked.
+
 The rules need nothing but the standard library, because the guard process has nothing else.
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,8 +33,10 @@ __all__ = [
     "Transaction",
     "Until",
     "crc16_modbus",
+    "disobeyed",
 ]
 
+SHOWN_BYTES_MAX = 40  # of a reply, in an error
 REPLY_BYTES_MAX = 1_048_576  # a CCD readout in JSON is about 10 kB; a runaway sender is cut here
 
 
@@ -287,6 +293,9 @@ class Request:
         timeout_s: Longest wait from the frame's hand-over to the reply's last byte.
         settle_s: Silence to keep on the port after the reply before the next frame.
         transaction: The blank field, where the protocol has one.
+        obeyed: Regular expression that the whole reply matches only where the instrument did what
+            the frame asks; for a read, only where the reading shows what was set. ``b""`` where
+            nobody has stated it.
     """
 
     frame: bytes
@@ -294,3 +303,11 @@ class Request:
     timeout_s: float
     settle_s: float = 0.0
     transaction: Transaction | None = None
+    obeyed: bytes = b""
+
+
+def disobeyed(request: Request, reply: bytes) -> str:
+    """Say why a whole reply does not mean that a frame was obeyed; ``""`` where it does."""
+    if not request.obeyed or re.fullmatch(request.obeyed, reply):
+        return ""
+    return f"answered {reply[:SHOWN_BYTES_MAX].hex(' ')}, which does not say that it was done"
