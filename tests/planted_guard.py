@@ -128,6 +128,15 @@ IN_THE_GUARD = (
         "[relays-write_refused]",
     ),
     PlantedBug(
+        "refused frame sent again after ten seconds",
+        "labharness/guard/process.py",
+        "REPEAT_S = 1.0  # a frame",
+        "REPEAT_S = 10.0  # a frame",
+        "tests/test_kills_while_refused.py::"
+        "test_after_a_kill_with_one_frame_lost_or_refused_every_way_is_off[relays-write_refused]",
+        dear=True,
+    ),
+    PlantedBug(
         "only the frame that failed is sent again, not what follows it",
         "labharness/guard/duty.py",
         "tail = () if first is None else self.frames[first:]",
