@@ -1,7 +1,7 @@
 """Real harnesses killed while one frame is lost or refused: both ways of each hazard end off.
 
-The plant is the short line's, served by a process of its own, and is asked what is really so. A guard
-once took a refusal for obedience, and the mains stayed on for ever.
+The plant is the short line's, served by a process of its own, and is asked what is really so. A
+guard once took a refusal for obedience, and the mains stayed on for ever.
 """
 
 import random
