@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two more than two cores: tests that wait for real processes leave a fifth of each idle.
 WORKERS ?= 4
 
-.PHONY: demo help test check soak mutants mutants-kernel bench approve-sim lock clean
+.PHONY: demo help test check soak mutants mutants-table bench approve-sim lock clean
 
 demo: .venv/.installed-all ## run the example, a growth of six hours, in ten seconds
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -34,11 +34,14 @@ check: .venv/.installed-dev ## format, lint, types, imports, tidy rules
 soak: .venv/.installed-dev ## the long proofs
 	$(BIN)/pytest -m soak -s
 
-mutants: .venv/.installed-dev ## the table of planted bugs and who caught them
-	$(BIN)/python tests/mutants.py
+# One room, or more of the mutants: make mutants ROOM=kernel SHARE=1. SEED says which of them.
+SHARE ?= 0.05
+SEED ?= 1
+mutants: .venv/.installed-dev ## planted bugs, and a share of the mutants; ROOM=kernel SHARE=1
+	$(BIN)/python tests/mutants.py --room "$(ROOM)" --share $(SHARE) --seed $(SEED)
 
-mutants-kernel: .venv/.installed-dev ## branches and mutants of the kernel and the guard core
-	$(BIN)/python tests/mutants_kernel.py
+mutants-table: .venv/.installed-dev ## what mutants left, as tables; the mutants of every day
+	$(BIN)/python tests/mutants.py --table --sample
 
 bench: .venv/.installed-benchmark ## speed, against peers
 	$(BIN)/python benchmarks/run.py

@@ -4,6 +4,7 @@ Each run is a child of a process that has imported the libraries and none of our
 the start of a test costs most.
 """
 
+import ctypes
 import importlib
 import json
 import os
@@ -11,15 +12,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from compileall import compile_dir
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from py_compile import PycInvalidationMode
-from typing import IO
+from typing import IO, Any
 
-__all__ = ["DRAWERS", "FAILED", "ROOT", "Copy", "copied"]
+__all__ = ["DRAWERS", "FAILED", "LATE", "ROOT", "UNSIGNED", "Copy", "copied"]
 
 ROOT = Path(__file__).parent.parent
 DRAWERS = ("labharness", "drivers", "simulators", "envelopes", "tests", "examples", "docs")
@@ -36,6 +38,13 @@ LIBRARIES = (
 PYTEST = ("-q", "-x", "--assert=plain", "-p", "no:cacheprovider")
 TEST_S_MAX = 120
 FAILED = 1  # pytest's exit code when tests ran and some failed; others are no proof
+LATE = -signal.SIGALRM
+UNSIGNED = 100  # the labs could not even be read
+SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+SHORT_LAB = "tests/short_line.toml"
+SHIPPED_LAB = "envelopes/labharness_envelopes/labs/cvd_mos2"
+SIGNED_LABS = (f"{SHIPPED_LAB}/lab.toml", SHORT_LAB)
+SIGNED = (f"{SHIPPED_LAB}/approval.toml", "tests/short_line_approval.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +66,45 @@ class Copy:
         Raises:
             LookupError: The text is not there, or not once.
         """
-        path = self.folder / file
-        healthy = path.read_text("utf-8")
+        healthy = (self.folder / file).read_text("utf-8")
         if healthy.count(right) != 1:
             raise LookupError(f"{file} does not hold {right!r} once")
-        path.write_text(healthy.replace(right, wrong), "utf-8")
+        with self.holds(file, healthy.replace(right, wrong)):
+            yield
+
+    @contextmanager
+    def holds(self, file: str, text: str) -> Iterator[None]:
+        """Have another text in a file for a while."""
+        path = self.folder / file
+        healthy = path.read_text("utf-8")
+        path.write_text(text, "utf-8")
         try:
             yield
         finally:
             path.write_text(healthy, "utf-8")
 
-    def run(self, *tests: str) -> tuple[int, str]:
-        """Run tests of the copy against its code; give pytest's exit code and what it printed."""
+    def run(self, *tests: str, limit_s: int = TEST_S_MAX, signed: bool = False) -> tuple[int, str]:
+        """Run tests of the copy against its code, in this order, up to the first that is red.
+
+        Args:
+            tests: Their names.
+            limit_s: Ended after this time, s.
+            signed: Sign the approvals of the simulated labs first, as after an edit of their files.
+
+        Returns:
+            pytest's exit code, ``LATE`` after the limit, ``UNSIGNED`` if there was nothing to sign;
+            and what it printed.
+        """
         said = self.folder / "said.txt"
         asked, answers = _pipe(self.runner.stdin), _pipe(self.runner.stdout)
-        asked.write(json.dumps([str(said), *tests]) + "\n")
-        asked.flush()
-        code = int(answers.readline() or -1)
+        with ExitStack() as kept:
+            if signed:
+                for file in SIGNED:
+                    kept.enter_context(self.holds(file, (self.folder / file).read_text("utf-8")))
+            request = (str(said), limit_s, signed, tests)
+            asked.write(json.dumps(request) + "\n")
+            asked.flush()
+            code = int(answers.readline() or -1)
         return code, said.read_text("utf-8", "replace")
 
 
@@ -112,24 +143,72 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 def _run_what_is_asked() -> None:
     """Fork for each line of standard input; a child that hangs is ended by its alarm."""
-    import pytest
-
     for name in LIBRARIES:
         importlib.import_module(name)
+    _adopt_orphans()
     for line in sys.stdin:
-        said, *tests = json.loads(line)
+        said, limit_s, signed, tests = json.loads(line)
         child = os.fork()
         if child == 0:
-            signal.alarm(TEST_S_MAX)
+            signal.alarm(limit_s)
             out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(out, 1)
             os.dup2(out, 2)
-            code = pytest.main([*PYTEST, *tests])
+            code = _run(signed, tests)
             sys.stdout.flush()
             os._exit(code)
         _, status = os.waitpid(child, 0)
+        _end_orphans()
         sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
         sys.stdout.flush()
+
+
+def _run(signed: bool, tests: list[str]) -> int:
+    import hypothesis
+    import pytest
+
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)  # the least example is no news
+    hypothesis.settings.register_profile(
+        "same", derandomize=True, database=None, deadline=None, phases=phases
+    )
+    hypothesis.settings.load_profile("same")
+    if signed:
+        try:
+            importlib.import_module("labharness.lab.approve_sim").main(list(SIGNED_LABS))
+        except Exception:  # noqa: BLE001 - whatever a mutant of a row makes of its reader
+            traceback.print_exc()
+            return UNSIGNED
+    rank = {test: number for number, test in enumerate(tests)}
+    return int(pytest.main([*PYTEST, *tests], plugins=[_InOrder(rank)]))
+
+
+class _InOrder:
+    """A plugin of pytest: the tests run in the order in which they were asked for."""
+
+    def __init__(self, rank: dict[str, int]) -> None:
+        self._rank = rank
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Sort them; what was asked for by its file stays as it is."""
+        items.sort(key=lambda item: self._rank.get(item.nodeid, -1))
+
+
+def _adopt_orphans() -> None:
+    """Have a process that a test started and left become our child, so that we can end it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_orphans() -> None:
+    """End what a test left behind: a mutated guard may not know how to end."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid():
+                os.kill(int(path.parent.name), signal.SIGKILL)
+                os.waitpid(int(path.parent.name), 0)
+        except (OSError, ValueError, IndexError):  # it is gone already
+            continue
 
 
 if __name__ == "__main__":

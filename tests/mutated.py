@@ -1,7 +1,6 @@
 """The mutants of a module: every operator, constant, boundary, branch or statement, wrong once."""
 
 import ast
-import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -31,48 +30,81 @@ ARITHMETIC = {
     ast.BitOr: ast.BitAnd,
 }
 SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any"}
+DROPPABLE = (ast.Assign, ast.AugAssign, ast.Expr, ast.Continue, ast.Break, ast.Raise)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+BLOCKS = (
+    *FUNCTIONS,
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+    ast.Try,
+    ast.ExceptHandler,
+)
 
 
 class Mutant(NamedTuple):
-    """One change: where, what it says, and the whole mutated module."""
+    """One change: where, what it says, and which of the module's nodes it changes.
+
+    Attributes:
+        file: Which.
+        line: Where in it, 0 if it is nowhere.
+        what: The change in words.
+        node: The number of the node in a walk of the module.
+        change: The number of the change among those of the node.
+    """
 
     file: str
     line: int
     what: str
-    tree: ast.Module
+    node: int
+    change: int
 
     @property
     def name(self) -> str:
         """What the list of reasons calls it: by its words, as lines move."""
         return f"{self.file}: {self.what}"
 
+    def text(self) -> str:
+        """Give the whole mutated file."""
+        tree = ast.parse((ROOT / self.file).read_text("utf-8"))
+        node = next(each for number, each in enumerate(ast.walk(tree)) if number == self.node)
+        list(_changes(node, _encodes(self.file)))[self.change].carry_out()
+        return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
 
 def mutants_of(file: str) -> Iterator[Mutant]:
     """Give every mutant of a file, in the order of its text."""
     tree = ast.parse((ROOT / file).read_text("utf-8"))
-    quiet = _docstrings(tree) | _annotations(tree)
+    encodes = _encodes(file)
+    quiet = _docstrings(tree) | _annotations(tree, encodes)
     at = _places(tree)
-    for number, node in enumerate(ast.walk(tree)):
+    for number, node in enumerate(list(ast.walk(tree))):
         if id(node) in quiet:
             continue
-        for change in range(len(list(_changes(node)))):
-            mutated = copy.deepcopy(tree)
-            twin = next(each for n, each in enumerate(ast.walk(mutated)) if n == number)
-            before = ast.unparse(twin)
-            wrong = list(_changes(twin))[change]
-            dropped = wrong.dropped()
-            wrong()
-            after = ast.unparse(twin)
-            line = getattr(node, "lineno", 0)
-            what = f"{at[number]}: `{_short(before)}` -> `{_short(after)}`"
+        before = ""
+        for which, change in enumerate(_changes(node, encodes)):
+            before = before or ast.unparse(node)
+            dropped = change.dropped()
             if dropped:
                 inside = getattr(node, "name", at[number])
                 what = f"{inside}: `{_short(dropped)}` dropped"
-            yield Mutant(file, line, what, mutated)
+            else:
+                change.carry_out()
+                what = f"{at[number]}: `{_short(before)}` -> `{_short(ast.unparse(node))}`"
+                change.undo()
+            yield Mutant(file, getattr(node, "lineno", 0), what, number, which)
 
 
-def _changes(node: ast.AST) -> Iterator["Change"]:
-    """Give the ways in which one node may be wrong; each is carried out by calling it."""
+def _encodes(file: str) -> bool:
+    """Say whether the file writes frames: there a format or a rounding is no mere word."""
+    return "driver" in file
+
+
+def _changes(node: ast.AST, encodes: bool) -> Iterator["Change"]:
+    """Give the ways in which one node may be wrong."""
     if isinstance(node, ast.Compare):
         for at, operator in enumerate(node.ops):
             for other in COMPARE.get(type(operator), ()):
@@ -84,36 +116,52 @@ def _changes(node: ast.AST) -> Iterator["Change"]:
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in ARITHMETIC:
         if not isinstance(getattr(node, "right", None), ast.JoinedStr):
             yield Change(node, "op", ARITHMETIC[type(node.op)]())
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
-        yield Change(node, "op", ast.UAdd() if isinstance(node.op, ast.USub) else _Truth())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield Change(node, "op", ast.UAdd())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield Change(node, "operand", ast.UnaryOp(ast.Not(), node.operand))
     elif isinstance(node, ast.Constant):
         if isinstance(node.value, bool):
             yield Change(node, "value", not node.value)
         elif isinstance(node.value, int | float):
             yield Change(node, "value", node.value + 1)
+        elif isinstance(node.value, bytes) and encodes:
+            yield Change(node, "value", node.value[:-1] if node.value else b"?")
+    elif isinstance(node, ast.FormattedValue) and encodes and node.format_spec is not None:
+        yield from _formats(node.format_spec)
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         if node.func.id in SWAPPED:
             yield Change(node.func, "id", SWAPPED[node.func.id])
+        elif node.func.id == "round" and len(node.args) == 1:
+            yield Change(node.func, "id", "int")
     elif isinstance(node, ast.If):
         yield Change(node, "test", ast.Constant(True))
         yield Change(node, "test", ast.Constant(False))
-    elif isinstance(node, ast.Return) and node.value is not None:
-        if not isinstance(node.value, ast.Constant):
-            yield Change(node, "value", ast.Constant(None))
-    elif isinstance(node, ast.FunctionDef):
-        yield from _dropped(node)
-    if isinstance(node, ast.If | ast.For | ast.While):
-        yield from _dropped(node)
+    elif isinstance(node, ast.Return) and not isinstance(node.value, ast.Constant | None):
+        yield Change(node, "value", ast.Constant(None))
+    for body in ("body", "orelse", "finalbody"):
+        if isinstance(node, BLOCKS) and isinstance(getattr(node, body, None), list):
+            yield from _dropped(getattr(node, body))
 
 
-def _dropped(node: ast.FunctionDef | ast.If | ast.For | ast.While) -> Iterator["Change"]:
+def _formats(spec: ast.expr) -> Iterator["Change"]:
+    """Give one digit less, or the next base."""
+    for part in getattr(spec, "values", ()):
+        for right, wrong in ((".3", ".2"), (".2", ".1"), (".1", ".0"), ("04", "03"), ("02", "01")):
+            if isinstance(part, ast.Constant) and right in str(part.value):
+                yield Change(part, "value", str(part.value).replace(right, wrong))
+
+
+def _dropped(body: list[ast.stmt]) -> Iterator["Change"]:
     """Leave single statements out of a body."""
-    for at, statement in enumerate(node.body):
-        plain = isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Continue)
+    for at, statement in enumerate(body):
+        plain = isinstance(statement, DROPPABLE) or (
+            isinstance(statement, ast.Return) and statement.value is None
+        )
         if plain and not (
             isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         ):
-            yield Change(node.body, at, ast.Pass())
+            yield Change(body, at, ast.Pass())
 
 
 class Change:
@@ -129,19 +177,17 @@ class Change:
             return ast.unparse(owner[where])
         return ""
 
-    def __call__(self) -> None:
-        """Carry it out."""
+    def carry_out(self) -> None:
+        """Do it, and keep what was there."""
         if isinstance(self._where, int) and isinstance(self._owner, list):
-            self._owner[self._where] = self._value
+            was, self._owner[self._where] = self._owner[self._where], self._value
+            self._value = was
         elif isinstance(self._where, str):
-            if isinstance(self._value, _Truth) and isinstance(self._owner, ast.UnaryOp):
-                self._value = ast.Not()
-                self._owner.operand = ast.UnaryOp(ast.Not(), self._owner.operand)
+            was = getattr(self._owner, self._where)
             setattr(self._owner, self._where, self._value)
+            self._value = was
 
-
-class _Truth:
-    """Stands for ``not not x``: the negation taken away."""
+    undo = carry_out  # what was there and what is there change places
 
 
 def _places(tree: ast.Module) -> list[str]:
@@ -149,7 +195,7 @@ def _places(tree: ast.Module) -> list[str]:
     place: dict[int, str] = {id(tree): "module"}
     for node in ast.walk(tree):
         here = place.get(id(node), "module")
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, (ast.ClassDef, *FUNCTIONS)):
             here = node.name
         elif isinstance(node, ast.AnnAssign | ast.Assign | ast.AugAssign) and "=" not in here:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -167,7 +213,7 @@ def _docstrings(tree: ast.AST) -> set[int]:
     }
 
 
-def _annotations(tree: ast.AST) -> set[int]:
+def _annotations(tree: ast.AST, encodes: bool) -> set[int]:
     """Types, words of messages and lists of names decide nothing."""
     found = set()
     for node in ast.walk(tree):
@@ -176,8 +222,10 @@ def _annotations(tree: ast.AST) -> set[int]:
             if isinstance(part, ast.AST):
                 found |= {id(each) for each in ast.walk(part)}
         if isinstance(node, ast.JoinedStr):
-            found |= {id(each) for each in ast.walk(node)}
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            parts = {id(each) for each in ast.walk(node)}
+            formats = {id(each) for each in ast.walk(node) if isinstance(each, ast.FormattedValue)}
+            found |= parts - formats if encodes else parts
+        if isinstance(node, (ast.ClassDef, *FUNCTIONS)):
             for each in node.decorator_list:
                 found |= {id(part) for part in ast.walk(each)}
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("Condition", "Bound"):

@@ -1,0 +1,135 @@
+"""Which files are mutated, room by room, and which tests have to notice."""
+
+from dataclasses import dataclass
+
+from mutated import ROOT, Mutant, mutants_of
+from mutated_rows import RowMutant, row_mutants_of
+
+__all__ = ["ROOMS", "Room", "tests_of_rooms"]
+
+PURE = ("test_kernel*", "test_model")
+GUARD = ("test_guard*", "test_latch*", "test_remote_guard", "test_both_shells", "test_refused*")
+LINE = (
+    "test_line_*",
+    "test_opening",
+    "test_watch_unowned",
+    "test_reset",
+    "test_programs",
+    "test_programs_files",
+    "test_procedures_fail",
+    "test_reconnecting",
+    "test_safing_again",
+    "test_by_hand*",
+    "test_two_terminals",
+    "test_proofs_on_the_line",
+    "test_trips",
+    "test_failures",
+    "test_over_pressure",
+    "test_unattended",
+    "test_findings_*",
+    "test_blind_spots",
+    "test_arming",
+    "test_confirmed*",
+)
+ALARM = ("test_alarm_*",)
+ADMISSION = ("test_admission_*", "test_approvals", "test_preflight")
+DRIVERS = (
+    "test_alicat_*",
+    "test_cobolt_laser",
+    "test_eurotherm_2400*",
+    "test_honeywell_midas",
+    "test_horiba_icl",
+    "test_mks_910",
+    "test_prior_proscan",
+    "test_waveshare_relay",
+    "test_driver_steps",
+    "test_reply_rules",
+    "test_testing_conformance",
+    "test_reads_of_others",
+    "test_corpus_instruments",
+    "test_drawers_agree",
+    "test_proven",
+)
+SHIPPED = (
+    "test_proven",
+    "test_corpus_lab",
+    "test_by_hand_dangers",
+    "test_unattended",
+    "test_proofs_on_the_line",
+    "test_blind_spots",
+    "test_findings_rules",
+    "test_opening",
+    "test_preflight",
+    "test_admission_*",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Files that are mutated alike.
+
+    Attributes:
+        name: What the table calls it.
+        files: Patterns of them.
+        tests: Patterns of the tests that have to notice, without ``.py``. Which of them run a
+            function is measured; a row is tried by all of them.
+        killed_min: Share of the mutants that must be killed.
+        branches: Its tests must take every branch.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    killed_min: float = 0.90
+    branches: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """Give the files as they are found."""
+        found = {path for each in self.files for path in ROOT.glob(each)}
+        return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+    @property
+    def test_files(self) -> list[str]:
+        """Give the files of tests as they are found."""
+        found = {path for each in self.tests for path in ROOT.glob(f"tests/{each}.py")}
+        return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+    def mutants(self) -> list[Mutant | RowMutant]:
+        """Give all of its mutants."""
+        return [
+            each
+            for file in self.paths
+            for each in (row_mutants_of(file) if file.endswith(".toml") else mutants_of(file))
+        ]
+
+
+ROOMS = (
+    Room(
+        "kernel",
+        ("labharness/kernel/*.py", "labharness/guard/core.py"),
+        (*PURE, "test_guard_core", "test_guard_ports"),
+        killed_min=0.95,
+        branches=True,
+    ),
+    Room("guard", ("labharness/guard/[!c]*.py", "labharness/guard/contract.py"), (*GUARD, *LINE)),
+    Room("line", ("labharness/line/*.py",), (*LINE, *GUARD, *ALARM)),
+    Room("admission", ("labharness/admission/*.py", "labharness/lab/approvals.py"), ADMISSION),
+    Room("alarm", ("labharness/alarm/*.py",), ALARM),
+    Room("drivers", ("drivers/labharness_drivers/*.py", "labharness/driver/*.py"), DRIVERS),
+    Room(
+        "rows",
+        (
+            "envelopes/labharness_envelopes/lines/*.toml",
+            "envelopes/labharness_envelopes/*.toml",
+            "envelopes/labharness_envelopes/labs/*/lab.toml",
+            "envelopes/labharness_envelopes/labs/*/hazards.toml",
+        ),
+        ("test_numbers_of_the_line", "test_procedures_at_the_plant", *SHIPPED, *PURE),
+    ),
+)
+
+
+def tests_of_rooms(name: str) -> list[str]:
+    """Give the files of tests of the rooms whose name holds this."""
+    return sorted({file for room in ROOMS if name in room.name for file in room.test_files})
