@@ -12,4 +12,46 @@ IN_THE_WATCH = (
         "    answered = dict.fromkeys(polled)\n",
         "tests/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
     ),
+    PlantedBug(
+        "value that somebody else set overlooked",
+        "labharness/kernel/rules.py",
+        "        if abs(value - track.told) > track.within:\n",
+        "        if False:\n",
+        "tests/test_foreign_hands.py::"
+        "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
+        "[35-3000-furnace.setpoint_rate reads 300 degC/min, and 20 was confirmed]",
+    ),
+    PlantedBug(
+        "rate limit looked at every half a minute",
+        "drivers/labharness_drivers/eurotherm_2400.py",
+        'self.block("bounds", 30, 6, bounds),',
+        'self.block("bounds", 30, 6, bounds, period_s=30.0),',
+        "tests/test_foreign_hands.py::"
+        "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
+        "[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",
+    ),
+    PlantedBug(
+        "foreign value that is at stake only warned of",
+        "labharness/kernel/rules.py",
+        '    procedure = limit.on_foreign if at_stake else ""\n',
+        '    procedure = ""\n',
+        "tests/test_foreign_hands.py::"
+        "test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls"
+        "[where0-514-2000-6-close_all_valves_and_alert]",
+    ),
+    PlantedBug(
+        "procedure taken for somebody else",
+        "labharness/line/safing.py",
+        "            expect(self._memory, step.channel, math.nan)  # till it is verified\n",
+        "            pass\n",
+        "tests/test_foreign_hands.py::"
+        "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
+    ),
+    PlantedBug(
+        "nobody looks at what a verified line is set to",
+        "labharness/line/safing.py",
+        "                if state is StepState.VERIFIED:\n                    expect(",
+        "                if False:\n                    expect(",
+        "tests/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
+    ),
 )

@@ -88,10 +88,16 @@ def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(
     ("fault", "words"),
     [
         (lambda faces: setattr(faces["gauge"], "status", "Z"), "pressure gauge says"),
-        (lambda faces: faces["furnace"].write_registers(6, 273, [1]), "furnace is driven by hand"),
+        (lambda faces: faces["furnace"].write_registers(6, 273, [1]), "furnace.mode reads 1"),
+        (lambda faces: setattr(faces["furnace"], "_status", lambda: 16), "furnace is driven by"),
         (lambda faces: faces["laser"].answer("p 0.05\r"), "laser brighter than may be set"),
     ],
-    ids=["gauge failed", "manual at the furnace's own keys", "power at the laser's own keys"],
+    ids=[
+        "gauge failed",
+        "manual at its own keys",
+        "manual by its status alone",
+        "power at the laser's own keys",
+    ],
 )
 def test_what_is_done_at_an_instrument_itself_trips(
     simulated_lab: Bench, virtual_time: Any, fault: Callable[[Any], None], words: str

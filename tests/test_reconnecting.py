@@ -39,7 +39,7 @@ def words(lab: Lab) -> dict[int, int]:
 
 def lose(lab: Lab, port: str = "hydrogen", *, restarted: bool = True) -> None:
     """Have a guard tell of a road that was lost and is open again at once."""
-    if restarted:
+    if restarted and port == "hydrogen":
         words(lab)[WATCHDOG] = 0
     lab.line.guard.on_road_lost(port, "unplugged")
 

@@ -91,13 +91,13 @@ class AlicatBasis2(ModbusDriver):
         self._gas_words = self.words_of("gas", 1)
         self._scans = (
             self.block("flow", 2101, 7, flow),
-            self.block("setup", 514, 3, self._setup, period_s=30.0),
+            self.block("setup", 514, 3, self._setup),
             Scan("gas", self.read_registers(2100, 1), ("gas",), self._gas, period_s=30.0),
         )
         self._identity_words = self.words_of("identity", 7)
 
     def scans(self) -> tuple[Scan, ...]:
-        """Give the measurements every second, the set-up and the gas every 30 s."""
+        """Give the measurements and the set-up every second, the gas every 30 s."""
         return self._scans
 
     def identify(self) -> Query:
@@ -184,6 +184,7 @@ def _channels(step_sccm: float, watchdog_ms: int) -> dict[str, Channel]:
             settable=True,
             readback="setpoint_active",
             resolution=step_sccm,
+            own=(0.0,) if watchdog_ms else (),  # page 19: the watchdog sets it to 0
             on_comm_loss=f"safe({watchdog_ms / 1000:g})" if watchdog_ms else "hold",
             acts_while=While("setpoint_source", (1.0, 2.0), "its setpoint comes from its plug"),
         ),

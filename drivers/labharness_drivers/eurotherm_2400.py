@@ -29,7 +29,7 @@ CHOICES = {  # what a status word may be set to
     "mode": {0: "automatic", 1: "manual"},
     "program_status": {1: "reset", 2: "run", 4: "hold"},
 }
-RESET, RUN, HOLD, COMPLETE = 1, 2, 4, 16  # HA026230, register 23; 8 is holdback
+RESET, RUN, HOLD, HOLDBACK, COMPLETE = 1, 2, 4, 8, 16  # HA026230, register 23
 PROGRAM_1, PROGRAM_WORDS, SEGMENT_WORDS = 8328, 136, 8  # base 8192 is the program that runs
 BLOCK_WORDS = 5  # of eight; those after it are for other controllers of the series
 SEGMENTS_MAX = 16  # the last one used is an End
@@ -91,17 +91,19 @@ class Eurotherm2400(ModbusDriver):
             "loop_break": Register(75, bit=6),
             "heater_fail": Register(75, bit=7),
         }
-        rate = {"setpoint_rate": Register(35, step_c, signed=True)}
+        bounds = {
+            "output_high": Register(30, PERCENT_STEP, signed=True),
+            "setpoint_rate": Register(35, step_c, signed=True),
+        }
         mode = {"mode": Register(273)}
-        limit = {"output_high": Register(30, PERCENT_STEP, signed=True)}
-        self._registers = process | rate | mode | limit
+        self._registers = process | bounds | mode
         self._scans: tuple[Scan, ...] = (
             # First the flags: a broken sensor is to be known before the reading it spoils.
             self.block("status", 74, 2, status),
             self.block("process", 1, 5, process),
-            self.block("rate", 35, 1, rate, period_s=30.0),
-            self.block("mode", 273, 1, mode, period_s=30.0),
-            self.block("limit", 30, 1, limit, period_s=60.0),
+            # As often as the setpoint: whoever sets one of these by other hands defeats a limit.
+            self.block("bounds", 30, 6, bounds),
+            self.block("mode", 273, 1, mode),
         )
         self._identity_words = self.words_of("identity", 16)
         self._step_c = step_c
@@ -111,7 +113,7 @@ class Eurotherm2400(ModbusDriver):
             self._add_programmer(program)
 
     def scans(self) -> tuple[Scan, ...]:
-        """Give the five blocks, none longer than five words, and the programmer's three."""
+        """Give the four blocks, none longer than six words, and the programmer's three."""
         return self._scans
 
     def queries(self) -> tuple[Query, ...]:
@@ -256,6 +258,7 @@ _PROGRAM_CHANNELS: dict[str, Channel] = {
         settable=True,
         readback="program_status",
         settle_s=1.0,
+        own=(float(RESET), float(HOLDBACK), float(COMPLETE)),
     ),
     "segment": Channel(
         unit="",
@@ -297,6 +300,7 @@ def _channels(step_c: float) -> dict[str, Channel]:
             readback="output",
             resolution=PERCENT_STEP,
             acts_while=While("manual", (1.0,), "the controller is in automatic"),
+            own=None,  # in automatic the loop drives it
         ),
         "working_output": Channel(
             unit="%",

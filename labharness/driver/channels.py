@@ -41,6 +41,9 @@ class Channel:
         on_comm_loss: What the instrument does by itself when nobody talks to it:
             ``safe(<seconds>)``, ``hold`` or ``unknown``.
         acts_while: What must be so for it to act; ``None`` where nothing else has to be.
+        own: Values that it also takes without being told (a watchdog shuts, a program ends);
+            ``None`` for any (a loop drives its output). Any other value that its read-back shows
+            unasked is somebody else's.
         wired: Whether it switches whatever a line is wired to: the envelope says what that is.
     """
 
@@ -53,6 +56,7 @@ class Channel:
     settle_s: float = 0.0
     on_comm_loss: str = "hold"
     acts_while: While | None = None
+    own: tuple[float, ...] | None = ()
     wired: bool = False
 
     _VERBS: ClassVar[tuple[str, ...]] = ("Measure", "Control")

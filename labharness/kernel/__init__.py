@@ -6,13 +6,22 @@ from labharness.kernel.memory import Memory, Track
 from labharness.kernel.modes import IllegalMode, Mode, Role, change
 from labharness.kernel.purge import Backfill, LeakCheck, Purge
 from labharness.kernel.rows import Interlock, Limit, Plausible, Procedure, Step, TripRow, Watch
-from labharness.kernel.rules import begin, conclude, judge, judge_program, observe, tick
+from labharness.kernel.rules import (
+    adopt,
+    begin,
+    conclude,
+    expect,
+    judge,
+    judge_program,
+    observe,
+    tick,
+)
 
 # fmt: off
 __all__ = [  # names are read as a paragraph
     "Backfill", "Bound", "Condition", "Envelope", "EnvelopeInvalid", "IllegalMode", "Interlock",
     "LeakCheck", "LeakTight", "Limit", "Memory", "Mode", "Plausible", "Procedure", "Purge",
-    "PurgedOf", "Role", "Step", "Track", "TripRow", "Watch", "begin", "change", "conclude",
-    "judge", "judge_program", "observe", "tick",
+    "PurgedOf", "Role", "Step", "Track", "TripRow", "Watch", "adopt", "begin", "change", "conclude",
+    "expect", "judge", "judge_program", "observe", "tick",
 ]
 # fmt: on

@@ -53,6 +53,11 @@ class Envelope:
         for doubt in self.plausible:
             seen = [doubt.agrees_with, *_channels((*doubt.during, doubt.expects))]
             yield f"{doubt.name!r} relies on", watches, filter(None, seen)
+        for limit in self.limits.values():
+            if limit.on_foreign:
+                relied = [limit.readback or limit.channel, *_channels([limit.foreign_while])]
+                yield f"limit {limit.channel} runs", self.procedures, [limit.on_foreign]
+                yield f"limit {limit.channel} relies on", watches, relied
         for watch in watches.values():
             yield f"watch {watch.channel} runs", self.procedures, filter(None, [watch.procedure])
         yield "the purge proof counts", watches, (*purge.inert, *purge.inert.values())

@@ -11,7 +11,7 @@ from labharness.kernel.conditions import Bound, Condition, LeakTight, PurgedOf
 from labharness.kernel.envelope import Envelope
 from labharness.kernel.modes import Mode
 from labharness.kernel.purge import Backfill, LeakCheck
-from labharness.kernel.rows import Interlock, Plausible, TripRow
+from labharness.kernel.rows import Interlock, Limit, Plausible, TripRow
 from labharness.vocabulary import Trip
 
 __all__ = ["Memory", "Track", "Window"]
@@ -32,6 +32,11 @@ class Track:
         backfill: What its pressure proves by backfills.
         leak_check: What its pressure proves by its rise.
         shows: Contaminants whose presence this channel shows, each with its condition.
+        told: What it was last shown to be set to, by a confirmed command, a verified step, or as
+            the line was armed; NaN while that is not known.
+        within: How far a reading may be from that.
+        limit: The limit of what it shows.
+        stake: What a value that nobody here has set puts at stake.
     """
 
     channel: str
@@ -46,10 +51,20 @@ class Track:
     backfill: Backfill | None = None
     leak_check: LeakCheck | None = None
     shows: tuple[tuple[str, Bound], ...] = ()
+    told: float = math.nan
+    within: float = math.inf
+    limit: Limit | None = None
+    stake: "Shown" = ()
 
     def possible(self) -> tuple[float, ...]:
         """Every value the channel may have."""
         return (self.value, *self.doubt)
+
+    def foreign(self) -> bool:
+        """Say whether it reads what nobody here has set; in doubt nobody knows."""
+        own = () if self.limit is None else self.limit.own
+        differs = abs(self.value - self.told) > self.within
+        return differs and not self.doubt and self.value not in own
 
 
 Shown = tuple[tuple[Bound, Track], ...]  # bounds, each beside the track that shows it
@@ -137,7 +152,10 @@ class Memory:
             self.taint(contaminant)
         self.windows = tuple((each, Window()) for each in envelope.plausible)
         for channel, limit in envelope.limits.items():
-            self.track(limit.readback or channel)
+            track = self.track(limit.readback or channel)
+            if limit.resolution < math.inf:
+                track.limit, track.within = limit, limit.resolution
+                track.stake = self.shown((limit.foreign_while,) if limit.foreign_while else ())
             self.guarding[channel] = tuple(each for each in self.rules if channel in each[0].guards)
 
     def track(self, channel: str) -> Track:

@@ -25,6 +25,12 @@ class Limit:
         readback: Channel that shows what was set; the channel itself where nothing else does.
         always_safe: Values that interlocks, steps and roles never hold up on a line that is armed
             and has not tripped (law 2). A mark takes the proof of the exhaustive search.
+        resolution: Largest difference between what was set and what its read-back shows of it;
+            ``inf`` where the read-back moves by itself, so that no difference says anything.
+        own: Values that the instrument also takes by itself (a watchdog shuts, a program ends).
+        on_foreign: Procedure that runs when the read-back shows what nobody here has set;
+            ``""`` warns only.
+        foreign_while: While this is excluded, that warns only too; ``None`` for always.
     """
 
     channel: str
@@ -36,6 +42,10 @@ class Limit:
     step_max: float = math.inf
     readback: str = ""
     always_safe: tuple[float, ...] = ()
+    resolution: float = math.inf
+    own: tuple[float, ...] = ()
+    on_foreign: str = ""
+    foreign_while: Bound | None = None
 
     def __post_init__(self) -> None:
         if not -math.inf < self.low <= self.high < math.inf:  # also refuses NaN

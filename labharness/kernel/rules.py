@@ -6,7 +6,7 @@ Rule 3: refuse by default (no limit, wrong unit, NaN, stale reading, unknown sta
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from labharness.kernel.conditions import Bound, Condition, LeakTight, PurgedOf
 from labharness.kernel.memory import Memory, Track, Window
@@ -15,7 +15,7 @@ from labharness.kernel.purge import Backfill, LeakCheck
 from labharness.kernel.rows import Interlock, Plausible
 from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip, Verdict
 
-__all__ = ["begin", "conclude", "judge", "judge_program", "observe", "tick"]
+__all__ = ["adopt", "begin", "conclude", "expect", "judge", "judge_program", "observe", "tick"]
 
 _NOTHING: tuple[Trip, ...] = ()
 
@@ -100,6 +100,19 @@ def begin(memory: Memory, command: Command) -> None:
 def conclude(memory: Memory, command: Command) -> None:
     """Forget the doubt about a command, because a fresh read-back agrees."""
     memory.track(memory.envelope.limits[command.channel].readback or command.channel).doubt = ()
+    expect(memory, command.channel, command.value)
+
+
+def expect(memory: Memory, channel: str, value: float) -> None:
+    """Remember what a channel was shown to be set to; NaN for what is not known (any more)."""
+    memory.track(memory.envelope.limits[channel].readback or channel).told = value
+
+
+def adopt(memory: Memory, channels: Iterable[str]) -> None:
+    """Take what was just read for what is set, where nothing else is known of that."""
+    for track in map(memory.track, channels):
+        if math.isnan(track.told) and not track.doubt:
+            track.told = track.value
 
 
 def observe(
@@ -124,7 +137,9 @@ def observe(
         for contaminant, present in track.shows:
             if present.holds(value) or now - track.at_s > track.stale_s:
                 memory.taint(contaminant)
-        track.value, track.at_s = value, now
+        before, track.value, track.at_s = track.value, value, now
+        if abs(value - track.told) > track.within:
+            trips += _foreign(memory, track, before, now)
         for row in track.rows:
             if not row.low <= value <= row.high:
                 bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
@@ -156,6 +171,20 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
                 at = condition.channel if isinstance(condition, Bound) else "purge"
                 trips += (Trip(Cause.INTERLOCK_LOST, row.on_loss, at, None, now, why),)
     return trips
+
+
+def _foreign(memory: Memory, track: Track, before: float, now: float) -> tuple[Trip, ...]:
+    """Call a value that nobody here has set: once as a warning, and with what it runs each time."""
+    limit, value = track.limit, track.value
+    if limit is None or not track.foreign():
+        return _NOTHING
+    at_stake = not track.stake or memory.may_be(track.stake, now) is not None
+    procedure = limit.on_foreign if at_stake else ""
+    if value == before and not procedure:
+        return _NOTHING
+    found = f"{track.channel} reads {value:g} {limit.unit}".strip()
+    why = f"{found}, and {track.told:g} was confirmed: somebody else has set it, or it restarted"
+    return (Trip(Cause.INTERLOCK_LOST, procedure, track.channel, value, now, why),)
 
 
 def _present(memory: Memory, command: Command, now: float) -> tuple[float, ...]:

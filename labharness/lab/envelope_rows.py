@@ -76,6 +76,8 @@ class LimitRow(_Strict):
     role: Role = Role.OPERATE
     step_max: StrictFloat | None = None
     always_safe: tuple[StrictFloat, ...] = ()
+    on_foreign: str = ""
+    foreign_while: "BoundRow | None" = None
 
 
 class OpeningRow(_Strict):

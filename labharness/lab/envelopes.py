@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from labharness.driver import Channel
 from labharness.kernel import (
     Backfill,
     Bound,
@@ -84,7 +85,7 @@ def parse_kind(text: str, where: str) -> KindLimits:
 def build_envelope(
     file: LineFile,
     kinds: Mapping[str, KindLimits],
-    readbacks: Mapping[str, str],
+    settable: Mapping[str, Channel],
     *,
     volume_cm3: float,
 ) -> Envelope:
@@ -93,7 +94,7 @@ def build_envelope(
     Args:
         file: The line's rules.
         kinds: For each instrument on the line its own limits.
-        readbacks: For each settable channel the channel that shows what was set.
+        settable: Each channel that a driver can set, as the driver declares it.
         volume_cm3: Volume of the tube, as the lab file states it.
 
     Raises:
@@ -106,7 +107,7 @@ def build_envelope(
     for action in file.safety_envelope.prohibited_actions:
         if not any(row.prohibits == action for row in file.interlock):
             raise EnvelopeInvalid(f"no interlock says that it prohibits {action!r}")
-    limits = {row.channel: _limit(row, file, kinds, readbacks) for row in file.limit}
+    limits = {row.channel: _limit(row, file, kinds, settable) for row in file.limit}
     if len(limits) != len(file.limit):
         raise EnvelopeInvalid("a channel has two limits")
     limits |= {f"{OPERATOR}.{row.action}": _opening(row, file, kinds) for row in file.opening}
@@ -228,7 +229,7 @@ def _limit(
     row: LimitRow,
     file: LineFile,
     kinds: Mapping[str, KindLimits],
-    readbacks: Mapping[str, str],
+    settable: Mapping[str, Channel],
 ) -> Limit:
     instrument, channel = split_channel(row.channel)
     kind = kinds.get(instrument)
@@ -240,6 +241,14 @@ def _limit(
             f"limit {row.channel}: {row.low:g} to {row.high:g} {row.unit} is not within what "
             f"{kind.kind} allows, {own.low:g} to {own.high:g} {own.unit}"
         )
+    spec = settable.get(row.channel)
+    shown_by = "" if spec is None or spec.readback is None else f"{instrument}.{spec.readback}"
+    itself = spec.own if spec is not None and shown_by else None
+    if row.on_foreign and itself is None:
+        why = "its read-back moves by itself" if shown_by else "nothing shows what was set"
+        raise EnvelopeInvalid(f"limit {row.channel}: on_foreign takes a read-back, and {why}")
+    if row.foreign_while is not None and not row.on_foreign:
+        raise EnvelopeInvalid(f"limit {row.channel}: foreign_while takes on_foreign")
     high = row.high
     for quantity, parameter in file.safety_envelope.parameters.items():
         if row.channel in file.quantities.get(quantity, ()) and parameter.hard_limit:
@@ -252,8 +261,12 @@ def _limit(
         source=row.source,
         role=row.role,
         step_max=math.inf if row.step_max is None else row.step_max,
-        readback=readbacks.get(row.channel, ""),
+        readback=shown_by,
         always_safe=row.always_safe,
+        resolution=math.inf if spec is None or itself is None else spec.resolution,
+        own=itself or (),
+        on_foreign=row.on_foreign,
+        foreign_while=_bound(row.foreign_while),
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labharness.driver import Driver
+from labharness.driver import Channel, Driver
 from labharness.guard import SafeFrame
 from labharness.guard.armed import state_home
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
@@ -213,7 +213,7 @@ def read_lab(path: Path) -> LabPlan:
         envelope = build_envelope(
             line,
             limits,
-            _readbacks(instruments),
+            _settable(instruments),
             volume_cm3=file.tube.volume_cm3,
         )
         _known_channels(envelope, instruments)
@@ -302,12 +302,12 @@ def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
     return KindLimits(kind=limits.kind, limits=names)
 
 
-def _readbacks(instruments: Sequence[Instrument]) -> dict[str, str]:
+def _settable(instruments: Sequence[Instrument]) -> dict[str, Channel]:
     return {
-        f"{each.name}.{channel}": f"{each.name}.{spec.readback}"
+        f"{each.name}.{channel}": spec
         for each in instruments
         for channel, spec in each.driver.channels.items()
-        if spec.readback is not None
+        if spec.settable
     }
 
 

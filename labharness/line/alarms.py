@@ -279,6 +279,8 @@ class LineAlarms:
         tracks = line.memory.tracks
         track = tracks.get(trip.channel)  # the guard, this process and a person's hand have none
         if trip.value is not None:
+            if track is not None and track.foreign():
+                return True
             return any(
                 row.cause is trip.cause and not row.low <= line.latest(row.channel) <= row.high
                 for row in (track.rows if track else ())

@@ -6,6 +6,7 @@ pause between them, and the port held until the read-back is folded into memory.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from labharness.clock import Clock
 from labharness.driver import Identity
 from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Envelope, Memory, Mode, change
+from labharness.kernel import Envelope, Memory, Mode, change, expect
 from labharness.line.command import Writer
 from labharness.line.ended import NotArmed, Tripped
 from labharness.line.escalation import Reached, Stage, bring_down
@@ -229,7 +230,7 @@ class Line:
             raise NotArmed(f"the safe table does not hold: {'; '.join(missing)}")
         wrong = await prepare(
             instruments=self.instruments.values(),
-            envelope=self.envelope,
+            memory=self.memory,
             polled=self._reader.polled,
             perform=self.perform,
             read_all=self.read_all,
@@ -309,6 +310,8 @@ class Line:
         if self.memory.mode not in (Mode.TRIPPED, Mode.DISARMED):
             self._mode(Mode.DISARMED)
         self.guard.disarm()
+        for channel in self.envelope.limits:  # from now on others may set it
+            expect(self.memory, channel, math.nan)
         self.lookout.note("disarmed", {})
 
     async def close(self) -> None:

@@ -6,7 +6,7 @@ watchdog that is not so any more, and a sound command would be refused, or an un
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from labharness.kernel import Envelope
+from labharness.kernel import Memory, adopt
 from labharness.line.parts import Instrument, prepare_commands
 from labharness.vocabulary import Command, Ending, Outcome
 
@@ -20,7 +20,7 @@ where replies are lost, beside the poll that is under way."""
 async def prepare(
     *,
     instruments: Iterable[Instrument],
-    envelope: Envelope,
+    memory: Memory,
     polled: Sequence[str],
     perform: Callable[[Command], Awaitable[Outcome]],
     read_all: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
@@ -29,7 +29,7 @@ async def prepare(
 
     Args:
         instruments: Those of the line.
-        envelope: Whose units the values have, and which channels it listens to.
+        memory: The kernel's: what is read here counts as what is set, where nobody has set it.
         polled: Every channel that the line polls.
         perform: Carries out one command.
         read_all: Measures channels now, each for so long at most; gives those that answered.
@@ -38,13 +38,14 @@ async def prepare(
         What keeps the line from being armed; ``""`` for nothing.
     """
     for instrument in instruments:
-        for command in prepare_commands(instrument, envelope):
+        for command in prepare_commands(instrument, memory.envelope):
             outcome = await perform(command)
             if outcome.ending is not Ending.CONFIRMED:
                 what = f"{command.channel} = {command.value:g}"
                 return f"prepare {what} {outcome.ending}: {outcome.detail}"
     answered = await read_all(polled, FULL_POLL_S_MAX)
-    silent = [each for each in polled if each in envelope.watches and each not in answered]
+    silent = [each for each in polled if each in memory.envelope.watches and each not in answered]
+    adopt(memory, answered)
     if not silent:
         return ""
     return f"not read within {FULL_POLL_S_MAX:g} s of prepare: {', '.join(silent)}"

@@ -145,7 +145,7 @@ class Gate:
             if status.value == programmer.reset:
                 del self._going[name]
                 setpoint = f"{name}.{programmer.setpoint}"
-                conclude(self._memory, Command(setpoint, 0.0, "degC"))
+                conclude(self._memory, Command(setpoint, math.nan, "degC"))  # where it left it
                 self.on_over(f"{name}: its program is over")
             elif status.value == programmer.complete and not going.told:
                 going.told = True

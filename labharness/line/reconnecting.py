@@ -7,10 +7,11 @@ nobody, here as everywhere, and what it was sent over is left as it is: nothing 
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 
 from labharness.journal import JournalFailed
-from labharness.kernel import Memory, Mode
+from labharness.kernel import Memory, Mode, expect
 from labharness.line.exchanges import NoReply
 from labharness.line.parts import Instrument, prepare_commands
 from labharness.line.programs import Gate
@@ -70,6 +71,10 @@ class Reconnecting:
         self._losses[port] = self._losses.get(port, 0) + 1
         self._left.discard(port)
         self._note("road_lost", {"port": port, "why": why})
+        for instrument in self._behind(port):  # what restarted there has lost them
+            for command in prepare_commands(instrument, self._memory.envelope):
+                if command.channel in self._memory.envelope.limits:
+                    expect(self._memory, command.channel, math.nan)
         if self._memory.mode in SERVED:
             self._begin(port)
 

@@ -7,13 +7,14 @@ until every step of it was seen in one look or the line closes.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from labharness.guard import Guard, SafeFrame
 from labharness.journal import JournalFailed
-from labharness.kernel import Memory, Mode
+from labharness.kernel import Memory, Mode, expect
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
 from labharness.vocabulary import Trip
@@ -187,6 +188,8 @@ class Safing:
 
     def _count(self, procedure: str) -> None:
         """Count what is sent: what was read before another procedure shows nothing after it."""
+        for step in self._memory.envelope.procedures[procedure].steps:
+            expect(self._memory, step.channel, math.nan)  # till it is verified
         if procedure != self._sent:
             self._sent = procedure
             self._wave += 1
@@ -276,6 +279,9 @@ class Safing:
         body = {"procedure": verification.procedure, "complete": verification.complete}
         self._note("verified", {**body, "steps": [list(step) for step in verification.steps]})
         if not overruled:  # what has taken its place is told of
+            for channel, wanted, _, state in verification.steps:
+                if state is StepState.VERIFIED:
+                    expect(self._memory, channel, wanted)
             self.on_verified(verification)
 
     async def _states(self, name: str, within_s: float) -> Found:
