@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -143,11 +145,22 @@ def wrote(labs: list[Lab]) -> list[str]:
     return [each.source.value for each in sent if each.source is not Source.READ]
 
 
+REAL = re.compile(r'^link = "(?!loopback)', re.MULTILINE)
+
+
+def stated(lab: str) -> str:
+    """State the directory of a lab that has a real port, as it must be; it is the test's own."""
+    if not REAL.search(lab) or "\nstate_dir" in lab:
+        return lab
+    home = f"{os.environ['LABHARNESS_STATE']}/labharness/short-line"
+    return lab.replace("[lab]\n", f'[lab]\nstate_dir = "{home}"\n', 1)
+
+
 def edited_lab(folder: Path, old: str, new: str) -> Path:
     """The short line with one text changed, in its lab file or in one of its envelope's."""
     texts = line_texts()
     (named,) = [name for name, text in texts.items() if old in text]
     texts[named] = texts[named].replace(old, new, 1)
     for name, text in texts.items():
-        (folder / name).write_text(text, "utf-8")
+        (folder / name).write_text(stated(text), "utf-8")
     return folder / "lab.toml"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from labharness.guard import places
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab import Lab, LabPlan, preflight, read_lab
@@ -21,9 +22,11 @@ from labharness.plan import InstructionSet, Prediction
 from labharness.testing.bench import Bench, Ran
 from labharness.testing.wires import WatchedLabs
 from rig import SHORT_LINE, Injection, submission
+from startup.sitecustomize import move_places
 
 pytest_plugins = ["labharness.testing.plugin"]
 
+STARTUP = Path(__file__).parent / "startup"
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES_MIN = 2 * 1024**3
 
@@ -41,6 +44,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Let no collection of garbage look through what outlives every test: 5 % of a growth."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def places_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep locks and latches of ports apart from this machine's own, in child processes too.
+
+    No variable moves the real places; what moves them here is a module that Python loads at its
+    start, where the tests have put it on the path.
+    """
+    folder = tmp_path_factory.mktemp("places")
+    path = os.pathsep.join(filter(None, (str(STARTUP), os.environ.get("PYTHONPATH"))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABHARNESS_TEST_PLACES", str(folder))
+        patch.setenv("PYTHONPATH", path)
+        move_places(places, folder)
+        yield
 
 
 @pytest.fixture(autouse=True, scope="session")

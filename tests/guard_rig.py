@@ -253,16 +253,22 @@ class Caller:
 
 
 class GuardBench:
-    """Two devices, a state directory, and guard processes that come and go."""
+    """Two devices, a state directory, and guard processes that come and go.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        folder: Where the state directory is made.
+        devices: Those of another bench, where two labs lead to the same.
+    """
+
+    def __init__(self, folder: Path, devices: "Devices | None" = None) -> None:
         self.state_dir = folder / "state"
         self.state_dir.mkdir(parents=True)
         self.lab_file = folder / "lab.toml"
         self.lab_file.write_text(
             f'[lab]\nid = "bench"\nstate_dir = "{self.state_dir}"\n', encoding="utf-8"
         )
-        self.devices = Devices("heat", "gas")
+        self._are_ours = devices is None
+        self.devices = devices or Devices("heat", "gas")
         self.armed = arming(self.devices)
         (self.state_dir / ARMED_FILE).write_text(self.armed.text(), encoding="utf-8")
         self.guard: subprocess.Popen[bytes] | None = None
@@ -301,7 +307,8 @@ class GuardBench:
             caller.socket.close()
         if self.guard is not None:
             self.kill()
-        self.devices.close()
+        if self._are_ours:
+            self.devices.close()
 
     @contextmanager
     def harness(self, *options: str) -> "Iterator[subprocess.Popen[bytes]]":

@@ -26,4 +26,105 @@ IN_LATCH_AND_LOCK = (
         "    except ZeroDivisionError:\n        return nullcontext()",
         "tests/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
     ),
+    PlantedBug(
+        "ports of a line locked by its own file alone",
+        "labharness/lab/lock.py",
+        "        if ports:\n            try:",
+        "        if False:\n            try:",
+        "tests/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
+    ),
+    PlantedBug(
+        "line driven elsewhere armed, set and left heating by a copy of its file",
+        "labharness/lab/reading.py",
+        "        return LineLock(self.state_dir, owner, self.identities())",
+        "        return LineLock(self.state_dir, owner)",
+        "tests/test_line_elsewhere.py::"
+        "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
+        dear=True,
+    ),
+    PlantedBug(
+        "safe by a copy of the file sent to nobody",
+        "labharness/cli/hand.py",
+        "_owner(plan, late) or owner_abroad(plan, late)",
+        "_owner(plan, late)",
+        "tests/test_line_elsewhere.py::"
+        "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
+        dear=True,
+    ),
+    PlantedBug(
+        "ports of a guard not asked for safe by a copy of its file",
+        "labharness/cli/elsewhere.py",
+        "    if other is None:\n        return plan",
+        "    if True:\n        return plan",
+        "tests/test_line_elsewhere.py::"
+        "test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy",
+        dear=True,
+    ),
+    PlantedBug(
+        "latch of a port seen by its own lab alone",
+        "labharness/guard/port_latch.py",
+        "if record.state_dir != self._home and _stands(record.state_dir):\n"
+        "                return ours, record",
+        "if record.state_dir != self._home:\n                continue",
+        "tests/test_port_latch.py::test_a_latch_holds_whichever_lab_leads_to_its_port",
+    ),
+    PlantedBug(
+        "ports of an armed line not marked",
+        "labharness/guard/latch.py",
+        "                self._ports.mark(procedure)",
+        "                pass",
+        "tests/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
+    ),
+    PlantedBug(
+        "latch of a port taken away with the mark",
+        "labharness/guard/latch.py",
+        "if self._ports is not None and self.trip is None:",
+        "if self._ports is not None:",
+        "tests/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
+    ),
+    PlantedBug(
+        "port armed that was latched elsewhere meanwhile",
+        "labharness/guard/latch.py",
+        "            self._must_be_ours()",
+        "            pass",
+        "tests/test_port_latch.py::"
+        "test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile",
+    ),
+    PlantedBug(
+        "guard armed on a port that is latched elsewhere",
+        "labharness/guard/process.py",
+        "Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)",
+        "Latch.or_shut(self._latch_file, armed.safe_table)",
+        "tests/test_port_latch.py::"
+        "test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched",
+        dear=True,
+    ),
+    PlantedBug(
+        "record of a port that cannot be read taken for open",
+        "labharness/guard/port_latch.py",
+        '        raise ValueError(f"{path}: {why}") from None',
+        "        return None",
+        "tests/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
+    ),
+    PlantedBug(
+        "one host by two names taken for two instruments",
+        "labharness/link/identity.py",
+        "    hosts = {HERE if is_here(each) else _written(each) for each in (*found,)}",
+        "    hosts = {host}",
+        "tests/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
+    ),
+    PlantedBug(
+        "one device by two names taken for two instruments",
+        "labharness/link/identity.py",
+        "        status = path.stat()",
+        "        status = path.lstat()",
+        "tests/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
+    ),
+    PlantedBug(
+        "state of a real line looked for wherever a shell says",
+        "labharness/lab/reading.py",
+        "            must_be_stated(file.lab.id, file.lab.state_dir)",
+        "            pass",
+        "tests/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
+    ),
 )

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import stated
 from guard_rig import BOUND_S, until
 from labharness.cli import main
 from labharness.clock import Chance, Clock, PacedLoop, run
@@ -106,7 +107,7 @@ def real(folder: Path, paths: dict[str, str]) -> LabPlan:
         if f"{there}baud" not in text:
             here += "baud = 115200\n"
         text = text.replace(there, here)
-    (folder / "real.toml").write_text(text, "utf-8")
+    (folder / "real.toml").write_text(stated(text), "utf-8")
     return read_lab(folder / "real.toml")
 
 

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from labharness.cli import hand
 from labharness.lab import LabPlan
 from labharness.lab.control import Control
 from labharness.lab.lock import LineLock, Owner
+from labharness.link.identity import Identity
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
@@ -114,9 +115,11 @@ def test_who_only_looks_says_who_it_is_and_what_it_does(
     found = []
     take = LineLock.__init__
 
-    def taken(lock: LineLock, state_dir: Path, owner: Owner | None = None) -> None:
+    def taken(
+        lock: LineLock, state_dir: Path, owner: Owner | None = None, ports: Sequence[Identity] = ()
+    ) -> None:
         found.append(owner)
-        take(lock, state_dir, owner)
+        take(lock, state_dir, owner, ports)
 
     monkeypatch.setattr(LineLock, "__init__", taken)
     assert say(*words, *LAB).code == 0

@@ -45,7 +45,7 @@ def _list(plan: LabPlan) -> int:
         say(_row(board, alarm))
     if not found:
         say("no alarms")
-    latch = seen_latch(plan.state_dir)
+    latch = seen_latch(plan)
     if latch.trip is not None:
         say(latched(plan, latch.trip.detail))
     elif latch.trouble:

@@ -9,7 +9,7 @@ from labharness.guard.latch import MARK_FILE
 from labharness.guard.named import is_there
 from labharness.lab import read_lab
 from labharness.lab.arming import GUARDED, armed_of, write_armed
-from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.lock import LineBusy
 from labharness.lab.reading import SAFE_TABLE
 
 __all__ = ["arm"]
@@ -31,7 +31,7 @@ def arm(chosen: argparse.Namespace) -> int:
             complain(f"labharness arm: {chosen.lab} has no port that is {' or '.join(GUARDED)}")
             return EXIT_USAGE
         plan.make_state_dir()
-        with LineLock(plan.state_dir):
+        with plan.lock(plan.looker("arms the line")):
             if is_there(plan.state_dir / MARK_FILE):
                 complain(
                     "labharness arm: the line was left armed: reset it first, or what makes it "

@@ -14,7 +14,7 @@ __all__ = ["guard"]
 def guard(chosen: argparse.Namespace) -> int:
     """Serve until told to stop."""
     try:
-        serve(_home(chosen.lab), once=chosen.once)
+        serve(_home(chosen.lab), once=chosen.once, lab=str(Path(chosen.lab).resolve()))
     except (BadArming, CannotGuard) as why:
         sys.stderr.write(f"labharness guard: {why}\n")
         return EXIT_USAGE

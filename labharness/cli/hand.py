@@ -19,6 +19,7 @@ from labharness.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
+from labharness.cli.elsewhere import driven_elsewhere, guarded_by, owner_abroad
 from labharness.cli.show import (
     OutputLost,
     account,
@@ -45,7 +46,13 @@ from labharness.lab.control import (
     NoOwner,
     running_beside,
 )
-from labharness.lab.lock import MAKES_SAFE, LineBusy, LineLock, Owner, read_owner
+from labharness.lab.lock import (
+    MAKES_SAFE,
+    LineBusy,
+    LineLock,
+    Owner,
+    read_owner,
+)
 from labharness.lab.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
@@ -213,6 +220,9 @@ def _set(plan: LabPlan, chosen: argparse.Namespace) -> int:
             )
         with owner:
             return _outcome(plan, chosen, say, owner.ask(**asked))
+    if elsewhere := driven_elsewhere(plan):
+        complain(f"labharness set: {chosen.channel} was not set: {elsewhere}")
+        return EXIT_FAILED
     if not chosen.attend:
         complain(
             f"labharness set: {_idle(plan)}; with --attend this terminal drives it, and leaves it "
@@ -278,7 +288,8 @@ def _ask_owner(plan: LabPlan, chosen: argparse.Namespace) -> int:
         idle = (
             f"{_idle(plan)} (a run at --speed fast, or on Windows, is stopped at its own terminal)"
         )
-        complain(f"labharness {chosen.command}: {_deaf(plan) or idle}")
+        there = driven_elsewhere(plan, chosen.command)
+        complain(f"labharness {chosen.command}: {there or _deaf(plan) or idle}")
         return EXIT_FAILED
     with owner:
         answer = owner.ask(do=chosen.command, by=by, reason=chosen.reason)
@@ -327,7 +338,8 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
     asked = told = met = False
     since_s = steady_s()
     while True:
-        owner = None if asked else _owner(plan, late_of_safe(plan))
+        late = late_of_safe(plan)
+        owner = None if asked else _owner(plan, late) or owner_abroad(plan, late)
         if owner is not None:
             asked = met = True
             try:
@@ -337,7 +349,7 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
                 complain(f"labharness safe: {why}; making the line safe without it")
                 since_s = steady_s()
         try:
-            return make_safe(plan, by, reason), not met
+            return make_safe(guarded_by(plan), by, reason), not met
         except LineBusy as why:
             met = True
             waited_s = steady_s() - since_s

@@ -23,10 +23,11 @@ from labharness.guard.written import (
     write_request,
     write_safe,
 )
+from labharness.link.identity import RoadName
 from labharness.vocabulary import Protocol, Request, same_frame, why_no_read
 
 __all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
-__all__ += ["arming_digest", "lab_home", "read_armed", "read_whole", "state_home"]
+__all__ += ["arming_digest", "lab_home", "must_be_stated", "read_armed", "read_whole", "state_home"]
 
 ARMED_FILE = "armed.json"
 SOCKET_FILE = "guard.sock"
@@ -69,6 +70,11 @@ class ArmedPort:
     protocol: Protocol = Protocol.TEXT
     exchange_s_max: float = 1.0
     reads: tuple[Request, ...] = ()
+
+    @property
+    def road(self) -> RoadName:
+        """How this port is named, for its lock and its latch on this machine."""
+        return RoadName(port=self.name, path=self.path, host=self.host, tcp_port=self.tcp_port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,13 +194,36 @@ def lab_home(lab_file: Path) -> Path:
         BadArming: It is no lab file.
     """
     try:
-        head = Fields(tomllib.loads(read_whole(lab_file)), str(lab_file)).inside("lab")
+        said = tomllib.loads(read_whole(lab_file))
+        head = Fields(said, str(lab_file)).inside("lab")
         named = head.text("state_dir") if head.has("state_dir") else None
-        return state_home(head.text("id"), named)
+        lab = head.text("id")
+        if _has_real_ports(said.get("port")):
+            must_be_stated(lab, named)
+        return state_home(lab, named)
     except OSError as why:
         raise BadArming(f"{lab_file}: {why.strerror}") from None
     except (BadFields, BadArming, tomllib.TOMLDecodeError) as why:
         raise BadArming(f"{lab_file} is no lab file: {why}") from None
+
+
+def _has_real_ports(rows: object) -> bool:
+    links = [row.get("link") for row in rows if isinstance(row, dict)] if type(rows) is list else []
+    return any(link != "loopback" for link in links)
+
+
+def must_be_stated(lab: str, named: str | None) -> None:
+    """Refuse a state directory that another account would look for elsewhere.
+
+    Raises:
+        BadArming: It is not stated, or not as a whole path; the message holds the line to paste.
+    """
+    if named is None or not Path(named).is_absolute():
+        given = "is not stated" if named is None else f"is {named!r}"
+        raise BadArming(
+            f"state_dir in [lab] {given}: on real ports it takes one place for all accounts, by "
+            f'its whole path: state_dir = "/var/lib/labharness/{lab}"'
+        )
 
 
 def state_home(lab: str, named: str | None) -> Path:

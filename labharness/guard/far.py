@@ -3,10 +3,12 @@
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
 from labharness.guard.latch import Latch, joined, probe, write_durably
+from labharness.guard.port_latch import PortLatch
 from labharness.guard.socket_lines import Lines
 from labharness.link import LinkLost
 from labharness.link.roads import nobody
@@ -59,10 +61,17 @@ class GuardedRoad:
 
 
 class SeenLatch:
-    """The latch as the guard last told of it; the file is the guard's."""
+    """The latch as the guard last told of it; the file is the guard's.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        near: Of ports that the guard does not hold: their records are written here.
+    """
+
+    def __init__(self, path: Path, near: PortLatch | None = None) -> None:
         self._path = path
+        self._near = near
+        self._kept: Trip | None = None  # in the records of those ports
         self.trip = Latch.or_shut(path).trip  # the guard says more
         self.write_error = ""
 
@@ -72,6 +81,10 @@ class SeenLatch:
 
     def saved(self) -> bool:
         """Say whether the guard has it on disk; the guard tries again by itself."""
+        if self._near is not None and self.trip is not None and self.trip != self._kept:
+            with suppress(OSError):  # that they were left armed is written, and is a latch too
+                self._near.close(self.trip)
+                self._kept = self.trip
         return not self.write_error
 
     def probe(self) -> None:
@@ -80,14 +93,21 @@ class SeenLatch:
         probe(own, write_durably)
 
     def mark(self, procedure: str) -> None:
-        """Leave the mark of the armed line to the guard."""
+        """Leave the mark of the armed line to the guard, and mark the ports that it has not."""
+        if self._near is not None:
+            self._near.mark(procedure)
 
     def unmark(self) -> None:
-        """Leave the mark of the armed line to the guard."""
+        """Leave the mark of the armed line to the guard, and take it from the ports it has not."""
+        if self._near is not None and self.trip is None:
+            with suppress(OSError):  # they are then found latched
+                self._near.clear()
 
     def open(self) -> None:
-        """Count as not latched."""
-        self.trip = None
+        """Count as not latched; raise ``OSError`` where a port of this process stays so."""
+        if self._near is not None:
+            self._near.clear()
+        self.trip = self._kept = None
 
 
 class Stream(asyncio.Protocol):

@@ -1,10 +1,13 @@
 """The latch on disk: it survives restart and power cut, and a disk that fails when the line trips.
 
+On real roads it holds for each port, too, whichever lab file leads there: ``port_latch``.
+
 Two small files. ``latch.json`` holds the trip. ``guard.armed``, the mark, is written before the
 first permit, while the disk still takes it, and goes with a clean end: where a latch cannot be
 written, or nobody lived to write it, the mark is what the next one finds.
 """
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -14,14 +17,23 @@ from pathlib import Path
 
 from labharness.guard.fields import Fields
 from labharness.guard.named import is_there, open_named, open_own
+from labharness.guard.port_latch import LEFT_ARMED, PortLatch, PortRecord
 from labharness.guard.written import read_trip, write_trip
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["Latch", "LatchUnreadable", "joined", "not_tried", "probe", "write_durably"]
+__all__ = [
+    "LEFT_ARMED",
+    "Latch",
+    "LatchUnreadable",
+    "LatchedElsewhere",
+    "joined",
+    "not_tried",
+    "probe",
+    "write_durably",
+]
 
 MARK_FILE = "guard.armed"
 NOT_YET = "not written yet"
-LEFT_ARMED = "the line was left armed: its harness or guard died, or a latch could not be written"
 LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a fresh file takes the place of its name: it is no link
 PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
@@ -33,6 +45,18 @@ class LatchUnreadable(RuntimeError):
     """The latch file is there and cannot be read: the line counts as latched."""
 
 
+class LatchedElsewhere(LatchUnreadable):
+    """Another lab's latch holds one of these ports; the message says whose, and what to do.
+
+    Args:
+        record: What is written of the port.
+    """
+
+    def __init__(self, record: PortRecord) -> None:
+        super().__init__(elsewhere(record))
+        self.trip = record.trip
+
+
 class Latch:
     """Remembers the trip that closed it until a named person resets it.
 
@@ -40,6 +64,7 @@ class Latch:
 
     Args:
         path: The latch file; its folder must exist. The mark lies beside it.
+        ports: The records of the line's real ports; ``None`` where it has none.
 
     Attributes:
         marked: What the mark names, the procedure for the loss of an armed line; ``None`` where
@@ -50,11 +75,12 @@ class Latch:
         write_error: Why the trip is not in the latch file; ``""`` when it is, or there is none.
 
     Raises:
-        LatchUnreadable: Something is there and cannot be read.
+        LatchUnreadable: Something is there and cannot be read, or another lab has latched a port.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ports: PortLatch | None = None) -> None:
         self._path = path
+        self._ports = ports
         self._mark = path.with_name(MARK_FILE)
         self.write: Callable[[Path, str], None] = write_durably
         self.trip: Trip | None = None
@@ -66,16 +92,22 @@ class Latch:
         elif self.marked is not None:
             self.trip = Trip(Cause.COMMUNICATION, self.marked, "guard", None, 0.0, LEFT_ARMED)
             self.write_error = f"{path}: {NOT_YET}"
+        found = None if ports is None else _found(ports)
+        if found is not None and self.trip is None:
+            self.trip = found.trip  # its own file was lost with its folder, or was another lab's
+            self.write_error = f"{path}: {NOT_YET}"
 
     @classmethod
-    def or_shut(cls, path: Path, procedure: str = "") -> "Latch":
+    def or_shut(cls, path: Path, procedure: str = "", ports: PortLatch | None = None) -> "Latch":
         """Give the latch, and one that is shut where it cannot be read: making safe asks for none.
 
         The files stay as they are: a person finds out what happened to them.
         """
         try:
-            return cls(path)
+            return cls(path, ports)
         except LatchUnreadable as why:
+            if isinstance(why, LatchedElsewhere):
+                procedure = why.trip.procedure
             latch = cls(path.with_name("unreadable.latch") / path.name)
             latch.trip = Trip(Cause.COMMUNICATION, procedure, "latch", None, 0.0, str(why))
             latch.unreadable = str(why)
@@ -107,12 +139,13 @@ class Latch:
     def saved(self) -> bool:
         """Say whether the latch is on disk as it is in memory, after another try if it is not."""
         if self.trip is not None and self.write_error:
-            try:
-                self.write(self._path, _encode(write_trip(self.trip)))
-            except OSError as why:
-                self.write_error = f"{self._path}: {why.strerror or why}"
-            else:
-                self.write_error = ""
+            trip = self.trip
+            text = _encode(write_trip(trip))
+            found = [_trouble(self._path, lambda: self.write(self._path, text))]
+            if self._ports is not None:  # its folder may be gone, and the ports are there
+                ports = self._ports
+                found.append(_trouble(Path("a port's record"), lambda: ports.close(trip)))
+            self.write_error = "; ".join(filter(None, found))
         return not self.write_error
 
     def probe(self) -> None:
@@ -121,9 +154,28 @@ class Latch:
 
     def mark(self, procedure: str) -> None:
         """Set the mark before a line is armed; raises ``OSError`` if it does not reach the disk."""
-        if procedure != self.marked:
-            self.write(self._mark, procedure + "\n")
-            self.marked = procedure
+        if procedure == self.marked:
+            return
+        fresh = self.marked is None and self._ports is not None
+        if fresh:
+            self._must_be_ours()
+        self.write(self._mark, procedure + "\n")
+        self.marked = procedure
+        if fresh and self._ports is not None:
+            try:
+                self._ports.mark(procedure)
+            except OSError:
+                self.unmark()
+                raise
+
+    def _must_be_ours(self) -> None:
+        """Raise ``OSError`` where another lab has latched a port since this one was opened."""
+        try:
+            found = None if self._ports is None else _found(self._ports)
+        except LatchUnreadable as why:
+            raise OSError(errno.EBUSY, str(why)) from None
+        if found is not None:
+            raise OSError(errno.EBUSY, f"port {found.port} is latched: {found.trip.detail}")
 
     def unmark(self) -> None:
         """Take the mark away, unless it stands for a latch that is not on the disk.
@@ -135,6 +187,8 @@ class Latch:
         with suppress(OSError):
             self._mark.unlink(missing_ok=True)
             self.marked = None
+            if self._ports is not None and self.trip is None:
+                self._ports.clear()
 
     def open(self) -> None:
         """Take latch and mark away; who asked, and why, is in the journal of resets.
@@ -145,6 +199,8 @@ class Latch:
         self._path.unlink(missing_ok=True)
         self._mark.unlink(missing_ok=True)
         sync_folder(self._path.parent)
+        if self._ports is not None:
+            self._ports.clear()
         self.trip = self.marked = None
         self.write_error = ""
 
@@ -157,6 +213,44 @@ def not_tried(write_error: str) -> bool:
 def joined(first: Trip | None, later: Trip) -> Trip:
     """Give the first of two trips, with the procedure that ran last."""
     return later if first is None else replace(first, procedure=later.procedure)
+
+
+def elsewhere(record: PortRecord) -> str:
+    """Say which port another lab has latched, why, and what a person does about it."""
+    return (
+        f"port {record.port} is latched on this machine by the lab of {record.state_dir}: "
+        f"{record.trip.detail}; when the cause is gone: {record.reset}"
+    )
+
+
+def _found(ports: PortLatch) -> PortRecord | None:
+    """Give what latches this lab's ports of its own.
+
+    Raises:
+        LatchedElsewhere: Another lab's latch does.
+        LatchUnreadable: That cannot be known.
+    """
+    try:
+        ours, theirs = ports.look()
+    except PermissionError as why:
+        raise LatchUnreadable(
+            f"this account may not see what is latched on this machine ({why.filename}); the line "
+            "stays latched until it may: put the account into the group of that folder"
+        ) from None
+    except (OSError, ValueError) as why:
+        raise _unreadable(Path(getattr(why, "filename", None) or "a port's record"), why) from None
+    if theirs is not None:
+        raise LatchedElsewhere(theirs)
+    return ours
+
+
+def _trouble(where: Path, write: Callable[[], None]) -> str:
+    """Write, and say why it does not reach the disk; ``""`` where it does."""
+    try:
+        write()
+    except OSError as why:
+        return f"{where}: {why.strerror or why}"
+    return ""
 
 
 def _read(path: Path) -> Trip:

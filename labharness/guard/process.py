@@ -21,6 +21,7 @@ from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch
 from labharness.guard.marking import Marking
 from labharness.guard.notify import Notifier
+from labharness.guard.port_latch import PortLatch
 from labharness.guard.ports import Ports
 from labharness.guard.seal import KEY_BYTES
 from labharness.guard.session import Session
@@ -54,6 +55,7 @@ class ProcessGuard:
         steady_s: The machine's steady clock.
         entropy: Gives so many bytes for a key.
         once: End when the harness that came has gone and nothing is left to do.
+        reset: The command that resets this lab.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class ProcessGuard:
         steady_s: Callable[[], float],
         entropy: Callable[[int], bytes],
         once: bool,
+        reset: str = "labharness reset",
     ) -> None:
         self.core = armed.core()
         self.steady_s = steady_s
@@ -82,7 +85,8 @@ class ProcessGuard:
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
         self._latch_file = state_dir / "latch.json"
-        self.latch = Latch.or_shut(self._latch_file, armed.safe_table)
+        self._port_latch = PortLatch([port.road for port in armed.ports], state_dir, reset)
+        self.latch = Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)
         self._marking = Marking(self.latch)
         self._selector = selectors.DefaultSelector()
         self.ports = Ports(self.core, roads, self._selector, steady_s)
@@ -302,6 +306,8 @@ class ProcessGuard:
         """
         if self._leaving_s < NEVER:
             raise NotPermitted("the guard is leaving")
+        if self.latch.unreadable:
+            raise NotPermitted(self.latch.unreadable)
         shut = self.ports.shut()
         if shut:
             raise NotPermitted(f"not all ports are open: {', '.join(shut)}")
@@ -345,7 +351,7 @@ class ProcessGuard:
 
     def _read_latch_anew(self) -> None:
         """Look whether a person has mended or removed what could not be read."""
-        fresh = Latch.or_shut(self._latch_file, self._safe_table)
+        fresh = Latch.or_shut(self._latch_file, self._safe_table, self._port_latch)
         if fresh.trip is None and self.latch.trip is not None:
             fresh.hold(self.latch.trip)  # it is removed, and holds until it is opened
         self.latch = fresh

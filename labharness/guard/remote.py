@@ -20,6 +20,7 @@ from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
 from labharness.guard.latch import write_durably
 from labharness.guard.named import open_named
+from labharness.guard.port_latch import PortLatch
 from labharness.guard.seal import seal
 from labharness.guard.socket_lines import Line, line_of
 from labharness.guard.spawn import Child
@@ -52,14 +53,21 @@ class RemoteGuard(Tells):
         armed: What the guard is armed with; written to its file when the line is opened.
         state_dir: The lab's.
         command: Starts a guard for this lab, where none runs.
+        near: The latch of ports that stay in this process.
     """
 
     beat_s = BEAT_S
 
-    def __init__(self, armed: Armed, state_dir: Path, command: Sequence[str]) -> None:
+    def __init__(
+        self,
+        armed: Armed,
+        state_dir: Path,
+        command: Sequence[str],
+        near: PortLatch | None = None,
+    ) -> None:
         super().__init__()
         self.procedures = armed.procedures
-        self.latch: LatchView = SeenLatch(state_dir / "latch.json")
+        self.latch: LatchView = SeenLatch(state_dir / "latch.json", near)
         self._armed = armed
         self._text = armed.text()
         self._state_dir = state_dir
@@ -321,7 +329,8 @@ class RemoteGuard(Tells):
         error = await self._ask({"do": "reset"})
         if error:
             raise OSError(error)
-        self.latch.trip = self._trip = None
+        self._trip = None
+        self.latch.open()
 
     async def _ask(self, message: Line) -> str:
         """Ask for what takes the guard's disk; give what stands in the way, ``""`` if nothing."""

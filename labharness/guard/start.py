@@ -1,9 +1,10 @@
 """Starting the guard process: its lock, its arming, its ports, its socket."""
 
 import os
+import shlex
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -19,9 +20,11 @@ from labharness.guard.armed import (
     read_whole,
 )
 from labharness.guard.named import is_there, open_own
+from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.guard.process import ProcessGuard
 from labharness.link import LinkLost
 from labharness.link.descriptors import Road, SerialRoad, TcpRoad
+from labharness.link.identity import identify
 
 __all__ = ["CannotGuard", "serve"]
 
@@ -37,8 +40,13 @@ class CannotGuard(RuntimeError):
     """The guard process cannot begin; the message says why, and what would help."""
 
 
-def serve(state_dir: Path, *, once: bool) -> None:
+def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
     """Guard the lab whose state directory this is, until told to stop.
+
+    Args:
+        state_dir: The lab's.
+        once: End with the harness that asked for this guard.
+        lab: Its lab file, told to whoever finds one of its ports guarded or latched.
 
     Raises:
         CannotGuard: No arming, another guard, no port that opens, or no socket.
@@ -70,6 +78,7 @@ def serve(state_dir: Path, *, once: bool) -> None:
         except BadArming as why:
             raise CannotGuard(f"{state_dir / ARMED_FILE}: {why}; arm the lab again") from None
         _go_first()
+        ports = _taken(armed.ports, state_dir, lab)
         owed = is_there(state_dir / "latch.json") or is_there(state_dir / "guard.armed")
         try:
             with _listen(state_dir / SOCKET_FILE) as listener:
@@ -82,10 +91,40 @@ def serve(state_dir: Path, *, once: bool) -> None:
                     steady_s=steady_s,
                     entropy=Chance(None).entropy,
                     once=once,
+                    reset=f"labharness reset --name NAME --reason REASON --lab {shlex.quote(lab)}",
                 ).run()
         finally:
+            if ports is not None:
+                ports.release()
             with suppress(OSError):
                 (state_dir / SOCKET_FILE).unlink()
+
+
+def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | None:
+    """Have the ports for this guard alone; ``None`` where no place of this machine takes a lock.
+
+    Such a guard makes safe all the same, and is not armed: its latch has no place either.
+
+    Raises:
+        CannotGuard: Another lab's guard or harness has one.
+    """
+    found = [identify(port.road) for port in ports]
+    home = os.path.realpath(state_dir)
+    held = who_holds(found, LINE)
+    if held is not None and held[1].get("state_dir") not in (None, home):
+        raise CannotGuard(_told(*held))
+    who = {"pid": os.getpid(), "state_dir": home, "lab": lab}
+    try:
+        return PortLock(found, GUARD, who)
+    except PortTaken as why:
+        raise CannotGuard(_told(why.port, why.who)) from None
+    except OSError:
+        return None
+
+
+def _told(port: str, who: Mapping[str, object]) -> str:
+    pid, home = who.get("pid", "of another account"), who.get("state_dir", "unknown")
+    return f"port {port} is in use on this machine: process {pid}, lab with its state in {home}"
 
 
 def _go_first() -> None:

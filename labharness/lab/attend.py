@@ -123,7 +123,7 @@ class Attendance:
             raise BadOutput(f"{self._folder} holds a run already; name a fresh folder")
         self._plan.make_state_dir()
         try:
-            with LineLock(self._plan.state_dir, self._plan.owner(self._folder)) as lock:
+            with self._plan.lock(self._plan.owner(self._folder)) as lock:
                 self._folder.mkdir(parents=True, exist_ok=True)
                 loop = self._loop = make_loop(self._speed, self._plan)
                 return run_on(self._main(Clock(loop), first, told, lock), loop)

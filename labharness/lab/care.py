@@ -213,7 +213,7 @@ async def _identify_others(lab: Lab, unknown: dict[str, str]) -> None:
 def _unowned(plan: LabPlan, does: str) -> LineLock:
     """Have the line to oneself, and leave word of what is done with it meanwhile."""
     plan.make_state_dir()
-    return LineLock(plan.state_dir, plan.looker(does))
+    return plan.lock(plan.looker(does))
 
 
 def _unowned_if_known(plan: LabPlan) -> AbstractContextManager[object]:
@@ -243,7 +243,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
     if why := bad_name(name):
         raise NotReset(why)
     with _unowned(plan, "resets the line"):
-        trip = Latch(plan.state_dir / "latch.json").trip or _held_by_guard(plan)
+        trip = Latch(plan.state_dir / "latch.json", plan.port_latch()).trip or _held_by_guard(plan)
         if trip is None:  # the file may have been removed by hand; its alarms go with it
             _reset_alarms(plan, name, reason)
             return None

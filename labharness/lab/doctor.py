@@ -15,6 +15,7 @@ from labharness.admission.approval import (
 )
 from labharness.alarm import Severity
 from labharness.clock import VIRTUAL_EPOCH
+from labharness.guard.places import KEPT_PLACE
 from labharness.lab.arming import GUARDED
 from labharness.lab.files import PortRow
 from labharness.lab.hazards import HazardRow
@@ -23,7 +24,6 @@ from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     ALERT_NEEDS,
     LINK_NEEDS,
-    FolderFacts,
     LatchFacts,
     OwnerFacts,
     Seen,
@@ -58,8 +58,9 @@ PROOF_SOON_DAYS = 30
 CHANNELS_MIN = 2
 """Of alert, told at once: when one is dead, the other says so."""
 
-OTHERS_ANY, OTHERS_WRITE = 0o077, 0o022
-"""Who may write in the folder can take the latch away; who may read it learns what was done."""
+OTHERS_ANY, OTHERS_WRITE, OTHERS_ALL, OF_GROUP = 0o077, 0o022, 0o007, 0o020
+"""Who may write in the folder can take the latch away; who may read it learns what was done. That
+of a real line is its group's as well: each of its accounts finds the latch that another left."""
 
 REMOTE_FILESYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "9p"})
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
@@ -99,7 +100,7 @@ def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
         *_files(plan),
         *_unusable(plan, seen),
         *(check for row in plan.file.port for check in _port(plan, row, seen)),
-        *_state_dir(plan, seen.state),
+        *_state_dir(plan, seen),
         *_clock(seen),
         *_disk(plan, seen),
         _guard(plan),
@@ -221,38 +222,52 @@ def _join(fact: SerialFacts, user: str) -> str:
     return "ask who runs this computer for a udev rule that gives your group the device"
 
 
-def _state_dir(plan: LabPlan, folder: FolderFacts) -> Iterator[Check]:
+def _state_dir(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+    folder = seen.state
     path, simulated = shlex.quote(folder.path), not plan.real_ports
+    another = "set LABHARNESS_STATE to" if simulated else "in the lab file let state_dir name"
     if not folder.is_folder:
-        fix = "move away what is there, or set LABHARNESS_STATE to a folder"
+        fix = f"move away what is there, or {another} a folder"
         yield Check("state", f"{folder.path} is no folder", fix)
         return
     if not folder.writable:
         fix = f"sudo chown -R $USER {path}"
         if not folder.exists:  # what lies above it is not this lab's to give away
-            fix = "set LABHARNESS_STATE to a folder of your own"
+            fix = f"{another} a folder of your own" if simulated else _share(plan)
         yield Check("state", f"nothing can be written in {folder.path}", fix)
-    elif folder.exists and not folder.ours:
+    elif folder.exists and not folder.ours and not (plan.real_ports and folder.mode & OF_GROUP):
         said = f"{folder.path} belongs to another user, who could take the latch away"
         yield Check("state", said, f"sudo chown -R $USER {path}")
-    elif folder.exists and folder.mode & (OTHERS_WRITE if simulated else OTHERS_ANY):
+    elif folder.exists and folder.mode & (OTHERS_WRITE if simulated else OTHERS_ALL):
         said = f"{folder.path} is open to other users ({folder.mode:04o})"
-        yield Check("state", said, f"chmod 700 {path}")
+        yield Check("state", said, f"chmod {700 if simulated else 2770} {path}")
     elif folder.exists:
         readers = ", and others may read it" if folder.mode & OTHERS_ANY else " alone"
+        if folder.mode & OF_GROUP:
+            readers = " and its group's"
         yield Check("state", f"{folder.path} is ours{readers}")
     else:
         yield Check("state", f"the first run makes {plan.state_dir}")
     if folder.sync_trouble:
         said = f"a latch would not reach the disk: {folder.sync_trouble}"
-        yield Check("state", said, "make room, or set LABHARNESS_STATE to a folder on another disk")
+        yield Check("state", said, f"make room, or {another} a folder on another disk")
     if simulated:
         return  # nothing real stays hot while a latch is forgotten
     kind = folder.filesystem
     if kind in REMOTE_FILESYSTEMS or kind in MEMORY_FILESYSTEMS:
         what = "another computer" if kind in REMOTE_FILESYSTEMS else "memory"
         said = f"{folder.path} lies in {what} ({kind}): a latch there may be lost with the power"
-        yield Check("state", said, "set LABHARNESS_STATE to a folder on a disk of this computer")
+        yield Check("state", said, f"{another} a folder on a disk of this computer")
+    if seen.ports_not_kept:
+        yield Check("latch of ports", seen.ports_not_kept, _share(plan))
+    else:
+        yield Check("latch of ports", f"kept over a restart in {KEPT_PLACE}")
+
+
+def _share(plan: LabPlan) -> str:
+    """Give the one command that makes what all accounts of a real line share."""
+    folders = " ".join(map(shlex.quote, (str(KEPT_PLACE), str(plan.state_dir))))
+    return f"sudo install -d -m 2770 -g GROUP {KEPT_PLACE.parent} {folders}"
 
 
 def _clock(seen: Seen) -> Iterator[Check]:

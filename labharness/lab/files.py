@@ -17,6 +17,7 @@ from pydantic import (
 from labharness.alarm import LEVEL_MAX, Severity
 from labharness.guard.named import open_named
 from labharness.lab.tables import BadTable, read_table
+from labharness.link.identity import RoadName
 from labharness.vocabulary.digests import digest_of, joined
 
 __all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
@@ -47,7 +48,8 @@ class LabHead(Strict):
         callers: Path of the callers file.
         hazards: Path of the hazard table.
         approvals: Paths of standing approvals.
-        state_dir: Where latch and approvals live; default the user's state directory.
+        state_dir: Where latch and approvals live: stated where a port is real, one place for all
+            accounts; default the user's state directory.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
@@ -116,6 +118,18 @@ class PortRow(Strict):
         if self.link == "serial" and not self.baud:
             raise ValueError(f"port {self.name!r}: link 'serial' takes baud")
         return self
+
+    @property
+    def road(self) -> RoadName:
+        """How this port is named, for its lock and its latch on this machine."""
+        return RoadName(
+            port=self.name,
+            path=self.path or "",
+            host=self.host or "",
+            tcp_port=self.port or 0,
+            url=self.url or "",
+            resource=self.resource or "",
+        )
 
 
 PollPeriod = Annotated[StrictFloat, Field(gt=0, le=3600)]

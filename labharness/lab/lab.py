@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from labharness.clock import Chance, Clock
 from labharness.guard import Guard, GuardCore, Latch, SafeFrame
@@ -38,7 +37,7 @@ class Lab:
         nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
             port is a loopback to it, whatever road the file names.
         room: The simulated room, where it was there before this harness and outlives it.
-        latch: Reads the latch from its path.
+        latch: Reads the latch from its path, and from the records of the real ports.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class Lab:
         tick_s: float = TICK_S,
         nominal: bool = False,
         room: SimulatedLab | None = None,
-        latch: Callable[[Path], Latch] = Latch,
+        latch: Callable[..., Latch] = Latch,
     ) -> None:
         plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
         file = plan.file
@@ -70,7 +69,8 @@ class Lab:
         self.links: dict[str, Link] = {
             row.name: self._link(row) for row in file.port if row.name not in far
         }
-        self.guard = self._near_guard(procedures, latch(plan.state_dir / "latch.json"))
+        ports = None if nominal else plan.port_latch()
+        self.guard = self._near_guard(procedures, latch(plan.state_dir / "latch.json", ports=ports))
         whole = self._whole_guard(armed, procedures)
         self.line = Line(
             envelope=plan.envelope,
@@ -106,8 +106,9 @@ class Lab:
         from labharness.guard.remote import RemoteGuard
         from labharness.guard.split import SplitGuard
 
-        remote = RemoteGuard(armed, self.plan.state_dir, guard_command(self.plan.path))
         near = tuple(self.links)
+        latch = self.plan.port_latch(near)
+        remote = RemoteGuard(armed, self.plan.state_dir, guard_command(self.plan.path), latch)
         self.links |= {port.name: remote.road(port.name) for port in armed.ports}
         return SplitGuard(remote, self.guard, procedures) if near else remote
 

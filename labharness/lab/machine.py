@@ -25,10 +25,10 @@ from labharness.admission.approval import BadApproval, StandingApproval, read_ap
 from labharness.admission.callers import BadCallers, read_callers
 from labharness.clock import Clock, PacedLoop
 from labharness.clock import run as run_on
-from labharness.guard import Latch, LatchUnreadable
+from labharness.guard import Latch, LatchUnreadable, places
 from labharness.guard.latch import MARK_FILE
 from labharness.lab.files import BadLabFile, PortRow, read_text
-from labharness.lab.lock import LineBusy, LineLock
+from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
 from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     ALERT_NEEDS,
@@ -67,7 +67,7 @@ def look(plan: LabPlan, runs: Path) -> Seen:
         plan: The lab's files, read.
         runs: The folder that takes the folders of runs.
     """
-    owner = _owner(plan.state_dir)
+    owner = _owner(plan)
     paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
     needed = (name for name, _ in LINK_NEEDS.values())
     unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
@@ -81,12 +81,13 @@ def look(plan: LabPlan, runs: Path) -> Seen:
         runs=_folder(runs.absolute(), sync=False),
         clock=clock,
         owner=owner,
-        latch=_latch(plan.state_dir / "latch.json", owned=owner.held),
+        latch=_latch(plan, owned=owner.held),
         callers=_callers(plan),
         approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
         user=getuser(),
         unusable=unusable(plan),
         unsigned=unsigned(plan),
+        ports_not_kept=_ports_not_kept() if plan.roads else "",
     )
 
 
@@ -305,8 +306,11 @@ def _filesystem(path: Path) -> str:
     return kind
 
 
-def _owner(state_dir: Path) -> OwnerFacts:
-    lock = state_dir / "line.lock"
+def _owner(plan: LabPlan) -> OwnerFacts:
+    elsewhere = owner_elsewhere(plan.identities(), plan.state_dir)
+    if elsewhere is not None:
+        return OwnerFacts(held=True, by=elsewhere.abroad)
+    state_dir, lock = plan.state_dir, plan.state_dir / "line.lock"
     if not os.path.exists(lock):
         return OwnerFacts(held=False)
     try:
@@ -319,22 +323,36 @@ def _owner(state_dir: Path) -> OwnerFacts:
     return OwnerFacts(held=False, left_behind=True)
 
 
-def seen_latch(state_dir: Path) -> LatchFacts:
+def seen_latch(plan: LabPlan) -> LatchFacts:
     """Look whether a line is latched; nothing is opened or changed."""
-    return _latch(state_dir / "latch.json", owned=_owner(state_dir).held)
+    return _latch(plan, owned=_owner(plan).held)
 
 
-def _latch(path: Path, *, owned: bool) -> LatchFacts:
+def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
+    path = plan.state_dir / "latch.json"
     try:
-        latch = Latch(path)
+        latch = Latch(path, plan.port_latch())
         if latch.trip is None or (latch.write_error and owned):  # the mark of a line in use
             return LatchFacts()
-        file = path.with_name(MARK_FILE) if latch.write_error else path
+        marked = latch.write_error and latch.marked is not None
+        if latch.write_error and not marked:  # a port's record is all there is of it
+            return LatchFacts(latch.trip)
+        file = path.with_name(MARK_FILE) if marked else path
         return LatchFacts(latch.trip, datetime.fromtimestamp(file.stat().st_mtime, UTC))
     except LatchUnreadable as why:
         return LatchFacts(trouble=str(why))
     except OSError as why:
         return LatchFacts(trouble=f"{path}: {why.strerror}", hidden=True)
+
+
+def _ports_not_kept() -> str:
+    """Say why what latches a port is not kept over a restart; ``""`` where it is."""
+    kept, shared = places.KEPT_PLACE, places.SHARED_PLACE
+    if not os.path.lexists(kept):
+        return f"{kept} is not there: what latches a port is kept in {shared}, which may be cleared"
+    if not os.access(kept, os.R_OK | os.W_OK | os.X_OK):
+        return f"this account may not use {kept}: what latches a port is kept in {shared}"
+    return ""
 
 
 def _callers(plan: LabPlan) -> int | str:

@@ -3,14 +3,16 @@
 import math
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
 from labharness.driver import Channel, Driver
 from labharness.guard import SafeFrame
-from labharness.guard.armed import state_home
+from labharness.guard.armed import BadArming, must_be_stated, state_home
+from labharness.guard.port_latch import PortLatch
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
 from labharness.lab.envelope_patch import base_of, patch_line
 from labharness.lab.envelopes import (
@@ -30,7 +32,7 @@ from labharness.lab.files import (
 )
 from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipped_line
-from labharness.lab.lock import Owner
+from labharness.lab.lock import LineLock, Owner
 from labharness.lab.programs import check_covered
 from labharness.lab.proven import unproven
 from labharness.lab.reads import unproven_reads
@@ -44,12 +46,15 @@ from labharness.line import (
     compile_procedures,
 )
 from labharness.line.parts import channel_of
+from labharness.link.identity import Identity, RoadName, identify
 from labharness.vocabulary import OPERATOR
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SAFE_TABLE = "immediate_shutdown"
+SHARED_MODE = 0o2770
+"""Of the state directory of real ports: each account of its group drives, latches and resets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +119,41 @@ class LabPlan:
 
     def owner(self, folder: Path) -> Owner:
         """Say that this process drives the line, and writes into a folder."""
-        return Owner(os.getpid(), self.option_anywhere, str(folder.resolve()))
+        return self._owner(str(folder.resolve()), "")
 
     def looker(self, does: str) -> Owner:
         """Say that this process has the line for a while, what it does, and drives nothing."""
-        return Owner(os.getpid(), self.option_anywhere, "", does)
+        return self._owner("", does)
+
+    def _owner(self, folder: str, does: str) -> Owner:
+        home = os.path.realpath(self.state_dir)
+        return Owner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
+
+    def lock(self, owner: Owner) -> LineLock:
+        """Have the line to oneself, by whichever lab file others come to its ports.
+
+        Raises:
+            LineBusy: Another process has it.
+            OSError: State directory or lock cannot be written.
+        """
+        return LineLock(self.state_dir, owner, self.identities())
+
+    @property
+    def roads(self) -> tuple[RoadName, ...]:
+        """How the real ports are named; none where a system has no such locks (Windows)."""
+        if os.name != "posix":
+            return ()
+        return tuple(row.road for row in self.file.port if row.link != "loopback")
+
+    def identities(self) -> tuple[Identity, ...]:
+        """Find what the real ports are on this machine."""
+        return tuple(identify(road) for road in self.roads)
+
+    def port_latch(self, ports: Container[str] | None = None) -> PortLatch | None:
+        """Give the latch of real ports on this machine, of all or of those named."""
+        roads = [road for road in self.roads if ports is None or road.port in ports]
+        reset = f"labharness reset --name NAME --reason REASON{self.option_anywhere}"
+        return PortLatch(roads, self.state_dir, reset) if roads else None
 
     @property
     def reset_command(self) -> str:
@@ -144,12 +179,16 @@ class LabPlan:
         return self.path.parent / path
 
     def make_state_dir(self) -> None:
-        """Make the state directory, for nobody else's eyes.
+        """Make the state directory: that of real ports for its group too, else for nobody else.
 
         Raises:
             OSError: It cannot be made.
         """
+        if self.state_dir.is_dir():
+            return
         self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.real_ports and os.name == "posix":
+            self.state_dir.chmod(SHARED_MODE)
 
     def warnings(self) -> tuple[str, ...]:
         """Name the drivers on real links whose facts are not all from a manual."""
@@ -243,10 +282,21 @@ def read_lab(path: Path) -> LabPlan:
     )
 
 
+def _account() -> str:
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a number without a name, as in a container
+        return ""
+
+
 def _state_dir(file: LabFile, path: Path) -> Path:
     """Find where the latch lives: one place, from whichever folder a command is given."""
     try:
+        if any(row.link != "loopback" for row in file.port):
+            must_be_stated(file.lab.id, file.lab.state_dir)
         found = state_home(file.lab.id, file.lab.state_dir)
+    except BadArming as why:
+        raise BadLabFile(f"{path}: {why}") from None
     except RuntimeError as why:  # nobody's home
         raise BadLabFile(f"{path}: state directory: {why}") from None
     if not found.is_absolute():

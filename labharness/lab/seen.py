@@ -138,6 +138,7 @@ class Seen:
         user: Who runs this.
         unusable: What the lab's files say that no task and no alarm could use.
         unsigned: Those approvals that are not there.
+        ports_not_kept: Why what latches a real port may not outlive a restart; ``""`` if it does.
     """
 
     python: str
@@ -155,3 +156,4 @@ class Seen:
     user: str
     unusable: tuple[Finding, ...] = ()
     unsigned: tuple[str, ...] = ()
+    ports_not_kept: str = ""

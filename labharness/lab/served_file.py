@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labharness.guard.armed import state_home
 from labharness.lab.files import BadLabFile
 from labharness.lab.reading import LabPlan
 
@@ -49,12 +50,16 @@ def check_target(target: Path, source: Path) -> None:
 def served_text(plan: LabPlan, roads: Roads) -> str:
     """Write the lab file for the harness's side.
 
-    Its id is another one, so that its latch is; its approvals are gone, because they are bound to
-    the file they were given for. The plant stays in it: pre-flight flies on it.
+    Its id is another one, and its state directory, so that its latch is; its approvals are gone,
+    because they are bound to the file they were given for. The plant stays in it: pre-flight flies
+    on it.
     """
     body: dict[str, Any] = plan.file.model_dump(exclude_unset=True, exclude_none=True)
     head = body["lab"]
     head["id"] = head["id"][: ID_CHARACTERS_MAX - len(SUFFIX)] + SUFFIX
+    named = head.get("state_dir")
+    home = state_home(head["id"], None if named is None else named.rstrip("/") + SUFFIX)
+    head["state_dir"] = str(home.absolute())
     head.pop("approvals", None)
     for name in ("callers", "hazards", "line"):
         if name != "line" or head[name].endswith(".toml"):

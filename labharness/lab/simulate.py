@@ -10,11 +10,13 @@ from typing import Any
 
 from labharness.clock import Chance, Clock, PacedLoop
 from labharness.clock import run as run_on
+from labharness.guard.port_latch import clear_ports
 from labharness.lab.files import BadLabFile
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.reading import LabPlan
 from labharness.lab.served_file import Roads, check_target, served_text
 from labharness.lab.simulated import SimulatedLab
+from labharness.link.identity import RoadName
 from labharness.simulation import JsonFace
 from labharness.simulation.control import Control
 from labharness.simulation.conversation import ByteLog, Outlet
@@ -100,6 +102,7 @@ class _Serving:
         try:
             for port in self._ports.values():
                 await port.open()
+            clear_ports(self._given())  # their numbers were another's: nothing latched is of these
             await self._control.open()
             self._write(self._target, served_text(self._plan, self._roads()))
             self._write(said, self._control.address + "\n")
@@ -110,6 +113,17 @@ class _Serving:
                 port.close()
             self._control.close()
             said.unlink(missing_ok=True)
+
+    def _given(self) -> list[RoadName]:
+        """Name the ports whose numbers the system has just given."""
+        found = []
+        for name, port in self._ports.items():
+            if port.address.startswith("ws://"):
+                found.append(RoadName(port=name, url=port.address))
+            elif isinstance(port, TcpPort):
+                host, _, number = port.address.rpartition(":")
+                found.append(RoadName(port=name, host=host, tcp_port=int(number)))
+        return found
 
     def status(self) -> dict[str, Any]:
         """Say what is served where."""

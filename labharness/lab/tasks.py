@@ -17,7 +17,7 @@ from labharness.clock import run as run_on
 from labharness.desk import ByHand, Desk, HouseFacts
 from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.guard import LatchUnreadable
-from labharness.guard.latch import write_durably
+from labharness.guard.latch import LatchedElsewhere, write_durably
 from labharness.guard.named import open_own
 from labharness.hcp import answers
 from labharness.hcp.codec import Message, encode
@@ -30,7 +30,7 @@ from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.house import house_facts
 from labharness.lab.lab import Lab
-from labharness.lab.lock import LOCK_NAME, LineBusy, LineLock
+from labharness.lab.lock import LOCK_NAME, LineBusy
 from labharness.lab.operators import Operator
 from labharness.lab.preflight import flights
 from labharness.lab.reading import LabPlan
@@ -222,7 +222,7 @@ class TaskRun:
     async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
         try:
             self._plan.make_state_dir()
-            lock = LineLock(self._plan.state_dir, self._plan.owner(self.folder))
+            lock = self._plan.lock(self._plan.owner(self.folder))
         except OSError as why:
             raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
         except LineBusy as why:
@@ -257,7 +257,9 @@ class TaskRun:
                 async with served(self._plan.state_dir, hands.answer, clock, self._warn):
                     return await self._desk.run(self._submit, self._payload)
         except LatchUnreadable as why:
-            return self._busy(clock, str(why), f"Then: {self._plan.reset_command}")
+            there = isinstance(why, LatchedElsewhere)  # it says how it is reset
+            then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"
+            return self._busy(clock, str(why), then)
         except JournalFailed as why:  # before the line was opened: nothing was sent
             raise BadOutput(f"the run's journal cannot be written: {why}") from None
 
