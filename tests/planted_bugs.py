@@ -6,6 +6,7 @@ the list is wrong and says so.
 """
 
 from planted_bug import PlantedBug
+from planted_commands import OF_COMMANDS
 from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
 from planted_guard import IN_THE_GUARD
@@ -18,6 +19,7 @@ from planted_words import IN_THE_WORDS
 __all__ = ["PLANTED", "PlantedBug"]
 
 PLANTED = (
+    *OF_COMMANDS,
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,
     *IN_THE_GUARD,

@@ -166,6 +166,14 @@ def test_an_unacknowledged_group_is_due_to_the_next_level_every_five_minutes() -
     assert level_due(board, board.groups[0], {"heat": 5400.0}) == 0
 
 
+def test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest() -> None:
+    board, calls = told(up("heat", 0, rank=2), up("gas", 4, TRIP))
+    assert calls == ["heat", "gas"]
+    (group,) = board.groups
+    assert level_due(board, group, {"heat": 600.0, "gas": 1.0}) == 2
+    assert level_due(board, group, {"heat": 1.0, "gas": 600.0}) == 2
+
+
 def test_a_new_watch_finds_nothing_active_but_what_is_latched() -> None:
     board, _ = told(up("warm", 0), up("heat", 0, TRIP))
     assert [each.alarm for each in left_over(board, START)] == ["warm"]

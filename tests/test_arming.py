@@ -110,3 +110,27 @@ def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_say
             return str(why.value)
 
     assert "not read within 5 s of prepare: furnace." in virtual_time.run(play())
+
+
+@pytest.mark.parametrize("ending", [each for each in Ending if each is not Ending.CONFIRMED])
+def test_a_line_is_not_armed_by_a_prepare_that_nothing_shows(
+    plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime, ending: Ending
+) -> None:
+    async def play() -> str:
+        async with simulated_lab.on(plan).opened() as lab:
+            perform = lab.line.perform
+
+            async def perform_unseen(command: Command) -> Outcome:
+                outcome = await perform(command)
+                if command.channel == "hydrogen.watchdog_ms":
+                    return Outcome(command, ending, None, "nobody saw it")
+                return outcome
+
+            lab.line.perform = perform_unseen  # type: ignore[method-assign] # to end it otherwise
+            with pytest.raises(NotArmed) as why:
+                await lab.line.arm(SAFE_TABLE)
+            assert lab.line.memory.mode is Mode.DISARMED
+            return str(why.value)
+
+    said = virtual_time.run(play())
+    assert said == f"prepare hydrogen.watchdog_ms = 5000 {ending}: nobody saw it"

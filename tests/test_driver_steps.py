@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labharness.driver import Driver
+from labharness.driver.modbus import Register
 from labharness.lab.kinds import driver_kinds, load_driver
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 
@@ -61,3 +62,37 @@ def test_a_value_between_two_other_steps_goes_to_the_nearer_one() -> None:
     coarse = Eurotherm2400(decimals=0)
     assert frames(coarse, "setpoint", 735.4) == frames(coarse, "setpoint", 735.0)
     assert frames(coarse, "setpoint", -0.0) == frames(coarse, "setpoint", 0.0) != ()
+
+
+NEAREST = [  # a kind, its settings, a channel, what is asked and its nearest step
+    ("eurotherm_2400", {"decimals": 0}, "setpoint", 735.6, 736.0),
+    ("eurotherm_2400", {"decimals": 1}, "setpoint", 735.38, 735.4),
+    ("eurotherm_2400", {"decimals": 1}, "output", 12.38, 12.4),
+    ("alicat_mc", {"unit": "A", "gas": "Ar", "full_scale_sccm": 500}, "setpoint", 19.996, 20.0),
+    ("alicat_mc", {"unit": "A", "gas": "Ar", "full_scale_sccm": 500}, "setpoint", 99.9, 99.9),
+    ("alicat_basis2", {}, "setpoint", 4.9996, 5.0),
+    ("cobolt_laser", {}, "power", 0.0004999, 0.0005),
+    ("prior_proscan", {"steps_per_um": 25.0}, "x", 0.999, 1.0),
+    ("prior_proscan", {"steps_per_um": 25.0}, "y", -0.999, -1.0),
+]
+
+
+@pytest.mark.parametrize(("kind", "more", "channel", "asked", "near"), NEAREST)
+def test_no_value_is_cut_off_at_the_step_below(
+    kind: str, more: dict[str, Any], channel: str, asked: float, near: float
+) -> None:
+    driver = load_driver(kind)(**more)
+    assert frames(driver, channel, asked) == frames(driver, channel, near) != ()
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 0.01, 0.001])
+@given(whole=st.integers(1, 30000), part=st.floats(-0.49, 0.49), size=st.sampled_from([1, 2]))
+@example(whole=736, part=-0.4, size=1)
+@settings(deadline=None)
+def test_what_a_register_carries_is_the_nearest_step(
+    scale: float, whole: int, part: float, size: int
+) -> None:
+    register = Register(5, scale, signed=True, size=size)
+    for sign in (1, -1):
+        words = register.encode(sign * (whole + part) * scale)
+        assert register.decode(words, 5) == pytest.approx(sign * whole * scale)

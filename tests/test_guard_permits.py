@@ -199,3 +199,15 @@ def test_what_moves_the_epoch_voids_a_permit_on_its_way(rig: GuardBench, move: s
     assert "epoch" in error or "not armed" in error
     assert rig.frames("heat") == []
     caller.socket.close()
+
+
+@pytest.mark.parametrize(("timeout_s", "settle_s"), [(0.51, 0.0), (0.3, 0.21), (0.0, 0.51)])
+def test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_it_counted(
+    armed_caller: tuple[GuardBench, Caller], timeout_s: float, settle_s: float
+) -> None:
+    rig, caller = armed_caller
+    rig.devices.forget()
+    caller.beat()
+    long = replace(ON, timeout_s=timeout_s, settle_s=settle_s)
+    assert "port heat allows 0.5 s" in caller.send(caller.permit(long), long)["error"]
+    assert rig.frames("heat") == []
