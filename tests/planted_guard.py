@@ -228,9 +228,9 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "overruled safe frame sent again",
-        "labharness/guard/ports.py",
-        "if wanted.get(old.channel, old.value) == old.value)",
-        "if wanted)",
+        "labharness/guard/duty.py",
+        "if wanted.get(old.channel, old.value) == old.value]",
+        "if wanted]",
         "tests/test_guard_alone.py::"
         "test_frames_that_a_later_procedure_overrules_are_not_sent_again[repeat]",
     ),
