@@ -121,6 +121,21 @@ IN_LATCH_AND_LOCK = (
         "tests/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
     ),
     PlantedBug(
+        "line over a network armed though nobody claims it",
+        "labharness/lab/reading.py",
+        "            *self.unclaimed(),\n",
+        "",
+        "tests/test_lease.py::test_a_line_over_a_network_that_nobody_claims_is_not_armed",
+    ),
+    PlantedBug(
+        "line driven without its lease",
+        "labharness/lab/lock.py",
+        "            self._lease(leases, owner)",
+        "            pass",
+        "tests/test_lease.py::"
+        "test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving",
+    ),
+    PlantedBug(
         "state of a real line looked for wherever a shell says",
         "labharness/lab/reading.py",
         "            must_be_stated(file.lab.id, file.lab.state_dir)",

@@ -116,10 +116,14 @@ def test_who_only_looks_says_who_it_is_and_what_it_does(
     take = LineLock.__init__
 
     def taken(
-        lock: LineLock, state_dir: Path, owner: Owner | None = None, ports: Sequence[Identity] = ()
+        lock: LineLock,
+        state_dir: Path,
+        owner: Owner | None = None,
+        ports: Sequence[Identity] = (),
+        leases: Sequence[str] = (),
     ) -> None:
         found.append(owner)
-        take(lock, state_dir, owner, ports)
+        take(lock, state_dir, owner, ports, leases)
 
     monkeypatch.setattr(LineLock, "__init__", taken)
     assert say(*words, *LAB).code == 0

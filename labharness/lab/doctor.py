@@ -140,12 +140,13 @@ def _files(plan: LabPlan) -> Iterator[Check]:
         "lab file",
         f"{plan.path}: {len(plan.file.instrument)} instruments on {len(plan.file.port)} ports",
     )
-    findings = plan.check()
+    findings, unclaimed = plan.check(), plan.unclaimed()
     for each in findings:
         fix = "change the poll, the baud rate or the limit; see"
         if each.paste:
             fix = "paste the lines that are printed by"
-        yield Check("envelope", str(each), f"{fix} labharness lab check{plan.option}")
+        about = "network" if each in unclaimed else "envelope"
+        yield Check(about, str(each), f"{fix} labharness lab check{plan.option}")
     if not findings:
         said = "its times can be kept on these wires, and every procedure switches all energy off"
         yield Check("envelope", said)

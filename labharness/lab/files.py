@@ -17,7 +17,7 @@ from pydantic import (
 from labharness.alarm import LEVEL_MAX, Severity
 from labharness.guard.named import open_named
 from labharness.lab.tables import BadTable, read_table
-from labharness.link.identity import RoadName
+from labharness.link.identity import RoadName, network_host
 from labharness.vocabulary.digests import digest_of, joined
 
 __all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
@@ -91,7 +91,12 @@ class PlantRow(Strict):
 
 
 class PortRow(Strict):
-    """One road. Which keys it takes depends on the link."""
+    """One road. Which keys it takes depends on the link.
+
+    Attributes:
+        exclusive: The lab's word that no other machine drives this port.
+        lease: A file that every machine that may drive it locks first.
+    """
 
     name: str
     link: Literal["loopback", "serial", "tcp", "visa", "websocket"]
@@ -103,6 +108,15 @@ class PortRow(Strict):
     port: StrictInt | None = Field(default=None, ge=1, le=65_535)
     resource: str | None = None
     url: str | None = None
+    exclusive: StrictBool = False
+    lease: str | None = Field(default=None, pattern=r"^/")
+
+    @model_validator(mode="after")
+    def _over_a_network(self) -> Self:
+        if (self.exclusive or self.lease) and not network_host(self.road):
+            what = "exclusive" if self.exclusive else "lease"
+            raise ValueError(f"port {self.name!r} leads over no network: it takes no {what}")
+        return self
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

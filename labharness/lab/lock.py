@@ -14,6 +14,7 @@ from typing import IO
 from labharness.guard.named import open_named, open_own
 from labharness.guard.places import LOCK_PLACES
 from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+from labharness.lab.lease import Lease, Leased
 from labharness.link.identity import Identity
 
 __all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "Owner", "guarded_elsewhere"]
@@ -141,15 +142,21 @@ class LineLock:
         state_dir: The lab's state directory; it must exist.
         owner: Written down for others to find.
         ports: What the line's real ports are on this machine.
+        leases: Files that every machine locks that may drive one of them.
 
     Raises:
         LineBusy: Another process holds it; says which, and what to do about it, where it is known.
     """
 
     def __init__(
-        self, state_dir: Path, owner: Owner | None = None, ports: Sequence[Identity] = ()
+        self,
+        state_dir: Path,
+        owner: Owner | None = None,
+        ports: Sequence[Identity] = (),
+        leases: Sequence[str] = (),
     ) -> None:
         self._ports: PortLock | None = None
+        self._leases: list[Lease] = []
         self._file: IO[bytes] = os.fdopen(open_own(state_dir / LOCK_NAME, os.O_RDWR), "r+b")
         self._told = state_dir / OWNER_NAME if owner is not None else None
         try:
@@ -166,12 +173,27 @@ class LineLock:
             except OSError:
                 self._file.close()
                 raise
+        try:
+            self._lease(leases, owner)
+        except (OSError, LineBusy):
+            self._told = None
+            self.release()
+            raise
         with suppress(OSError):  # what it says is of use to persons only
             (state_dir / OWNER_NAME).unlink(missing_ok=True)
             if owner is not None:
                 handle = open_own(state_dir / OWNER_NAME, os.O_WRONLY | os.O_TRUNC)
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(owner)))
+
+    def _lease(self, paths: Sequence[str], owner: Owner | None) -> None:
+        who = "a process" if owner is None else f"process {owner.pid} of {owner.account}"
+        for path in sorted({*paths}):
+            try:
+                self._leases.append(Lease(Path(path), who))
+            except Leased as why:
+                text = f"{why}: wait until it has ended, or end it there"
+                raise LineBusy(text) from None
 
     def release(self) -> None:
         """Let go, once: another process may have the line by now."""
@@ -180,6 +202,8 @@ class LineLock:
         if self._told is not None:
             with suppress(OSError):
                 self._told.unlink(missing_ok=True)
+        for lease in self._leases:
+            lease.release()
         if self._ports is not None:
             self._ports.release()
         self._file.close()

@@ -46,7 +46,7 @@ from labharness.line import (
     compile_procedures,
 )
 from labharness.line.parts import channel_of
-from labharness.link.identity import Identity, RoadName, identify
+from labharness.link.identity import Identity, RoadName, identify, network_host
 from labharness.vocabulary import OPERATOR
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
@@ -136,7 +136,9 @@ class LabPlan:
             LineBusy: Another process has it.
             OSError: State directory or lock cannot be written.
         """
-        return LineLock(self.state_dir, owner, self.identities())
+        drives = not owner.does  # who only looks, and who makes safe, waits for no other machine
+        leases = [row.lease for row in self.file.port if row.lease and drives]
+        return LineLock(self.state_dir, owner, self.identities(), leases)
 
     @property
     def roads(self) -> tuple[RoadName, ...]:
@@ -203,6 +205,22 @@ class LabPlan:
         return (
             *check_wires(self.envelope, self.instruments, self.timings, self.procedures()),
             *unproven(self.envelope, self.instruments, self.contacts),
+            *self.unclaimed(),
+        )
+
+    def unclaimed(self) -> tuple[Finding, ...]:
+        """Name the ports over a network of which nothing keeps another machine away."""
+        return tuple(
+            Finding(
+                f"port {row.name}",
+                f"leads to {network_host(row.road)} over a network, and nothing says that no other "
+                f"machine drives it: under [[port]] {row.name} state exclusive = true if the "
+                'network is this machine\'s alone, or lease = "/PATH" of a file on a share of that '
+                "host that each machine locks first",
+                f'# under [[port]] name = "{row.name}":\nexclusive = true',
+            )
+            for row in self.file.port
+            if network_host(row.road) and not (row.exclusive or row.lease)
         )
 
     def must_hold(self) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote, urlsplit
 
-__all__ = ["Identity", "RoadName", "identify", "is_here"]
+__all__ = ["Identity", "RoadName", "identify", "is_here", "network_host"]
 
 FIND_S_MAX = 0.2
 """For a name server: no procedure waits longer for the name of a lock."""
@@ -84,6 +84,27 @@ def identify(road: RoadName) -> Identity:
     else:
         keys = (f"visa-{_plain(road.resource.upper())}",)
     return Identity(road.port, keys, keys)
+
+
+def network_host(road: RoadName) -> str:
+    """Give the host of a road that leads over a network; ``""`` where it stays on this machine."""
+    visa_socket = VISA_SOCKET.fullmatch(road.resource)
+    host = road.host
+    if road.url:
+        try:
+            host = urlsplit(road.url).hostname or road.url
+        except ValueError:
+            host = road.url
+    elif visa_socket:
+        host = visa_socket[1]
+    elif road.resource.upper().startswith("TCPIP"):
+        host = road.resource.partition("::")[2].partition("::")[0]
+    if host.lower() == "localhost":
+        return ""
+    try:
+        return "" if ipaddress.ip_address(host.strip("[]")).is_loopback else host
+    except ValueError:
+        return host
 
 
 def is_here(address: str) -> bool:
