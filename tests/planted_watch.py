@@ -54,4 +54,27 @@ IN_THE_WATCH = (
         "                if False:\n                    expect(",
         "tests/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
     ),
+    PlantedBug(
+        "readings kept only minute by minute",
+        "labharness/lab/attend.py",
+        "block_s=block_lab_s(clock.speed)",
+        "block_s=block_lab_s(None)",
+        "tests/test_kept.py::"
+        "test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds",
+    ),
+    PlantedBug(
+        "full disk met only by the next command",
+        "labharness/journal/store.py",
+        "        block += pack(at_s, *values)\n        if ended:\n",
+        "        block += pack(at_s, *values)\n        if False:\n",
+        "tests/test_journal_store.py::test_an_idle_line_meets_a_full_disk_within_five_seconds",
+    ),
+    PlantedBug(
+        "hold by hand without end",
+        "labharness/lab/attend.py",
+        "                line.holding.check()\n",
+        "                pass\n",
+        "tests/test_by_hand.py::"
+        "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
+    ),
 )

@@ -315,3 +315,31 @@ def test_a_disk_that_fills_up_while_arming_leaves_no_doubt_about_the_line(tmp_pa
     assert "cannot be written" in said.err
     assert "it is latched; when the cause is gone: labharness reset --name NAME" in said.err
     assert say("reset", "--name", "Ada", "--reason", "made room", *LAB).out.startswith("reset by")
+
+
+def test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe(
+    tmp_path: Path, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stay, told = Attendance._stay, []
+
+    async def held(self: Attendance, line: Line) -> None:
+        told.append(await self.hold("to think"))
+        await stay(self, line)
+
+    monkeypatch.setattr(Attendance, "_stay", held)
+    long = ("--attend", "--speed", "fast", "--for", "20000", "--name", "Ada")
+    said = say("set", "argon.setpoint", 100, "sccm", *LAB, *long, "--out", tmp_path)
+    assert told == ["held; unless it is resumed within 60 min, it ends and the line is made safe"]
+    ended = "the line was held for 3600 s, the longest allowed"
+    assert f"{ended}: the line is made safe" in said.err + said.out
+    assert "in its safe state, verified" in said.out
+    records = list(read(tmp_path / "journal.sqlite"))
+    (over,) = [each for each in records if each.kind == "warning"]
+    begun = next(
+        each.at_s
+        for each in reversed(records)
+        if each.kind == "mode" and each.body["mode"] == "held" and each.at_s < over.at_s
+    )
+    assert over.body["detail"] == ended
+    assert 3600 < over.at_s - begun < 3602
+    assert any(each.kind == "make_safe" and each.seq > over.seq for each in records)

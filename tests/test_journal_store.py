@@ -16,7 +16,7 @@ import pytest
 
 from labharness.journal import reading, store
 from labharness.journal.chain import Head
-from labharness.journal.store import Journal, JournalFailed, SqliteJournal
+from labharness.journal.store import Journal, JournalFailed, SqliteJournal, block_lab_s
 from platforms import takes_open_files_away
 
 
@@ -374,3 +374,40 @@ def test_a_journal_that_cannot_be_opened_is_a_typed_failure(tmp_path: Path) -> N
     with pytest.raises(JournalFailed, match="cannot read"):
         list(reading.read(tmp_path / "missing.journal"))
     assert os.listdir(tmp_path) == []
+
+
+def test_an_idle_line_meets_a_full_disk_within_five_seconds(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "run.journal", block_s=block_lab_s(1.0))
+    stream = journal.stream("furnace", ["measured_c", *(f"column {n}" for n in range(60))])
+    for second in range(10):
+        journal.sample(stream, float(second), (20.0,) * 61)
+    journal._database.execute("PRAGMA max_page_count = 1")
+
+    def lived_s() -> int:
+        for second in range(10, 100):
+            try:
+                journal.sample(stream, float(second), (20.0,) * 61)
+            except JournalFailed:
+                return second - 10
+        return 90
+
+    assert lived_s() <= 5
+    journal._database.close()
+
+
+def test_of_an_idle_line_a_reader_finds_all_but_the_last_five_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    journal = SqliteJournal(path, block_s=block_lab_s(1.0))
+    stream = journal.stream("furnace", ["measured_c"])
+    for second in range(60):
+        journal.sample(stream, float(second), (20.0,))
+        rows = [at_s for _, at_s, _ in reading.samples(path)]
+        assert second - (rows[-1] if rows else 0) <= 5
+    journal.close()
+
+
+@pytest.mark.parametrize(("speed", "lab_s"), [(None, 60.0), (1.0, 4.0), (10.0, 40.0), (99.0, 60.0)])
+def test_a_block_is_as_long_as_a_crash_may_take_in_real_time(
+    speed: float | None, lab_s: float
+) -> None:
+    assert block_lab_s(speed) == lab_s

@@ -123,7 +123,7 @@ class Desk:
         self._holding = self._clock.loop.create_task(self._hold(reason))
         await asyncio.wait({self._holding}, timeout=HOLD_ANSWER_S)
         if self._line.holding.on:
-            return "held"
+            return self._line.holding.said()
         return f"held as soon as it can stand still; now: {self._telling.doing}"
 
     async def _hold(self, reason: str) -> None:

@@ -26,24 +26,26 @@ from labharness.journal.chain import (
 __all__ = [
     "BLOCK_LAB_S",
     "BUSY_TIMEOUT_S",
-    "COMMIT_LAB_S",
     "COMMIT_RECORDS",
+    "KEPT_S_MAX",
     "SELECT",
     "Journal",
     "JournalFailed",
     "SqliteJournal",
+    "block_lab_s",
     "sqlite_errors",
 ]
 
 COMMIT_RECORDS: Final = 1_000
 """Queued records after which a commit is made unasked."""
 
-COMMIT_LAB_S: Final = 60.0
-"""Lab time (s) after which queued records are committed unasked. Wall time never decides: the same
-seed must give the same journal."""
-
 BLOCK_LAB_S: Final = 60.0
-"""Lab time (s) whose samples make one block: what a crash may take of the samples."""
+"""Lab time (s) whose samples make one block in virtual time, where no power fails meanwhile. Wall
+time never decides: the same seed must give the same journal."""
+
+KEPT_S_MAX: Final = 4.0
+"""Real time (s) after which what was measured or done is on the disk, and a full disk is met: with
+one poll, a crash takes 5 s at most."""
 
 BUSY_TIMEOUT_S: Final = 0.01
 """Longest wait (s) of the writer for another process's lock. It waits on the loop that has to hand
@@ -120,6 +122,8 @@ class SqliteJournal:
         run: What names the run (seed, digests, epoch). Hashed into the chain's genesis.
         about: Facts of this process and machine (pid, path, versions). Kept beside the chain, never
             hashed, so that the same seed gives the same chain everywhere.
+        block_s: Lab time (s) whose samples make one block; each is committed with what else is
+            queued as soon as it is over.
 
     Raises:
         JournalFailed: The file cannot be opened, or is another run's.
@@ -133,10 +137,11 @@ class SqliteJournal:
         *,
         run: Mapping[str, Any] | None = None,
         about: Mapping[str, Any] | None = None,
+        block_s: float = BLOCK_LAB_S,
     ) -> None:
         self.path = path
+        self._block_s = block_s
         self._queue: list[tuple[int, bytes, bytes, bytes | None]] = []
-        self._queued_since_s = 0.0
         self._newest_at_s = 0.0
         self._streams: list[_Stream] = []
         self._packs: list[tuple[Callable[..., bytes], bytearray]] = []
@@ -206,9 +211,11 @@ class SqliteJournal:
             JournalFailed: An earlier commit failed and none has succeeded since (nothing is
                 appended), or the commit that this record fell due for fails (it stays queued).
         """
-        if at_s >= self._block_end_s:
-            self._turn_block(at_s)
-        return self._chain(kind, body, at_s, None)
+        ended = at_s >= self._block_end_s and self._turn_block(at_s)
+        seq = self._chain(kind, body, at_s, None)
+        if ended:
+            self.commit()
+        return seq
 
     def _chain(self, kind: str, body: Mapping[str, Any], at_s: float, block: bytes | None) -> int:
         seq = self._seq + 1
@@ -216,10 +223,8 @@ class SqliteJournal:
         self._hash = link_hash(self._hash, data)
         self._seq = seq
         self._newest_at_s = at_s
-        if not self._queue:
-            self._queued_since_s = at_s
         self._queue.append((seq, data, self._hash, block))
-        if len(self._queue) >= COMMIT_RECORDS or at_s - self._queued_since_s >= COMMIT_LAB_S:
+        if len(self._queue) >= COMMIT_RECORDS:
             self.commit()
         return seq
 
@@ -310,27 +315,32 @@ class SqliteJournal:
     def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
         """Add one row of a declared stream; NaN stands for a value that was not measured.
 
-        Rows are packed as little-endian doubles, the time first. Each minute of lab time becomes
-        one chained record of kind ``samples`` for each stream.
+        Rows are packed as little-endian doubles, the time first. Each block of lab time becomes one
+        chained record of kind ``samples`` for each stream, and is committed.
 
         Raises:
             struct.error: The row has not as many values as the stream has columns.
             JournalFailed: As in `append`.
         """
-        if not at_s < self._block_end_s:  # so written, NaN takes this way too
-            self._turn_block(at_s)
+        # so written, NaN takes this way too
+        ended = not at_s < self._block_end_s and self._turn_block(at_s)
         pack, block = self._packs[stream]
         block += pack(at_s, *values)
+        if ended:
+            self.commit()
 
-    def _turn_block(self, at_s: float) -> None:
+    def _turn_block(self, at_s: float) -> bool:
+        """Begin a block; say whether another one ended, which its caller then commits."""
         if not math.isfinite(at_s):
             raise ValueError(f"lab time must be finite, got {at_s}")
         if self._failure is not None:
             raise JournalFailed(f"{self.path}: nothing is appended since: {self._failure}")
         # The next block is open before the last one is chained, because chaining may commit, and a
         # commit that fails sets this bound back.
-        self._block_end_s = (at_s // BLOCK_LAB_S + 1) * BLOCK_LAB_S
+        ended = math.isfinite(self._block_end_s)
+        self._block_end_s = (at_s // self._block_s + 1) * self._block_s
         self._chain_blocks()
+        return ended
 
     def _chain_blocks(self) -> None:
         for number, stream in enumerate(self._streams):
@@ -370,6 +380,15 @@ class SqliteJournal:
 
     def __exit__(self, *ended: object) -> None:
         self.close()
+
+
+def block_lab_s(speed: float | None) -> float:
+    """Give the lab time (s) of a block, for a loop that runs so many times as fast as real time.
+
+    Args:
+        speed: Lab seconds a real second; ``None`` for virtual time.
+    """
+    return BLOCK_LAB_S if speed is None else min(BLOCK_LAB_S, KEPT_S_MAX * speed)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ from labharness.clock import run as run_on
 from labharness.desk import ByHand
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import LatchUnreadable
-from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.kernel import IllegalMode
 from labharness.lab.alarms import line_alarms, somebody_knows
 from labharness.lab.control import served
@@ -156,8 +156,9 @@ class Attendance:
 
     async def hold(self, reason: str) -> str:
         """Let no further value be set."""
-        await self._driven().hold()
-        return "held"
+        line = self._driven()
+        await line.hold()
+        return line.holding.said()
 
     async def resume(self, reason: str) -> None:
         """Let values be set again; raises ``NotArmed`` where the line is not held."""
@@ -207,7 +208,9 @@ class Attendance:
         self._over = asyncio.Event()
         if self._ended:
             self._over.set()
-        journal = SqliteJournal(self._folder / JOURNAL_NAME, run=run)
+        journal = SqliteJournal(
+            self._folder / JOURNAL_NAME, run=run, block_s=block_lab_s(clock.speed)
+        )
         try:
             lab = Lab(
                 self._plan,
@@ -267,8 +270,12 @@ class Attendance:
             while not over.is_set() and line.clock.now_s() < until_s:
                 await line.next_tick()
                 line.holding.check()
-        except (Tripped, HoldTooLong) as why:
+        except Tripped as why:
             self._ended = str(why)
+        except HoldTooLong as why:
+            self._ended = str(why)
+            line.lookout.note("warning", {"detail": self._ended})
+            self._tell(f"{self._ended}: the line is made safe")
         self._ended = self._ended or f"its {self._for_s:g} s are over"
 
     async def _leave(self, line: Line) -> Left:

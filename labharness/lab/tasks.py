@@ -22,7 +22,7 @@ from labharness.guard.named import open_own
 from labharness.hcp import answers
 from labharness.hcp.codec import Message, encode
 from labharness.hcp.messages import TaskSubmit
-from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
 from labharness.lab.alarms import line_alarms, somebody_knows
 from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
@@ -197,7 +197,12 @@ class TaskRun:
             "system": platform.platform(),
         }
         try:
-            journal = SqliteJournal(self.folder / JOURNAL_NAME, run=run, about=about)
+            journal = SqliteJournal(
+                self.folder / JOURNAL_NAME,
+                run=run,
+                about=about,
+                block_s=block_lab_s(clock.speed),
+            )
             journal.commit()
         except JournalFailed as why:
             raise BadOutput(f"the output folder cannot take a journal: {why}") from None

@@ -37,6 +37,13 @@ class Hold:
         self._ended_s = self.total_s()
         self._since_s = None
 
+    def said(self) -> str:
+        """Say that the line is held, and what ends that if nobody does."""
+        minutes = HOLD_S_MAX / 60
+        return (
+            f"held; unless it is resumed within {minutes:g} min, it ends and the line is made safe"
+        )
+
     def total_s(self) -> float:
         """Give the lab time for which the line has been held so far."""
         return self._ended_s + self._this_s()
