@@ -73,7 +73,9 @@ SUBMISSION = Submission(
 )
 ARGON = RiskContext(
     process_gases=("argon",),
+    undeclared_gases=(),
     temperature_c_max=750.0,
+    physical=True,
     attended=True,
     shared_instrument=False,
     safeguards_missing=(),
@@ -247,7 +249,7 @@ def test_a_harmless_capability_needs_no_approval() -> None:
     verdict = judged(
         replace(SUBMISSION, capability="document-analysis"),
         caller,
-        context=replace(ARGON, process_gases=(), temperature_c_max=None),
+        context=replace(ARGON, process_gases=(), temperature_c_max=None, physical=False),
     )
     assert isinstance(verdict, Admitted)
     assert verdict.risk.level == "R1"

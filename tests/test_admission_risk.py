@@ -26,6 +26,8 @@ def declared(
 def facts(**changes: object) -> RiskContext:
     harmless: dict[str, Any] = {
         "process_gases": (),
+        "undeclared_gases": (),
+        "physical": False,
         "temperature_c_max": None,
         "attended": True,
         "shared_instrument": False,

@@ -1,5 +1,6 @@
 """How risky a request is, by rules that each say why."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,6 +19,8 @@ __all__ = [
     "RiskContext",
     "RiskRule",
     "assess",
+    "categories_of_gas",
+    "common_name",
     "points_of",
     "safe_in_time",
     "way_down",
@@ -52,11 +55,36 @@ GAS_HAZARDS: Final[Mapping[str, str]] = {
 }
 
 
+_SYMBOLS: Final[Mapping[str, str]] = {
+    "ar": "argon",
+    "n2": "nitrogen",
+    "he": "helium",
+    "o2": "oxygen",
+    "h2": "hydrogen",
+    "ch4": "methane",
+    "h2s": "hydrogen sulfide",
+    "nh3": "ammonia",
+    "co": "carbon monoxide",
+    "cl2": "chlorine",
+}
+
 COMM_LOSS_S_MAX: Final = 5.0
 """Time (s) in which an instrument must be safe by itself for nobody to be there: Klipper's bound
 for a heater (klippy, MAX_HEAT_TIME)."""
 
 UNKNOWN: Final = "unknown"
+
+
+def common_name(gas: str) -> str:
+    """Give the one name by which a gas is weighed and told: ``H2`` is hydrogen."""
+    return _SYMBOLS.get(gas.strip().lower(), gas.strip().lower())
+
+
+def categories_of_gas(gas: str) -> tuple[str, ...]:
+    """Give the hazard categories of a gas; one that no table knows has every hazard."""
+    hazard = GAS_HAZARDS.get(gas.strip().lower(), "flammable and toxic")
+    categories = {"flammable": "flammable_gas", "toxic": "toxic_gas"}
+    return tuple(category for word, category in categories.items() if word in hazard)
 
 
 def safe_in_time(on_comm_loss: str) -> bool:
@@ -73,9 +101,12 @@ class RiskContext:
     Nothing has a default: a fact that nobody looked up must not pass for a harmless one.
 
     Attributes:
-        process_gases: Every gas that the plan opens, purge gas included.
-        temperature_c_max: The highest temperature the plan sets or its prediction reaches; None if
-            it heats nothing.
+        process_gases: Every gas that the plan opens, purge gas included: what the capability says
+            and what the plan's commands and its prediction show.
+        undeclared_gases: Those of them that the capability did not say.
+        temperature_c_max: The highest temperature that the capability says, the plan sets or its
+            prediction reaches; None if it heats nothing, ``inf`` where nothing bounds it.
+        physical: The plan has a command or a manual step, whatever its capability says.
         attended: A person is there for the whole of the run.
         shared_instrument: Another task may use an instrument of this one meanwhile.
         safeguards_missing: Hazards whose hardware safeguard is absent or past its proof test.
@@ -84,7 +115,9 @@ class RiskContext:
     """
 
     process_gases: tuple[str, ...]
+    undeclared_gases: tuple[str, ...]
     temperature_c_max: float | None
+    physical: bool
     attended: bool
     shared_instrument: bool
     safeguards_missing: tuple[str, ...]
@@ -228,28 +261,36 @@ def _refusal(
 
 
 def _without_effects(
-    declaration: Declaration, _: Mapping[str, Any], __: RiskContext
+    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
 ) -> Finding | None:
     safety = declaration.safety
-    if safety.involves_physical_resources or safety.side_effects != "none":
+    if context.physical or safety.involves_physical_resources or safety.side_effects != "none":
         return None
     return Finding("the capability has no side effects")
 
 
-def _sandboxed(declaration: Declaration, _: Mapping[str, Any], __: RiskContext) -> Finding | None:
+def _sandboxed(
+    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
+) -> Finding | None:
     safety = declaration.safety
-    if safety.involves_physical_resources or safety.side_effects == "none":
+    if context.physical or safety.involves_physical_resources or safety.side_effects == "none":
         return None
     return Finding("the capability has reversible effects in a sandbox")
 
 
-def _physical(declaration: Declaration, _: Mapping[str, Any], __: RiskContext) -> Finding | None:
-    if not declaration.safety.involves_physical_resources:
-        return None
-    return Finding("the capability controls physical resources")
+def _physical(
+    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
+) -> Finding | None:
+    if declaration.safety.involves_physical_resources:
+        return Finding("the capability controls physical resources")
+    if context.physical:
+        return Finding("the plan commands instruments, though the capability declares none")
+    return None
 
 
-def _hot(_: Declaration, inputs: Mapping[str, Any], context: RiskContext) -> Finding | None:
+def _hot(
+    declaration: Declaration, inputs: Mapping[str, Any], context: RiskContext
+) -> Finding | None:
     asked = inputs.get("temperature_range")
     if isinstance(asked, Mapping):
         # Without a unit the number is taken for the hotter of the two readings.
@@ -264,9 +305,14 @@ def _hot(_: Declaration, inputs: Mapping[str, Any], context: RiskContext) -> Fin
             )
     planned_c = context.temperature_c_max
     if planned_c is not None and not planned_c < HOT["celsius"]:
+        reaches = "a temperature that nothing bounds"
+        if math.isfinite(planned_c):
+            reaches = f"{planned_c:g} celsius"
+        takes_range = "temperature_range" in declaration.input_schema.get("properties", {})
         return Finding(
-            f"the plan reaches {planned_c:g} celsius, not below {HOT['celsius']:g} celsius",
-            f"set temperature_range.max below {HOT['celsius']:g} celsius",
+            f"the plan reaches {reaches}, not below {HOT['celsius']:g} celsius",
+            # of a capability that takes no such input the advice would be untrue
+            f"set temperature_range.max below {HOT['celsius']:g} celsius" if takes_range else None,
         )
     return None
 
@@ -277,11 +323,15 @@ def _hazardous_gas(_: Declaration, __: Mapping[str, Any], context: RiskContext) 
         gas: GAS_HAZARDS.get(gas.strip().lower(), "unknown, so taken for flammable and toxic")
         for gas in context.process_gases
     }
-    found = [f"{gas} is {what}" for gas, what in hazards.items() if what not in _HARMLESS]
-    if not found:
+    grave = [gas for gas, what in hazards.items() if what not in _HARMLESS]
+    if not grave:
         return None
-    names = " and ".join(gas for gas, what in hazards.items() if what not in _HARMLESS)
-    return Finding(f"process gas: {', '.join(found)}", f"choose a recipe without {names}")
+    unsaid = " (by the plan's commands; not declared)"
+    undeclared = [gas for gas in grave if gas in context.undeclared_gases]
+    found = [f"{gas} is {hazards[gas]}{unsaid if gas in undeclared else ''}" for gas in grave]
+    # whoever does not say that it uses a gas takes no recipe without it
+    remedy = None if undeclared else f"choose a recipe without {' and '.join(grave)}"
+    return Finding(f"process gas: {', '.join(found)}", remedy)
 
 
 def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> Finding | None:

@@ -71,6 +71,7 @@ def _shown(pending: Pending) -> Iterator[str]:
     yield f"{pending.id}: {asked.capability} at {asked.risk_level}, asked {pending.asked_at}"
     yield f"requester   {asked.requester} (cannot approve it)"
     yield f"risk        {'; '.join(asked.risk_reasons)}"
+    yield f"hazards     {', '.join(asked.hazards) or 'none'}"
     yield f"no standing approval covers it: {asked.why}{pending.used_up}"
     yield f"bound to    {asked.digest()}"
     yield f"inputs      {json.dumps(asked.inputs, ensure_ascii=False)}"

@@ -3,6 +3,7 @@
 from labharness.desk.admitting import Admitting
 from labharness.desk.by_hand import ByHand, Nobody
 from labharness.desk.desk import Desk
+from labharness.desk.energised import EnergySource
 from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Approvers",
     "ByHand",
     "Desk",
+    "EnergySource",
     "HouseFacts",
     "Nobody",
     "Operator",

@@ -4,19 +4,27 @@ Every decision is admission's, the capability's or the kernel's; what stands her
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from labharness.admission import approval as approvals
 from labharness.admission.audit import Admitted, Rejected, Screened, screen, weigh
-from labharness.admission.risk import UNKNOWN, RiskContext, safe_in_time
+from labharness.admission.risk import (
+    UNKNOWN,
+    RiskContext,
+    categories_of_gas,
+    common_name,
+    safe_in_time,
+)
 from labharness.capability import CannotDo, Capability, Planned
 from labharness.clock import Clock
+from labharness.desk.energised import BadPlan, energised, least_duration_s, stated
 from labharness.desk.facts import HouseFacts
 from labharness.hcp.codec import submission_of
 from labharness.hcp.messages import TaskSubmit
 from labharness.line import Line
-from labharness.plan import Prediction, stated_commands
+from labharness.plan import Prediction
+from labharness.vocabulary import Command
 from labharness.vocabulary.durations import format_duration
 
 __all__ = ["Admitting", "Weighed"]
@@ -28,11 +36,27 @@ WAYS_MAX = 6  # ways out of a rejection that are tried, each by a whole admissio
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """A submission that may run as far as paper goes."""
+    """A submission that may run as far as paper goes.
+
+    Attributes:
+        planned: The plan. Its gases, temperature and duration are the graver of what the capability
+            says and what the plan's commands, and later its pre-flight, show.
+        stated: The commands that the plan states, each with its step.
+        hazards: Hazard categories, declared and derived.
+        undeclared: Gases that it lets in and the capability did not say.
+    """
 
     admitted: Admitted
     planned: Planned
     capability: Capability
+    stated: tuple[tuple[str, Command], ...]
+    hazards: tuple[str, ...]
+    undeclared: tuple[str, ...]
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """The commands that the plan states."""
+        return tuple(command for _, command in self.stated)
 
 
 class Admitting:
@@ -74,20 +98,62 @@ class Admitting:
             return Rejected(
                 planned.reason_code, planned.message, suggestion=planned.suggestion or None
             )
-        rejected = self._too_long(screened, planned.duration_s) or self._beyond_limits(planned)
+        highest = {name: each.high for name, each in self._line.envelope.limits.items()}
+        try:
+            commands = stated(planned.instructions, highest)
+        except BadPlan as why:
+            return Rejected("resource_unavailable", f"The capability's plan is wrong: {why}")
+        least_s = least_duration_s(planned.instructions)
+        planned = replace(planned, duration_s=max(planned.duration_s, least_s))
+        rejected = self._too_long(screened, planned.duration_s) or self._beyond_limits(commands)
         if rejected is not None:
             return rejected
-        admitted = weigh(screened, self._risk_context(planned, capability))
+        return self._weighed(screened, planned, capability, commands, (), None)
+
+    def _weighed(
+        self,
+        screened: Screened,
+        planned: Planned,
+        capability: Capability,
+        commands: tuple[tuple[str, Command], ...],
+        undeclared: tuple[str, ...],
+        prediction: Prediction | None,
+    ) -> Weighed | Rejected:
+        """Weigh a plan by the graver of what was said of it and what it shows."""
+        shown = energised([each for _, each in commands], self._facts.sources, prediction)
+        said = tuple(map(common_name, planned.process_gases))
+        undeclared = (*undeclared, *(gas for gas in shown.gases if gas not in said))
+        hottest_c = [
+            each
+            for each in (planned.temperature_c_max, shown.temperature_c_max)
+            if each is not None
+        ]
+        planned = replace(
+            planned,
+            process_gases=tuple(dict.fromkeys((*said, *shown.gases))),
+            temperature_c_max=max(hottest_c, default=None),
+        )
+        declared = capability.declaration.safety.hazard_categories
+        by_gas = [name for gas in planned.process_gases for name in categories_of_gas(gas)]
+        hazards = tuple(dict.fromkeys((*declared, *shown.categories, *by_gas)))
+        context = self._risk_context(planned, commands, hazards, undeclared)
+        admitted = weigh(screened, context)
         if isinstance(admitted, Rejected):
             return admitted
-        return self._unusable(admitted) or Weighed(admitted, planned, capability)
+        return self._unusable(admitted) or Weighed(
+            admitted, planned, capability, commands, hazards, undeclared
+        )
 
     async def predict(
         self, weighed: Weighed, readings: Mapping[str, float]
-    ) -> Prediction | Rejected | None:
-        """Fly the plan on the nominal plant; ``None`` where the lab has no plant to fly it on."""
+    ) -> tuple[Weighed, Prediction | None] | Rejected:
+        """Fly the plan on the nominal plant, and weigh it again by what was seen there.
+
+        Returns:
+            The plan as it then weighs, and the prediction; ``None`` where the lab has no plant.
+        """
         if self._facts.predict is None:
-            return None
+            return weighed, None
         prediction = await self._facts.predict(weighed.planned.instructions, readings)
         screened = weighed.admitted.screened
         violation = prediction.violation
@@ -98,7 +164,15 @@ class Admitting:
                 f"{violation.detail}",
                 weighed.admitted.risk.level,
             )
-        return self._too_long(screened, prediction.duration_s) or prediction
+        too_long = self._too_long(screened, prediction.duration_s)
+        if too_long is not None:
+            return too_long
+        planned = weighed.planned
+        planned = replace(planned, duration_s=max(planned.duration_s, prediction.duration_s))
+        again = self._weighed(
+            screened, planned, weighed.capability, weighed.stated, weighed.undeclared, prediction
+        )
+        return again if isinstance(again, Rejected) else (again, prediction)
 
     def _unusable(self, admitted: Admitted) -> Rejected | None:
         latched = self._line.guard.latch.trip
@@ -137,15 +211,10 @@ class Admitting:
             suggestion=way_out,
         )
 
-    def _beyond_limits(self, planned: Planned) -> Rejected | None:
+    def _beyond_limits(self, commands: Sequence[tuple[str, Command]]) -> Rejected | None:
         """Hold every value that the plan states against the envelope's hard limits."""
         limits = self._line.envelope.limits
-        stated = [
-            (each.instruction_id, command)
-            for each in planned.instructions.instructions
-            for command in stated_commands(each.action, each.parameters)
-        ]
-        for name, command in stated:
+        for name, command in commands:
             limit = limits.get(command.channel)
             if limit is None:
                 why = f"{command.channel} cannot be set on this line"
@@ -163,35 +232,40 @@ class Admitting:
             )
         return None
 
-    def _risk_context(self, planned: Planned, capability: Capability) -> RiskContext:
+    def _risk_context(
+        self,
+        planned: Planned,
+        commands: Sequence[tuple[str, Command]],
+        hazards: Sequence[str],
+        undeclared: tuple[str, ...],
+    ) -> RiskContext:
         facts = self._facts
-        hazards = capability.declaration.safety.hazard_categories
-        if any(gas.lower() in ("h2", "hydrogen") for gas in planned.process_gases):
-            hazards = (*hazards, "flammable_gas")
+        by_hand = any(each.action == "ask_operator" for each in planned.instructions.instructions)
         return RiskContext(
             process_gases=planned.process_gases,
+            undeclared_gases=undeclared,
             temperature_c_max=planned.temperature_c_max,
+            physical=bool(commands) or by_hand,
             attended=facts.attended,
             shared_instrument=facts.shared,
             safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),
-            stays_energised=self._stays_energised(planned),
+            stays_energised=self._stays_energised(commands),
         )
 
-    def _stays_energised(self, planned: Planned) -> tuple[str, ...]:
+    def _stays_energised(self, commands: Sequence[tuple[str, Command]]) -> tuple[str, ...]:
         """Name what the plan energises and what would stay so if all that talks to it died.
 
         What energises is the envelope's to say: a value above an interlock whose loss under power
         runs a procedure (heat, flammable gas, the laser).
         """
         found: dict[str, str] = {}
-        for each in planned.instructions.instructions:
-            for command in stated_commands(each.action, each.parameters):
-                does = self._facts.on_comm_loss.get(command.channel, UNKNOWN)
-                if not safe_in_time(does) and any(
-                    row.on_loss and command.channel in row.guards and command.value > row.above
-                    for row in self._line.envelope.interlocks
-                ):
-                    found[command.channel] = f"{command.channel}: {does}"
+        for _, command in commands:
+            does = self._facts.on_comm_loss.get(command.channel, UNKNOWN)
+            if not safe_in_time(does) and any(
+                row.on_loss and command.channel in row.guards and command.value > row.above
+                for row in self._line.envelope.interlocks
+            ):
+                found[command.channel] = f"{command.channel}: {does}"
         return tuple(found.values())
 
     def approve(
@@ -259,7 +333,10 @@ class Admitting:
             return False
         if isinstance(self.approve(weighed, payload.caller_id), approvals.NotApproved):
             return False
-        return not isinstance(await self.predict(weighed, {}), Rejected)
+        flown = await self.predict(weighed, {})
+        if isinstance(flown, Rejected):
+            return False
+        return not isinstance(self.approve(flown[0], payload.caller_id), approvals.NotApproved)
 
 
 def _joined(first: str | None, second: str) -> str:

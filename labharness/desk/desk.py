@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from labharness.admission.approval import Approved, NotApproved
-from labharness.admission.audit import Admitted, Rejected, Screened
+from labharness.admission.audit import Rejected, Screened
 from labharness.admission.schemas import output_fault
 from labharness.admission.token import issue
 from labharness.capability import Answer, NoAnswer, Planned
 from labharness.clock import Chance, Clock, failure_of, utc_text
 from labharness.desk.admitting import Admitting, Weighed
 from labharness.desk.closing import Closing, summary
+from labharness.desk.energised import scope
 from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
 from labharness.desk.operations import LineOperations
 from labharness.desk.report.rules import rules_record
@@ -223,9 +224,10 @@ class Desk:
                 "and what to do",
             )
         readings = {channel: self._line.latest(channel) for channel in self._line.memory.tracks}
-        prediction = await admitting.predict(weighed, readings)
-        if isinstance(prediction, Rejected):
-            return await admitting.advise(payload, prediction)
+        flown = await admitting.predict(weighed, readings)
+        if isinstance(flown, Rejected):
+            return await admitting.advise(payload, flown)
+        weighed, prediction = flown
         if prediction is not None:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
             self._telling.expect(prediction)
@@ -267,6 +269,7 @@ class Desk:
             why=standing.reason,
             expired=standing.expired,
             edited=standing.edited,
+            hazards=weighed.hazards,
         )
 
     def _keep_plan(self, planned: Planned) -> None:
@@ -295,7 +298,7 @@ class Desk:
             data_classification=screened.data_classification,
             constraints=self._facts.safety_envelope,
         )
-        self._accepted(submit, admitted, token)
+        self._accepted(submit, weighed, token)
         self.session.become("RUNNING", "accepted")
         started_s = self._clock.now_s()
         self._telling.begin(planned.instructions, planned.duration_s)
@@ -305,6 +308,7 @@ class Desk:
             lambda: self.session.authorises(self._clock.utc()),
             self._telling.ticked,
             self._telling.asked,
+            scope(weighed.commands, self._facts.sources),
         )
         executor = Executor(
             planned.instructions, operations, capability.verbs, observer=self._telling.stepped
@@ -418,8 +422,8 @@ class Desk:
 
     # ---- telling
 
-    def _accepted(self, submit: Message, admitted: Admitted, token: str) -> None:
-        screened = admitted.screened
+    def _accepted(self, submit: Message, weighed: Weighed, token: str) -> None:
+        admitted, screened = weighed.admitted, weighed.admitted.screened
         message = answers.task_accepted(
             message_id=self._chance.uuid4(),
             timestamp=utc_text(self._clock.utc()),
@@ -435,6 +439,7 @@ class Desk:
         body = message.payload.model_dump(by_alias=True, exclude_unset=True)
         body["session_token"] = None  # it goes to the caller and nowhere else
         body["risk_reasons"] = list(admitted.risk.reasons)
+        body["hazard_categories"] = list(weighed.hazards)
         self._journal.append("task_accepted", body, self._clock.now_s())
         self.session.tell("task_accepted", body)
 

@@ -11,6 +11,7 @@ from labharness.admission.audit import Rejected
 from labharness.admission.callers import Caller
 from labharness.admission.declaration import RiskLevel
 from labharness.capability import Capability, LineFacts
+from labharness.desk.energised import EnergySource
 from labharness.plan import InstructionSet, Prediction
 
 __all__ = ["ApprovalRequest", "Approvers", "HouseFacts", "Operator"]
@@ -32,6 +33,7 @@ class ApprovalRequest:
         session_id: Of the run that asks.
         requester: Who submitted it; may not approve it.
         risk_reasons: Why the level is what it is.
+        hazards: Hazard categories, as declared and as the plan shows.
         intent: The caller's words: text, never obeyed.
         instructions: The compiled plan, as JSON.
         duration_s: As pre-flight has it, or as planned.
@@ -56,6 +58,7 @@ class ApprovalRequest:
     why: str
     expired: bool
     edited: bool = False
+    hazards: tuple[str, ...] = ()
 
     def digest(self) -> str:
         """Give the digest over plan, envelope and lab file that an agreement is bound to."""
@@ -83,6 +86,7 @@ class HouseFacts:
         shared: Another task may use an instrument meanwhile.
         safeguards_missing: Says which hardware safeguards of some hazard categories are missing
             or past their proof test on a day.
+        sources: What adds energy on the line.
         on_comm_loss: What each channel does by itself when nobody talks to it.
         callers: Who may ask for what.
         capabilities: What is offered, by name.
@@ -104,6 +108,7 @@ class HouseFacts:
     attended: bool
     shared: bool
     safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
+    sources: tuple[EnergySource, ...]
     on_comm_loss: Mapping[str, str]
     callers: Mapping[str, Caller]
     capabilities: Mapping[str, Capability]

@@ -19,6 +19,7 @@ class LineOperations:
         authorised: Says whether the session's token is in force.
         ticked: Called after every poll.
         asked: Called with the text of a manual step before anybody does it.
+        unweighed: Says why a command is not among what was weighed and approved; ``""`` if it is.
     """
 
     def __init__(
@@ -28,16 +29,19 @@ class LineOperations:
         authorised: Callable[[], bool],
         ticked: Callable[[], None],
         asked: Callable[[str], None],
+        unweighed: Callable[[Command], str],
     ) -> None:
         self._line = line
         self._operator = operator
         self._authorised = authorised
         self._ticked = ticked
         self._asked = asked
+        self._unweighed = unweighed
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command under the session's token.
 
+        One that adds energy and was not weighed is refused here, before the gate is asked.
         A line that is held makes it wait; but not who is being stopped, and only tidies up.
 
         Raises:
@@ -45,6 +49,9 @@ class LineOperations:
             TimeoutError: The token has expired with the task's ``max_duration``.
         """
         self._line.check()
+        why = self._unweighed(command)
+        if why:
+            return Outcome(command, Ending.REFUSED, detail=why)
         task = asyncio.current_task()
         while True:
             stopping = task is not None and task.cancelling() > 0

@@ -148,7 +148,8 @@ class ApprovalFolder:
         try:
             body = json.loads(path.read_text("utf-8"))
             asked_at = body.pop("asked_at")
-            request = ApprovalRequest(**{**body, "risk_reasons": tuple(body["risk_reasons"])})
+            listed = {name: tuple(body[name]) for name in ("risk_reasons", "hazards")}
+            request = ApprovalRequest(**{**body, **listed})
             old, bound = _age_s(asked_at, self._now()) > VALID_S, _bound(request)
         except FileNotFoundError:
             raise BadDecision(self._unknown(name)) from None

@@ -70,9 +70,10 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
             weighed = admitting.weigh(payload)
             if isinstance(weighed, Rejected):
                 return await admitting.advise(payload, weighed)
-            found = await admitting.predict(weighed, {})
-            if isinstance(found, Rejected):
-                return await admitting.advise(payload, found)
+            flown = await admitting.predict(weighed, {})
+            if isinstance(flown, Rejected):
+                return await admitting.advise(payload, flown)
+            weighed, found = flown
             if found is None:
                 raise BadLabFile(f"{plan.path}: nothing can be predicted")
             approved = admitting.approve(weighed, payload.caller_id)

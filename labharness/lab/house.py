@@ -9,6 +9,7 @@ from labharness.admission.approval import (
 from labharness.admission.callers import BadCallers, read_callers
 from labharness.capability import LineFacts
 from labharness.desk import HouseFacts
+from labharness.lab.energy import energy_sources
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import capabilities, shipped_file
 from labharness.lab.reading import SAFE_TABLE, LabPlan
@@ -46,6 +47,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         attended=file.lab.attended == "always",
         shared=file.lab.shared,
         safeguards_missing=plan.hazards.missing,
+        sources=energy_sources(plan),
         on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
         capabilities=offered,

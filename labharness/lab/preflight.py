@@ -190,6 +190,11 @@ class _Flight:
             steps=tuple(self._step(each) for each in records if each.started_s is not None),
             trajectory={channel: _thinned(points) for channel, points in self._points.items()},
             units=units,
+            highest={
+                channel: max(value for _, value in points)
+                for channel, points in self._points.items()
+                if points
+            },
             gas_used_cm3={
                 owner_of(channel): _volume_cm3(points)
                 for channel, points in self._points.items()
@@ -311,7 +316,7 @@ def _polls_s(lab: LabPlan, instructions: InstructionSet) -> dict[str, float]:
         split_channel(command.channel)
         for each in instructions.instructions
         for command in stated_commands(each.action, each.parameters)
-        if command.value > 0
+        if isinstance(command.value, str) or command.value > 0  # what a step finds out may be
     )
     for name, channel in energising:
         spec = drivers[name].channels.get(channel) if name in drivers else None

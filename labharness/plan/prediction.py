@@ -79,6 +79,7 @@ class Prediction:
         steps: Each step as it went.
         trajectory: For each process value its ``(time_s, value)`` pairs.
         units: Unit of each.
+        highest: The highest value of each process value, of every look at it.
         gas_used_cm3: Standard volume of each measured gas.
         violation: The first limit it would pass; ``None`` when it passes none.
         hardware: What the hazard table puts before heat when all software is dead.
@@ -90,6 +91,7 @@ class Prediction:
     units: Mapping[str, str]
     gas_used_cm3: Mapping[str, float]
     violation: Violation | None = None
+    highest: Mapping[str, float] = field(default_factory=dict)
     hardware: tuple[str, ...] = ()
     bands: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(BANDS))
 
@@ -115,6 +117,7 @@ class Prediction:
             },
             "units": dict(self.units),
             "bands": {unit: list(band) for unit, band in self.bands.items()},
+            "highest": dict(self.highest),
             "gas_used_cm3": dict(self.gas_used_cm3),
             "hardware": list(self.hardware),
             "violation": None

@@ -18,8 +18,8 @@ S_PER_MIN = 60.0
 
 async def set_value(step: Step) -> Mapping[str, Any]:
     """Set ``channel`` to ``value`` in ``unit``."""
-    for command in stated_commands("set", step.parameters):
-        await step.perform(command.channel, command.value, command.unit)
+    asked = step.parameters
+    await step.perform(asked["channel"], asked["value"], asked["unit"])
     return {"channel": step.parameters["channel"], "value": step.parameters["value"]}
 
 
@@ -32,8 +32,8 @@ async def ramp(step: Step) -> Mapping[str, Any]:
     process, to, tolerance = asked["process"], asked["to"], asked["tolerance"]
     started_s = step.operations.now_s()
     start = await step.operations.read(process)
-    for command in stated_commands("ramp", asked):
-        await step.perform(command.channel, command.value, command.unit)
+    await step.perform(asked["rate_channel"], asked["rate"], asked["rate_unit"])
+    await step.perform(asked["setpoint"], to, asked["unit"])
     sign = 1.0 if to >= start else -1.0
     while True:
         value = step.operations.latest(process)
@@ -142,15 +142,21 @@ async def ask_operator(step: Step) -> Mapping[str, Any]:
 
 
 def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:
-    """Give the commands that an action with its parameters states: to be judged before a run."""
+    """Give the commands that an action with its parameters states: to be judged before a run.
+
+    A verb of a capability's own states in ``sets`` what it sets that adds energy, each as channel,
+    highest value and unit; what it does not state is refused when it is sent.
+    """
+    more = tuple(Command(channel, value, unit) for channel, value, unit in asked.get("sets", ()))
     if action == "set":
-        return (Command(asked["channel"], asked["value"], asked["unit"]),)
+        return (Command(asked["channel"], asked["value"], asked["unit"]), *more)
     if action == "ramp":
         return (
             Command(asked["rate_channel"], asked["rate"], asked["rate_unit"]),
             Command(asked["setpoint"], asked["to"], asked["unit"]),
+            *more,
         )
-    return ()
+    return more
 
 
 def _slope(readings: list[tuple[float, float]]) -> float:

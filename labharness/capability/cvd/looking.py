@@ -21,6 +21,9 @@ SPOTS, SPOTS_MAX = 9, 15
 FILM_PLACES_SEEN_MIN = 16
 """Places surveyed at least, so that the covered fraction means something."""
 
+LASER_ON = ["laser.emission", 1, ""]
+"""What the steps that look set by themselves, and add energy with."""
+
 LOOK_S = 5.0
 SPOT_S = 40.0
 """Usual time of one place of a survey and of one spot of a map: stage, exposure, read-out."""
@@ -38,6 +41,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         "survey",
         "Look for film on a grid of places",
         {
+            "sets": [LASER_ON],
             "laser_nm": facts.laser_nm,
             "film_places": SPOTS_MAX,
             "places_min": FILM_PLACES_SEEN_MIN,
@@ -49,7 +53,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         "raman_map",
         "raman_map",
         f"Take Raman spectra at up to {SPOTS} places with film",
-        {"survey": "${dependencies.survey.result}", "spots": SPOTS},
+        {"sets": [LASER_ON], "survey": "${dependencies.survey.result}", "spots": SPOTS},
         expected_s=SPOT_S * SPOTS,
         timeout_s=7200.0,
         uses=("survey",),
@@ -60,6 +64,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         "photoluminescence",
         "Take the photoluminescence of the same places",
         {
+            "sets": [LASER_ON],
             "spots": "${dependencies.raman_map.result.spots}",
             "dark_counts": "${dependencies.survey.result.dark_counts}",
         },
@@ -74,6 +79,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         "analyse",
         "Judge the number of layers, with more spots if these leave doubt",
         {
+            "sets": [LASER_ON],
             "spots": "${dependencies.raman_map.result.spots}",
             "pl_heights_per_s": "${dependencies.photoluminescence.result.heights_per_s}",
             "survey": "${dependencies.survey.result}",
