@@ -287,12 +287,7 @@ TRIPS: list[tuple[Readings, str, Readings, Readings]] = [
     ),
 ]
 
-SETTINGS = {"furnace.mode", "furnace.setpoint_rate", "sulfur.mode", "sulfur.setpoint_rate"} | {
-    "hydrogen.watchdog_ms",
-    "hydrogen.setpoint_source",
-    "gauge.fault",
-    "laser.power",
-}
+SETTINGS = {"gauge.fault", "laser.power"}
 """Settings, read more seldom: what they set is watched."""
 
 
