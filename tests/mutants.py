@@ -18,13 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from copies import FAILED, ROOT, Copy, copied
 from mutant_rooms import ROOMS, Room, tests_of_rooms
-from mutants_reach import Reach, measure, read_reach
+from mutants_reach import REACH, Reach, measure, read_reach
 from mutants_table import REASONS, SAMPLE, VERDICTS, draw_sample, reasons, verdicts, write_tables
 from mutants_trial import AnyMutant, Trial
 from planted_bugs import PLANTED
@@ -91,17 +91,30 @@ def branches_left(room: Room) -> int:
 
 
 def reach_of(copy: Copy, rooms: Iterable[Room]) -> dict[str, Reach]:
-    """Give what is measured of the tests that there still are; measure what nobody measured."""
+    """Give what each test that there is runs; measure the files that nobody measured."""
     wanted = sorted({file for room in rooms for file in room.test_files})
-    known = read_reach()
+    known = read_reach() if REACH.exists() else {}
     seen = {test.partition("::")[0] for test in known}
     if new := [file for file in wanted if file not in seen]:
         say(f"measured first, which functions they run: {', '.join(new)}")
         measure(new)
         known = read_reach()
-    _, said = copy.run("--collect-only", "-m", "not soak", *sorted({*wanted, *seen}))
-    there = {line.strip() for line in said.splitlines() if "::" in line}
-    return {test: each for test, each in known.items() if test in there}
+    files = sorted(file for file in {*wanted, *seen} if (ROOT / file).exists())
+    _, said = copy.run("--collect-only", "-m", "not soak", *files)
+    there = [line.strip() for line in said.splitlines() if "::" in line]
+    return {test: known.get(test) or _like(test, known) for test in there}
+
+
+def _like(test: str, known: Mapping[str, Reach]) -> Reach:
+    """Take for a test that is new, or has another number, what its like run, or its file."""
+    name, file = test.partition("[")[0], test.partition("::")[0]
+    like = [each for other, each in known.items() if other.partition("[")[0] == name]
+    like = like or [each for other, each in known.items() if other.partition("::")[0] == file]
+    return Reach(
+        sum(each.seconds for each in like) / max(len(like), 1),
+        any(each.alone for each in like),
+        set().union(*(each.functions for each in like)),
+    )
 
 
 def asked() -> Any:

@@ -16,8 +16,20 @@ LAB = ENVELOPES / "labs" / "cvd_mos2" / "lab.toml"
 WORDS = ("source", "description", "line", "kind", "id", "title", "baud", "delay_s")
 """Keys that decide nothing about safety, or nothing on simulated instruments."""
 ENDS = ("at_least", "at_most", "low", "high", "rise_min", "span_min", "span_max", "differ_max")
-DROPPED = ("on_loss", "always_safe", "unless", "expects", "role", "trips", "warns", "during")
-DROPPED += ("on_foreign", "foreign_while", "agrees_with", "instead")
+DROPPED = (
+    "on_loss",
+    "always_safe",
+    "unless",
+    "expects",
+    "role",
+    "trips",
+    "warns",
+    "during",
+    "on_foreign",
+    "foreign_while",
+    "agrees_with",
+    "instead",
+)
 PROCEDURES = ("immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure", "hold_vacuum")
 UNITS = {
     "degC": "K",
