@@ -1,6 +1,6 @@
 """A harness to be killed: it heats a served line, lets hydrogen in, and beats, past any kernel.
 
-Run as a process of its own: ``energising_harness.py LAB_FILE STATE_DIR``. What it sends is what the
+Run as a process of its own: ``energising_harness.py LAB_FILE``. What it sends is what the
 line's own drivers write; nothing judges it: no tube is purged for minutes before each kill.
 """
 
@@ -28,12 +28,12 @@ ON = (
 )
 
 
-async def main(lab_file: Path, state_dir: Path) -> None:
+async def main(lab_file: Path) -> None:
     """Arm, energise, and beat until killed."""
     loop = asyncio.get_running_loop()
     plan = read_lab(lab_file)
-    armed = read_armed((state_dir / ARMED_FILE).read_text("utf-8"))
-    guard = RemoteGuard(armed, state_dir, ("/bin/false",))
+    armed = read_armed((plan.state_dir / ARMED_FILE).read_text("utf-8"))
+    guard = RemoteGuard(armed, plan.state_dir, ("/bin/false",))
     await guard.open()
     beats = Poller(
         loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.beat(SAFE_TABLE)
@@ -54,4 +54,4 @@ async def main(lab_file: Path, state_dir: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(main(Path(sys.argv[1]), Path(sys.argv[2])), PacedLoop(1.0))
+    run(main(Path(sys.argv[1])), PacedLoop(1.0))

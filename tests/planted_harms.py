@@ -14,9 +14,10 @@ from unittest import mock
 
 from labharness.capability.cvd.steps import Steps
 from labharness.chaos.world import _World
+from labharness.guard import core
 from labharness.guard.shell import LoopGuard
 from labharness.kernel import rules
-from labharness.lab import LabPlan
+from labharness.lab import LabPlan, reading
 from labharness.line.procedures import Verification
 from labharness.line.safing import Safing
 from rig import approved_copy
@@ -75,6 +76,11 @@ def _add_unflushed(steps: Steps, instruction_id: str, *rest: Any, **more: Any) -
 _add_step = Steps.add
 
 
+def _unproven() -> contextlib.AbstractContextManager[object]:
+    """Let a line be armed whose procedures leave something on."""
+    return mock.patch.object(reading, "unproven", return_value=())
+
+
 def _procedure_without(channel: str, value: int) -> tuple[str, str]:
     return (f'    ["{channel}", {value}],\n', "")
 
@@ -114,6 +120,7 @@ HARMS = (
         "the procedures forget hydrogen",
         5,
         (_procedure_without("box.hydrogen_valve", 0), _procedure_without("hydrogen.setpoint", 0)),
+        _unproven,
     ),
     Harm(
         "the procedures forget the furnace",
@@ -124,6 +131,7 @@ HARMS = (
             _procedure_without("furnace.output", 0),
             _procedure_without("furnace.setpoint", 0),
         ),
+        _unproven,
     ),
     Harm(
         "the procedures shut the inert gas",
@@ -206,6 +214,11 @@ HARMS = (
         "a trip does not latch",
         5,
         patch=lambda: mock.patch.object(LoopGuard, "trip", _trip_but_not_latched),
+    ),
+    Harm(
+        "a refused write passes for an obeyed one",
+        62,
+        patch=lambda: mock.patch.object(core, "disobeyed", return_value=""),
     ),
     Harm(
         "a run that ends is not made safe",

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,13 @@ class Line:
     def __init__(self, served: Served) -> None:
         self.served = served
         self.state_dir = read_lab(served.lab_file).state_dir
+        assert say("arm", served.lab_file).code == 0
+        self.guard = subprocess.Popen([*COMMAND, "guard", str(served.lab_file)])
+
+    def end(self) -> None:
+        """End the guard."""
+        self.guard.terminate()
+        self.guard.wait(BEFORE_S_MAX)
 
     def on(self) -> list[str]:
         """Name the ways that are on at the plant."""
@@ -66,10 +72,11 @@ class Line:
     def kill_while(self, port: str, fault: str, wait_s: float) -> float:
         """Kill a heating harness as one frame is about to be lost; give the seconds until off."""
         command = (sys.executable, HERE / "energising_harness.py", self.served.lab_file)
-        harness = subprocess.Popen([*command, self.state_dir], stdout=subprocess.PIPE)
+        harness = subprocess.Popen(command, stdout=subprocess.PIPE)
         try:
             assert harness.stdout is not None
-            assert harness.stdout.readline() == b"energised\n"
+            said = harness.stdout.readline()
+            assert said == b"energised\n", f"the guard's exit code: {self.guard.poll()}"
             self.until(list(WAYS), BEFORE_S_MAX)
             time.sleep(wait_s)
             self.fault(port, **{fault: 1})
@@ -87,23 +94,14 @@ class Line:
         return took_s
 
 
-@contextmanager
-def line_of(folder: Path) -> Iterator[Line]:
-    with Served(folder) as served:
-        line = Line(served)
-        assert say("arm", served.lab_file).code == 0
-        guard = subprocess.Popen([*COMMAND, "guard", str(served.lab_file)])
-        try:
-            yield line
-        finally:
-            guard.terminate()
-            guard.wait(BEFORE_S_MAX)
-
-
 @pytest.fixture(scope="module")
 def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
-    with line_of(tmp_path_factory.mktemp("served")) as made:
-        yield made
+    with Served(tmp_path_factory.mktemp("served")) as served:
+        made = Line(served)
+        try:
+            yield made
+        finally:
+            made.end()
 
 
 @pytest.mark.parametrize(("port", "fault"), list(product(PORTS, FAULTS)))

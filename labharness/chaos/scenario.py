@@ -67,8 +67,10 @@ UPON_SHARE = 0.3
 UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
 # A write that is lost or refused harms where a line is being made safe: it comes just before some
-# other fault, or by itself. It is drawn apart: what else a growth of a seed has stays as it was.
-WRITES_SHARE = 0.4
+# other fault, or before the end of the harness, whose guard is then alone. It is drawn apart: what
+# else a growth of a seed has stays as it was.
+WRITES_SHARE = 0.3
+ALONE_SHARE = 0.5
 BEFORE_S_MAX = 2.0
 
 # Every eighth growth is about one fault that chance seldom brings where it harms, and for good: in
@@ -384,12 +386,17 @@ def _unwritten(chance: random.Random, faults: Sequence[Fault]) -> list[Fault]:
     """Draw a write that is lost or refused, most often where another fault is about to need it."""
     if chance.random() >= WRITES_SHARE:
         return []
-    fault = _fault(chance, chance.choice(Kind.WRITES), growth=0)
-    if faults:
+    fault = replace(_fault(chance, chance.choice(Kind.WRITES), growth=0), lasts_s=FOR_GOOD_S)
+    before_s = chance.uniform(0.0, BEFORE_S_MAX)
+    added = [fault]
+    if chance.random() < ALONE_SHARE:
+        end_s = round(fault.after_s + before_s, 3)
+        added.append(Fault(kind="kill", stage=fault.stage, after_s=end_s))
+    elif faults:
         first = chance.choice(faults)
-        after_s = round(max(first.after_s - chance.uniform(0.0, BEFORE_S_MAX), 0.0), 3)
-        fault = replace(fault, stage=first.stage, after_s=after_s, growth=first.growth)
-    return [fault] if all(_together(fault, other) for other in faults) else []
+        after_s = round(max(first.after_s - before_s, 0.0), 3)
+        added = [replace(fault, stage=first.stage, after_s=after_s, growth=first.growth)]
+    return added if all(_together(added[0], other) for other in faults) else []
 
 
 def _seldom(chance: random.Random) -> Fault:
