@@ -12,6 +12,7 @@ line = "envelope.toml"
 attended = "always"
 callers = "callers.toml"
 hazards = "hazards.toml"
+state_dir = "FOLDER/state"
 
 [operator]
 kind = "terminal"
@@ -195,7 +196,7 @@ def written(folder: Path, *, steps: str = OFF, gas: str = "Ar", more: str = "") 
     """
     folder.mkdir(parents=True, exist_ok=True)
     lab = folder / "lab.toml"
-    lab.write_text(LAB.replace("GAS", gas), "utf-8")
+    lab.write_text(LAB.replace("GAS", gas).replace("FOLDER", folder.as_posix()), "utf-8")
     (folder / "envelope.toml").write_text(ENVELOPE.replace("STEPS", steps) + more, "utf-8")
     (folder / "callers.toml").write_text(CALLERS, "utf-8")
     (folder / "hazards.toml").write_text(HAZARDS, "utf-8")
