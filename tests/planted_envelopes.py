@@ -8,6 +8,7 @@ SHIPPED = "envelopes/labharness_envelopes/lines/cvd_mos2.toml"
 PLANT = "tests/test_procedures_at_the_plant.py::"
 GUARD_ALONE = f"{PLANT}test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure"
 THE_LINE = f"{PLANT}test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure"
+AMBIENT = "tests/test_ambient.py::"
 NUMBERS = "tests/test_numbers_of_the_line.py::"
 RELIEVED = "\n".join(
     [
@@ -105,5 +106,48 @@ IN_THE_ENVELOPES = (
         "(text,)",
         "tests/test_envelope_patch.py::"
         "test_the_envelope_digest_covers_the_changes_and_what_they_are_made_of",
+    ),
+    PlantedBug(
+        "limit of a maker stated against another room",
+        "labharness/lab/ambient.py",
+        'against_torr = self.ambient_torr if said == "gauge" else 0.0',
+        'against_torr = ATMOSPHERE_TORR if said == "gauge" else 0.0',
+        f"{AMBIENT}test_a_clogged_tube_trips_below_the_limit_of_its_maker[1600-stated-25000.0]",
+    ),
+    PlantedBug(
+        "vacuum told by the pressure at sea level",
+        "labharness/lab/ambient.py",
+        "return value + in_unit(self.ambient_torr, unit, where)",
+        "return value + in_unit(ATMOSPHERE_TORR, unit, where)",
+        f"{AMBIENT}test_a_tube_is_evacuated_filled_and_vented_in_its_own_room[3600]",
+    ),
+    PlantedBug(
+        "room of another height believed",
+        "labharness/line/room.py",
+        "abs(track.value - self.ambient) <= self.differ_max",
+        "True",
+        f"{AMBIENT}test_a_line_is_not_armed_by_the_pressure_of_another_room[1600]",
+    ),
+    PlantedBug(
+        "room that nobody knows taken for sea level",
+        "labharness/lab/ambient.py",
+        "return here, ATMOSPHERE_TORR if is_no_matter else None",
+        "return here, ATMOSPHERE_TORR",
+        f"{AMBIENT}test_a_line_whose_room_nobody_knows_is_not_armed",
+    ),
+    PlantedBug(
+        "pressure that does not say which one it is",
+        "labharness/lab/ambient.py",
+        "if said != unit + ABSOLUTE:",
+        "if False:",
+        f"{AMBIENT}test_a_pressure_says_which_one_it_is[no unit]",
+    ),
+    PlantedBug(
+        "tube filled to the pressure at sea level by plan",
+        "labharness/capability/cvd/planner.py",
+        "facts.ambient_torr + until_torr_gauge",
+        "760.0 + until_torr_gauge",
+        f"{AMBIENT}test_a_growth_comes_to_its_end_in_its_own_room[3600]",
+        dear=True,
     ),
 )

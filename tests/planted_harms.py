@@ -108,7 +108,7 @@ ARGON_UNTIL_FLUSHED = (
 )
 VENTED = 'unless = { channel = "box.vent", at_least = 1 }\n'
 VACUUM = """when = [
-    { channel = "gauge.pressure", at_most = 700 },
+    { channel = "gauge.pressure", at_most = -60, unit = "Torr gauge" },
     { channel = "box.pump_isolation", at_least = 1 }, # the gauge is read once a second
 ]
 unless = { channel = "box.vent", at_least = 1 }
@@ -164,7 +164,7 @@ HARMS = (
             ('    { channel = "h2_detector.concentration", at_most = 1000 },\n', ""),
         ),
     ),
-    Harm("over-pressure does not trip", 37, (("max = 1.15", "max = 115"),)),
+    Harm("over-pressure does not trip", 37, (("max = 0.15\n", "max = 15\n"),)),
     Harm("a vacuum is vented", 7, ((VACUUM, ""),)),
     Harm(
         "the enclosure does not turn the laser off",

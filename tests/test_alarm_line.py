@@ -398,7 +398,7 @@ def warns_of_pressure(folder: Path) -> tuple[LabPlan, str]:
     """A line on which too much pressure only warns, and the name of that alarm."""
 
     def edit(text: str) -> str:
-        hard = 'max = 1.15\nunit = "atm"\nhard_limit = '
+        hard = 'max = 0.15\nunit = "atm gauge"\nhard_limit = '
         return text.replace(f"{hard}true", f"{hard}false")
 
     return approved_copy(folder, edit=edit), "over_pressure/gauge.pressure/warning"

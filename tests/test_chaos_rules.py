@@ -49,6 +49,7 @@ WELL: dict[str, Any] = {
     "furnace_heater_c": 700.0,
     "substrate_c": 700.0,
     "sulfur_c": 200.0,
+    "ambient_pa": 101_325.0,
     "pressure_pa": 102_000.0,
     "o2_fraction": 1e-4,
     "h2_fraction": 0.0,
@@ -106,6 +107,17 @@ def test_a_growth_in_good_order_breaks_no_rule() -> None:
 @pytest.mark.parametrize("rule", HARMFUL)
 def test_a_harmful_state_breaks_its_rule(rule: str) -> None:
     assert rule in broken(HARMFUL[rule], Scene(harness="alive"))
+
+
+@pytest.mark.parametrize("ambient_pa", [101_325.0, 93_400.0, 83_500.0, 64_900.0])
+def test_a_tube_is_held_against_the_room_around_it(ambient_pa: float) -> None:
+    """0, 680, 1,600 and 3,600 m of the standard atmosphere: quartz bears a difference."""
+    over, low = "pressure too high and gas flowing", "hot tube below atmosphere"
+    scene = Scene(harness="alive")
+    for difference_pa, harms in ((14_000, set()), (17_500, {over}), (-9_000, set())):
+        truth = {"ambient_pa": ambient_pa, "pressure_pa": ambient_pa + difference_pa}
+        assert broken(truth, scene) == harms
+    assert broken({"ambient_pa": ambient_pa, "pressure_pa": ambient_pa - 11_000}, scene) == {low}
 
 
 HYDROGEN = {"hydrogen_sccm": 10.0}

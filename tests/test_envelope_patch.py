@@ -90,7 +90,7 @@ source = "the tests"
 
 [[change]]
 table = "safety_envelope.parameters.pressure"
-set = { max = 1.1 }
+set = { max = 0.1 }
 source = "a relief valve of 0.1 bar"
 
 [[change]]
@@ -111,6 +111,7 @@ source = "the tests"
     }
     (pressure,) = [row for row in own.trips if row.name == "pressure above the safety envelope"]
     assert pressure.high == pytest.approx(1.1 * 760)
+    assert pressure.unit == "Torr"
     assert pressure.source == "a relief valve of 0.1 bar"
     assert own.purge.present["neon"] == (Bound("argon.flow", low=300),)
 

@@ -92,6 +92,31 @@ def test_an_open_vent_holds_the_tube_at_the_bubbler() -> None:
     assert 1_000 < truth(plant, "pressure_pa") - ATMOSPHERE_PA < 2_000
 
 
+@pytest.mark.parametrize("ambient_torr", [760.0, 626.0, 487.0])
+def test_a_tube_stands_in_the_room_that_it_is_told_of(ambient_torr: float) -> None:
+    plant = CvdTube(None, ambient_torr=ambient_torr, vented=True)
+    room_pa = ambient_torr * ATMOSPHERE_PA / 760.0
+    gauge = plant.parts["gauge"]
+    assert isinstance(gauge, Gauge)
+    assert gauge.pressure_torr == pytest.approx(ambient_torr)
+    assert truth(plant, "ambient_pa") == pytest.approx(room_pa)
+    plant.step(600.0)
+    assert 1_000 < truth(plant, "pressure_pa") - room_pa < 2_000
+    plant.faults.outlet_blocked = True
+    plant.step(3600.0)
+    assert truth(plant, "pressure_pa") - room_pa == pytest.approx(ATMOSPHERE_PA, rel=0.01)
+    plant.faults.outlet_blocked = False
+    relays(plant).lid_held_open = True
+    plant.step(1.0)
+    assert truth(plant, "pressure_pa") == pytest.approx(room_pa)
+    relays(plant).lid_held_open = False
+    relays(plant).coils[:] = [False, True, False, True, False, True, False, False]
+    plant.step(600.0)
+    relays(plant).coils[:] = [False, True, False, False, True, False, False, False]
+    plant.step(60.0)
+    assert truth(plant, "sucked_back_pa") == pytest.approx(room_pa - 1_000, rel=0.01)
+
+
 def test_a_blocked_outlet_fills_the_tube_in_spite_of_the_vent() -> None:
     plant = line(VENT)
     plant.faults.outlet_blocked = True

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from labharness.admission.declaration import Declaration
 from labharness.plan import InstructionSet, StepRecord, Verb
+from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = [
     "Answer",
@@ -29,6 +30,7 @@ class LineFacts:
     Attributes:
         limits: Lowest and highest value and the unit of each channel that may be set.
         tube_volume_cm3: Volume that the purge proof counts.
+        ambient_torr: Pressure of the room, which an open tube takes.
         laser_nm: Wavelength of the Raman laser.
         a1g_si_monolayer: Height of A1g over silicon of a monolayer on this microscope.
         raman_source: Where that number comes from.
@@ -41,6 +43,7 @@ class LineFacts:
     a1g_si_monolayer: float
     raman_source: str
     growth: Mapping[str, float] = field(default_factory=dict)
+    ambient_torr: float = ATMOSPHERE_TORR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from labharness.chaos.rules import (
     GRAIN_S,
     INERT_SCCM,
     KILL_S,
-    PRESSURE_PA_MAX,
+    OVER_PA_MAX,
     RELIEVED,
     REPEATS_S,
     TRIP_S,
@@ -159,7 +159,7 @@ class Referee:
             scene.silent = {
                 heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
             }
-        relieved = truth["pressure_pa"] > PRESSURE_PA_MAX / BESIDE
+        relieved = truth["pressure_pa"] > (truth["ambient_pa"] + OVER_PA_MAX) / BESIDE
         flows = truth["inert_sccm"] > INERT_SCCM and not relieved
         self._flows_since_s = min(self._flows_since_s, now_s) if flows else math.inf
         if relieved:

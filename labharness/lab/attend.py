@@ -203,6 +203,7 @@ class Attendance:
             "by_hand": self._by,
             "lab_digest": self._plan.lab_digest,
             "envelope_digest": self._plan.envelope_digest,
+            "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(clock.utc()),
         }
         self._over = asyncio.Event()

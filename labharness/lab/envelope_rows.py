@@ -57,11 +57,17 @@ class SafetyEnvelope(_Strict):
     prohibited_actions: tuple[ProhibitedAction, ...] = ()
     emergency_procedures: dict[Cause, Answering] = Field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """Give it as HCP L3 writes it."""
+    def to_json(self, ambient_torr: float | None) -> dict[str, Any]:
+        """Return it as HCP L3 writes it.
+
+        Args:
+            ambient_torr: Pressure of the room; stands beside a pressure that is stated against it.
+        """
         said: dict[str, Any] = self.model_dump(mode="json")
         for parameter in said["parameters"].values():
             del parameter["source"]
+            if parameter["unit"].endswith(" gauge") and ambient_torr is not None:
+                parameter["ambient_torr"] = ambient_torr
         return said
 
 
@@ -89,14 +95,15 @@ class OpeningRow(_Strict):
 
 
 class BoundRow(_Strict):
-    """A bound on a reading; one end or both."""
+    """A bound on a reading; one end or both. Of a pressure the unit says which pressure it is."""
 
     channel: str
     at_least: StrictFloat | None = None
     at_most: StrictFloat | None = None
+    unit: str | None = None
 
     def read(self) -> Bound:
-        """Give it as the kernel has it."""
+        """Return it as the kernel has it."""
         low = -math.inf if self.at_least is None else self.at_least
         return Bound(self.channel, low, math.inf if self.at_most is None else self.at_most)
 
@@ -185,7 +192,9 @@ class BackfillRow(_Strict):
     channel: str
     cycles: StrictInt
     low: StrictFloat
+    low_unit: str | None = None
     high: StrictFloat
+    high_unit: str | None = None
     atmosphere: StrictFloat
     unmeasured_max: StrictFloat
     dilution_min: StrictFloat
@@ -205,6 +214,7 @@ class LeakCheckRow(_Strict):
     isolated: tuple[BoundRow, ...]
     inlets: tuple[BoundRow, ...]
     below: StrictFloat
+    below_unit: str | None = None
     over_s: StrictFloat
     leak_max: StrictFloat
     source: str
@@ -219,6 +229,15 @@ class PurgeRow(_Strict):
     source: str
     backfill: BackfillRow | None = None
     leak_check: LeakCheckRow | None = None
+
+
+class AmbientRow(_Strict):
+    """The ``[ambient]``: when the line's own gauge shows the pressure of the room."""
+
+    channel: str
+    during: tuple[BoundRow, ...] = Field(min_length=1)
+    differ_max: StrictFloat = Field(gt=0)
+    source: str
 
 
 class ContactRow(_Strict):
@@ -248,6 +267,7 @@ class LineFile(_Strict):
     description: str
     safety_envelope: SafetyEnvelope
     quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]]
+    ambient: AmbientRow | None = None
     limit: tuple[LimitRow, ...]
     opening: tuple[OpeningRow, ...] = ()
     watch: tuple[WatchRow, ...]

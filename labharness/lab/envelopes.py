@@ -43,7 +43,6 @@ from labharness.lab.envelope_rows import (
 from labharness.lab.tables import BadTable, first_error, read_table
 from labharness.vocabulary import OPERATOR, Cause
 from labharness.vocabulary.channels import split_channel
-from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = [
     "KindLimits",
@@ -58,9 +57,10 @@ T = TypeVar("T", bound=BaseModel)
 
 QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "temperature": {"celsius": ("degC", 1.0)},
-    "pressure": {"atm": ("Torr", ATMOSPHERE_TORR), "torr": ("Torr", 1.0)},
+    "pressure": {"torr": ("Torr", 1.0)},  # absolute by now
     "gas_flow_rate": {"sccm": ("sccm", 1.0)},
 }
+NOT_OF_A_BACKFILL = {"source", "low_unit", "high_unit"}
 QUANTITY_CAUSES = {
     "temperature": Cause.OVER_TEMPERATURE,
     "pressure": Cause.OVER_PRESSURE,
@@ -92,7 +92,7 @@ def build_envelope(
     """Make the kernel's envelope of a line.
 
     Args:
-        file: The line's rules.
+        file: The line's rules, their pressures absolute.
         kinds: For each instrument on the line its own limits.
         settable: Each channel that a driver can set, as the driver declares it.
         volume_cm3: Volume of the tube, as the lab file states it.
@@ -211,7 +211,7 @@ def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
         inert=row.inert,
         present={name: tuple(each.read() for each in rows) for name, rows in row.present.items()},
         outside=row.outside,
-        backfill=None if fill is None else Backfill(**fill.model_dump(exclude={"source"})),
+        backfill=None if fill is None else Backfill(**fill.model_dump(exclude=NOT_OF_A_BACKFILL)),
         leak_check=None
         if check is None
         else LeakCheck(

@@ -22,6 +22,10 @@ from labharness.vocabulary.digests import digest_of, joined
 
 __all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
 
+AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
+"""The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few
+per cent beside that; what is beyond is a slip of the pen, or of a unit."""
+
 TEXT_BYTES_MAX = 4 * 1024 * 1024  # a lab file has a few kB; the log of proof tests grows by a line
 
 T = TypeVar("T", bound=BaseModel)
@@ -50,6 +54,7 @@ class LabHead(Strict):
         approvals: Paths of standing approvals.
         state_dir: Where latch and approvals live: stated where a port is real, one place for all
             accounts; default the user's state directory.
+        ambient_torr: Pressure of the room, which the envelope states pressures against.
     """
 
     id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
@@ -61,6 +66,7 @@ class LabHead(Strict):
     hazards: str
     approvals: tuple[str, ...] = ()
     state_dir: str | None = None
+    ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)
 
 
 class OperatorRow(Strict):

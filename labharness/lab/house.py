@@ -13,6 +13,7 @@ from labharness.lab.energy import energy_sources
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import capabilities, shipped_file
 from labharness.lab.reading import SAFE_TABLE, LabPlan
+from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = ["house_facts", "line_facts", "repository_key"]
 
@@ -71,6 +72,7 @@ def line_facts(plan: LabPlan) -> LineFacts:
             for channel, limit in plan.envelope.limits.items()
         },
         tube_volume_cm3=file.tube.volume_cm3,
+        ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
         laser_nm=file.raman.laser_nm,
         a1g_si_monolayer=file.raman.a1g_si_monolayer,
         raman_source=file.raman.source,

@@ -81,6 +81,7 @@ class Lab:
             clock=clock,
             tick_s=tick_s,
             attended=plan.file.lab.attended == "always",
+            room=plan.room,
         )
         self.operator = operator or self._own_operator()
 

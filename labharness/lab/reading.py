@@ -14,6 +14,7 @@ from labharness.guard import SafeFrame
 from labharness.guard.armed import BadArming, must_be_stated, state_home
 from labharness.guard.port_latch import PortLatch
 from labharness.kernel import Envelope, EnvelopeInvalid, Role
+from labharness.lab.ambient import in_the_room, room_of, units_of, unknown_room
 from labharness.lab.envelope_patch import base_of, patch_line
 from labharness.lab.envelopes import (
     KindLimits,
@@ -42,6 +43,7 @@ from labharness.line import (
     Finding,
     Instrument,
     PortTiming,
+    Room,
     check_wires,
     compile_procedures,
 )
@@ -72,6 +74,7 @@ class LabPlan:
             kinds.
         hazards: The hazard table.
         state_dir: Where latch and approvals live.
+        room: The room, against which pressures are stated.
         contacts: What its relays feed.
     """
 
@@ -84,6 +87,7 @@ class LabPlan:
     envelope_digest: str
     hazards: HazardTable
     state_dir: Path
+    room: Room
     contacts: tuple[Contact, ...] = ()
 
     @property
@@ -206,6 +210,7 @@ class LabPlan:
             *check_wires(self.envelope, self.instruments, self.timings, self.procedures()),
             *unproven(self.envelope, self.instruments, self.contacts),
             *self.unclaimed(),
+            *unknown_room(self.room),
         )
 
     def unclaimed(self) -> tuple[Finding, ...]:
@@ -267,13 +272,16 @@ def read_lab(path: Path) -> LabPlan:
         line, line_texts = _line(file.lab.line, path)
         _all_limited(line, instruments)
         _all_there(line, instruments)
+        units = units_of(instruments)
+        ruled, known_torr = in_the_room(line, units, file.lab.ambient_torr)
         envelope = build_envelope(
-            line,
+            ruled,
             limits,
             _settable(instruments),
             volume_cm3=file.tube.volume_cm3,
         )
         _known_channels(envelope, instruments)
+        room = room_of(ruled, known_torr, envelope, units)
         contacts = _contacts(line, instruments)
         check_covered(envelope, instruments)
         procedures = compile_procedures(envelope, {each.name: each for each in instruments})
@@ -290,7 +298,8 @@ def read_lab(path: Path) -> LabPlan:
         path=path,
         file=file,
         envelope=envelope,
-        safety_envelope=line.safety_envelope.to_json(),
+        room=room,
+        safety_envelope=line.safety_envelope.to_json(file.lab.ambient_torr),
         instruments=instruments,
         lab_digest=digest(lab_text),
         envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
@@ -411,11 +420,7 @@ def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> No
     for channel in envelope.watches:
         if channel not in scanned:
             raise EnvelopeInvalid(f"watch {channel}: no instrument on this line reads it")
-    units: Mapping[str, Any] = {
-        f"{each.name}.{channel}": spec.unit
-        for each in instruments
-        for channel, spec in each.driver.channels.items()
-    }
+    units = units_of(instruments)
     rows = [
         (f"limit {c}", c, limit.unit)
         for c, limit in envelope.limits.items()

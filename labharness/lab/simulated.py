@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Generator, Mapping
+from inspect import signature
 from typing import Any
 
 import simpy
@@ -55,7 +56,8 @@ class SimulatedLab:
         make_plant = load_plant(file.plant.kind)
         try:
             self.plant: Any = make_plant(
-                None if nominal else chance.stream("plant"), **file.plant.settings
+                None if nominal else chance.stream("plant"),
+                **_in_its_room(make_plant, file, nominal=nominal),
             )
         except (TypeError, ValueError) as why:
             raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
@@ -113,3 +115,25 @@ class SimulatedLab:
         """End a manual step in the simulated room."""
         self.env.sync()
         self.plant.finish(action)
+
+
+def _in_its_room(
+    make_plant: Callable[..., Any], file: LabFile, *, nominal: bool
+) -> dict[str, bool | float]:
+    """Return a plant's settings, with the room's pressure as the lab file states it.
+
+    A plant may be told of another room, as a wrong statement would have it: the nominal one, on
+    which plans are flown, stands where the lab says.
+    """
+    settings = dict(file.plant.settings) if file.plant else {}
+    stated = file.lab.ambient_torr
+    if stated is not None and "ambient_torr" in signature(make_plant).parameters:
+        settings = (
+            {**settings, "ambient_torr": stated}
+            if nominal
+            else {
+                "ambient_torr": stated,
+                **settings,
+            }
+        )
+    return settings

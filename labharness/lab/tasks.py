@@ -187,6 +187,7 @@ class TaskRun:
             "seed": self.seed,
             "lab_digest": self._plan.lab_digest,
             "envelope_digest": self._plan.envelope_digest,
+            "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
         }
         about = {

@@ -31,6 +31,7 @@ from labharness.line.programs import Gate
 from labharness.line.reader import Reader
 from labharness.line.reconnecting import Reconnecting
 from labharness.line.roads import may_not_energise
+from labharness.line.room import Room
 from labharness.line.safing import Safing
 from labharness.line.standing import standing_trips
 from labharness.line.upload import Programs
@@ -56,6 +57,7 @@ class Line:
         clock: Lab time.
         tick_s: Poll period; another one than the usual is for predictions.
         attended: Whether a person is there.
+        room: The room, against which the envelope's pressures were made absolute.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Line:
         clock: Clock,
         tick_s: float = TICK_S,
         attended: bool = True,
+        room: Room,
     ) -> None:
         self.envelope = envelope
         self.instruments = {each.name: each for each in instruments}
@@ -84,6 +87,7 @@ class Line:
         self.on_close: Callable[[], Awaitable[None]] = _nothing
         self._links = dict(links)
         self._attended = attended
+        self._room = room
         self._loop = clock.loop
         self.holding = Hold(clock.now_s)
         streams = {
@@ -456,6 +460,7 @@ class Line:
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
         found = [*self.unguarded(), *standing_trips(self.memory, self._loop.time())]
+        found += filter(None, [self._room.hindrance(self.memory, self._loop.time())])
         latch = self.guard.latch
         if latch.trip is not None:
             found.append(f"latched since {latch.trip.detail}: reset it first")

@@ -8,7 +8,6 @@ from labharness.capability.cvd.looking import add_look
 from labharness.capability.cvd.recipe import Recipe, growth_facts
 from labharness.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
 from labharness.plan import InstructionSet, Kind
-from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = ["plan_growth"]
 
@@ -18,8 +17,11 @@ COLD_C = 20.0
 VACUUM_TORR = 0.1
 """A rotary pump reaches 0.02 Torr on a tight tube; above 0.1 Torr the leak rate is not judged."""
 
-VENTED_TORR = 745.0
-"""A vented tube reads more; one that was left under vacuum is filled until it does."""
+VENTED_TORR_GAUGE = -15.0
+"""A vented tube reads more, against the room; one left under vacuum is filled until it does."""
+
+FULL_TORR_GAUGE = 0.0
+"""The vent opens from 20 Torr below the room on, and oil is sucked back from 8 below it on."""
 
 FILL_VOLUMES_PER_MIN = 0.5
 """A small tube must not pass the pressure trip between the last reading and the open vent."""
@@ -75,7 +77,7 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
     _heat_off(steps, "load")
     open_below_c, volumes = growth["open_below_c"], growth["purge_volumes"]
     # a run that died under vacuum left it so; of any other the vent is open, and this takes no time
-    _fill(steps, "load_", facts, growth, VENTED_TORR, expected_s=0.0)
+    _fill(steps, "load_", facts, growth, VENTED_TORR_GAUGE, expected_s=0.0)
     for heater in ("furnace", "sulfur"):
         # 24 h: whatever an earlier run left hot has cooled by then
         steps.add(
@@ -148,8 +150,7 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
 def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "purge"
     expected_s = facts.tube_volume_cm3 / _fill_sccm(facts, growth) * 60.0
-    # Full: the vent opens from 740 Torr on, and oil is sucked back below 752.
-    _fill(steps, "", facts, growth, ATMOSPHERE_TORR, expected_s=expected_s)
+    _fill(steps, "", facts, growth, FULL_TORR_GAUGE, expected_s=expected_s)
     what = f"Purge {growth['purge_volumes']:g} tube volumes by measured flow"
     _prove(steps, "purge_air", what, "air", facts, growth)
     steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
@@ -164,7 +165,7 @@ def _fill(
     prefix: str,
     facts: LineFacts,
     growth: Mapping[str, float],
-    until_torr: float,
+    until_torr_gauge: float,
     *,
     expected_s: float,
 ) -> None:
@@ -176,8 +177,8 @@ def _fill(
     steps.add(
         f"{prefix}filled",
         "wait",
-        "Wait for one atmosphere",
-        {"channel": "gauge.pressure", "at_least": until_torr},
+        "Wait for the pressure of the room",
+        {"channel": "gauge.pressure", "at_least": facts.ambient_torr + until_torr_gauge},
         expected_s=expected_s,
         timeout_s=SLACK * facts.tube_volume_cm3 / fill_sccm * 60.0 + SPARE_S,
         kind=Kind.QUERY,

@@ -216,6 +216,7 @@ def _provenance(facts: RunFacts) -> Html:
         ("plan_digest", _digest(facts.plan.get("digest", "–"))),
         ("lab_digest", _digest(header.get("lab_digest", ""))),
         ("envelope_digest", _digest(header.get("envelope_digest", ""))),
+        ("ambient_torr", header.get("ambient_torr") or say("not_stated")),
         ("versions", ", ".join(f"{name} {about.get(name)}" for name in ("labharness", "python"))),
         ("seed", say("none") if seed is None else seed),
     ]

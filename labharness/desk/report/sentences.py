@@ -112,6 +112,7 @@ SENTENCES: Final[dict[str, str]] = {
     "Open the argon valve": "打开氩气阀",
     "Fill the tube with argon": "向管内充氩",
     "Wait for one atmosphere": "等待达到一个大气压",
+    "Wait for the pressure of the room": "等待达到室内气压",
     "Open the vent to the bubbler": "打开通往鼓泡器的排气口",
     "Set the purge flow": "设定吹扫流量",
     "Purge {} tube volumes by measured flow": "按实测流量吹扫 {} 倍管体积",

@@ -266,6 +266,10 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "plan_digest": ("Digest of the plan", "计划摘要"),
     "lab_digest": ("Digest of the lab file", "实验室文件摘要"),
     "envelope_digest": ("Digest of the envelope", "安全包络摘要"),
+    "ambient_torr": (
+        "Pressure of the room, in Torr; pressures of this report are absolute",
+        "室内气压（Torr）；本报告中的压力均为绝对压力",
+    ),
     "versions": ("Versions", "版本"),
     "seed": ("Seed", "随机种子"),
     "artifacts": ("Files of the run", "运行文件"),

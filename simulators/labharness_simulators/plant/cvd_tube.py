@@ -14,13 +14,7 @@ from labharness_simulators.plant.furnace import (
     SulfurHeater,
     TubeFurnace,
 )
-from labharness_simulators.plant.gas import (
-    BYPASS_SCCM,
-    PA_PER_TORR,
-    MassFlow,
-    TubeGas,
-    supply_share,
-)
+from labharness_simulators.plant.gas import BYPASS_SCCM, PA_PER_TORR, MassFlow, TubeGas
 from labharness_simulators.plant.gauges import Detector, Gauge
 from labharness_simulators.plant.growth import GROWTH_ONSET_K, LAYERS, Growth
 from labharness_simulators.plant.optics import Laser, Spectrometer
@@ -86,6 +80,7 @@ class CvdTube:
         sulfur_mass_factor: heat capacity of the sulfur heater, relative to its usual one.
         vented: the vent stands open, as the last shutdown left it; without power it is shut, and
             the open bypass then fills the tube.
+        ambient_torr: the room's pressure; 626 (83.5 kPa) at 1,600 m (ISO 2533).
 
     Attributes:
         parts: what the faces are put on, by name.
@@ -101,15 +96,18 @@ class CvdTube:
         furnace_loss_factor: float = 1.0,
         sulfur_mass_factor: float = 1.0,
         vented: bool = False,
+        ambient_torr: float = 760.0,
     ) -> None:
         for name, value in (
             ("tube_volume_l", tube_volume_l),
             ("furnace_mass_factor", furnace_mass_factor),
             ("furnace_loss_factor", furnace_loss_factor),
             ("sulfur_mass_factor", sulfur_mass_factor),
+            ("ambient_torr", ambient_torr),
         ):
             if not 0.0 < value < math.inf:
                 raise ValueError(f"CvdTube: {name} is {value}; allowed above 0")
+        ambient_pa = ambient_torr * PA_PER_TORR
         self.time_s = 0.0
         self.faults = Faults()
         self._noise = _branch(chance)
@@ -141,6 +139,7 @@ class CvdTube:
                 name=name,
                 gain=1.0 + error(0.003),
                 zero_of_full_scale=error(0.001),
+                ambient_pa=ambient_pa,
             )
             for name, gas, full_scale_sccm, valve in (
                 ("argon", "Ar", 500.0, ARGON_VALVE),
@@ -149,8 +148,8 @@ class CvdTube:
             )
         ]
         self._argon, self._nitrogen, self._hydrogen = flows
-        self._gas = TubeGas(tube_volume_l)
-        self._gauge = Gauge(self.faults, 1.0 + error(0.0025))
+        self._gas = TubeGas(tube_volume_l, ambient_pa)
+        self._gauge = Gauge(self.faults, 1.0 + error(0.0025), ambient_pa)
         self._detector = Detector(self.faults)
         self._laser = Laser(self._relays)
         self._stage = Stage()
@@ -253,7 +252,7 @@ class CvdTube:
         sulfur.step(dt_s, boat_decay, creeping_w, n_boat * THERMOCOUPLE_NOISE_C)
 
         gas, argon, nitrogen, hydrogen = self._gas, self._argon, self._nitrogen, self._hydrogen
-        supply = supply_share(gas.pressure_pa)
+        supply = gas.supply_share
         argon.step(flow_decay, supply, n_argon)
         nitrogen.step(flow_decay, supply, n_nitrogen)
         hydrogen.step(flow_decay, supply, n_hydrogen)
@@ -268,7 +267,7 @@ class CvdTube:
 
     def _bypass_sccm(self) -> float:
         shut = self._relays.contacts[NITROGEN_BYPASS]
-        return 0.0 if shut else BYPASS_SCCM * supply_share(self._gas.pressure_pa)
+        return 0.0 if shut else BYPASS_SCCM * self._gas.supply_share
 
     def _leaking_sccm(self) -> float:
         """Give the hydrogen that leaves its line for the room without reaching the tube."""
@@ -444,6 +443,7 @@ class CvdTube:
             "furnace_heater_c": self._furnace.heater_k - ZERO_C_K,
             "substrate_c": self._furnace.tube_k - ZERO_C_K,
             "sulfur_c": self._sulfur.boat_k - ZERO_C_K,
+            "ambient_pa": gas.ambient_pa,
             "pressure_pa": gas.pressure_pa,
             "peak_pressure_pa": self._peak_pressure_pa,
             "o2_fraction": gas.oxygen_fraction,

@@ -14,7 +14,6 @@ __all__ = [
     "SUPPLY_PA",
     "MassFlow",
     "TubeGas",
-    "supply_share",
 ]
 
 ATMOSPHERE_PA = 101_325.0
@@ -22,20 +21,8 @@ PA_PER_PSI = 6_894.757
 PA_PER_TORR = ATMOSPHERE_PA / 760.0
 SCCM_PA_M3_PER_S = ATMOSPHERE_PA * 1e-6 / 60.0  # 1 cm³ a minute at 0 °C and 1 atm
 OXYGEN_IN_AIR = 0.2095
-SUPPLY_PA = 2.0 * ATMOSPHERE_PA  # regulators of all gases, absolute
+SUPPLY_PA = ATMOSPHERE_PA  # regulators of all gases, above the room: they work by difference
 BYPASS_SCCM = 500.0  # the nitrogen restrictor, at 1 atm behind it
-
-
-def supply_share(tube_pa: float) -> float:
-    """Give the share 0..1 of a wanted flow that the supply still drives into the tube.
-
-    Full flow up to 1.5 atm, then falling to none at the supply's pressure: a blocked tube fills up
-    to the regulators and no further.
-    """
-    share = (SUPPLY_PA - tube_pa) / (0.5 * ATMOSPHERE_PA)
-    if share >= 1.0:
-        return 1.0
-    return share if share > 0.0 else 0.0
 
 
 class MassFlow:
@@ -50,6 +37,7 @@ class MassFlow:
         gas: name of the gas.
         drift: what really flows, divided by what flowed before the sensor drifted.
         true_sccm: what really enters the tube.
+        ambient_pa: pressure of the room.
     """
 
     __slots__ = (
@@ -59,6 +47,7 @@ class MassFlow:
         "_noise",
         "_relays",
         "_valve",
+        "ambient_pa",
         "drift",
         "full_scale_sccm",
         "gain",
@@ -84,7 +73,9 @@ class MassFlow:
         name: str,
         gain: float,
         zero_of_full_scale: float,
+        ambient_pa: float = ATMOSPHERE_PA,
     ) -> None:
+        self.ambient_pa = ambient_pa
         self.gas = gas
         self.full_scale_sccm = full_scale_sccm
         self.setpoint_sccm = 0.0
@@ -114,7 +105,7 @@ class MassFlow:
     def pressure_psia(self) -> float:
         """Measure the inlet pressure in psia; it sags by 5 % at full flow."""
         sag = 0.05 * self._measured / self.full_scale_sccm
-        return SUPPLY_PA * (1.0 - sag) / PA_PER_PSI
+        return (self.ambient_pa + SUPPLY_PA) * (1.0 - sag) / PA_PER_PSI
 
     @property
     def valve_drive_percent(self) -> float:
@@ -151,6 +142,7 @@ class TubeGas:
     total follows its exact exponential; the species share it by dilution.
 
     Attributes:
+        ambient_pa: the room's pressure.
         air, argon, nitrogen, hydrogen: partial pressures in Pa.
         out_sccm: what left the tube in the last step, through vent and pump.
         sucked_back_pa: what has come in through the vent since the start, and the oil with it.
@@ -159,6 +151,7 @@ class TubeGas:
     __slots__ = (
         "_volume_m3",
         "air",
+        "ambient_pa",
         "argon",
         "hydrogen",
         "nitrogen",
@@ -173,22 +166,34 @@ class TubeGas:
     BUBBLER_PA = 1_000.0  # the oil column, both as back-pressure and before oil is sucked back
     LEAK_PA_M3_PER_S = 1.0e-5  # 1e-4 mbar L/s into vacuum: a good O-ring tube
 
-    def __init__(self, volume_l: float) -> None:
+    def __init__(self, volume_l: float, ambient_pa: float = ATMOSPHERE_PA) -> None:
         self._volume_m3 = volume_l * 1e-3
+        self.ambient_pa = ambient_pa
         self.sucked_back_pa = 0.0
         self.open_to_room()
 
     def open_to_room(self) -> None:
         """Fill the tube with the room's air."""
-        self.air = ATMOSPHERE_PA
+        self.air = self.pressure_pa = self.ambient_pa
         self.argon = self.nitrogen = self.hydrogen = 0.0
-        self.pressure_pa = ATMOSPHERE_PA
         self.out_sccm = 0.0
 
     def evacuate_to(self, pressure_pa: float) -> None:
         """Leave so much of the room's air in the tube."""
         self.open_to_room()
         self.air = self.pressure_pa = pressure_pa
+
+    @property
+    def supply_share(self) -> float:
+        """The share 0..1 of a wanted flow that the supply still drives into the tube.
+
+        Full flow up to half an atmosphere above the room, then falling to none at the supply's
+        pressure: a blocked tube fills up to the regulators and no further.
+        """
+        share = (self.ambient_pa + SUPPLY_PA - self.pressure_pa) / (0.5 * ATMOSPHERE_PA)
+        if share >= 1.0:
+            return 1.0
+        return share if share > 0.0 else 0.0
 
     @property
     def oxygen_fraction(self) -> float:
@@ -213,10 +218,10 @@ class TubeGas:
     ) -> None:
         """Advance by `dt_s` with the given flows in and the given outlets open."""
         per_s = SCCM_PA_M3_PER_S / self._volume_m3
-        pressure = self.pressure_pa
+        pressure, ambient = self.pressure_pa, self.ambient_pa
         air = air_sccm * per_s
-        if pressure < ATMOSPHERE_PA:
-            air += self.LEAK_PA_M3_PER_S / self._volume_m3 * (1.0 - pressure / ATMOSPHERE_PA)
+        if pressure < ambient:
+            air += self.LEAK_PA_M3_PER_S / self._volume_m3 * (1.0 - pressure / ambient)
         inflow = air + (argon_sccm + nitrogen_sccm + hydrogen_sccm) * per_s
         rate = 0.0  # 1/s, how fast all outlets relax the pressure
         toward = inflow  # Pa/s, what the outlets would let in at zero pressure
@@ -227,20 +232,20 @@ class TubeGas:
         sucked = 0.0
         if venting:
             vent = self.VENT_M3_PER_S / self._volume_m3
-            if pressure > ATMOSPHERE_PA + self.BUBBLER_PA:
+            if pressure > ambient + self.BUBBLER_PA:
                 rate += vent
-                toward += vent * (ATMOSPHERE_PA + self.BUBBLER_PA)
-            elif pressure < ATMOSPHERE_PA - self.BUBBLER_PA:
+                toward += vent * (ambient + self.BUBBLER_PA)
+            elif pressure < ambient - self.BUBBLER_PA:
                 # Below the oil column's head the exhaust line's air bubbles back into the tube.
                 rate += vent
-                toward += vent * (ATMOSPHERE_PA - self.BUBBLER_PA)
+                toward += vent * (ambient - self.BUBBLER_PA)
                 sucked = vent
         if rate:
             settled = toward / rate
             after = settled + (pressure - settled) * exp(-rate * dt_s)
             if sucked:
                 mean = settled + (pressure - after) / (rate * dt_s)  # a vent fills 0.2 L in 50 ms
-                head = ATMOSPHERE_PA - self.BUBBLER_PA - mean
+                head = ambient - self.BUBBLER_PA - mean
                 sucked = sucked * head if head > 0.0 else 0.0
                 air += sucked
                 inflow += sucked

@@ -19,10 +19,10 @@ class Gauge:
 
     NOISE = 1e-3
 
-    def __init__(self, faults: Faults, gain: float) -> None:
+    def __init__(self, faults: Faults, gain: float, pressure_pa: float = ATMOSPHERE_PA) -> None:
         self._faults = faults
         self.gain = gain
-        self._pressure_pa = ATMOSPHERE_PA
+        self._pressure_pa = pressure_pa
         self._noise = 0.0
 
     @property
