@@ -36,8 +36,8 @@ IN_LATCH_AND_LOCK = (
     PlantedBug(
         "line driven elsewhere armed, set and left heating by a copy of its file",
         "labharness/lab/reading.py",
-        "        return LineLock(self.state_dir, owner, self.identities())",
-        "        return LineLock(self.state_dir, owner)",
+        "        return LineLock(self.state_dir, owner, self.identities(), leases)",
+        "        return LineLock(self.state_dir, owner, (), leases)",
         "tests/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         dear=True,
@@ -134,6 +134,23 @@ IN_LATCH_AND_LOCK = (
         "            pass",
         "tests/test_lease.py::"
         "test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving",
+    ),
+    PlantedBug(
+        "guard goes on armed though its door is gone",
+        "labharness/guard/process.py",
+        "        if self._door.lost and not self._shut_out:",
+        "        if False:",
+        "tests/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"
+        "_latches_and_ends[the socket]",
+    ),
+    PlantedBug(
+        "owner goes on driving though its door is gone",
+        "labharness/lab/control.py",
+        "            if lost is not None:",
+        "            if False:",
+        "tests/test_line_elsewhere.py::"
+        "test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so[the socket]",
+        dear=True,
     ),
     PlantedBug(
         "state of a real line looked for wherever a shell says",

@@ -6,6 +6,7 @@ drives them is a process of its own.
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from commands import COMMAND, say
 from guard_rig import until
 from labharness.guard import Latch
+from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.care import make_safe, reset
 from platforms import unix
@@ -137,3 +139,32 @@ def test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_cop
         finally:
             guard.terminate()
             guard.wait(BOUND_S)
+
+
+@pytest.mark.parametrize("taken", ["the folder", "another in its place", "the socket"])
+def test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so(
+    tmp_path: Path, taken: str
+) -> None:
+    with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
+        with driven(plan, tmp_path / "driven") as owner:
+            if taken == "the socket":
+                (plan.state_dir / "control.sock").unlink()
+            else:
+                plan.state_dir.rename(tmp_path / "moved away")
+            if taken == "another in its place":
+                plan.state_dir.mkdir()
+            since_s = time.monotonic()
+            told, _ = owner.communicate(timeout=BOUND_S)
+            assert time.monotonic() - since_s < BOUND_S
+        assert "under its owner" in told
+        assert "in its safe state, verified" in told
+        assert "LATCHED" in told
+        trips = [r.body for r in read(tmp_path / "driven" / "journal.sqlite") if r.kind == "trip"]
+        assert "under its owner" in str(trips[0])
+        refused = say(*attend(plan, tmp_path / "late"))
+        assert refused.code == 1
+        assert "under its owner" in refused.err + refused.out
+        said = say("doctor", "--lab", plan.path)
+        assert "latched" in said.out
+        reset(plan, "Ada", "the folder is back")
+        assert Latch(plan.state_dir / "latch.json", plan.port_latch()).trip is None

@@ -407,3 +407,35 @@ def test_a_record_holds_what_a_person_needs(tmp_path: Path, road: RoadName) -> N
     kept = json.loads((places.SHARED_PLACE / f"{key}.latch").read_text("utf-8"))
     assert kept["trip"]["detail"] == "960 degC"
     assert (kept["state_dir"], kept["reset"]) == (str(tmp_path / "first"), RESET)
+
+
+@pytest.mark.parametrize("taken", ["the folder", "the socket"])
+def test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe_latches_and_ends(
+    tmp_path: Path, taken: str
+) -> None:
+    with bench(tmp_path / "first") as rig:
+        guard = rig.start()
+        caller = rig.call()
+        caller.arm()
+        rig.devices.forget()
+        moved = tmp_path / "moved away"
+        if taken == "the folder":
+            rig.state_dir.rename(moved)
+        else:
+            (rig.state_dir / "guard.sock").unlink()
+        since_s = time.monotonic()
+        while not rig.made_safe():
+            caller.beat()  # its harness lives, and is of no use to whoever wants to stop it
+            time.sleep(0.05)
+            assert time.monotonic() - since_s < 10.0
+        caller.leave()
+        _, err = guard.communicate(timeout=20)
+        rig.guard = None
+        assert b"guard.sock was removed under its owner" in err
+        folder = tmp_path / "copy"
+        folder.mkdir()
+        latch = Latch.or_shut(
+            folder / "latch.json", "", PortLatch([rig.armed.ports[0].road], folder, RESET)
+        )
+        assert latch.trip is not None
+        assert "under its owner" in latch.trip.detail

@@ -256,6 +256,22 @@ class ByHand:
             "ended": waits,
         }
 
+    def lose_door(self, why: str) -> None:
+        """Make safe a line that nobody can reach any more: no other terminal can stop it.
+
+        One that is not armed yet latches too, and what was to come is ended.
+        """
+        line = self._line
+        procedure = line.memory.envelope.procedure_of[Cause.COMMUNICATION]
+        now_s = line.clock.now_s()
+        waits = line.memory.mode is Mode.DISARMED
+        trip = Trip(Cause.COMMUNICATION, procedure, "state_dir", None, now_s, why)
+        line.safing.trip(trip, disarmed=True)
+        if waits:
+            self._owner.abort(why)
+        with suppress(JournalFailed):
+            line.on_warning(why)
+
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
         """Record and tell who asked for what, and why; give it as one text."""
         text = self._wished(asked, what)

@@ -10,13 +10,15 @@ ports, whether the harness is overdue or deaf, and last what may wait for a disk
 import selectors
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from labharness.guard.absence import AbsenceLog
-from labharness.guard.armed import Armed
+from labharness.guard.armed import SOCKET_FILE, Armed
 from labharness.guard.core import NotPermitted, SafeFrame
+from labharness.guard.door import Door
 from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch
 from labharness.guard.marking import Marking
@@ -107,6 +109,8 @@ class ProcessGuard:
         self._served = False
         self._unused_s = steady_s()
         self._leaving_s = NEVER
+        self._door = Door((state_dir / SOCKET_FILE, state_dir))
+        self._shut_out = False  # whether its loss was answered
 
     # ---- the loop
 
@@ -165,6 +169,9 @@ class ProcessGuard:
         self.ports.expire(now)
         if self._watch.overdue(now):
             self._lose(f"the harness was silent for {now - self._watch.heard_s:.3f} s")
+        self._door.look(now)
+        if self._door.lost and not self._shut_out:
+            self._lose_door(self._door.lost)
         if now >= self._repeat_s:
             self._repeat(now)
         if now >= self._notify_s:
@@ -198,6 +205,8 @@ class ProcessGuard:
         now = self.steady_s()
         if self._leaving_s < NEVER:
             return not self.ports.busy or now >= self._leaving_s
+        if self._shut_out and self._session is None and not self.ports.busy:
+            return not self._owes()
         if not self._once or self._session is not None or self.ports.busy:
             return False
         if self._owes() and self._repeats <= REPEATS_MAX:
@@ -267,6 +276,15 @@ class ProcessGuard:
         self.log.add("tripped by itself", procedure=procedure, why=why)
         if self._session is not None:
             self._session.tripped(trip)
+
+    def _lose_door(self, why: str) -> None:
+        """Make safe: whoever wants to stop this line, or to know of it, finds no guard any more."""
+        self._shut_out = True
+        if self.core.armed:
+            self._lose(why)
+        self.log.add("door lost", why=why)
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"labharness guard: {why}; it ends when its work is done\n")
 
     def _be_alone(self) -> None:
         """See to the procedure without a harness: nobody else reads whether it was done."""

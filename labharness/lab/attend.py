@@ -225,7 +225,8 @@ class Attendance:
             line.on_warning = self._tell
             hands = ByHand(line, self)
             try:
-                async with served(self._plan.state_dir, hands.answer, clock, self._tell):
+                home = self._plan.state_dir
+                async with served(home, hands.answer, clock, self._tell, hands.lose_door):
                     code = NOT_SET
                     if await self._armed(line) and not self._over.is_set():
                         code = told(await hands.answer(first))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.clock import Clock
+from labharness.guard.door import LOOK_S, Places
 from labharness.lab.lock import read_owner
 
 __all__ = [
@@ -158,16 +159,38 @@ def _hung_up(heard: asyncio.Task[bytes]) -> bool:
 
 @asynccontextmanager
 async def served(
-    state_dir: Path, answer: Answer, clock: Clock, tell: Callable[[str], None]
+    state_dir: Path,
+    answer: Answer,
+    clock: Clock,
+    tell: Callable[[str], None],
+    lost: Callable[[str], None] | None = None,
 ) -> AsyncIterator[None]:
-    """Serve a line's control socket where time is real; where it cannot be, say so and go on."""
+    """Serve a line's control socket where time is real; where it cannot be, say so and go on.
+
+    Args:
+        state_dir: The lab's state directory.
+        answer: Gives the answer to one request.
+        clock: Of the line.
+        tell: Told why no other terminal can reach it.
+        lost: Called once when the socket or its folder is not there any more, and says which.
+    """
     async with AsyncExitStack() as stack:
         if clock.speed is not None:
             try:
                 await stack.enter_async_context(ControlSocket(state_dir, answer, clock.speed))
             except OSError as why:
                 tell(f"no other terminal can reach this line: {why}")
+            if lost is not None:
+                places = Places((state_dir / NAME, state_dir))
+                watching = asyncio.create_task(_watch(places, lost, clock.speed), name="door")
+                stack.callback(watching.cancel)
         yield
+
+
+async def _watch(places: Places, lost: Callable[[str], None], speed: float) -> None:
+    while not (why := places.lost()):  # noqa: ASYNC110 - a folder tells of nothing by itself
+        await asyncio.sleep(LOOK_S * speed)
+    lost(why)
 
 
 class Control:

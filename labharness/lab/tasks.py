@@ -260,7 +260,8 @@ class TaskRun:
                 )
                 clock.loop.call_soon(self._pass_on_abort)
                 hands = ByHand(lab.line, self._desk)
-                async with served(self._plan.state_dir, hands.answer, clock, self._warn):
+                home = self._plan.state_dir
+                async with served(home, hands.answer, clock, self._warn, hands.lose_door):
                     return await self._desk.run(self._submit, self._payload)
         except LatchUnreadable as why:
             there = isinstance(why, LatchedElsewhere)  # it says how it is reset

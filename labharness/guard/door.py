@@ -1,0 +1,76 @@
+"""Whether who owns a line still stands where others look for it: its socket and its folder.
+
+Who removes or replaces them has taken every door away: nobody can stop the line, and the next one
+who comes finds neither its owner nor its latch.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+__all__ = ["LOOK_S", "Door", "Places"]
+
+LOOK_S = 1.0
+"""Between two looks; what is lost is noticed within two of them."""
+
+
+class Places:
+    """What stood at some paths when this was made.
+
+    Args:
+        paths: A socket, and the folder that it lies in.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._stood = {path: _which(path) for path in paths}
+
+    def lost(self) -> str:
+        """Say which of them is not there any more; ``""`` where all are."""
+        for path, which in self._stood.items():
+            now = _which(path)
+            if now != which:
+                return f"{path} was {'removed' if now is None else 'replaced'} under its owner"
+        return ""
+
+
+class Door:
+    """Looks by a thread: a share that hangs holds up no guard.
+
+    Args:
+        paths: What is looked for.
+
+    Attributes:
+        lost: What is not there any more, in one sentence; ``""`` while all is.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.lost = ""
+        self._places = Places(paths)
+        self._next_s = 0.0
+        self._thread: Thread | None = None
+
+    def look(self, now: float) -> None:
+        """Begin a look where one is due; waits for nothing."""
+        if (
+            self.lost
+            or now < self._next_s
+            or (self._thread is not None and self._thread.is_alive())
+        ):
+            return
+        self._next_s = now + LOOK_S
+        self._thread = Thread(target=self._look, daemon=True)
+        with suppress(RuntimeError):  # no more threads: the next second has some
+            self._thread.start()
+
+    def _look(self) -> None:
+        self.lost = self._places.lost()
+
+
+def _which(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
