@@ -359,7 +359,8 @@ def test_hydrogen_that_flows_without_its_watchdog_trips(play: Play, register: in
         await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
         await put(lab, ("hydrogen.setpoint", 20))
         restarts_without(lab, register)
-        assert "hydrogen only with its watchdog" in await until_tripped(lab, SET_UP_S + 2)
+        lost = {WATCHDOG: "hydrogen.watchdog_ms", SOURCE: "hydrogen.setpoint_source"}[register]
+        assert lost in await until_tripped(lab, SET_UP_S + 2)
         await stays_whole(lab, 10)
         assert truth(lab)["hydrogen_sccm"] == 0
 
