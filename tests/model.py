@@ -140,7 +140,11 @@ FLAGS: Mapping[str, tuple[Mapping[str, float], Callable[[State], bool]]] = {
     # what may be unsound: its readings, and what must not be energised then
     "exhaust lost": (
         {"box.exhaust_flow": 0.0},
-        lambda s: bool(s.furnace_mains or s.sulfur_mains) or s.hydrogen_flows,
+        lambda s: (
+            bool(s.furnace_mains or s.sulfur_mains)
+            or s.hydrogen_flows
+            or bool((s.furnace or s.sulfur) and not s.tripped)
+        ),
     ),
     "lid open": (
         {"box.lid_shut": 0.0},

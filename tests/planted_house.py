@@ -1,4 +1,4 @@
-"""Planted bugs in what persons answer for: agreements, names, proof tests."""
+"""Planted bugs in what persons answer for: agreements, names, proof tests, and their exhaust."""
 
 from planted_bug import PlantedBug
 
@@ -90,5 +90,41 @@ IN_THE_HOUSE = (
         "    if day > today:\n",
         "    if False:\n",
         "tests/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",
+    ),
+    PlantedBug(
+        "exhaust lost over a hot tube taken for nothing",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        'require = [{ channel = "box.exhaust_flow", at_least = 1 }]\n'
+        'on_loss = "hold_inert"\nsource = "whoever heated it',
+        'require = [{ channel = "box.exhaust_flow", at_least = 0 }]\n'
+        'on_loss = "hold_inert"\nsource = "whoever heated it',
+        "tests/test_exhaust_lost.py::"
+        "test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon[a furnace]",
+    ),
+    PlantedBug(
+        "bypass left open over a dead exhaust",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        '    ["argon.setpoint", 100],\n    ["box.nitrogen_bypass_shut", 1],\n',
+        '    ["argon.setpoint", 100],\n    ["box.nitrogen_bypass_shut", 0],\n',
+        "tests/test_exhaust_lost.py::"
+        "test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon[sulfur]",
+        dear=True,
+    ),
+    PlantedBug(
+        "idle line not told that its exhaust is lost",
+        "labharness/kernel/rules.py",
+        "or (row.guards and not does) or",
+        "or not does or",
+        "tests/test_exhaust_lost.py::"
+        "test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called",
+    ),
+    PlantedBug(
+        "vapour swept into a dead exhaust by hand",
+        "labharness/line/standing.py",
+        "return next(iter(states.values()), gravest)",
+        "return gravest",
+        "tests/test_exhaust_lost.py::"
+        "test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon",
+        dear=True,
     ),
 )

@@ -227,6 +227,7 @@ HYDROGEN: Readings = {
 LEFT_HOT: Readings = {"furnace.temperature": 500.0, "sulfur.temperature": 150.0}
 
 LEAK, SHUTDOWN = "close_all_valves_and_alert", "immediate_shutdown"
+INERT, NO_EXHAUST = "hold_inert", {"box.exhaust_flow": 0.0}
 TRIPS: list[tuple[Readings, str, Readings, Readings]] = [
     # what is so, the procedure, each single thing that trips to it, and what is as usual
     (
@@ -259,7 +260,7 @@ TRIPS: list[tuple[Readings, str, Readings, Readings]] = [
         ENERGISED,
         SHUTDOWN,
         {
-            **CLOSED,
+            "box.lid_shut": 0.0,
             "furnace.temperature": 1010.0,
             "sulfur.temperature": 310.0,
             "furnace.sensor_break": 1.0,
@@ -274,6 +275,12 @@ TRIPS: list[tuple[Readings, str, Readings, Readings]] = [
         },
         {"furnace.temperature": 990.0, "sulfur.temperature": 290.0, "gauge.pressure": 720.0},
     ),
+    (ENERGISED, INERT, NO_EXHAUST, {}),
+    ({**ENERGISED, **HYDROGEN}, INERT, NO_EXHAUST, {}),
+    (LEFT_HOT, INERT, NO_EXHAUST, {}),
+    ({"furnace.temperature": 160.0}, INERT, NO_EXHAUST, {"furnace.temperature": 140.0}),
+    ({"sulfur.temperature": 105.0}, INERT, NO_EXHAUST, {"sulfur.temperature": 95.0}),
+    ({"box.furnace_contactor": 1.0}, SHUTDOWN, NO_EXHAUST, {}),
     (LEFT_HOT, SHUTDOWN, {"box.lid_shut": 0.0}, {"furnace.temperature": 600.0}),
     ({"sulfur.temperature": 120.0}, SHUTDOWN, {"argon.flow": 8.0, "box.lid_shut": 0.0}, {}),
     ({"furnace.temperature": 160.0}, SHUTDOWN, {"box.lid_shut": 0.0}, {}),

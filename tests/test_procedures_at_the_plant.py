@@ -176,6 +176,13 @@ ENDS: Mapping[str, Mapping[str, float]] = {
     "close_all_valves_and_alert": {**SWEPT, "argon.setpoint": INERT_SCCM},
     "relieve_pressure": {**SHUT_IN, "box.vent": 1.0},
     "hold_vacuum": {**SHUT_IN, "box.vent": 0.0},
+    "hold_inert": {
+        "box.vent": 1.0,
+        "box.argon_valve": 1.0,
+        "box.nitrogen_bypass_shut": 1.0,
+        "argon.setpoint": INERT_SCCM,
+        "nitrogen.setpoint": 0.0,
+    },
 }
 HEAT_OFF = ("box.furnace_contactor", "box.sulfur_contactor")
 PUMP_OFF = ("box.pump_isolation", "box.pump")  # a pump that stops first lets its oil back
@@ -184,6 +191,7 @@ FIRST: Mapping[str, tuple[str, ...]] = {
     "close_all_valves_and_alert": ("box.hydrogen_valve", *HEAT_OFF, *PUMP_OFF),
     "relieve_pressure": (*HEAT_OFF, "box.vent", "box.argon_valve", "box.nitrogen_bypass_shut"),
     "hold_vacuum": ("box.hydrogen_valve", *HEAT_OFF, *PUMP_OFF),
+    "hold_inert": ("box.hydrogen_valve", *HEAT_OFF, *PUMP_OFF),
 }
 """The relays that move before any other, in this order."""
 
@@ -276,7 +284,8 @@ def is_safe(played: Played, room: Room) -> None:
     ends = ENDS.get(played.sent, {})
     assert {each: found[each] for each in ends} == pytest.approx(ends)
     if ends:
-        flows = INERT_SCCM + BYPASS_SCCM if ends["box.argon_valve"] else 0.0
+        bypass = 0.0 if ends["box.nitrogen_bypass_shut"] else BYPASS_SCCM
+        flows = INERT_SCCM + bypass if ends["box.argon_valve"] else 0.0
         assert truth["inert_sccm"] - truth["nitrogen_sccm"] == pytest.approx(flows, abs=10.0)
     relays = [each for each in played.moved if each.startswith("box.")]
     first = [each for each in FIRST.get(played.sent, ()) if each in relays]

@@ -446,7 +446,8 @@ class _Screen:
 
     def _head(self, status: Mapping[str, Any]) -> str:
         why = status.get("latched")
-        return _head(status) + (f"\n{latched(self._plan, why)}" if why else "")
+        lost = "".join(f"\nALARM: {each}" for each in status.get("lost", ()))
+        return _head(status) + (f"\n{latched(self._plan, why)}" if why else "") + lost
 
 
 def _head(status: Mapping[str, Any]) -> str:

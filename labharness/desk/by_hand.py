@@ -16,7 +16,7 @@ from labharness.journal import JournalFailed
 from labharness.kernel import Mode
 from labharness.line import Line, NoReply, NotArmed, Tripped
 from labharness.line.parts import channel_of
-from labharness.line.standing import stop_procedure
+from labharness.line.standing import lost_states, stop_procedure
 from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
 __all__ = ["ByHand", "Nobody", "NotUnderstood", "Owner"]
@@ -115,11 +115,13 @@ class ByHand:
 
     async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         trip, latched = self._line.memory.trip, self._line.guard.latch.trip
+        now_s = self._line.clock.now_s()
         return {
             **self._owner.about(),
             "mode": self._line.memory.mode.value,
             "trip": None if trip is None else trip.detail,
             "latched": None if latched is None else latched.detail,
+            "lost": list(lost_states(self._line.memory, now_s)),
             "readings": self._readings(),
         }
 

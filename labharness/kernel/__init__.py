@@ -13,6 +13,7 @@ from labharness.kernel.rules import (
     expect,
     judge,
     judge_program,
+    lost,
     observe,
     tick,
 )
@@ -22,6 +23,6 @@ __all__ = [  # names are read as a paragraph
     "Backfill", "Bound", "Condition", "Envelope", "EnvelopeInvalid", "IllegalMode", "Interlock",
     "LeakCheck", "LeakTight", "Limit", "Memory", "Mode", "Plausible", "Procedure", "Purge",
     "PurgedOf", "Role", "Step", "Track", "TripRow", "Watch", "adopt", "begin", "change", "conclude",
-    "expect", "judge", "judge_program", "observe", "tick",
+    "expect", "judge", "judge_program", "lost", "observe", "tick",
 ]
 # fmt: on

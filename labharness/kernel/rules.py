@@ -6,7 +6,7 @@ Rule 3: refuse by default (no limit, wrong unit, NaN, stale reading, unknown sta
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from labharness.kernel.conditions import Bound, Condition, LeakTight, PurgedOf
 from labharness.kernel.memory import Memory, Track, Window
@@ -15,7 +15,11 @@ from labharness.kernel.purge import Backfill, LeakCheck
 from labharness.kernel.rows import Interlock, Plausible
 from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip, Verdict
 
-__all__ = ["adopt", "begin", "conclude", "expect", "judge", "judge_program", "observe", "tick"]
+# fmt: off
+__all__ = [  # names are read as a paragraph
+    "adopt", "begin", "conclude", "expect", "judge", "judge_program", "lost", "observe", "tick",
+]
+# fmt: on
 
 _NOTHING: tuple[Trip, ...] = ()
 
@@ -122,7 +126,7 @@ def observe(
 
     A NaN is not a measurement: it leaves the old reading to grow stale.
     """
-    trips = _NOTHING
+    trips: tuple[Trip, ...] = ()
     for track, value in zip(tracks, values, strict=True):
         if value != value:
             continue
@@ -150,27 +154,37 @@ def observe(
 
 
 def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
-    """Notice what no single reading tells: silence, lost interlocks, and what is not plausible."""
+    """Notice what no single reading tells: silence, lost interlocks, and what is not plausible.
+
+    A line that nobody drives is sent nothing: what it keeps safe of itself is warned of when lost.
+    """
     for contaminant, states in memory.present.items():
         if memory.may_be(states, now) is not None:
             memory.taint(contaminant)
-    trips = sum([_doubt(memory, *each, now) for each in memory.windows], _NOTHING)
+    trips = sum([_doubt(memory, *each, now) for each in memory.windows], ())
     if memory.mode not in LIVE:
-        return _NOTHING
+        return tuple(trip for _, trip in lost(memory, now))
     for channel, watch in memory.envelope.watches.items():
         age_s = now - memory.tracks[channel].at_s
         if age_s > watch.stale_s and watch.procedure:
             why = f"{channel} was last heard {age_s:.1f} s ago, allowed {watch.stale_s:g} s"
             trips += (Trip(Cause.COMMUNICATION, watch.procedure, channel, None, now, why),)
+    return trips + tuple(trip for _, trip in lost(memory, now))
+
+
+def lost(memory: Memory, now: float) -> Iterator[tuple[Interlock, Trip]]:
+    """Give each interlock whose condition is lost while what it is about is, or may be, so.
+
+    On a line that nobody drives those about a state alone, which it should keep then too, to warn.
+    """
     for rule in memory.rules:
-        row = rule[0]
-        if row.on_loss and memory.energised(rule, now):
-            condition = memory.missing(rule, now)
-            if condition is not None and not memory.silent(condition, now):
-                why = f"{row.name}: lost what {_lacks(row, condition, memory, now)}"
-                at = condition.channel if isinstance(condition, Bound) else "purge"
-                trips += (Trip(Cause.INTERLOCK_LOST, row.on_loss, at, None, now, why),)
-    return trips
+        row, does = rule[0], rule[0].on_loss if memory.mode in LIVE else ""
+        if not row.on_loss or (row.guards and not does) or not memory.energised(rule, now):
+            continue
+        if (condition := memory.missing(rule, now)) and not memory.silent(condition, now):
+            why = f"{row.name}: lost what {_lacks(row, condition, memory, now)}"
+            at = condition.channel if isinstance(condition, Bound) else "purge"
+            yield row, Trip(Cause.INTERLOCK_LOST, does, at, None, now, why)
 
 
 def _foreign(memory: Memory, track: Track, before: float, now: float) -> tuple[Trip, ...]:
@@ -270,9 +284,9 @@ def _doubt(memory: Memory, row: Plausible, window: Window, now: float) -> tuple[
         wrong = span > row.span_max or (over and (rise < row.rise_min or span < row.span_min))
     counts = memory.fresh(track, now) and all(memory.holds(each, now) for each in row.during)
     if counts and not over and not wrong and age_s >= 0:
-        return _NOTHING
+        return ()
     window.restart(value, now if counts else math.inf)
     if not (counts and wrong and age_s >= 0):
-        return _NOTHING
+        return ()
     why = f"{row.name}: {track.channel} is {value:g} and moved by {span:g} within {age_s:g} s"
     return (Trip(row.cause, row.procedure, track.channel, value, now, why),)

@@ -13,9 +13,11 @@ from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
 from labharness.guard.armed import SOCKET_FILE
 from labharness.journal.forgetful import Forgetful
-from labharness.lab.alarms import NotDone, line_is_verified, reset_alarms
+from labharness.kernel import Bound
+from labharness.lab.alarms import NotDone, line_alarms, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
 from labharness.lab.control import served
+from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab
 from labharness.lab.lock import MAKES_SAFE, LineLock
 from labharness.lab.operators import TerminalOperator
@@ -116,7 +118,8 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
     """Poll a line that nobody owns, until ``show`` has seen enough; whoever is silent is named.
 
-    Another terminal may read it meanwhile, and make it safe.
+    Another terminal may read it meanwhile, and make it safe. What the line should keep of itself
+    and has lost calls for people, where they can be called.
 
     Args:
         plan: The lab's files.
@@ -129,6 +132,8 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
 
     async def look(lab: Lab) -> None:
         hands = ByHand(lab.line, Nobody())
+        with suppress(BadLabFile):  # who has no road to people sees the line all the same
+            line_alarms(lab)
         unknown = dict(each.split(": ", 1) for each in await _open_roads(lab))
 
         async def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +169,11 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         rows = line.envelope.procedures.values()
         depends = [each.channel for row in rows for each in (*row.when, row.unless) if each]
         depends += [row.channel for row in line.envelope.trips if row.cause is Cause.OVER_PRESSURE]
-        await line.read_all(depends, LOOK_S_MAX)  # what is safe depends on it, if it can be had
+        for state in (row for row in line.envelope.interlocks if not row.guards):
+            bounds = [each for each in (state.during, *state.require) if isinstance(each, Bound)]
+            depends += [each.channel for each in bounds]
+        # what is safe depends on it, if it can be had
+        await line.read_all(list(dict.fromkeys(depends)), LOOK_S_MAX)
         done = await ByHand(line, Nobody()).answer({"do": "safe", "by": by, "reason": reason})
         return {**done, "unopened": unopened}
 

@@ -210,7 +210,10 @@ class LineAlarms:
         if trip.procedure and self._line.memory.mode is Mode.DISARMED:
             return  # a line that nobody drives does not trip
         self._causes[name] = trip
-        severity = Severity.TRIP if trip.procedure else Severity.WARNING
+        # what an idle line should keep of itself, and has lost: people alone can do anything
+        idle = self._line.memory.mode is Mode.DISARMED and trip.value is None
+        alone = Severity.FAULT if idle else Severity.WARNING
+        severity = Severity.TRIP if trip.procedure else alone
         if name in self._active(name):
             self._end_unheard(name)
         self._raise(name, severity, trip.detail, rank=_rank(trip.cause))

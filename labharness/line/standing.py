@@ -5,12 +5,12 @@ It must be gone before a reset, and a stop request is answered as the gravest ca
 
 from collections.abc import Iterator, Mapping
 
-from labharness.kernel import Bound, Memory
+from labharness.kernel import Bound, Memory, lost
 from labharness.kernel.rows import TripRow
 from labharness.line.parts import Instrument, channel_of
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["causes_of", "standing_trips", "stop_procedure"]
+__all__ = ["causes_of", "lost_states", "standing_trips", "stop_procedure"]
 
 
 def causes_of(
@@ -36,12 +36,23 @@ def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
 def stop_procedure(memory: Memory, latched: Trip | None, now: float) -> str:
     """Name what answers a stop request: of all that stands or is latched, the gravest's procedure.
 
-    A line that nobody polls does not trip, and what another procedure let in would stay unseen.
+    A line that nobody polls does not trip, and what another procedure let in would stay unseen. A
+    state that the line should keep, such as its exhaust over a hot tube, has its own answer.
     """
     answers = memory.envelope.procedure_of
     named = {row.procedure for row in _standing_rows(memory, now)}
     named |= {answers[Cause.STOP_REQUEST], "" if latched is None else latched.procedure}
-    return next(answers[cause] for cause in Cause if answers[cause] in named)
+    gravest = next(answers[cause] for cause in Cause if answers[cause] in named)
+    states = lost_states(memory, now) if gravest == answers[Cause.INTERLOCK_LOST] else {}
+    return next(iter(states.values()), gravest)
+
+
+def lost_states(memory: Memory, now: float) -> dict[str, str]:
+    """Say what a line should keep whatever it does, and has lost, each with its procedure.
+
+    Such as its exhaust over a hot tube.
+    """
+    return {trip.detail: row.on_loss for row, trip in lost(memory, now) if not row.guards}
 
 
 def _standing_rows(memory: Memory, now: float) -> Iterator[TripRow]:
@@ -78,12 +89,12 @@ def _lost_contacts(
     A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is as
     the procedure left it, and its row stands before the next command.
     """
-    lost: dict[Bound, str] = {}
+    absent: dict[Bound, str] = {}
     for row in memory.envelope.interlocks:
         for condition in row.require if row.on_loss else ():
             if not isinstance(condition, Bound) or memory.holds(condition, now):
                 continue
             spec = channel_of(instruments, condition.channel)[2]
             if not spec.unit and not spec.settable:
-                lost.setdefault(condition, row.name)
-    return tuple(f"{name}: {condition} does not hold" for condition, name in lost.items())
+                absent.setdefault(condition, row.name)
+    return tuple(f"{name}: {condition} does not hold" for condition, name in absent.items())

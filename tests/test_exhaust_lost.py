@@ -1,0 +1,206 @@
+"""The exhaust is lost over a hot tube: people are called, and a little argon keeps the air out."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import alarmed
+from alarmed import Watched, watch
+from commands import say
+from labharness.alarm import AlarmFile, Event, Severity
+from labharness.journal.reading import read
+from labharness.lab import Lab, LabPlan, care
+from labharness.lab.care import make_safe
+from labharness.line.cooling import watch_until_cold
+from labharness.testing.faults import room_of
+from labharness.vocabulary import Cause
+from rig import SHORT_LINE, Injection, Ran, lab_with, part, plant_fault
+
+Run = Callable[..., Ran]
+
+ALARM = "interlock_lost/box.exhaust_flow"
+LOST = "keeps its exhaust (leave the room; open nothing, it cools in its argon)"
+INERT_SCCM = 100.0  # and the bypass would let 500 more through
+SETTLED_S = 10.0
+SWEPT_S = 120.0  # six volumes of this tube, by the safe table
+O2_MAX = 0.01  # a share: what a purge leaves
+ARGON_VALVE, BYPASS_SHUT, HYDROGEN_VALVE, VENT, FURNACE, SULFUR = 0, 1, 2, 4, 6, 7
+
+lose_exhaust = plant_fault("exhaust_lost", True)
+
+
+def heat(lab: Lab, *, furnace_c: float = 25.0, sulfur_c: float = 25.0) -> None:
+    """Leave a tube hot, its heaters off: swept as the end of a run has left it."""
+    plant = room_of(lab).plant
+    for name, nodes, celsius in (
+        ("furnace", ("heater_k", "tube_k"), furnace_c),
+        ("sulfur", ("boat_k",), sulfur_c),
+    ):
+        for node in (*nodes, "_thermocouple_k"):
+            setattr(part(plant, name), node, celsius + 273.15)
+
+
+def truth(lab: Lab) -> dict[str, Any]:
+    found: dict[str, Any] = room_of(lab).plant.truth()
+    return found
+
+
+def is_held_in_argon(lab: Lab) -> None:
+    """By the plant's own account: no heat, no hydrogen, and no more inert than is stated."""
+    coils = part(room_of(lab).plant, "relays").coils
+    on = {number for number, each in enumerate(coils) if each}
+    assert on == {ARGON_VALVE, BYPASS_SHUT, VENT}
+    assert part(room_of(lab).plant, "argon").setpoint_sccm == INERT_SCCM
+    assert part(room_of(lab).plant, "nitrogen").setpoint_sccm == 0.0
+    found = truth(lab)
+    assert found["hydrogen_sccm"] == 0.0
+    assert not found["furnace_heating"]
+    assert not found["sulfur_heating"]
+
+
+def sweeps_little(lab: Lab) -> None:
+    is_held_in_argon(lab)
+    assert truth(lab)["inert_sccm"] == pytest.approx(INERT_SCCM, abs=5.0)
+
+
+HOT = {"a furnace": {"furnace_c": 400.0}, "sulfur": {"sulfur_c": 130.0}}
+
+
+@pytest.mark.parametrize("hot", HOT.values(), ids=HOT)
+def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
+    short_plan: LabPlan,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    hot: dict[str, float],
+) -> None:
+    monkeypatch.setattr(alarmed, "Lab", lab_with(lambda lab: heat(lab, **hot)))
+
+    async def work(watched: Watched) -> None:
+        lab = watched.lab
+        await asyncio.sleep(SETTLED_S)
+        assert lab.line.memory.trip is None
+        assert truth(lab)["inert_sccm"] > 5 * INERT_SCCM, "swept through the bypass as well"
+        lose_exhaust(lab)
+        await asyncio.sleep(SETTLED_S)
+        sweeps_little(lab)
+
+    watched = watch(short_plan, tmp_path / "run", work)
+    (trip,) = watched.lab.line.safing.trips
+    assert (trip.cause, trip.procedure) == (Cause.INTERLOCK_LOST, "hold_inert")
+    assert LOST in trip.detail
+    assert watched.lab.line.safing.verifications[-1].complete
+    assert ALARM in watched.calls()
+    alarm = watched.alarms.board.alarms[ALARM]
+    assert alarm.severity is Severity.TRIP
+    assert LOST in alarm.detail
+
+
+def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_less(
+    short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hot = {"furnace_c": 700.0, "sulfur_c": 200.0}
+    monkeypatch.setattr(alarmed, "Lab", lab_with(lambda lab: heat(lab, **hot)))
+
+    async def work(watched: Watched) -> None:
+        lab = watched.lab
+        await asyncio.sleep(SWEPT_S)
+        lose_exhaust(lab)
+        await asyncio.sleep(SETTLED_S)
+        until_cold = asyncio.create_task(watch_until_cold(lab.line))
+        while not until_cold.done():
+            await asyncio.sleep(60.0)
+            sweeps_little(lab)
+            found = truth(lab)
+            assert found["o2_fraction"] < O2_MAX
+            assert found["sucked_back_pa"] == 0.0
+        assert await until_cold
+
+    watch(short_plan, tmp_path / "run", work)
+
+
+def test_a_growth_that_loses_its_exhaust_sweeps_no_vapour_through_the_bypass(
+    short_plan: LabPlan, run_task: Run
+) -> None:
+    ran = run_task(short_plan, inject=(Injection("material_growth", 60.0, lose_exhaust),))
+    (trip,) = ran.lab.line.safing.trips
+    assert trip.procedure == "hold_inert"
+    (verification,) = ran.lab.line.safing.verifications
+    assert verification.complete, verification.unverified()
+    is_held_in_argon(ran.lab)
+    trips = [each for each in read(ran.result.folder / "journal.sqlite") if each.kind == "trip"]
+    assert LOST in trips[0].body["detail"]
+
+
+def test_a_cold_tube_is_made_safe_as_ever(short_plan: LabPlan, tmp_path: Path) -> None:
+    async def work(watched: Watched) -> None:
+        lose_exhaust(watched.lab)
+        await asyncio.sleep(SETTLED_S)
+        assert watched.lab.line.memory.trip is None, "nothing is hot, nothing is on"
+
+    watch(short_plan, tmp_path / "run", work)
+
+
+def hot_and_idle(lab: Lab) -> None:
+    """The room as a run has left it, its exhaust gone before the tube was cold."""
+    heat(lab, furnace_c=400.0, sulfur_c=130.0)
+    part(room_of(lab).plant, "relays").coils[:] = [
+        number in (ARGON_VALVE, VENT) for number in range(8)
+    ]
+    part(room_of(lab).plant, "argon").setpoint_sccm = INERT_SCCM
+    lose_exhaust(lab)
+
+
+def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called(
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labs: list[Lab] = []
+
+    def left(lab: Lab) -> None:
+        labs.append(lab)
+        hot_and_idle(lab)
+
+    monkeypatch.setattr(care, "Lab", lab_with(left))
+    said = say("watch", "--for", "2", "--lab", SHORT_LINE)
+    assert said.code == 0, said
+    told = [each for each in said.out.splitlines() if each.startswith("ALARM: ")]
+    assert any("a hot furnace " + LOST in each for each in told)
+    assert any("hot sulfur " + LOST in each for each in told)
+    status = say("watch", "--for", "1", "--json", "--lab", SHORT_LINE).out.splitlines()[-1]
+    assert [LOST in each for each in json.loads(status)["lost"]] == [True, True]
+
+    facts = AlarmFile(short_plan.state_dir / "alarms.jsonl").look_at_all()
+    raised = [each for each in facts if each.event is Event.ACTIVATE]
+    told_of = [each for each in raised if each.alarm == f"{ALARM}/warning"]
+    assert {each.severity for each in told_of} == {Severity.FAULT}, "each watch calls"
+    assert all(LOST in each.why for each in told_of)
+    for lab in labs:  # who only looks sends nothing, and what flows flows on
+        assert all(each.source.value == "read" for each in lab.guard.core.log or [])
+        assert truth(lab)["inert_sccm"] > INERT_SCCM / 2
+
+
+def test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon(
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labs: list[Lab] = []
+
+    def left(lab: Lab) -> None:
+        labs.append(lab)
+        hot_and_idle(lab)
+
+    monkeypatch.setattr(care, "Lab", lab_with(left))
+    done = make_safe(short_plan, "Ada", "no draught")
+    assert (done["procedure"], done["unverified"]) == ("hold_inert", [])
+    is_held_in_argon(labs[-1])
+
+
+def test_nothing_is_said_of_an_idle_line_whose_exhaust_runs_or_that_is_cold(
+    short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for left in (lambda lab: heat(lab, furnace_c=400.0), lose_exhaust):
+        monkeypatch.setattr(care, "Lab", lab_with(left))
+        said = say("watch", "--for", "1", "--lab", SHORT_LINE)
+        assert "ALARM" not in said.out
