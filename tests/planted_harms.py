@@ -86,6 +86,10 @@ def _procedure_without(channel: str, value: int) -> tuple[str, str]:
 
 
 EXTRACTION = '    { channel = "box.exhaust_flow", at_least = 1 },\n'
+EXTRACTION_WHILE_HOT = (
+    'require = [{ channel = "box.exhaust_flow", at_least = 1 }]\n',
+    'require = [{ channel = "box.exhaust_flow", at_least = 0 }]\n',
+)
 LID = '    { channel = "box.lid_shut", at_least = 1 },\n'
 CARRIED = """    { channel = "box.lid_shut", at_least = 1 }, # who carries the sample has both open
 ]
@@ -142,7 +146,7 @@ HARMS = (
             ('    ["argon.setpoint", 100],\n', '    ["argon.setpoint", 0],\n'),
         ),
     ),
-    Harm("no interlock on the extraction", 184, ((EXTRACTION, ""),)),
+    Harm("no interlock on the extraction", 184, ((EXTRACTION, ""), EXTRACTION_WHILE_HOT)),
     Harm("no interlock on the lid", 14, ((LID, ""), (LID_ALONE, ""), LID_AND_AIR)),
     Harm("silence is stale a hundred times later", 19, (("stale_s = 3.5", "stale_s = 350"),)),
     Harm(

@@ -127,4 +127,29 @@ IN_THE_HOUSE = (
         "test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon",
         dear=True,
     ),
+    PlantedBug(
+        "hydrogen over hot sulfur beyond what the exhaust dilutes",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        'forbid = [{ channel = "sulfur.temperature", at_least = 115 }]',
+        'forbid = [{ channel = "sulfur.temperature", at_least = 1150 }]',
+        "tests/test_hydrogen_sulfide.py::"
+        "test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes",
+    ),
+    PlantedBug(
+        "sulfur heated under too much hydrogen",
+        "envelopes/labharness_envelopes/lines/cvd_mos2.toml",
+        'require = [{ channel = "hydrogen.setpoint_active", at_most = 20 }]',
+        'require = [{ channel = "hydrogen.setpoint_active", at_most = 200 }]',
+        "tests/test_hydrogen_sulfide.py::test_sulfur_is_not_heated_under_more_hydrogen_than_that",
+        dear=True,
+    ),
+    PlantedBug(
+        "hydrogen sulfide without its hardware",
+        "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml",
+        'proof_days = 180\ncategories = ["flammable_gas"]\n\n[[hazard]]\nname = "laser"',
+        'proof_days = 180\ncategories = []\n\n[[hazard]]\nname = "laser"',
+        "tests/test_hydrogen_sulfide.py::"
+        "test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide",
+        dear=True,
+    ),
 )

@@ -91,6 +91,10 @@ def test_the_middle_of_the_range_is_taken_or_what_is_usual(
         ({"recipe": {"dwell_s": -5}}, "recipe.dwell_s is -5, allowed is at least 0"),
         ({"recipe": {"argon_sccm": 5}}, "recipe.argon_sccm is 5, allowed is at least 20"),
         (
+            {"recipe": {"hydrogen_sccm": 20.5}},
+            "recipe.hydrogen_sccm is 20.5, allowed over hot sulfur is at most 20",
+        ),
+        (
             {"recipe": {"argon_sccm": 84.9, "hydrogen_sccm": 5}},
             "recipe.argon_sccm is 84.9, allowed beside hydrogen is at least 85",
         ),

@@ -138,7 +138,7 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
                 fault("power_dip", "cooling", 60.0, lasts_s=1.0),
                 fault("stop_request", "leak_check", 5.0, growth=1),
                 second_growth=True,
-                hydrogen_sccm=45.0,
+                hydrogen_sccm=20.0,
                 argon_sccm=85.0,
                 sulfur_temperature_c=150.0,
             ),

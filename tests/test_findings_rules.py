@@ -42,6 +42,7 @@ SOUND = {  # a purged tube at atmosphere, vented, its exhaust running, all cold
     "argon.setpoint": 100.0,
     "nitrogen.setpoint": 0.0,
     "hydrogen.flow": 0.0,
+    "hydrogen.setpoint_active": 0.0,
     "gauge.pressure": 760.0,
     "box.exhaust_flow": 1.0,
     "box.lid_shut": 1.0,

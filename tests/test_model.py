@@ -27,6 +27,8 @@ REDUNDANT = {  # rows without which nothing is reached, and what stands behind t
     "a hot furnace is heated only purged": "its setpoint asks for the same, and drives it here",
     "hot sulfur is heated only purged": "its setpoint asks for the same, and drives it here",
     "argon stays up until hydrogen is flushed out": "argon is 0 or 100 sccm here",
+    "no more hydrogen over molten sulfur than its exhaust dilutes": "hydrogen is 0 or 10 sccm here",
+    "sulfur melts under no more hydrogen than its exhaust dilutes": "hydrogen is 0 or 10 sccm here",
     "the pump stops only shut off from the tube": "here no pump lets anything back",
 }
 ALWAYS_SAFE = {

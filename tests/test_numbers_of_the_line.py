@@ -192,6 +192,8 @@ REFUSED: list[tuple[str, float, Readings, Readings]] = [
         )
         for action in ("load", "move_to_microscope")
     ),
+    ("hydrogen.setpoint", 25.0, {"box.hydrogen_valve": 1.0}, {"sulfur.temperature": 116.0}),
+    ("sulfur.setpoint", 110.0, SULFUR_ON, {"hydrogen.setpoint_active": 25.0}),
 ]
 
 BEYOND: Mapping[str, tuple[float, float]] = {
@@ -223,6 +225,12 @@ HYDROGEN: Readings = {
     "hydrogen.setpoint": 50.0,
     "hydrogen.setpoint_active": 50.0,
     "hydrogen.flow": 50.0,
+}
+A_LITTLE_HYDROGEN: Readings = {
+    "box.hydrogen_valve": 1.0,
+    "hydrogen.setpoint": 20.0,
+    "hydrogen.setpoint_active": 20.0,
+    "hydrogen.flow": 20.0,
 }
 LEFT_HOT: Readings = {"furnace.temperature": 500.0, "sulfur.temperature": 150.0}
 
@@ -275,12 +283,6 @@ TRIPS: list[tuple[Readings, str, Readings, Readings]] = [
         },
         {"furnace.temperature": 990.0, "sulfur.temperature": 290.0, "gauge.pressure": 720.0},
     ),
-    (ENERGISED, INERT, NO_EXHAUST, {}),
-    ({**ENERGISED, **HYDROGEN}, INERT, NO_EXHAUST, {}),
-    (LEFT_HOT, INERT, NO_EXHAUST, {}),
-    ({"furnace.temperature": 160.0}, INERT, NO_EXHAUST, {"furnace.temperature": 140.0}),
-    ({"sulfur.temperature": 105.0}, INERT, NO_EXHAUST, {"sulfur.temperature": 95.0}),
-    ({"box.furnace_contactor": 1.0}, SHUTDOWN, NO_EXHAUST, {}),
     (LEFT_HOT, SHUTDOWN, {"box.lid_shut": 0.0}, {"furnace.temperature": 600.0}),
     ({"sulfur.temperature": 120.0}, SHUTDOWN, {"argon.flow": 8.0, "box.lid_shut": 0.0}, {}),
     ({"furnace.temperature": 160.0}, SHUTDOWN, {"box.lid_shut": 0.0}, {}),
@@ -292,6 +294,13 @@ TRIPS: list[tuple[Readings, str, Readings, Readings]] = [
         {"box.enclosure_shut": 0.0, "box.lid_shut": 0.0, "laser.output_power": 0.002},
         {"laser.output_power": 0.0012},
     ),
+    (ENERGISED, INERT, NO_EXHAUST, {}),
+    ({**ENERGISED, **A_LITTLE_HYDROGEN}, INERT, NO_EXHAUST, {}),
+    (LEFT_HOT, INERT, NO_EXHAUST, {}),
+    ({"furnace.temperature": 160.0}, INERT, NO_EXHAUST, {"furnace.temperature": 140.0}),
+    ({"sulfur.temperature": 105.0}, INERT, NO_EXHAUST, {"sulfur.temperature": 95.0}),
+    ({"box.furnace_contactor": 1.0}, SHUTDOWN, NO_EXHAUST, {}),
+    (HYDROGEN, LEAK, {"sulfur.temperature": 116.0}, {"sulfur.temperature": 112.0}),
 ]
 
 SETTINGS = {"gauge.fault", "laser.power"}

@@ -13,7 +13,7 @@ from labharness.vocabulary import Command, Ending
 from rig import Injection, Ran, approved_copy, submission
 
 Run = Callable[..., Ran]
-GASES = ("argon", "nitrogen", "hydrogen")
+GASES = ("argon", "nitrogen", "hydrogen", "hydrogen sulfide")
 UNITS = {"setpoint": "sccm"}
 SHUT = (
     ("box.nitrogen_bypass_shut", 1),

@@ -123,7 +123,7 @@ def test_late_replies_are_never_taken_for_fresh_ones(short_plan: LabPlan, run_ta
 
 @pytest.fixture
 def hydrogen_plan(tmp_path: Path) -> LabPlan:
-    return approved_copy(tmp_path, gases=("argon", "nitrogen", "hydrogen"))
+    return approved_copy(tmp_path, gases=("argon", "nitrogen", "hydrogen", "hydrogen sulfide"))
 
 
 def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task: Run) -> None:

@@ -215,7 +215,7 @@ def test_hazards_list_names_each_safeguard_and_what_is_missing(tmp_path: Path) -
     said = hazards(unattended(tmp_path, text), "list")
     assert said.code == 1
     assert "  MISSING    over-temperature: proof test of" in said.out
-    assert said.out.count("  safeguard  ") == 5
+    assert said.out.count("  safeguard  ") == 6
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_proof_test_that_a_full_disk_does_not_take_leaves_no_half_of_a_line(
     spawn_on_full_disk(len(before) + 40, *words).is_one_plain_error(f"{log}: ")
     assert log.read_bytes() == before
     assert say(*words).code == 0
-    assert len(read_hazards(tmp_path / "hazards.toml").hazard) == 5
+    assert len(read_hazards(tmp_path / "hazards.toml").hazard) == 6
 
 
 def test_a_log_that_cannot_be_read_proves_nothing(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def approval(plan: LabPlan) -> StandingApproval:
             capability=CAPABILITY,
             risk_max="R4",
             input_limits={"temperature_c_max": 2000.0},
-            gases_allowed=("argon", "nitrogen", "hydrogen"),
+            gases_allowed=("argon", "nitrogen", "hydrogen", "hydrogen sulfide"),
             envelope_digest=plan.envelope_digest,
             lab_digest=plan.lab_digest,
             given_by="labharness chaos",

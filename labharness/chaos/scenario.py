@@ -216,7 +216,7 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         "argon_sccm": float(chance.choice((30, 50, 100, 200))),
     }
     if chance.random() < HYDROGEN_SHARE:
-        recipe["hydrogen_sccm"] = float(chance.choice((5, 10, 20, 45)))
+        recipe["hydrogen_sccm"] = float(chance.choice((5, 10, 20, 20)))
     room_seed = chance.getrandbits(48)
     second = chance.random() < SECOND_GROWTH_SHARE
     looks = chance.random() < LOOKS_SHARE

@@ -66,7 +66,12 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
     return Planned(
         instructions=InstructionSet(tuple(steps.instructions)),
         duration_s=steps.duration_s,
-        process_gases=("argon", "nitrogen") + ("hydrogen",) * (recipe.hydrogen_sccm > 0),
+        process_gases=(
+            "argon",
+            "nitrogen",
+            # over hot sulfur, which every plan has, hydrogen makes the second
+            *(("hydrogen", "hydrogen sulfide") if recipe.hydrogen_sccm > 0 else ()),
+        ),
         temperature_c_max=recipe.temperature_c,
         recipe=recipe.to_json(),
     )

@@ -43,6 +43,10 @@ BESIDE_HYDROGEN_SCCM = 85.0
 """Least argon with hydrogen: the envelope asks for 80, and a controller may read 1 % beside its
 setpoint. More than is needed thins the vapours: at 100 sccm the short line grows little."""
 
+HYDROGEN_SCCM_MAX = 20.0
+"""Most hydrogen over hot sulfur, which every plan has: it makes hydrogen sulfide, and the envelope
+allows what the exhaust dilutes to the 20 ppm of OSHA's ceiling. Published growths take 5 to 20."""
+
 ABSOLUTE_ZERO_C = -ZERO_CELSIUS_K
 
 NAME_MAX = 60  # characters of a name that is told back
@@ -164,6 +168,14 @@ def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotD
         refusal = _beyond(name, channel, value, facts)
         if refusal is not None:
             return refusal
+    if hydrogen_sccm > HYDROGEN_SCCM_MAX:
+        most = f"at most {HYDROGEN_SCCM_MAX:g}"
+        return CannotDo(
+            "invalid_input",
+            f"recipe.hydrogen_sccm is {hydrogen_sccm:g}, allowed over hot sulfur is {most}: it "
+            "makes hydrogen sulfide, and the exhaust dilutes no more of it",
+            f"Set inputs.recipe.hydrogen_sccm to {most}",
+        )
     if temperature_c < GROWTH_C_MIN:
         cold = f"MoS2 does not grow at {temperature_c:g} degC; that takes {GROWTH_C_MIN:g} degC"
         return CannotDo(
