@@ -377,6 +377,8 @@ class Model:
             "furnace.sensor_break": 0.0,
             "furnace.manual": 0.0,
             "furnace.mode": 0.0,
+            "furnace.output_high": 100.0,
+            "sulfur.output_high": 100.0,
             "furnace.setpoint_rate": 15.0,
             "furnace.output_high": 100.0,
             "sulfur.temperature": SULFUR_C[s.sulfur],
