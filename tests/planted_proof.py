@@ -40,4 +40,48 @@ IN_THE_PROOF = (
         "found == found",
         "tests/test_idle.py::test_a_value_without_effect_is_warned_of",
     ),
+    PlantedBug(
+        "output 0 believed, whatever comes of it",
+        "labharness/line/safing.py",
+        "_parted(verification)\n            self._look_at_effect(verification)\n",
+        "_parted(verification)\n",
+        "tests/test_effects.py::"
+        "test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_and_alarmed",
+    ),
+    PlantedBug(
+        "armed though gas flows",
+        "labharness/line/safing.py",
+        "return self._told if self._wave == wave else verification",
+        "return verification",
+        "tests/test_effects.py::test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed",
+    ),
+    PlantedBug(
+        "what a command heats taken for what is stuck",
+        "labharness/line/line.py",
+        "        self.safing.let_go()\n",
+        "",
+        "tests/test_effects.py::test_what_is_heated_after_a_start_contradicts_nothing",
+    ),
+    PlantedBug(
+        "silence taken for dark",
+        "labharness/line/effects.py",
+        "if value is not None and value <= dark.at_most:",
+        "if value is None or value <= dark.at_most:",
+        "tests/test_effects.py::test_light_counts_and_so_does_silence",
+    ),
+    PlantedBug(
+        "safe ends well though it still gets hotter",
+        "labharness/cli/hand.py",
+        "return EXIT_FAILED if unverified or rising else EXIT_COMPLETED",
+        "return EXIT_FAILED if unverified else EXIT_COMPLETED",
+        "tests/test_effects.py::"
+        "test_safe_waits_to_see_that_nothing_rises_and_says_so_with_its_exit_code",
+    ),
+    PlantedBug(
+        "only what a step switches off is looked at",
+        "labharness/line/effects.py",
+        "if said or relays or not off.inert:",
+        "if said or relays:",
+        "tests/test_effects.py::test_a_shutdown_that_only_sets_a_setpoint_is_not_believed",
+    ),
 )

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from commands import edited_lab, say
+from labharness.clock import VirtualLoop, run
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan
+from labharness.lab import read_lab
+from labharness.line.idle import Idle
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.vocabulary import Command, Ending
-from rig import part
-from test_procedures_fail import energised
+from rig import SHORT_LINE
 
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")
 WARM = Command("furnace.setpoint", 55.0, "degC")
@@ -73,22 +74,25 @@ def test_a_value_without_effect_is_warned_of(
     assert warned(simulated_lab, virtual_time, *commands) == warning
 
 
-def test_a_controller_that_was_put_to_manual_at_its_keys_is_seen(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    found: list[str] = []
+def said_of_furnace(polled_manual: float, manual: float) -> str:
+    """What is said of a setpoint of the furnace, whose mains are on, by its last poll and now."""
+    polled = {"furnace.manual": polled_manual, "box.furnace_contactor": 1.0}
+    now = polled | {"furnace.manual": manual}
 
-    async def work(lab: Lab) -> None:
-        assert lab.simulated is not None
-        lab.simulated.faces["furnace"]._words[273] = 1  # mA, the key A/M on its front
-        await lab.line.next_tick()
-        outcome = await lab.line.perform(WARM)
-        assert outcome.ending is Ending.CONFIRMED
-        assert not part(lab.simulated.plant, "furnace").heating, "at the plant nothing heats"
-        found.append(outcome.warning)
+    async def read(channel: str) -> float:
+        return now[channel]
 
-    energised(short_plan, tmp_path, work)
-    assert found == ["the controller is in manual, so nothing heats"]
+    furnace = read_lab(SHORT_LINE).by_name["furnace"]
+    return run(Idle(polled.__getitem__, read).why(furnace, "setpoint", 55.0), VirtualLoop())
+
+
+def test_a_controller_that_was_put_to_manual_at_its_keys_is_seen() -> None:
+    assert said_of_furnace(1.0, 1.0) == "the controller is in manual, so nothing heats"
+    assert said_of_furnace(0.0, 0.0) == ""
+
+
+def test_what_the_last_poll_says_is_measured_again_before_it_is_said() -> None:
+    assert said_of_furnace(1.0, 0.0) == "", "it was put to automatic since"
 
 
 def test_set_says_it_and_the_journal_keeps_it(tmp_path: Path) -> None:
@@ -102,22 +106,3 @@ def test_set_says_it_and_the_journal_keeps_it(tmp_path: Path) -> None:
         each.body for each in read(tmp_path / "r" / "journal.sqlite") if each.kind == "outcome"
     ]
     assert [each.get("warning") for each in ended][-1] == words
-
-
-def test_what_the_last_poll_says_is_measured_again_before_it_is_said(
-    short_plan: LabPlan, tmp_path: Path
-) -> None:
-    found: list[str] = []
-
-    async def work(lab: Lab) -> None:
-        assert lab.simulated is not None
-        words = lab.simulated.faces["furnace"]._words
-        words[273] = 1
-        await lab.line.next_tick()
-        words[273] = 0  # since the last poll
-        outcome = await lab.line.perform(WARM)
-        assert outcome.ending is Ending.CONFIRMED
-        found.append(outcome.warning)
-
-    energised(short_plan, tmp_path, work)
-    assert found == [""]

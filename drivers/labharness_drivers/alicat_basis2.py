@@ -8,7 +8,7 @@ driver's (N3b3x/hf-alicat-basis2-driver).
 
 from typing import ClassVar
 
-from labharness.driver import Adds, Channel, Identity, Off, Query, Scan, While, fault
+from labharness.driver import Adds, Channel, Dark, Identity, Off, Query, Scan, While, fault
 from labharness.driver.modbus import ModbusDriver, Register
 from labharness.vocabulary import BadReply, Request
 
@@ -17,6 +17,7 @@ __all__ = ["AlicatBasis2"]
 MODEL = "Alicat BASIS 2"
 INT16_MAX = 32_767
 OVER_RANGE = 1.025  # page 12: flow and setpoint reach 102.5 % of full scale
+FLOW_SHARE = 0.02  # of full scale: what a meter may read at rest, ten times its zero error
 WATCHDOG_MS_MAX = 5000  # page 19, register 514
 GASES = ("Air", "Ar", "CO2", "N2", "O2", "N2O", "H2", "He", "CH4")  # register 2100
 
@@ -74,6 +75,7 @@ class AlicatBasis2(ModbusDriver):
                 steps=(("setpoint", 0.0),),
                 source="registers 2053-2054",
                 drives=("setpoint",),
+                dark=Dark(channel="flow", at_most=FLOW_SHARE * full_scale_sccm, within_s=5.0),
             ),
         )
         flow = {

@@ -14,6 +14,7 @@ from typing import ClassVar
 from labharness.driver import (
     Adds,
     Channel,
+    Dark,
     Driver,
     Identity,
     Off,
@@ -31,6 +32,7 @@ __all__ = ["AlicatMc"]
 TIMEOUT_S = 0.3
 NO_FAULT = frozenset({b"HLD", b"LCK"})  # valve held, display locked: wanted states, not errors
 MANUAL = "MC-series manual p. 36"
+FLOW_SHARE = 0.02  # of full scale: what a meter may read at rest, ten times its zero error
 OLDEST_FIRMWARE = (5, 12)  # the oldest of which a data frame is known: a capture of 5v12
 _FIRMWARE = re.compile(r"([0-9]{1,3})v([0-9]{1,3})")
 _NUMBER = rb"[ \t]+([+-]?[0-9]{1,8}(?:\.[0-9]{1,8})?)"
@@ -75,6 +77,7 @@ class AlicatMc(Driver):
                 steps=(("setpoint", 0.0),),
                 source=MANUAL,
                 drives=("setpoint",),
+                dark=Dark(channel="flow", at_most=FLOW_SHARE * self.full_scale_sccm, within_s=5.0),
             ),
         )
         # The bare letter polls and ?? asks. Whatever else is said to a unit, or to all of them (*),

@@ -13,6 +13,7 @@ from typing import ClassVar
 from labharness.driver import (
     Adds,
     Channel,
+    Dark,
     Driver,
     Identity,
     Off,
@@ -54,6 +55,7 @@ class CoboltLaser(Driver):
             steps=(("emission", 0.0),),
             source=SOURCE,
             drives=("emission", "power"),
+            dark=Dark(channel="output_power", at_most=5e-4, within_s=5.0),  # warms a sample by 5 K
         ),
     )
     # Queries end in a question mark; l1, l0, @cobasp, @cob1, cf and the like do not.

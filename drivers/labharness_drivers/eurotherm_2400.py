@@ -9,7 +9,19 @@ instrument ids are background knowledge.
 import math
 from typing import ClassVar
 
-from labharness.driver import Adds, Block, Channel, Identity, Off, Programmer, Query, Scan, While
+from labharness.driver import (
+    Adds,
+    Block,
+    Channel,
+    Cools,
+    Dark,
+    Identity,
+    Off,
+    Programmer,
+    Query,
+    Scan,
+    While,
+)
 from labharness.driver.modbus import ModbusDriver, Register
 from labharness.vocabulary import BadReply, Program, Request
 
@@ -64,6 +76,10 @@ class Eurotherm2400(ModbusDriver):
             steps=(("mode", 1.0), ("output", 0.0)),  # in automatic it refuses an output
             source="HA026230 registers 273 (mA) and 3 (OP)",
             drives=("setpoint", "output"),
+            dark=Dark(channel="working_output", at_most=0.05, within_s=2.0, before_relay=True),
+            # A sheathed thermocouple lags by 8 s, a massive one by half a minute (background
+            # knowledge); 2 degC are ten times its noise; 60 degC may be touched.
+            cools=Cools(channel="temperature", lag_s=60.0, over_s=60.0, rise_max=2.0, above=60.0),
         ),
     )
     timeout_s = 0.7  # a read of several words takes up to 500 ms, its bytes at 9600 baud 50 ms

@@ -20,6 +20,7 @@ from labharness.cli import (
     EXIT_USAGE,
 )
 from labharness.cli.elsewhere import driven_elsewhere, guarded_by, owner_abroad
+from labharness.cli.rising import still_rising
 from labharness.cli.show import (
     OutputLost,
     account,
@@ -320,7 +321,11 @@ def _safe(plan: LabPlan, chosen: argparse.Namespace) -> int:
         say("what was about to drive the line was ended")
     if answer["latched"]:
         say(f"the line is latched; when the cause is gone: {plan.reset_command}")
-    return EXIT_FAILED if unverified else EXIT_COMPLETED
+    hot = () if unverified else answer.get("hot", ())  # an owner of an older version names none
+    rising = still_rising(plan, hot, partial(_owner, plan), complain)
+    for each in rising:
+        say(f"  {each}")
+    return EXIT_FAILED if unverified or rising else EXIT_COMPLETED
 
 
 def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], bool]:

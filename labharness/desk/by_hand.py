@@ -92,6 +92,7 @@ class ByHand:
             "resume": self._resume,
             "stop": self._stop,
             "safe": self._safe,
+            "cooling": self._cooling,
         }
 
     async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -252,6 +253,7 @@ class ByHand:
             await line.safing.verified()
             verification = line.safing.verifications[-1]
         return {
+            "hot": list(await line.safing.hot(verification)),
             "procedure": verification.procedure,
             "unverified": list(verification.unverified()),
             "latched": line.guard.latch.trip is not None,
@@ -273,6 +275,13 @@ class ByHand:
             self._owner.abort(why)
         with suppress(JournalFailed):
             line.on_warning(why)
+
+    async def _cooling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Say whether it is known that nothing rises any more since the line was made safe."""
+        safing = self._line.safing
+        last = safing.verifications[-1:]
+        found = [text for each in last for text in each.contradicted]
+        return {"known": safing.cooling_known, "contradicted": found}
 
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
         """Record and tell who asked for what, and why; give it as one text."""

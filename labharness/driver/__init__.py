@@ -3,7 +3,7 @@
 from labharness.driver.ascii import decimal, line_request, number
 from labharness.driver.channels import Channel, Identity, Query, Scan, While
 from labharness.driver.driver import Driver, Exchange, fault
-from labharness.driver.energy import INERT, Adds, Off
+from labharness.driver.energy import INERT, Adds, Cools, Dark, Off
 from labharness.driver.messages import message_request, results
 from labharness.driver.programs import Block, Programmer
 from labharness.driver.steps import kept
@@ -13,6 +13,8 @@ __all__ = [
     "Adds",
     "Block",
     "Channel",
+    "Cools",
+    "Dark",
     "Driver",
     "Exchange",
     "Identity",

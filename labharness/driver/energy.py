@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["INERT", "Adds", "Off"]
+__all__ = ["INERT", "Adds", "Cools", "Dark", "Off"]
 
 INERT = frozenset({"Ar", "He", "Kr", "N2", "Ne", "Xe"})
 """Gases that neither burn nor feed a fire at the temperatures of a furnace. Any other counts as
@@ -31,6 +31,43 @@ class Adds(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dark:
+    """What an instrument measures once it is off.
+
+    Attributes:
+        channel: What is measured.
+        at_most: The most it then reads, in the channel's unit.
+        within_s: How long that may take after its off was verified, s.
+        before_relay: Whether it shows what is given to a relay (a controller's output): with the
+            relay off it says nothing.
+    """
+
+    channel: str
+    at_most: float
+    within_s: float
+    before_relay: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cools:
+    """How a temperature goes once nothing heats.
+
+    Attributes:
+        channel: The temperature.
+        lag_s: By then it has ceased to rise, s after its off was verified.
+        over_s: For so long it is watched from then on, s.
+        rise_max: What it may rise in that time by noise, degC.
+        above: At less than this a rise harms nobody, degC.
+    """
+
+    channel: str
+    lag_s: float
+    over_s: float
+    rise_max: float
+    above: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Off:
     """One way in which an instrument adds energy, and what ends it.
 
@@ -40,6 +77,8 @@ class Off:
         source: Page of the document that says so.
         drives: The channels that say how much it adds.
         gas: Which gas, by its short name (``Ar``, ``H2``); ``""`` where it adds none.
+        dark: What shows that it is off; ``None`` where nothing does.
+        cools: How its temperature goes then, on a usual line; a line's envelope may say else.
     """
 
     adds: Adds
@@ -47,6 +86,8 @@ class Off:
     source: str
     drives: tuple[str, ...] = ()
     gas: str = ""
+    dark: Dark | None = None
+    cools: Cools | None = None
 
     def __post_init__(self) -> None:
         if not self.steps:

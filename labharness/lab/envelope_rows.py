@@ -260,6 +260,17 @@ class ContactRow(_Strict):
         return self
 
 
+class CoolingRow(_Strict):
+    """A ``[[cooling]]``: how a temperature goes on this line once nothing heats."""
+
+    channel: str
+    lag_s: StrictFloat = Field(gt=0, le=3600)
+    over_s: StrictFloat = Field(gt=0, le=3600)
+    rise_max: StrictFloat = Field(gt=0)
+    above: StrictFloat
+    source: str
+
+
 class LineFile(_Strict):
     """The envelope file of a whole line."""
 
@@ -275,6 +286,7 @@ class LineFile(_Strict):
     trip: tuple[_TripRow, ...]
     plausible: tuple[PlausibleRow, ...] = ()
     contact: tuple[ContactRow, ...] = ()
+    cooling: tuple[CoolingRow, ...] = ()
     procedures: dict[str, ProcedureRow]
     purge: PurgeRow
 

@@ -9,7 +9,7 @@ from getpass import getuser
 from pathlib import Path
 from typing import Any
 
-from labharness.driver import Channel, Driver
+from labharness.driver import Channel, Cools, Driver
 from labharness.guard import SafeFrame
 from labharness.guard.armed import BadArming, must_be_stated, state_home
 from labharness.guard.port_latch import PortLatch
@@ -50,6 +50,7 @@ from labharness.line import (
 from labharness.line.parts import channel_of
 from labharness.link.identity import Identity, RoadName, identify, network_host
 from labharness.vocabulary import OPERATOR
+from labharness.vocabulary.channels import split_channel
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
 
@@ -283,6 +284,7 @@ def read_lab(path: Path) -> LabPlan:
         _known_channels(envelope, instruments)
         room = room_of(ruled, known_torr, envelope, units)
         contacts = _contacts(line, instruments)
+        cools = _cooling(line, instruments)
         check_covered(envelope, instruments)
         procedures = compile_procedures(envelope, {each.name: each for each in instruments})
         real = tuple(row.name for row in file.port if row.link != "loopback")
@@ -291,7 +293,11 @@ def read_lab(path: Path) -> LabPlan:
     except (EnvelopeInvalid, LookupError) as why:
         raise BadLabFile(f"{path}: {why}") from None
     instruments = tuple(
-        replace(each, fed_by=tuple(row for row in contacts if each.name in row.feeds))
+        replace(
+            each,
+            fed_by=tuple(row for row in contacts if each.name in row.feeds),
+            cools=tuple(cools[name] for name in cools if name.startswith(f"{each.name}.")),
+        )
         for each in instruments
     )
     return LabPlan(
@@ -456,6 +462,24 @@ def _contacts(line: LineFile, instruments: Sequence[Instrument]) -> tuple[Contac
                 able = ", ".join(each.name for each in instruments if each.driver.off)
                 raise EnvelopeInvalid(f"{who} feeds {fed!r}; what adds energy is {able or 'none'}")
     return tuple(Contact(**row.model_dump()) for row in line.contact)
+
+
+def _cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cools]:
+    """Give how each temperature goes once nothing heats: by its driver, or as the line says."""
+    found = {
+        f"{each.name}.{off.cools.channel}": off.cools
+        for each in instruments
+        for off in each.driver.off or ()
+        if off.cools is not None
+    }
+    for row in line.cooling:
+        if row.channel not in found:
+            known = ", ".join(found) or "none"
+            what = f"cooling {row.channel!r}: no heat is shown by it; there are {known}"
+            raise EnvelopeInvalid(what)
+        own = split_channel(row.channel)[1]
+        found[row.channel] = Cools(channel=own, **row.model_dump(exclude={"channel", "source"}))
+    return found
 
 
 def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:

@@ -250,6 +250,7 @@ class Line:
     def start(self) -> None:
         """Let commands through: HELD becomes RUNNING."""
         self.holding.end()
+        self.safing.let_go()
         self._mode(Mode.RUNNING)
         self._reconnecting.serve()
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labharness.driver import Channel, Driver, Query, Scan
+from labharness.driver import Channel, Cools, Driver, Query, Scan
 from labharness.kernel import Envelope, Memory, Track
 from labharness.line.wiring import Contact
 from labharness.vocabulary import Command
@@ -24,6 +24,7 @@ class Instrument:
         prepare: Channel and value pairs to set, in order, when the line is armed.
         polls: Poll period by scan name, where it is not the driver's; ``None`` is on demand only.
         fed_by: Relays through which its power or its gas comes.
+        cools: How its temperatures go once it is off, on this line.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Instrument:
     prepare: tuple[tuple[str, float], ...] = ()
     polls: Mapping[str, float | None] | None = None
     fed_by: tuple[Contact, ...] = ()
+    cools: tuple[Cools, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,24 +28,29 @@ class Verification:
         procedure: Its name.
         steps: For each channel the value wanted, the value read (or ``None``), and the state.
         within_s: Lab time from the trip to the end of verification.
+        contradicted: What is measured that does not go with its steps, in plain words; known only
+            after them.
     """
 
     procedure: str
     steps: tuple[tuple[str, float, float | None, StepState], ...]
     within_s: float
+    contradicted: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether every step is verified."""
-        return all(state is StepState.VERIFIED for *_, state in self.steps)
+        """Whether every step is verified, and nothing that is measured contradicts it."""
+        verified = all(state is StepState.VERIFIED for *_, state in self.steps)
+        return verified and not self.contradicted
 
     def unverified(self) -> tuple[str, ...]:
-        """Name the steps that are not verified, with what is known."""
-        return tuple(
+        """Name the steps that are not verified, with what is known, and what contradicts others."""
+        steps = (
             f"{channel} = {wanted:g}: {state}" + ("" if found is None else f" (reads {found:g})")
             for channel, wanted, found, state in self.steps
             if state is not StepState.VERIFIED
         )
+        return (*steps, *self.contradicted)
 
 
 def compile_procedures(

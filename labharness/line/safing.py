@@ -15,6 +15,7 @@ from dataclasses import replace
 from labharness.guard import Guard, SafeFrame
 from labharness.journal import JournalFailed
 from labharness.kernel import Memory, Mode, expect
+from labharness.line.effects import Effects
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
 from labharness.vocabulary import Trip
@@ -81,6 +82,10 @@ class Safing:
         self._shown: set[str] = set()  # steps of the trip in force that are told as verified
         self._open: set[str] = set()  # and those that the last look did not show
         self._closed = False
+        self._effects = Effects(instruments, read, loop.time)
+        self._told = Verification("", (), 0.0)  # that is looked at, with what contradicts it
+        self._dark: asyncio.Task[None] | None = None
+        self._cooling: asyncio.Task[None] | None = None
         guard.on_safe_frame = self._frame_sent
         guard.on_trip = self.trip
 
@@ -161,19 +166,46 @@ class Safing:
             self._guard.trip(replace(latched, procedure=procedure))
         self._count(procedure)
         self._note("make_safe", {"procedure": procedure})
-        return await self._verify(procedure, self._loop.time())
+        wave = self._wave
+        verification = await self._verify(procedure, self._loop.time())
+        if self._wave != wave:
+            return verification
+        self._look_at_effect(verification)
+        if self._dark is not None:
+            await asyncio.wait((self._dark,))
+        return self._told if self._wave == wave else verification
+
+    def let_go(self) -> None:
+        """See no effect of what was made safe any more: commands are let through from now on."""
+        self._look_at_effect(None)
 
     async def verified(self) -> None:
-        """Wait until the procedure in force is verified, or reported as not.
+        """Wait until the procedure in force is verified, or reported as not, and what it put out.
 
         Whoever waits may be cancelled; the verification goes on.
         """
         if self._verifying is not None:
             await asyncio.shield(self._verifying)
+        if self._dark is not None:
+            await asyncio.wait((self._dark,))
+
+    @property
+    def cooling_known(self) -> bool:
+        """Whether the last look at temperatures has ended; a line that was never safe has none."""
+        return self._cooling is None or self._cooling.done()
+
+    async def hot(self, verification: Verification) -> tuple[str, ...]:
+        """Name the temperatures of which it is known only later whether they still rise."""
+        return await self._effects.hot(
+            self._memory.envelope.procedures[verification.procedure].steps
+        )
 
     def close(self) -> None:
         """Try no more: the roads are closed next."""
         self._closed = True
+        for each in (self._dark, self._cooling):
+            if each is not None:
+                each.cancel()
         if self._again is not None:
             self._again.cancel()
 
@@ -211,6 +243,7 @@ class Safing:
             verification = await self._verify(self._memory.trip.procedure, since_s)
             self.verifications.append(verification)
             self._shown, self._open = _parted(verification)
+            self._look_at_effect(verification)
         if self._open and not self._closed:
             self._again = self._loop.call_later(AGAIN_S, self._insist)
 
@@ -243,6 +276,37 @@ class Safing:
         text = f"{verification.procedure}: {what} verified"
         with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
             self.on_late(f"{text} {verification.within_s:.0f} s after the trip")
+        self._look_at_effect(verification)
+
+    def _look_at_effect(self, verification: Verification | None) -> None:
+        """See what comes of a procedure whose every step is verified; another one ends the look."""
+        for each in (self._dark, self._cooling):
+            if each is not None:
+                each.cancel()
+        self._dark = self._cooling = None
+        if verification is None:
+            return
+        self._told = verification
+        if verification.complete and not self._closed:
+            steps = self._memory.envelope.procedures[verification.procedure].steps
+            make = self._loop.create_task
+            self._dark = make(self._see(verification, self._effects.dark(steps)), name="dark")
+            self._cooling = make(self._see(verification, self._effects.cooling(steps)), name="cool")
+
+    async def _see(self, verified: Verification, look: Awaitable[tuple[str, ...]]) -> None:
+        """Keep, record and tell what contradicts a verification, beside what did before."""
+        wave, since_s = self._wave, self._loop.time() - verified.within_s
+        found = await look
+        if not found or self._wave != wave:
+            return
+        contradicted = (*self._told.contradicted, *found)
+        within_s = self._loop.time() - since_s
+        told = self._told = replace(verified, within_s=within_s, contradicted=contradicted)
+        self.verifications.append(told)
+        self._tell(told)
+        for each in found:
+            with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
+                self.on_late(f"{verified.procedure}: {each}")
 
     async def _verify(self, name: str, since_s: float) -> Verification:
         """Look at all steps and repeat what is open, within the procedure's own time.
@@ -276,7 +340,12 @@ class Safing:
         return Verification(name, steps, self._loop.time() - since_s)
 
     def _tell(self, verification: Verification, *, overruled: bool = False) -> None:
-        body = {"procedure": verification.procedure, "complete": verification.complete}
+        body: dict[str, object] = {
+            "procedure": verification.procedure,
+            "complete": verification.complete,
+        }
+        if verification.contradicted:
+            body["contradicted"] = list(verification.contradicted)
         self._note("verified", {**body, "steps": [list(step) for step in verification.steps]})
         if not overruled:  # what has taken its place is told of
             for channel, wanted, _, state in verification.steps:

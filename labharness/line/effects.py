@@ -1,0 +1,168 @@
+"""What comes of a procedure: that nothing heats, flows or shines, seen by what is measured.
+
+A read-back shows that a controller holds a value, not what comes of it: a contact may be welded, an
+output stage broken through, a valve may leak. So once every value is verified, what is switched off
+has to read dark within the time that its driver states, and no temperature may rise once its lag is
+over. That takes minutes, and is told late.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from labharness.driver import Cools, Dark, Off
+from labharness.kernel import Step
+from labharness.line.parts import Instrument
+
+__all__ = ["Effects", "warmer"]
+
+NAN = math.nan
+LOOK_S = 0.25  # pause between two looks at what still has to become dark
+READ_S_MAX = 2.0  # for one look; who has not answered by then is looked at again
+
+Read = Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is off after a procedure, or has to be.
+
+    Attributes:
+        owner: The instrument that adds it.
+        off: The driver's row.
+        steps: The steps that switch it off, as they are said.
+        relay: Whether a relay before it is among them.
+    """
+
+    owner: Instrument
+    off: Off
+    steps: tuple[str, ...]
+    relay: bool
+
+    @property
+    def though(self) -> str:
+        """Name the steps that were verified."""
+        if not self.steps:
+            return "though every step is verified, and none switches it off"
+        return f"though {', '.join(self.steps)} {'is' if len(self.steps) == 1 else 'are'} verified"
+
+
+class Effects:
+    """Looks at what comes of the steps of a procedure.
+
+    Args:
+        instruments: The line's.
+        read: Measures channels now, each for so long at most; those that answer are in its result.
+        now_s: Lab time.
+    """
+
+    def __init__(
+        self, instruments: Mapping[str, Instrument], read: Read, now_s: Callable[[], float]
+    ) -> None:
+        self._instruments = instruments
+        self._read = read
+        self._now_s = now_s
+
+    async def dark(self, steps: Sequence[Step]) -> tuple[str, ...]:
+        """Wait until all that has to be off after steps reads so; say what does not in time."""
+        since_s = self._now_s()
+        left = [
+            (each, each.off.dark)
+            for each in _off_after(steps, self._instruments)
+            if each.off.dark is not None and not (each.relay and each.off.dark.before_relay)
+        ]
+        said: list[str] = []
+        while left:
+            names = [f"{each.owner.name}.{dark.channel}" for each, dark in left]
+            seen = await self._seen(names)
+            late: list[tuple[_Source, Dark]] = []
+            for name, (each, dark) in zip(names, left, strict=True):
+                value = seen.get(name)
+                if value is not None and value <= dark.at_most:
+                    continue
+                if self._now_s() - since_s < dark.within_s:
+                    late.append((each, dark))
+                else:
+                    said.append(_lit(each, name, value))
+            left = late
+            if left:
+                await asyncio.sleep(LOOK_S)
+        return tuple(said)
+
+    async def hot(self, steps: Sequence[Step]) -> tuple[str, ...]:
+        """Name the temperatures of what steps switch off at which a rise would be dangerous."""
+        rows = self._rows(steps)
+        seen = await self._seen(tuple(rows))
+        return tuple(name for name, row in rows.items() if not seen.get(name, NAN) <= row.above)
+
+    async def cooling(self, steps: Sequence[Step]) -> tuple[str, ...]:
+        """Wait for each temperature's lag, and longer; say which has risen meanwhile."""
+        hot = await self.hot(steps)
+        rows = self._rows(steps).items()
+        said = await asyncio.gather(*(self._watched(name, row, name in hot) for name, row in rows))
+        return tuple(filter(None, said))
+
+    async def _watched(self, name: str, row: Cools, hot: bool) -> str:
+        await asyncio.sleep(row.lag_s)
+        before = (await self._seen((name,))).get(name, NAN)
+        await asyncio.sleep(row.over_s)
+        after = (await self._seen((name,))).get(name, NAN)
+        return warmer(name, row, before, after, hot=hot)
+
+    async def _seen(self, names: Sequence[str]) -> Mapping[str, float]:
+        try:
+            return await self._read(names, READ_S_MAX) if names else {}
+        except LookupError:  # a driver's row names what no scan reads
+            return {}
+
+    def _rows(self, steps: Sequence[Step]) -> dict[str, Cools]:
+        return {
+            f"{each.owner.name}.{row.channel}": row
+            for each in _off_after(steps, self._instruments)
+            for row in each.owner.cools
+        }
+
+
+def warmer(name: str, row: Cools, before: float, after: float, *, hot: bool = True) -> str:
+    """Say that what was switched off gets hotter, or that it is not known; ``""`` if it does not.
+
+    Args:
+        name: The temperature.
+        row: How it goes once nothing heats.
+        before: What it was when its lag was over; NaN where it was not read.
+        after: What it was at the end; NaN where it was not read.
+        hot: Whether it was hot to begin with: of what is cold, silence is told elsewhere.
+    """
+    if before != before or after != after:
+        return f"{name} was not read: whether it still rises is not known" if hot else ""
+    if after - before <= row.rise_max or after <= row.above:
+        return ""
+    return (
+        f"{name} rises, from {before:.0f} to {after:.0f} degC in {row.over_s:g} s, though all that "
+        "heats it is verified as off: a contact or an output stage may be stuck; pull its plug"
+    )
+
+
+def _off_after(steps: Sequence[Step], instruments: Mapping[str, Instrument]) -> Iterator[_Source]:
+    last = {each.channel: each.value for each in steps if not each.optional}
+    for owner in instruments.values():
+        relays = [
+            f"{each.channel} = {each.off:g}"
+            for each in owner.fed_by
+            if each.off is not None and last.get(each.channel) == each.off
+        ]
+        for off in owner.driver.off or ():
+            own = [(f"{owner.name}.{channel}", value) for channel, value in off.steps]
+            all_off = all(last.get(channel) == value for channel, value in own)
+            said = [f"{channel} = {value:g}" for channel, value in own] if all_off else []
+            if said or relays or not off.inert:  # whatever its steps: none may end with it on
+                yield _Source(owner, off, (*said, *relays), bool(relays))
+
+
+def _lit(source: _Source, name: str, value: float | None) -> str:
+    doing = source.off.adds.doing
+    if value is None:
+        return f"{name} was not read: whether {source.owner.name} is still {doing} is not known"
+    unit = source.owner.driver.channels[name.partition(".")[2]].unit
+    return f"{name} reads {value:.4g} {unit}, {source.though}: it may still be {doing}"
