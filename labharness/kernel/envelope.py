@@ -29,10 +29,10 @@ class Envelope:
     plausible: tuple[Plausible, ...] = ()
 
     def __post_init__(self) -> None:
-        for who, table, names in self._named():
-            for name in names:
-                if name not in table:
-                    raise EnvelopeInvalid(f"{who} {name!r}, which this envelope does not have")
+        missing = ((who, {*names}.difference(table)) for who, table, names in self._named())
+        wrong = [f"{who} {name!r}" for who, names in missing for name in sorted(names)]
+        if wrong:
+            raise EnvelopeInvalid(f"{'; '.join(wrong)}, which this envelope does not have")
 
     def _named(self) -> Iterable[tuple[str, Collection[str], Iterable[str]]]:
         """Give who names what, and where it must stand."""

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, 
 
 from labharness.kernel import EnvelopeInvalid
 from labharness.lab.envelope_rows import LineFile
-from labharness.lab.tables import BadTable, first_error, keys_of, read_table, read_toml
+from labharness.lab.tables import BadTable, all_errors, keys_of, read_table, read_toml
 from labharness.vocabulary.spelling import meant
 
 __all__ = ["base_of", "patch_line"]
@@ -110,7 +110,7 @@ def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFi
             line = LineFile.model_validate(table)
         except ValidationError as why:
             raise EnvelopeInvalid(
-                f"{where}: {_named(change, number)}: {first_error(why, table, LineFile)}"
+                f"{where}: {_named(change, number)}: {all_errors(why, table, LineFile)}"
             ) from None
         except _Wrong as why:
             raise EnvelopeInvalid(f"{where}: {_named(change, number)}: {why}") from None

@@ -4,7 +4,7 @@ This is a face: units are converted here, so that the kernel only compares.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -40,7 +40,7 @@ from labharness.lab.envelope_rows import (
     SafetyEnvelope,
     TightRow,
 )
-from labharness.lab.tables import BadTable, first_error, read_table
+from labharness.lab.tables import BadTable, all_errors, read_table
 from labharness.vocabulary import OPERATOR, Cause
 from labharness.vocabulary.channels import split_channel
 
@@ -101,15 +101,18 @@ def build_envelope(
         EnvelopeInvalid: A rule contradicts an instrument's own limits, or another rule.
     """
     procedure_of = file.safety_envelope.emergency_procedures
-    for cause in Cause:
-        if cause not in procedure_of:
-            raise EnvelopeInvalid(f"emergency_procedures has no procedure for {cause.value!r}")
-    for action in file.safety_envelope.prohibited_actions:
-        if not any(row.prohibits == action for row in file.interlock):
-            raise EnvelopeInvalid(f"no interlock says that it prohibits {action!r}")
-    limits = {row.channel: _limit(row, file, kinds, settable) for row in file.limit}
-    if len(limits) != len(file.limit):
-        raise EnvelopeInvalid("a channel has two limits")
+    wrong = list(_unanswered(file))
+    limits: dict[str, Limit] = {}
+    channels = [row.channel for row in file.limit]
+    doubled = dict.fromkeys(each for each in channels if channels.count(each) > 1)
+    wrong += [f"a channel has two limits: {each}" for each in doubled]
+    for row in file.limit:
+        try:
+            limits[row.channel] = _limit(row, file, kinds, settable)
+        except EnvelopeInvalid as why:
+            wrong.append(str(why))
+    if wrong:
+        raise EnvelopeInvalid("; ".join(wrong))
     limits |= {f"{OPERATOR}.{row.action}": _opening(row, file, kinds) for row in file.opening}
     units = {channel: limit.unit for channel, limit in limits.items()}
     return Envelope(
@@ -166,6 +169,16 @@ def build_envelope(
     )
 
 
+def _unanswered(file: LineFile) -> Iterator[str]:
+    procedure_of = file.safety_envelope.emergency_procedures
+    missing = [cause.value for cause in Cause if cause not in procedure_of]
+    if missing:
+        yield f"emergency_procedures has no procedure for {', '.join(map(repr, missing))}"
+    for action in file.safety_envelope.prohibited_actions:
+        if not any(row.prohibits == action for row in file.interlock):
+            yield f"no interlock says that it prohibits {action!r}"
+
+
 def _bound(row: BoundRow | None) -> Bound | None:
     return None if row is None else row.read()
 
@@ -177,7 +190,7 @@ def _condition(row: Mapping[str, Any], name: str) -> Condition:
                 read: Condition = model.model_validate(row).read()
             except ValidationError as why:
                 raise EnvelopeInvalid(
-                    f"interlock {name!r}: {first_error(why, row, model)}"
+                    f"interlock {name!r}: {all_errors(why, row, model)}"
                 ) from None
             return read
     raise EnvelopeInvalid(

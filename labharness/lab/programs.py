@@ -59,12 +59,16 @@ def check_covered(envelope: Envelope, instruments: Sequence[Instrument]) -> None
     """Refuse an envelope under which a program could go on where nothing may heat.
 
     Raises:
-        EnvelopeInvalid: Says the first thing that is missing.
+        EnvelopeInvalid: Says all that is missing.
     """
-    for each in instruments:
-        if each.driver.programmer is not None:
-            for missing in _missing(envelope, each.name, each.driver.programmer):
-                raise EnvelopeInvalid(f"{each.name} runs programs, and {missing}")
+    wrong = [
+        f"{each.name} runs programs, and {missing}"
+        for each in instruments
+        if each.driver.programmer is not None
+        for missing in _missing(envelope, each.name, each.driver.programmer)
+    ]
+    if wrong:
+        raise EnvelopeInvalid("; ".join(wrong))
 
 
 def _missing(envelope: Envelope, name: str, programmer: Programmer) -> Iterator[str]:

@@ -1,19 +1,20 @@
 """What a lab's files say, read and checked against each other; nothing is opened."""
 
-import math
 import os
 import shlex
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from getpass import getuser
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from labharness.driver import Channel, Cools, Driver
+from labharness.driver import Channel, Driver
 from labharness.guard import SafeFrame
 from labharness.guard.armed import BadArming, must_be_stated, state_home
 from labharness.guard.port_latch import PortLatch
-from labharness.kernel import Envelope, EnvelopeInvalid, Role
+from labharness.kernel import Envelope, EnvelopeInvalid
+from labharness.lab import agreeing
 from labharness.lab.ambient import in_the_room, room_of, units_of, unknown_room
 from labharness.lab.envelope_patch import base_of, patch_line
 from labharness.lab.envelopes import (
@@ -47,12 +48,11 @@ from labharness.line import (
     check_wires,
     compile_procedures,
 )
-from labharness.line.parts import channel_of
 from labharness.link.identity import Identity, RoadName, identify, network_host
-from labharness.vocabulary import OPERATOR
-from labharness.vocabulary.channels import split_channel
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
+
+T = TypeVar("T")
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
 SAFE_TABLE = "immediate_shutdown"
@@ -255,43 +255,53 @@ def read_lab(path: Path) -> LabPlan:
     """Read a lab file and all it names.
 
     Raises:
-        BadLabFile: Something in it cannot be honoured; says what, where, and what is allowed.
+        BadLabFile: Something in it cannot be honoured; says all of it: what, where, and what is
+            allowed.
     """
     file, lab_text = read_lab_file(path)
-    instruments = tuple(_instrument(path, row) for row in file.instrument)
-    check_plant(file, str(path))
-    _one_address_each(path, instruments)
-    kind_texts: dict[str, str] = {}
-    limits: dict[str, KindLimits] = {}
-    try:
-        for each in instruments:
-            if each.kind not in kind_texts:
-                kind_texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
-            limits[each.name] = _renamed(
-                parse_kind(kind_texts[each.kind], f"envelope of {each.kind}"), each.driver
-            )
-        line, line_texts = _line(file.lab.line, path)
-        _all_limited(line, instruments)
-        _all_there(line, instruments)
-        units = units_of(instruments)
-        ruled, known_torr = in_the_room(line, units, file.lab.ambient_torr)
-        envelope = build_envelope(
-            ruled,
-            limits,
-            _settable(instruments),
-            volume_cm3=file.tube.volume_cm3,
-        )
-        _known_channels(envelope, instruments)
-        room = room_of(ruled, known_torr, envelope, units)
-        contacts = _contacts(line, instruments)
-        cools = _cooling(line, instruments)
-        check_covered(envelope, instruments)
-        procedures = compile_procedures(envelope, {each.name: each for each in instruments})
-        real = tuple(row.name for row in file.port if row.link != "loopback")
-        for why in unproven_reads(instruments, envelope, procedures, real):
-            raise BadLabFile(f"{path}: {why}")
-    except (EnvelopeInvalid, LookupError) as why:
-        raise BadLabFile(f"{path}: {why}") from None
+    wrong: list[str] = []
+
+    def tried(read: Callable[..., T], *given: object) -> T | None:
+        try:
+            return read(*given)
+        except (BadLabFile, EnvelopeInvalid, LookupError) as why:
+            wrong.append(str(why).removeprefix(f"{path}: "))
+            return None
+
+    made = [tried(_instrument, row) for row in file.instrument]
+    instruments = tuple(each for each in made if each is not None)
+    tried(check_plant, file, str(path))
+    wrong += agreeing.addresses(instruments)
+    rules = tried(_line, file.lab.line, path)
+    hazards = tried(read_hazards, path.parent / file.lab.hazards)
+    state_dir = tried(_state_dir, file, path)
+    kinds = tried(_kinds, instruments)
+    if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
+        raise _bad(path, wrong)
+    (line, line_texts), (limits, kind_texts) = rules, kinds
+    wrong += agreeing.limited(line, instruments)
+    wrong += agreeing.there(line, instruments)
+    wrong += agreeing.wiring(line, instruments)
+    units = units_of(instruments)
+    placed = tried(in_the_room, line, units, file.lab.ambient_torr)
+    if placed is None:
+        raise _bad(path, wrong)
+    ruled, known_torr = placed
+    volume_cm3 = file.tube.volume_cm3
+    build = partial(build_envelope, ruled, limits, _settable(instruments), volume_cm3=volume_cm3)
+    envelope = tried(build)
+    if wrong or envelope is None:
+        raise _bad(path, wrong)
+    room = tried(room_of, ruled, known_torr, envelope, units)
+    wrong += agreeing.units(envelope, instruments)
+    tried(check_covered, envelope, instruments)
+    procedures = tried(compile_procedures, envelope, {each.name: each for each in instruments})
+    real = tuple(row.name for row in file.port if row.link != "loopback")
+    wrong += unproven_reads(instruments, envelope, procedures or {}, real)
+    if wrong or room is None:
+        raise _bad(path, wrong)
+    contacts = agreeing.contacts(line)
+    cools = agreeing.cooling(line, instruments)
     instruments = tuple(
         replace(
             each,
@@ -309,8 +319,8 @@ def read_lab(path: Path) -> LabPlan:
         instruments=instruments,
         lab_digest=digest(lab_text),
         envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
-        hazards=read_hazards(path.parent / file.lab.hazards),
-        state_dir=_state_dir(file, path),
+        hazards=hazards,
+        state_dir=state_dir,
         contacts=contacts,
     )
 
@@ -320,6 +330,23 @@ def _account() -> str:
         return getuser()
     except (KeyError, OSError):  # a number without a name, as in a container
         return ""
+
+
+def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:
+    return BadLabFile(f"{path}: {'; '.join(dict.fromkeys(wrong))}")
+
+
+def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], dict[str, str]]:
+    """Read what each instrument may be asked by itself; give it, and the texts of its files."""
+    texts: dict[str, str] = {}
+    limits: dict[str, KindLimits] = {}
+    for each in instruments:
+        if each.kind not in texts:
+            texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
+        limits[each.name] = _renamed(
+            parse_kind(texts[each.kind], f"envelope of {each.kind}"), each.driver
+        )
+    return limits, texts
 
 
 def _state_dir(file: LabFile, path: Path) -> Path:
@@ -338,8 +365,8 @@ def _state_dir(file: LabFile, path: Path) -> Path:
     return found
 
 
-def _instrument(path: Path, row: InstrumentRow) -> Instrument:
-    where = f"{path}: instrument {row.name!r}"
+def _instrument(row: InstrumentRow) -> Instrument:
+    where = f"instrument {row.name!r}"
     try:
         kind = load_driver(row.kind)
     except LookupError as why:
@@ -364,20 +391,6 @@ def _instrument(path: Path, row: InstrumentRow) -> Instrument:
     )
 
 
-def _one_address_each(path: Path, instruments: Sequence[Instrument]) -> None:
-    """Refuse two instruments of one port that would both answer, settings left out included."""
-    seen: dict[str, dict[object, str]] = {}
-    for each in instruments:
-        address = getattr(each.driver, "unit", getattr(each.driver, "address", None))
-        others = seen.setdefault(each.port, {})
-        if address in others or (others and (address is None or None in others)):
-            other = others.get(address) or next(iter(others.values()))
-            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
-            why = "one of them has none" if address is None or None in others else f"{address!r}"
-            raise BadLabFile(f"{path}: {both}: {why}")
-        others[address] = each.name
-
-
 def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
     if not driver.renamed:
         return limits
@@ -392,94 +405,6 @@ def _settable(instruments: Sequence[Instrument]) -> dict[str, Channel]:
         for channel, spec in each.driver.channels.items()
         if spec.settable
     }
-
-
-def _all_limited(line: LineFile, instruments: Sequence[Instrument]) -> None:
-    """Refuse a line on which something can be set and nothing says how far."""
-    limited = {row.channel for row in line.limit}
-    for each in instruments:
-        for channel, spec in each.driver.channels.items():
-            if spec.settable and f"{each.name}.{channel}" not in limited:
-                raise EnvelopeInvalid(
-                    f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
-                )
-
-
-def _all_there(line: LineFile, instruments: Sequence[Instrument]) -> None:
-    """Refuse a procedure that sets what no instrument has."""
-    by_name = {each.name: each for each in instruments}
-    for name, row in line.procedures.items():
-        for channel, *_ in row.steps:
-            try:
-                channel_of(by_name, channel)
-            except LookupError as why:
-                raise EnvelopeInvalid(f"procedure {name!r} sets {channel!r}: {why}") from None
-
-
-def _known_channels(envelope: Envelope, instruments: Sequence[Instrument]) -> None:
-    scanned = {
-        f"{each.name}.{channel}"
-        for each in instruments
-        for scan in each.driver.scans()
-        for channel in scan.channels
-    }
-    for channel in envelope.watches:
-        if channel not in scanned:
-            raise EnvelopeInvalid(f"watch {channel}: no instrument on this line reads it")
-    units = units_of(instruments)
-    rows = [
-        (f"limit {c}", c, limit.unit)
-        for c, limit in envelope.limits.items()
-        if not c.startswith(f"{OPERATOR}.")
-    ]
-    rows += [(f"trip {row.name!r}", row.channel, row.unit) for row in envelope.trips]
-    for what, channel, unit in rows:
-        if units.get(channel) != unit:
-            raise EnvelopeInvalid(f"{what}: {channel} is in {units.get(channel)!r}, not {unit!r}")
-    for each in instruments:
-        for channel, value in each.prepare:
-            name = f"{each.name}.{channel}"
-            limit = envelope.limits.get(name)
-            if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
-                raise EnvelopeInvalid(f"prepare {name} = {value}: the line has no prepare limit")
-
-
-def _contacts(line: LineFile, instruments: Sequence[Instrument]) -> tuple[Contact, ...]:
-    by_name = {each.name: each for each in instruments}
-    seen: set[str] = set()
-    for row in line.contact:
-        who = f"contact {row.channel!r}"
-        try:
-            instrument, channel, _ = channel_of(by_name, row.channel)
-            instrument.driver.settable(channel)
-        except (LookupError, ValueError) as why:
-            raise EnvelopeInvalid(f"{who}: {why}") from None
-        if row.channel in seen:
-            raise EnvelopeInvalid(f"{who} is there twice")
-        seen.add(row.channel)
-        for fed in row.feeds:
-            if fed not in by_name or not by_name[fed].driver.off:
-                able = ", ".join(each.name for each in instruments if each.driver.off)
-                raise EnvelopeInvalid(f"{who} feeds {fed!r}; what adds energy is {able or 'none'}")
-    return tuple(Contact(**row.model_dump()) for row in line.contact)
-
-
-def _cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cools]:
-    """Give how each temperature goes once nothing heats: by its driver, or as the line says."""
-    found = {
-        f"{each.name}.{off.cools.channel}": off.cools
-        for each in instruments
-        for off in each.driver.off or ()
-        if off.cools is not None
-    }
-    for row in line.cooling:
-        if row.channel not in found:
-            known = ", ".join(found) or "none"
-            what = f"cooling {row.channel!r}: no heat is shown by it; there are {known}"
-            raise EnvelopeInvalid(what)
-        own = split_channel(row.channel)[1]
-        found[row.channel] = Cools(channel=own, **row.model_dump(exclude={"channel", "source"}))
-    return found
 
 
 def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:

@@ -9,9 +9,11 @@ from pydantic_core import ErrorDetails
 
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["BadTable", "first_error", "keys_of", "read_table", "read_toml"]
+__all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
 
 T = TypeVar("T", bound=BaseModel)
+
+ERRORS_MAX = 20  # of one file at once: whoever has more began with another kind of file
 
 
 class BadTable(ValueError):
@@ -35,7 +37,7 @@ def read_table(model: type[T], text: str, where: str) -> T:
     try:
         return model.model_validate(table)
     except ValidationError as why:
-        raise BadTable(f"{where}: {first_error(why, table, model)}") from None
+        raise BadTable(f"{where}: {all_errors(why, table, model)}") from None
 
 
 def read_toml(text: str, where: str) -> dict[str, Any]:
@@ -61,16 +63,25 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
 
 
-def first_error(why: ValidationError, table: object, model: type[BaseModel]) -> str:
-    """Say the first thing that is wrong with a table, in words of the file."""
-    errors = why.errors()
-    error = errors[0]
-    if error["type"] == "missing":  # often a key that is there, in another spelling
-        strange = (each for each in errors if each["type"] == "extra_forbidden")
-        twin = next((each for each in strange if each["loc"][:-1] == error["loc"][:-1]), None)
-        if twin is not None:
-            return f"{_said(twin, table, model)}; {_said(error, table, model)}"
-    return _said(error, table, model)
+def all_errors(why: ValidationError, table: object, model: type[BaseModel]) -> str:
+    """Say all that is wrong with a table, in words of the file and in one line.
+
+    Where one value may be of several forms and is of none, its first error stands for it.
+    """
+    said: dict[tuple[int | str, ...], list[str]] = {}
+    for error in sorted(why.errors(), key=_is_missing):  # it may be there, in another spelling
+        loc = error["loc"]
+        forms = [at for at, part in enumerate(loc) if str(part).startswith("tuple[")]
+        place = loc[: forms[0]] if forms else loc
+        if not forms or place not in said:
+            said.setdefault(place, []).append(_said(error, table, model))
+    found = list(dict.fromkeys(text for texts in said.values() for text in texts))
+    more = f"; and {len(found) - ERRORS_MAX} more" if len(found) > ERRORS_MAX else ""
+    return "; ".join(found[:ERRORS_MAX]) + more
+
+
+def _is_missing(error: ErrorDetails) -> bool:
+    return error["type"] == "missing"
 
 
 def _said(error: ErrorDetails, table: object, model: type[BaseModel]) -> str:

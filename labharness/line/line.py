@@ -480,8 +480,6 @@ class Line:
                 found.append(f"port {port} is a real link ({link.kind}), and {why}")
         return tuple(found)
 
-    # ---- inside
-
     def _mode(self, to: Mode) -> None:
         self.memory.mode = change(self.memory.mode, to)
         self.guard.new_epoch()
