@@ -31,6 +31,7 @@ from planted_bugs import PLANTED
 
 PLANTED_ROOM = "planted"
 BRANCHES_S_MAX = 900.0
+COLLECT_S_MAX = 900
 
 
 def say(line: str) -> None:
@@ -100,7 +101,9 @@ def reach_of(copy: Copy, rooms: Iterable[Room]) -> dict[str, Reach]:
         measure(new)
         known = read_reach()
     files = sorted(file for file in {*wanted, *seen} if (ROOT / file).exists())
-    _, said = copy.run("--collect-only", "-m", "not soak", *files)
+    code, said = copy.run("--collect-only", "-m", "not soak", *files, limit_s=COLLECT_S_MAX)
+    if code != 0:
+        raise RuntimeError(f"the tests cannot be collected: {said[-2000:]}")
     there = [line.strip() for line in said.splitlines() if "::" in line]
     return {test: known.get(test) or _like(test, known) for test in there}
 

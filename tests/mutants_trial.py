@@ -17,6 +17,7 @@ AnyMutant = Mutant | RowMutant
 
 BUDGET_S = 20.0
 """What the tests of one mutant may take in all; what they do not kill by then has survived, s."""
+TEST_S_MIN = 0.02  # to collect one and set it up
 FIRST_TESTS = 12
 LIMIT_S = 20  # of one run of tests, besides twice what they take
 KILLERS_MAX = 6
@@ -73,7 +74,7 @@ class Trial:
         chosen: list[str] = []
         spent_s = 0.0
         for test in (*known, *sorted(able - {*known}, key=lambda each: (cost[each], each))):
-            spent_s += cost[test]
+            spent_s += max(cost[test], TEST_S_MIN)
             if chosen and spent_s > BUDGET_S:
                 break
             chosen.append(test)

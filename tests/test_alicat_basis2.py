@@ -194,6 +194,26 @@ def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
         AlicatBasis2(**bad)
 
 
+def test_a_full_scale_fits_where_its_over_range_does() -> None:
+    fits = AlicatBasis2(full_scale_sccm=319.0, decimals=2)
+    assert fits.full_scale_sccm == 319.0
+    with pytest.raises(ValueError, match="does not fit 16 bits"):
+        AlicatBasis2(full_scale_sccm=320.0, decimals=2)  # 102.5 % of it is 328 sccm
+
+
+STATUS_BITS = ("mass_over_range", "temperature_over_range", "total_over_range", "valve_held")
+
+
+@pytest.mark.parametrize("bit", range(4))
+def test_each_bit_of_the_status_word_is_its_own_channel(bit: int) -> None:
+    driver = AlicatBasis2(unit=1)
+    scan = driver.scans()[0]
+    body = bytes([1, 3, 14]) + struct.pack(">7H", 1 << bit, 0, 0, 0, 0, 0, 0)
+    reply = body + crc16_modbus(body).to_bytes(2, "little")
+    seen = dict(zip(scan.channels, scan.decode(reply), strict=True))
+    assert [name for name in STATUS_BITS if seen[name]] == [STATUS_BITS[bit]]
+
+
 def test_the_envelope_limits_exactly_the_settable_channels() -> None:
     text = (files("labharness_envelopes") / "alicat_basis2.toml").read_text()
     limits = tomllib.loads(text)["limits"]

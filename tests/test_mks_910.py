@@ -68,6 +68,12 @@ def test_another_address_or_noise_never_becomes_a_reply(reply: bytes) -> None:
         scan("pressure").request.reply.take(reply, 0)
 
 
+@pytest.mark.parametrize("reply", [b"@254ACK1.0E+2;FF", b"@253ACK1.0E+2;F", b"@253ACK1.0E+2", b""])
+def test_what_is_not_whole_or_not_its_own_is_never_decoded(reply: bytes) -> None:
+    with pytest.raises(BadReply, match="is no reply of @253"):
+        scan("pressure").decode(reply)
+
+
 def test_a_reply_without_its_end_is_waited_for() -> None:
     assert scan("pressure").request.reply.take(b"@253ACK1.0", 0) == 0
 
