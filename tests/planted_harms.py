@@ -148,7 +148,7 @@ HARMS = (
     ),
     Harm("no interlock on the extraction", 184, ((EXTRACTION, ""), EXTRACTION_WHILE_HOT)),
     Harm("no interlock on the lid", 14, ((LID, ""), (LID_ALONE, ""), LID_AND_AIR)),
-    Harm("silence is stale a hundred times later", 19, (("stale_s = 3.5", "stale_s = 350"),)),
+    Harm("silence is stale a hundred times later", 21, (("stale_s = 3.5", "stale_s = 350"),)),
     Harm(
         "over-temperature does not trip",
         61,
@@ -226,7 +226,7 @@ HARMS = (
     ),
     Harm(
         "a run that ends is not made safe",
-        6,
+        1,
         patch=lambda: mock.patch.object(Safing, "make_safe", _make_safe_not),
     ),
 )

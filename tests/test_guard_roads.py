@@ -329,9 +329,9 @@ def spin(seconds, done=lambda: False):
         for key, _ in selector.select(0.01):
             key.data()
         ports.expire(time.monotonic())
-        if ports.unanswered and not ports.busy and time.monotonic() > again:
+        if ports.duty.left(reading=False) and not ports.busy and time.monotonic() > again:
             again = time.monotonic() + 1.0
-            ports.repeat(ports.unanswered)
+            ports.insist(reading=False)
         if ports.may_reopen:
             ports.reopen()
 

@@ -242,7 +242,7 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         rare = _seldom(Chance(seed).stream(f"seldom/{number}"))
         if all(_together(rare, other) for other in faults):
             faults.append(rare)
-    if rate:
+    elif rate:
         faults += _unwritten(Chance(seed).stream(f"writes/{number}"), faults)
     if "hydrogen_sccm" in recipe:
         recipe["argon_sccm"] = max(recipe["argon_sccm"], BESIDE_HYDROGEN_SCCM)
