@@ -40,8 +40,8 @@ SEED ?= 1
 mutants: .venv/.installed-dev ## planted bugs, and a share of the mutants; ROOM=kernel SHARE=1
 	$(BIN)/python tests/mutants.py --room "$(ROOM)" --share $(SHARE) --seed $(SEED)
 
-mutants-table: .venv/.installed-dev ## what mutants left, as tables; the mutants of every day
-	$(BIN)/python tests/mutants.py --table --sample
+mutants-table: .venv/.installed-dev ## what mutants left, as tables in the document
+	$(BIN)/python tests/mutants.py --table
 
 bench: .venv/.installed-benchmark ## speed, against peers
 	$(BIN)/python benchmarks/run.py

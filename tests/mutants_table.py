@@ -12,6 +12,7 @@ from mutated import ROOT
 __all__ = [
     "REASONS",
     "SAMPLE",
+    "SAMPLE_COUNT",
     "VERDICTS",
     "draw_sample",
     "read_sample",

@@ -104,7 +104,7 @@ class Trial:
             return ""
         if code in (LATE, UNSIGNED):
             return TIME_UP if code == LATE else CANNOT_READ
-        if code == INTERRUPTED or (code == USAGE and "while loading conftest" in said):
+        if code in (INTERRUPTED, USAGE):
             return CANNOT_IMPORT
         found = RED.findall(said)
         if code == FAILED and found:
@@ -117,6 +117,8 @@ class Trial:
         """Run what turned red without the mutant: only then it was the mutant."""
         if red == TIME_UP:
             return self.copy.run(*tests, limit_s=self._limit_s(tests))[0] != LATE
+        if red == CANNOT_IMPORT:
+            return self.copy.run("--collect-only", *tests)[0] == 0
         if red not in self.reach:
             return True
         if red not in self.sound and self.copy.run(red)[0] != 0:
