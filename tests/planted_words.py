@@ -15,8 +15,8 @@ IN_THE_WORDS = (
     PlantedBug(
         "reads of a lab not proven when it is read",
         "labharness/lab/reading.py",
-        "        for why in unproven_reads(instruments, envelope, procedures, real):\n",
-        "        for why in ():\n",
+        "    wrong += unproven_reads(instruments, envelope, procedures or {}, real)\n",
+        "",
         "tests/test_reads_are_reads.py::test_a_poll_that_is_a_coil_write_never_reaches_the_contactor[Modbus]",
     ),
     PlantedBug(

@@ -39,7 +39,8 @@ def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
 
     async def work(watched: Watched) -> None:
         line = watched.lab.line
-        line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, channel, None, 0.0, "gone"))
+        now_s = watched.lab.clock.now_s()
+        line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, channel, None, now_s, "gone"))
         assert watched.alarms.calls == 0, "its bytes, its latch and its record come first"
         assert line.guard.latch.trip is not None
         await asyncio.sleep(90)
@@ -66,11 +67,11 @@ def test_a_trip_that_changes_nothing_is_told_all_the_same(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     async def work(watched: Watched) -> None:
-        line = watched.lab.line
+        line, now_s = watched.lab.line, watched.lab.clock.now_s()
         line.safing.trip(
-            Trip(Cause.SENSOR_BREAK, SAFE_TABLE, "furnace.sensor_break", None, 0.0, "")
+            Trip(Cause.SENSOR_BREAK, SAFE_TABLE, "furnace.sensor_break", None, now_s, "")
         )
-        line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, 0.0, "gone"))
+        line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, now_s, "gone"))
         await asyncio.sleep(5)
         assert len(line.safing.trips) == 1
         assert watched.alarms.board.alarms["communication/guard"].state.active

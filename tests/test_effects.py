@@ -109,7 +109,7 @@ def test_nothing_is_told_of_a_line_that_does_cool(short_plan: LabPlan, tmp_path:
         line.safing.trip(cause(watched.lab, SHUTDOWN))
         await line.safing.verified()
         last = line.safing.verifications[-1]
-        assert "furnace.temperature" in await line.safing.hot(last)
+        assert "furnace.temperature" in await line.safing.hot(last.procedure)
         await asyncio.sleep(KNOWN_S)
         assert line.safing.cooling_known
         assert [each.unverified() for each in line.safing.verifications if not each.complete] == []

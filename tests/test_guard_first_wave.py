@@ -17,7 +17,7 @@ import pytest
 
 from guard_rig import ON, SHUT, GuardBench, bench, until
 from labharness.clock import PacedLoop, run, steady_s
-from labharness.guard import GuardCore, Latch, SafeFrame
+from labharness.guard import GuardCore, Latch, SafeFrame, places
 from labharness.guard.fields import BadFields
 from labharness.guard.process import ProcessGuard
 from labharness.guard.shell import LoopGuard
@@ -102,7 +102,8 @@ class Alone:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> Iterator[Alone]:
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alone]:
+    monkeypatch.setattr(places, "LATCH_PLACES", (tmp_path / "places",))  # a pty comes back
     with socket.socket(socket.AF_UNIX) as listener:
         made = Alone(tmp_path, listener)
         yield made

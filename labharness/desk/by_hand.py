@@ -249,11 +249,14 @@ class ByHand:
                 line.on_warning(why)
         if line.memory.trip is None:  # nobody drives it, so nothing trips: it is made safe alone
             verification = await line.safing.make_safe(procedure)
+            hot = await line.safing.hot(procedure)
         else:
+            # asked meanwhile: a run that this ends closes the line as soon as it is verified
+            hot = await line.safing.hot(procedure)
             await line.safing.verified()
             verification = line.safing.verifications[-1]
         return {
-            "hot": list(await line.safing.hot(verification)),
+            "hot": list(hot),
             "procedure": verification.procedure,
             "unverified": list(verification.unverified()),
             "latched": line.guard.latch.trip is not None,

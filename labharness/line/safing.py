@@ -194,11 +194,9 @@ class Safing:
         """Whether the last look at temperatures has ended; a line that was never safe has none."""
         return self._cooling is None or self._cooling.done()
 
-    async def hot(self, verification: Verification) -> tuple[str, ...]:
+    async def hot(self, procedure: str) -> tuple[str, ...]:
         """Name the temperatures of which it is known only later whether they still rise."""
-        return await self._effects.hot(
-            self._memory.envelope.procedures[verification.procedure].steps
-        )
+        return await self._effects.hot(self._memory.envelope.procedures[procedure].steps)
 
     def close(self) -> None:
         """Try no more: the roads are closed next."""
