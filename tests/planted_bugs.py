@@ -457,6 +457,7 @@ PLANTED = (
         "        if False:",
         "tests/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[overdue]",
+        dear=True,
     ),
     PlantedBug(
         "program started though one segment was not read back",

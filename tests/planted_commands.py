@@ -12,6 +12,7 @@ OF_COMMANDS = (
         "False",
         "tests/test_commands_of_frames.py::"
         "test_a_read_back_of_one_frame_does_not_show_the_others[second]",
+        dear=True,
     ),
     PlantedBug(
         "frame sent again after no answer",

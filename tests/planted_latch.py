@@ -18,6 +18,7 @@ IN_LATCH_AND_LOCK = (
         "    handle = os.open(path, os.O_RDONLY | NO_WAIT | BINARY)",
         "    handle = os.open(path, os.O_RDONLY | BINARY)",
         "tests/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
+        dear=True,
     ),
     PlantedBug(
         "line not made safe because its lock is no file",
@@ -142,6 +143,7 @@ IN_LATCH_AND_LOCK = (
         "        if False:",
         "tests/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"
         "_latches_and_ends[the socket]",
+        dear=True,
     ),
     PlantedBug(
         "owner goes on driving though its door is gone",

@@ -61,6 +61,7 @@ IN_THE_WATCH = (
         "block_s=block_lab_s(None)",
         "tests/test_kept.py::"
         "test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds",
+        dear=True,
     ),
     PlantedBug(
         "full disk met only by the next command",
@@ -76,5 +77,6 @@ IN_THE_WATCH = (
         "                pass\n",
         "tests/test_by_hand.py::"
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
+        dear=True,
     ),
 )

@@ -18,6 +18,7 @@ IN_THE_WORDS = (
         "    wrong += unproven_reads(instruments, envelope, procedures or {}, real)\n",
         "",
         "tests/test_reads_are_reads.py::test_a_poll_that_is_a_coil_write_never_reaches_the_contactor[Modbus]",
+        dear=True,
     ),
     PlantedBug(
         "grammar of one's own alone asked",
@@ -67,6 +68,7 @@ IN_THE_WORDS = (
         "            if adding or flowed_cm3 > FLOWED_CM3:\n",
         "            if flowed_cm3 < 0:\n",
         "tests/test_nobodys_word.py::test_hydrogen_that_no_declaration_names_is_weighed_named_and_waits_for_a_person",
+        dear=True,
     ),
     PlantedBug(
         "temperature weighed as it is declared",
@@ -74,6 +76,7 @@ IN_THE_WORDS = (
         "            for each in (planned.temperature_c_max, shown.temperature_c_max)\n",
         "            for each in (planned.temperature_c_max,)\n",
         "tests/test_nobodys_word.py::test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set",
+        dear=True,
     ),
     PlantedBug(
         "hours as they are declared",
@@ -81,6 +84,7 @@ IN_THE_WORDS = (
         "        too_long = self._too_long(screened, prediction.duration_s)\n",
         "        too_long = self._too_long(screened, weighed.planned.duration_s)\n",
         "tests/test_nobodys_word.py::test_hours_that_are_said_fewer_than_they_are_count_as_they_are",
+        dear=True,
     ),
     PlantedBug(
         "nobody asked where a capability says so",
@@ -88,6 +92,7 @@ IN_THE_WORDS = (
         "requires_human_approval or context.physical\n",
         "requires_human_approval\n",
         "tests/test_nobodys_word.py::test_a_capability_that_declares_nothing_physical_still_waits_for_a_person",
+        dear=True,
     ),
     PlantedBug(
         "command sent that was never weighed",

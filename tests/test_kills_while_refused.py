@@ -33,7 +33,7 @@ WAYS = (
     *("hydrogen_valve", "hydrogen_setpoint_sccm"),
 )
 
-pytestmark = [pytest.mark.calm, unix]
+pytestmark = [pytest.mark.serial, unix]
 
 
 class Line:

@@ -63,6 +63,7 @@ def attend(plan: LabPlan, out: Path) -> tuple[object, ...]:
     return (*words, "--lab", plan.path, "--out", out)
 
 
+@pytest.mark.serial  # five commands and a guard's start, each with a bound of its own
 def test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
