@@ -164,3 +164,17 @@ def edited_lab(folder: Path, old: str, new: str) -> Path:
     for name, text in texts.items():
         (folder / name).write_text(stated(text), "utf-8")
     return folder / "lab.toml"
+
+
+def spawn_beside(packages: Path, *arguments: object) -> Said:
+    """Run the command in a process of its own that finds a folder's packages as well."""
+    path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+    ended = subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    return Said(ended.returncode, ended.stdout, ended.stderr)
