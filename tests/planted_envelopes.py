@@ -150,4 +150,11 @@ IN_THE_ENVELOPES = (
         f"{AMBIENT}test_a_growth_comes_to_its_end_in_its_own_room[3600]",
         dear=True,
     ),
+    PlantedBug(
+        "a shut tube that is filled gently is looked at for a quarter of an hour",
+        SHIPPED,
+        "rise_min = 5\nfound_s = 100\n",
+        "rise_min = 5\nfound_s = 1000\n",
+        "tests/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
+    ),
 )

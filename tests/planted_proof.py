@@ -84,4 +84,11 @@ IN_THE_PROOF = (
         "if said or relays:",
         "tests/test_effects.py::test_a_shutdown_that_only_sets_a_setpoint_is_not_believed",
     ),
+    PlantedBug(
+        "a number that nobody reads who approves it",
+        "labharness/cli/rules.py",
+        ", found within {row.found_s:g} s: ",
+        ": ",
+        "tests/test_rules_told.py::test_no_number_and_no_name_of_an_envelope_is_approved_unseen",
+    ),
 )

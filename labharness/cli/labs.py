@@ -1,13 +1,11 @@
 """``labharness lab``, ``envelope`` and ``reset``: a lab's files, wires and latch."""
 
 import argparse
-import math
-from collections.abc import Iterator
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.cli.rules import rules
 from labharness.cli.show import OutputLost, chosen_lab, complain, say
 from labharness.guard import LatchUnreadable
-from labharness.kernel import Envelope, Interlock
 from labharness.lab import LabPlan
 from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.house import house_facts
@@ -25,7 +23,7 @@ def labs(chosen: argparse.Namespace) -> int:
         if chosen.command == "reset":
             return _reset(plan, chosen.name, chosen.reason)
         if chosen.command == "envelope" and chosen.verb == "show":
-            for line in _rules(plan.envelope):
+            for line in rules(plan):
                 say(line)
             return EXIT_COMPLETED
         house_facts(plan)  # reads callers and approvals
@@ -74,49 +72,3 @@ def _reset(plan: LabPlan, name: str, reason: str) -> int:
     trip = reset(plan, name, reason)
     say("the line was not latched" if trip is None else f"reset by {name}: {trip.detail}")
     return EXIT_COMPLETED
-
-
-def _rules(envelope: Envelope) -> Iterator[str]:
-    yield f"line {envelope.line}"
-    for limit in envelope.limits.values():
-        yield (
-            f"limit      {limit.channel} {limit.low:g} to {limit.high:g} {limit.unit} "
-            f"({limit.source})"
-        )
-        if limit.always_safe:
-            values = ", ".join(f"{value:g}" for value in limit.always_safe)
-            yield f"always     {limit.channel} = {values}: no interlock holds it up"
-    for row in envelope.interlocks:
-        yield f"interlock  {_interlock(row)}"
-    for doubt in envelope.plausible:
-        yield (
-            f"plausible  {doubt.channel}: {doubt.name}, found within {doubt.found_s:g} s: "
-            f"{doubt.procedure or 'warning'}"
-        )
-    for trip in envelope.trips:
-        yield (
-            f"trip       {trip.channel} outside {trip.low:g} to {trip.high:g} {trip.unit}: "
-            f"{trip.procedure or 'warning'} ({trip.name})"
-        )
-    for watch in envelope.watches.values():
-        runs = watch.procedure or "-"
-        yield f"watch      {watch.channel}: stale after {watch.stale_s:g} s: {runs}"
-    for procedure in envelope.procedures.values():
-        steps = ", ".join(f"{step.channel} = {step.value:g}" for step in procedure.steps)
-        states = " or ".join(map(str, procedure.when))
-        instead = f"; {procedure.instead} while {states}" if states else ""
-        instead += f", unless {procedure.unless}" if procedure.unless else ""
-        yield f"procedure  {procedure.name}: {steps}{instead}"
-
-
-def _interlock(row: Interlock) -> str:
-    guarded = ", ".join(row.guards)
-    bounds = [f"above {row.above:g}"] if row.above < math.inf else []
-    bounds += [f"up to {row.upto:g}"] if row.upto < math.inf else []
-    bounds += [f"below {row.below:g}"] if row.below > -math.inf else []
-    about = f"{guarded} {' or '.join(bounds)} takes" if guarded else "takes"
-    during = f"while {row.during}: " if row.during is not None else ""
-    needs = [str(condition) for condition in row.require]
-    needs += [f"never {state}" for state in row.forbid]
-    lost = f", lost: {row.on_loss}" if row.on_loss else ""
-    return f"{row.name}: {during}{about} {'; '.join(needs)}{lost}"
