@@ -67,7 +67,8 @@ class LoopGuard(Tells):
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
         self._turns.when_free(port, start, patient=patient)
-        self._offer(port)
+        if not self._turns.taken[port]:
+            self._offer(port)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
         """Stand in the queue of a port no more."""
@@ -199,7 +200,8 @@ class LoopGuard(Tells):
             done, self._done[port] = self._done[port], None
             if done is not None:
                 done(finished.reply, finished.error)
-        self._offer(port)  # also where nobody owned the exchange any more
+        if not self._turns.taken[port] and port not in self._quiet:
+            self._offer(port)  # also where nobody owned the exchange any more
 
     def _offer(self, port: str) -> None:
         turns = self._turns

@@ -70,6 +70,7 @@ _CRC = _crc_table()
 
 
 @lru_cache(maxsize=256)  # an instrument hears the same polls every second
+@lru_cache(maxsize=1024)  # the same frames come each second
 def checksum(data: bytes) -> bytes:
     """Compute the two checksum bytes of an RTU frame, low byte first."""
     crc = 0xFFFF

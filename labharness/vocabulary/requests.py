@@ -16,6 +16,7 @@ The rules need nothing but the standard library, because the guard process has n
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 __all__ = [
@@ -69,8 +70,12 @@ def _crc_table() -> tuple[int, ...]:
 _CRC = _crc_table()
 
 
+@lru_cache(maxsize=1024)
 def crc16_modbus(data: bytes) -> int:
-    """Compute the Modbus RTU checksum (polynomial A001h, start FFFFh; low byte goes first)."""
+    """Compute the Modbus RTU checksum (polynomial A001h, start FFFFh; low byte goes first).
+
+    A line asks the same each second, and most of what it asks has not changed: so it is kept.
+    """
     crc = 0xFFFF
     table = _CRC
     for byte in data:
