@@ -9,9 +9,8 @@ import pytest
 
 from planted_bugs import PLANTED
 from planted_harms import HARMS
+from promised import ROOT, ROWS, bugs_of
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "reference" / "promises.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 PROMISED = [*range(1, 17), *range(20, 25), 33, 35, 36, *range(40, 48)]
@@ -26,23 +25,13 @@ DETECTORS = {
     "lint",
 }
 
-ROW = re.compile(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 TEST = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
-BUG = re.compile(r"(.+) \(([a-z ]+)\)")
-ROWS = {int(row[1]): row for row in ROW.finditer(PAGE.read_text("utf-8"))}
 
 # What an untrained reader takes for more than software is: each needs its denial beside it.
 CLAIMS = re.compile(
     r"\bSIL\b|emergency[ -]stop button|fail-?safe|certified|guarantees? safety", re.IGNORECASE
 )
 DENIAL = re.compile(r"\b(?:no|not|never|nor|none|without)\b", re.IGNORECASE)
-
-
-def bugs_of(number: int) -> dict[str, str]:
-    """Give the planted bugs of a promise, each with its detector."""
-    found = [BUG.fullmatch(each) for each in ROWS[number][5].split("; ")]
-    assert None not in found, ROWS[number][5]
-    return {each[1]: each[2] for each in found if each is not None}
 
 
 @cache
