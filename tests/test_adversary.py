@@ -17,8 +17,8 @@ from labharness.lab import LabPlan
 from rig import approved_copy
 from walks import Step, draw_walk, shrink_walk, stroll
 
-DAILY = (2, 4, 5, 10)  # two once opened a tube whose hydrogen meter was dead; all pause or die now
-LONG = range(1000, 1400)
+DAILY = (2, 4)  # two once opened a tube whose hydrogen meter was dead; all pause or die now
+LONG = (5, 10, *range(1000, 1400))
 
 Play = Callable[..., Walked]
 

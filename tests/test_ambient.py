@@ -174,7 +174,9 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
     at_work(plan, scene)
 
 
-@pytest.mark.parametrize("height_m", [680, 1600, 3600])
+@pytest.mark.parametrize(
+    "height_m", [*(pytest.param(each, marks=pytest.mark.soak) for each in (680, 1600)), 3600]
+)
 def test_a_growth_comes_to_its_end_in_its_own_room(
     simulated_lab: Bench, tmp_path: Path, height_m: float
 ) -> None:

@@ -131,7 +131,11 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     ("bug", "each"),
     [
         ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
-        ("a vacuum is vented", scenario(fault("kill", "leak_check", 30.0))),
+        pytest.param(
+            "a vacuum is vented",
+            scenario(fault("kill", "leak_check", 30.0)),
+            marks=pytest.mark.soak,
+        ),
         pytest.param(
             "a tube that may hold hydrogen is opened",
             scenario(
@@ -152,7 +156,7 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
             ),
             marks=pytest.mark.soak,
         ),
-        (
+        pytest.param(
             "a gas leak does not trip",
             scenario(
                 fault("hydrogen_escapes", amount=HYDROGEN_LEAK_SCCM, after_s=100.0),
@@ -160,6 +164,7 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
                 argon_sccm=85.0,
                 sulfur_temperature_c=150.0,
             ),
+            marks=pytest.mark.soak,
         ),
         (
             "nothing sees that a gauge is stuck while the tube is filled",

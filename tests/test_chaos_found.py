@@ -20,6 +20,7 @@ def played(tmp_path: Path) -> Play:
     return player(tmp_path)
 
 
+@pytest.mark.soak
 def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
     played: Play,
 ) -> None:

@@ -361,10 +361,11 @@ def test_a_leak_check_that_was_passed_on_a_lie_stays_passed_while_the_leak_is_op
             fault("sensor_delayed", "loading", 5.0, target="furnace", amount=5.0, lasts_s=1.0),
             fault("heater_runaway", "ramp", 300.0, amount=20.0),
         ),
-        (
+        pytest.param(
             "over-pressure does not trip",
             fault("sensor_slow", "loading", 5.0, target="gauge", amount=5.0, lasts_s=1.0),
             fault("outlet_blocked", "ramp", 30.0),
+            marks=pytest.mark.soak,
         ),
     ],
     ids=["temperature", "pressure"],

@@ -70,6 +70,7 @@ def test_a_folder_that_is_taken_away_ends_the_run_and_is_not_said_to_hold_it(
     assert said.out.endswith(f"no answer, journal or report: {tmp_path / 'run'}\n")
 
 
+@pytest.mark.soak
 def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -> None:
     command: list[str | Path] = [
         *COMMAND,

@@ -131,13 +131,10 @@ QUICK = (
     Failpoint(OPEN, "full", "", "no run"),
     Failpoint("fsync latch.new", "full", "", "task_rejected resource_unavailable"),
     Failpoint("relays safe", "dies within", "arming", DIED, nth=3),
-    Failpoint("relays command", "dies within", "leak_check", DIED),
-    Failpoint(COMMIT, "dies within", "purge", DIED),
     Failpoint(COMMIT, "locked", "purge", lost("purge")),
     Failpoint("replace latch.json", "dies before", "ramp", DIED, faults=ESTOP),
-    Failpoint("fsync answer.new", "full", "ramp", BY_ESTOP, faults=ESTOP),
 )
-"""Eight of them for every day; the growth after the restart is stopped once it purges."""
+"""Five of them for every day; the growth after the restart is stopped once it purges."""
 
 
 def test_there_are_forty_points_and_more_and_no_two_are_one() -> None:

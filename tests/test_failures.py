@@ -119,7 +119,7 @@ def test_a_stop_request_during_the_ramp_closes_the_session_aborted(
     (verified,) = [record for record in records if record.kind == "verified"][1:]
     assert verified.body["complete"]
     assert not (short_plan.state_dir / "latch.json").exists()
-    assert run_task(short_plan).type == "task_completed"
+    assert run_task(short_plan, abort=("purge", 1.0)).body["event_type"] == "session_closed"
 
 
 def deafen_argon(lab: Lab) -> None:

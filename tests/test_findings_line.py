@@ -19,10 +19,10 @@ Run = Callable[..., Ran]
 Act = Callable[[Lab], None]
 DWELL = "material_growth"
 PORTS = (
-    *("relays", "inert", "heat"),
+    *("relays", "heat"),
     *(
         pytest.param(port, marks=pytest.mark.soak)
-        for port in ("hydrogen", "vacuum", "detector", "laser")
+        for port in ("inert", "hydrogen", "vacuum", "detector", "laser")
     ),
 )
 VERIFY_S_MAX = 10.0  # of every procedure of the short line
@@ -113,7 +113,7 @@ def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(
     assert port == "relays" or heat_is_off(ran)
 
 
-@pytest.mark.parametrize("port", ["heat", "relays"])
+@pytest.mark.parametrize("port", ["heat", pytest.param("relays", marks=pytest.mark.soak)])
 def test_a_port_that_babbles_without_end_is_answered(
     short_plan: LabPlan, run_task: Run, port: str
 ) -> None:

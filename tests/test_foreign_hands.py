@@ -20,7 +20,7 @@ from labharness.lab.reading import SAFE_TABLE
 from labharness.line.alarms import OFF_DELAY_S
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
-from rig import Ran, approved_copy
+from rig import approved_copy
 
 POLL_S = 1.0
 NOTICED_S = 2 * POLL_S + 0.25
@@ -254,15 +254,6 @@ def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(
         assert ["furnace.setpoint reads 50 degC" in each for each in warnings(lab)] == [True]
 
     played(scenario)
-
-
-def test_a_whole_growth_calls_nobody_for_what_it_sets_itself(
-    run_task: Callable[..., Ran], short_plan: LabPlan
-) -> None:
-    ran = run_task(short_plan)
-    assert ran.type == "task_completed"
-    assert [data for kind, data in ran.events if kind == "warning"] == []
-    assert warnings(ran.lab) == []
 
 
 def test_both_lines_look_as_often_as_their_wires_allow(short_plan: LabPlan) -> None:

@@ -82,6 +82,12 @@ def test_the_journal_is_one_chain_whose_export_ends_before_the_terminal_message(
     assert token is None  # the callee never repeats it
 
 
+def test_a_whole_growth_calls_nobody_for_what_it_sets_itself(grown: Ran) -> None:
+    assert [data for kind, data in grown.events if kind == "warning"] == []
+    records = read(grown.result.folder / "journal.sqlite")
+    assert [record for record in records if record.kind == "warning"] == []
+
+
 def test_what_the_summary_counts_is_what_the_journal_holds(grown: Ran) -> None:
     records = list(read(grown.result.folder / "journal.sqlite"))
     planned = next(record for record in records if record.kind == "planned")
@@ -95,7 +101,7 @@ def test_what_the_summary_counts_is_what_the_journal_holds(grown: Ran) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(3, 11))]
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 11))]
 )
 def test_ten_seeds_on_the_short_line_are_answered_rightly_or_not_at_all(
     grown: Ran, short_plan: LabPlan, run_task: Run, seed: int

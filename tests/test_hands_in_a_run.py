@@ -58,7 +58,9 @@ def states(ran: Ran) -> list[str]:
     return [data["to_state"] for kind, data in ran.events if kind == "state_changed"]
 
 
-@pytest.mark.parametrize("stage", ["purge", "material_growth"])
+@pytest.mark.parametrize(
+    "stage", [pytest.param("purge", marks=pytest.mark.soak), "material_growth"]
+)
 def test_a_run_that_was_held_goes_on_to_its_answer_and_no_deadline_counts_the_hold(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], stage: str
 ) -> None:
@@ -117,7 +119,7 @@ async def heat(word: Word) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("end", ["stop", "safe"])
+@pytest.mark.parametrize("end", ["stop", pytest.param("safe", marks=pytest.mark.soak)])
 def test_after_a_stop_nothing_is_set_any_more_by_whomever(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], end: str
 ) -> None:
@@ -153,7 +155,10 @@ def test_a_stop_is_never_refused_for_its_words(
     assert run_by_hand(short_plan, "loading", act).type == "event"
 
 
-@pytest.mark.parametrize(("word_", "ends"), [("stop", "event"), ("safe", "task_failed")])
+@pytest.mark.parametrize(
+    ("word_", "ends"),
+    [pytest.param("stop", "event", marks=pytest.mark.soak), ("safe", "task_failed")],
+)
 def test_words_that_nothing_can_write_down_keep_no_stop_from_being_verified(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], word_: str, ends: str
 ) -> None:

@@ -64,7 +64,9 @@ ENDS: dict[str, Callable[[Run, LabPlan], Ran]] = {
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    "end", [pytest.param(end, marks=[pytest.mark.soak] * end.startswith("a good")) for end in ENDS]
+)
 def test_a_latch_that_was_never_on_the_disk_keeps_out_the_next_run_until_its_reset(
     short_plan: LabPlan, run_task: Run, end: str
 ) -> None:

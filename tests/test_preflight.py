@@ -124,6 +124,7 @@ def test_a_prediction_is_nominal_and_the_same_twice(short_plan: LabPlan) -> None
     assert once == predict(short_plan, instructions, {}).to_json()
 
 
+@pytest.mark.soak
 def test_a_hot_furnace_takes_longer_to_be_loaded(short_plan: LabPlan) -> None:
     instructions = planned(short_plan)
     cold = predict(short_plan, instructions, {"furnace.temperature": 25.0})

@@ -79,7 +79,7 @@ def energised(served: Served) -> bool:
 
 
 @unix
-@pytest.mark.parametrize("declares", ["Modbus", "text"])
+@pytest.mark.parametrize("declares", ["Modbus", pytest.param("text", marks=pytest.mark.soak)])
 def test_a_poll_that_is_a_coil_write_never_reaches_the_contactor(
     site: Path, served: Served, declares: str
 ) -> None:

@@ -51,6 +51,7 @@ def test_a_film_with_few_bilayers_grows_at_780_degrees(hot_plan: LabPlan, run_ta
     assert 0.0 < ran.truth["coverage"][1] < 0.5
 
 
+@pytest.mark.soak
 def test_multilayers_at_900_degrees_are_not_called_a_monolayer(
     hot_plan: LabPlan, run_task: Run
 ) -> None:

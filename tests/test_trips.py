@@ -15,6 +15,7 @@ Run = Callable[..., Ran]
 DWELL = "material_growth"
 
 
+EVERY_DAY = ("over_temperature", "gas_leak_detected")
 FAULTS = [
     ("over_temperature", plant_fault("add_furnace_c_per_s", 20.0), "immediate_shutdown"),
     ("sensor_break", plant_fault("furnace_sensor_broken", True), "immediate_shutdown"),
@@ -29,7 +30,13 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("cause", "act", "procedure"), FAULTS, ids=[each[0] for each in FAULTS])
+@pytest.mark.parametrize(
+    ("cause", "act", "procedure"),
+    [
+        pytest.param(*each, id=each[0], marks=[pytest.mark.soak] * (each[0] not in EVERY_DAY))
+        for each in FAULTS
+    ],
+)
 def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
     short_plan: LabPlan,
     run_task: Run,
@@ -76,6 +83,7 @@ def assert_latched_until_reset(ran: Ran, plan: LabPlan, run_task: Run) -> None:
     assert "A. Person" in (plan.state_dir / "resets.jsonl").read_text("utf-8")
 
 
+@pytest.mark.soak
 def test_after_a_reset_the_line_grows_again(short_plan: LabPlan, run_task: Run) -> None:
     act = plant_fault("estop_open", True)
     assert run_task(short_plan, inject=(Injection("ramp", 30.0, act),)).type == "task_failed"
