@@ -3,6 +3,7 @@
 import selectors
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from guard_rig import Away, bench
+from guard_stubs import LAST, ON, READ, SHUT
+from guard_turns import Harness, Turn, guarding, last, reason
 from labharness.clock import steady_s
 from labharness.guard import socket_lines
 from labharness.guard.process import ProcessGuard
@@ -133,3 +136,221 @@ def test_what_a_slow_harness_is_told_arrives_whole_and_in_order() -> None:
     assert not lines.waits
     near.close()
     far.close()
+
+
+# ---- what a harness may ask
+
+
+@pytest.fixture
+def turn(tmp_path: Path) -> Iterator[Turn]:
+    with guarding(tmp_path) as made:
+        yield made
+
+
+SEND = {"do": "send", "port": "heat", "number": 7, "permit": None, "frame": READ.frame.hex()}
+ASKS: list[dict[str, Any]] = [
+    SEND,
+    {"do": "trip", "trip": reason()},
+    {"do": "repeat", "frames": [["stop", 1]]},
+    {"do": "epoch"},
+    {"do": "arm", "lost": "stop"},
+    {"do": "disarm"},
+    {"do": "beat", "made_s": 1000.0, "lost": "stop"},
+    {"do": "reset"},
+    {"do": "imported"},
+]
+MOVES = ("trip", "epoch", "arm", "disarm", "reset")
+
+
+@pytest.mark.parametrize("asks", ASKS, ids=[each["do"] for each in ASKS])
+def test_a_message_is_taken_whole_and_as_it_is_meant_or_the_harness_is_lost(
+    turn: Turn, asks: dict[str, Any]
+) -> None:
+    harness = turn.comes()
+    harness.say(**asks)
+    assert turn.guard._session is not None
+    counts = turn.guard._session.heard, turn.guard._session._moves
+    assert counts == (1, asks["do"] in MOVES)
+    harness.say(**asks, more=1)
+    assert turn.guard._session is None, "it says more than anybody asked for"
+    for key in asks:
+        harness = turn.comes()
+        harness.say(**{name: value for name, value in asks.items() if name != key})
+        assert turn.guard._session is None, f"it says no {key}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"do": "unheard of"},
+        {**SEND, "port": "elsewhere"},
+        {**SEND, "number": -1},
+        {**SEND, "permit": {}},
+        {"do": "trip", "trip": reason("unheard of")},
+        {"do": "arm", "lost": "unheard of"},
+        {"do": "beat", "made_s": 1000.0, "lost": "unheard of"},
+        {"do": "beat", "made_s": "soon", "lost": "stop"},
+        {"do": "repeat", "frames": [["stop", 3]]},
+        {"do": "repeat", "frames": [["stop", -1]]},
+        {"do": "repeat", "frames": [["stop", 1.0]]},
+        {"do": "repeat", "frames": [["stop", True]]},
+        {"do": "repeat", "frames": [["stop", 1, 1]]},
+        {"do": "repeat", "frames": [["stop"]]},
+        {"do": "repeat", "frames": ["stop"]},
+        {"do": "repeat", "frames": [["unheard of", 0]]},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_the_end_of_a_harness(turn: Turn, wrong: dict[str, Any]) -> None:
+    turn.comes().say(**wrong)
+    assert turn.guard._session is None
+    assert turn.wrote() == {"heat": [], "gas": []}
+
+
+def test_what_follows_a_leave_is_not_taken(turn: Turn) -> None:
+    harness = turn.comes()
+    harness.socket.sendall(line_of({"do": "bye", "retire": False}) + line_of(SEND))
+    turn.pass_()
+    assert turn.wrote()["heat"] == []
+
+
+def test_a_read_needs_no_permit_and_its_end_has_its_number(turn: Turn) -> None:
+    harness = turn.comes()
+    harness.ask(READ)
+    assert turn.wrote()["heat"] == [READ.frame]
+    turn.roads["heat"].says(b"ok read\r")
+    end = last(harness.hears(), "ended")
+    told = {key: end[key] for key in ("port", "number", "reply", "error", "free", "heard")}
+    assert told == {
+        "port": "heat",
+        "number": 7,
+        "reply": b"ok read\r".hex(),
+        "error": "",
+        "free": ["heat", "gas"],
+        "heard": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"frame": ON.frame.hex()}, "is no read of port heat and carries no permit"),
+        ({"frame": (ON.frame * 9).hex()}, ON.frame[:4].hex(" ")),
+    ],
+)
+def test_what_is_no_read_is_refused_with_its_bytes(
+    turn: Turn, change: dict[str, Any], says: str
+) -> None:
+    harness = turn.comes()
+    end = last(harness.ask(READ, **change), "ended")
+    assert end["reply"] is None
+    assert end["error"].startswith("refused by the guard: ")
+    assert says in end["error"]
+    assert len(end["error"]) < 250, "and not with all of them"
+    assert turn.wrote()["heat"] == []
+
+
+def test_a_frame_with_a_permit_leaves_once(turn: Turn) -> None:
+    harness = turn.comes()
+    harness.arm()
+    message = harness.permitted(ON)
+    harness.say(**message)
+    assert turn.wrote()["heat"] == [ON.frame]
+    turn.roads["heat"].says(b"ok heat on\r")
+    assert last(harness.hears(), "ended")["error"] == ""
+    end = last(harness.say(**message), "ended")
+    assert end["error"] == "refused by the guard: permit 1 was seen before"
+
+
+def refusal(harness: Harness, message: dict[str, Any]) -> str:
+    error = str(last(harness.say(**message), "ended")["error"])
+    return error.removeprefix("refused by the guard: ")
+
+
+def test_a_permit_is_held_to_its_seal_its_epoch_its_life_and_its_port(turn: Turn) -> None:
+    harness = turn.comes()
+    assert "the line is not armed" in refusal(harness, harness.permitted(ON))
+    harness.arm()
+    message = harness.permitted(ON)
+    message["permit"]["seal"] = bytes(32).hex()
+    assert refusal(harness, message) == "the seal of permit 2 does not fit"
+    message = harness.permitted(ON)
+    message["permit"]["epoch"] += 1
+    assert refusal(harness, message) == "the seal of permit 3 does not fit"
+    assert "is of epoch 0" in refusal(harness, harness.permitted(ON, epoch=0))
+    old = harness.permitted(ON, expires_s=turn.now - 0.001)
+    assert "has expired" in refusal(harness, old)
+    eternal = harness.permitted(ON, expires_s=turn.now + 2.1)
+    assert "is to live longer than 2 s" in refusal(harness, eternal)
+    assert turn.wrote() == {"heat": [], "gas": []}
+
+
+@pytest.mark.parametrize(("settle_s", "error"), [(0.1, ""), (0.2, "an exchange of 0.6 s, port h")])
+def test_an_exchange_is_no_longer_than_its_port_allows(
+    turn: Turn, settle_s: float, error: str
+) -> None:
+    harness = turn.comes()
+    harness.arm()
+    long = replace(ON, timeout_s=0.4, settle_s=settle_s)
+    heard = harness.say(**harness.permitted(long))
+    assert turn.wrote()["heat"] == ([] if error else [ON.frame])
+    assert [each["error"] for each in heard if each["say"] == "ended"] == [
+        f"refused by the guard: {error}eat allows 0.5 s"
+    ] * bool(error)
+
+
+def test_frames_of_a_procedure_are_sent_as_they_are_named(turn: Turn) -> None:
+    harness = turn.comes()
+    harness.say(do="repeat", frames=[["stop", 0], ["vent", 0]])
+    assert turn.wrote() == {"heat": [SHUT[0].frame], "gas": [SHUT[3].frame]}
+    harness.say(do="epoch")
+    assert turn.guard.core.epoch == 1
+
+
+def test_arming_that_fails_moves_the_epoch_as_arming_does(turn: Turn) -> None:
+    harness = turn.comes()
+    harness.say(do="trip", trip=reason())
+    told = last(harness.say(do="arm", lost="stop"), "armed")
+    assert told["error"] == "the line is latched: it takes a reset by a named person"
+    assert (told["epoch"], told["moves"]) == (2, 2)
+
+
+def test_a_trip_moves_the_epoch_and_is_answered_with_how_things_stand(turn: Turn) -> None:
+    harness = turn.comes()
+    harness.hears()
+    told = harness.say(do="trip", trip=reason())[0]
+    assert (told["say"], told["epoch"], told["moves"], told["latched"]) == ("standing", 1, 1, True)
+
+
+def test_what_a_harness_does_not_read_is_sent_when_it_does(turn: Turn) -> None:
+    harness = turn.comes()
+    for number in range(4000):
+        turn.guard._ended("heat", number, b"x" * 100, "")
+    assert turn.guard._session is not None
+    assert turn.guard._session._lines.waits
+    numbers: list[int] = []
+    while len(numbers) < 4000:
+        heard = harness.hears()
+        assert heard
+        numbers += [each["number"] for each in heard if each["say"] == "ended"]
+    assert numbers == list(range(4000))
+    turn.pass_()
+    key = turn.guard._selector.get_key(turn.guard._session._lines.socket)
+    assert key.events == selectors.EVENT_READ, "a socket that takes more would wake it for ever"
+
+
+def test_a_safe_frame_of_another_lab_is_not_told_of(parts: Parts) -> None:
+    parts.session.safe(LAST, "")
+    parts.far.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        parts.far.recv(1)
+
+
+def test_a_session_that_is_over_says_and_hears_nothing(parts: Parts) -> None:
+    parts.session.close()
+    parts.session.close()
+    parts.say()
+    parts.session.hear()
+    parts.session.settle()
+    assert parts.why == []
+    assert parts.far.recv(1) == b""

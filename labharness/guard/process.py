@@ -363,6 +363,7 @@ class ProcessGuard:
         except OSError as why:
             return f"the latch does not open: {why.strerror}"
         self.core.reset()
+        self._watch.end()  # nothing is armed any more
         self.ports.duty.end()
         self._repeat_s = NEVER
         return ""

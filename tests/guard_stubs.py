@@ -1,0 +1,298 @@
+"""What tests of one end of the guard process play the other end with: no process, no port."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import labharness.guard.remote as remote_module
+from labharness.clock import VirtualLoop, run
+from labharness.guard import SafeFrame
+from labharness.guard.armed import Armed, ArmedPort, arming_digest
+from labharness.guard.far import Stream
+from labharness.guard.port_latch import PortLatch
+from labharness.guard.remote import RemoteGuard
+from labharness.guard.socket_lines import line_of
+from labharness.link import LinkLost
+from labharness.vocabulary import Request, Until
+
+__all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Far"]
+__all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Road", "Started", "armed", "ask", "talk"]
+
+READ = Request(b"read\r", Until(b"\r"), 0.3)
+ON = Request(b"heat on\r", Until(b"\r"), 0.3)
+SHUT = [
+    Request(b"shut%d\r" % number, Until(b"\r"), 0.3, obeyed=b"ok shut%d\r" % number)
+    for number in range(4)
+]
+SAFE = (
+    SafeFrame(0, "heat", SHUT[0], "furnace.setpoint", 0.0, "degC"),
+    SafeFrame(1, "gas", SHUT[1], "hydrogen.setpoint", 0.0, "sccm"),
+    SafeFrame(2, "heat", SHUT[2], "box.contactor", 0.0, ""),
+)
+LAST = SafeFrame(0, "gas", SHUT[3], "argon.setpoint", 100.0, "sccm")
+ARMED = Armed(
+    lab="bench",
+    lab_digest="sha256:0",
+    envelope_digest="sha256:1",
+    silence_s_max=0.5,
+    safe_table="stop",
+    lost="stop",
+    ports=tuple(
+        ArmedPort(
+            name=name,
+            link="serial",
+            path=f"/dev/no-such-{name}",
+            baud=9600,
+            exchange_s_max=0.5,
+            reads=(READ,),
+        )
+        for name in ("heat", "gas")
+    ),
+    procedures={"stop": SAFE, "vent": (LAST,)},
+)
+KEY = bytes(range(32))
+MACHINE_S = 5000.0
+GONE = "the guard process is gone; nothing can be written until it is back"
+WHOLE_SEND = {"do": "send", "port": "heat", "number": 1, "permit": None, "frame": READ.frame.hex()}
+
+Ends = list[tuple[bytes | None, str]]
+MOVES = ("arm", "disarm", "epoch", "trip", "reset")
+
+
+class Started:
+    """Stands for the process that a harness starts.
+
+    Attributes:
+        at_s: When it was started, each time.
+        lives: Whether it runs.
+        says: What it complains of.
+        ended: How often it was ended.
+        waited_s: How long it was waited for when the harness left.
+    """
+
+    def __init__(self) -> None:
+        self.at_s: list[float] = []
+        self.lives = False
+        self.says = ""
+        self.ended = 0
+        self.waited_s: list[float] = []
+        self.begins: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        self.at_s.append(asyncio.get_running_loop().time())
+        self.begins()
+
+    def running(self) -> bool:
+        return self.lives
+
+    def complaint(self) -> str:
+        return self.says
+
+    def end(self) -> None:
+        self.ended += 1
+
+    def leave(self, within_s: float) -> None:
+        self.waited_s.append(within_s)
+
+
+class Road:
+    """A road as a test plays it.
+
+    Attributes:
+        wrote: What it was given to send.
+        lost: Why it takes and gives nothing any more; ``""`` while it does.
+        refuses: Why it does not open.
+        within_s: How long it was given to open, each time.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.wrote: list[bytes] = []
+        self.lost = ""
+        self.refuses = ""
+        self.within_s: list[float] = []
+        self._near, self._far = socket.socketpair()
+        self._near.setblocking(False)
+        self._open = False
+        self._seen = 0
+
+    def open(self, within_s: float) -> None:
+        self.within_s.append(within_s)
+        if self.refuses:
+            raise LinkLost(self.refuses)
+        self._open = True
+
+    def fileno(self) -> int:
+        return self._near.fileno() if self._open else -1
+
+    def read(self) -> bytes:
+        data = self._near.recv(65_536)
+        if self.lost:
+            raise LinkLost(self.lost)
+        return data
+
+    def write(self, data: bytes) -> None:
+        if self.lost or not self._open:
+            raise LinkLost(self.lost or "it is closed")
+        self.wrote.append(data)
+
+    def close(self) -> None:
+        self._open = False
+
+    def says(self, data: bytes) -> None:
+        """Have an instrument send something."""
+        self._far.send(data)
+
+    def taken(self) -> list[bytes]:
+        """Give what was sent since the last time."""
+        fresh, self._seen = self.wrote[self._seen :], len(self.wrote)
+        return fresh
+
+    def end(self) -> None:
+        self._near.close()
+        self._far.close()
+
+
+class Far:
+    """The guard process as a test plays it: what it hears, and what it says.
+
+    Attributes:
+        said: What the harness said, in order.
+        standing: How things stand; sent with each message.
+        welcome: What else it says to who comes.
+        serves: Whether it is at its door.
+        called: When somebody came, and to which path.
+    """
+
+    def __init__(self, armed: Armed) -> None:
+        self.said: list[dict[str, Any]] = []
+        self.standing: dict[str, Any] = {"epoch": 0, "moves": 0, "armed": False, "latched": False}
+        self.standing |= {"write_error": "", "free": ["heat", "gas"], "shut": {}, "heard": 0}
+        self.welcome: dict[str, Any] = {"digest": arming_digest(armed.text()), "key": KEY.hex()}
+        self.welcome |= {"permits": 0, "trip": None, "log": []}
+        self.greets = "welcome"
+        self.serves = True
+        self.called: list[tuple[float, str]] = []
+        self.closed: list[str] = []
+        self.heard_count = self.moves_count = 0
+        self._stream: Stream
+
+    async def connect(self, make: Callable[[], Stream], path: str) -> None:
+        """Let a harness in, and greet it in the loop's next turn."""
+        loop = asyncio.get_running_loop()
+        self.called.append((loop.time(), path))
+        if not self.serves:
+            raise ConnectionRefusedError(111, "nobody is there")
+        self.heard_count = self.moves_count = 0
+        self._stream = make()
+        self._stream.connection_made(_Wire(self, self._stream))
+        if self.greets:
+            more = self.welcome if self.greets == "welcome" else {}
+            loop.call_soon(self.tell, self.greets, more)
+
+    def tell(self, what: str, more: dict[str, Any] | None = None, /, **standing: Any) -> None:
+        """Say something, and from now on how things stand."""
+        self.standing |= standing
+        message = {"say": what} | (self.standing if what != "busy" else {}) | (more or {})
+        self._stream.data_received(line_of(message))
+
+    def heard(self, **standing: Any) -> None:
+        """Say that all was taken that was said so far."""
+        self.tell("standing", None, heard=self.heard_count, moves=self.moves_count, **standing)
+
+    def hear(self, message: dict[str, Any]) -> None:
+        """Take what the harness says."""
+        self.said.append(message)
+        self.heard_count += 1
+        self.moves_count += message["do"] in MOVES
+
+    def hang_up(self) -> None:
+        self._stream.connection_lost(None)
+
+    def take(self) -> list[dict[str, Any]]:
+        """Give what was said since the last time."""
+        said, self.said = self.said[:], []
+        return said
+
+
+class _Wire:
+    """The harness's transport."""
+
+    def __init__(self, far: Far, stream: Stream) -> None:
+        self._far = far
+        self._stream = stream
+        self._open = True
+
+    def write(self, data: bytes) -> None:
+        assert data.endswith(b"\n")
+        for line in data.splitlines():
+            self._far.hear(json.loads(line))
+
+    def close(self, how: str = "closed") -> None:
+        self._far.closed.append(how)
+        if self._open:
+            self._open = False
+            asyncio.get_running_loop().call_soon(self._stream.connection_lost, None)
+
+    def abort(self) -> None:
+        self.close("aborted")
+
+
+def talk(
+    folder: Path,
+    work: Callable[[RemoteGuard, Far, Started], Awaitable[None]],
+    near: PortLatch | None = None,
+    *,
+    opened: bool = True,
+    before: Callable[[Far], None] = lambda far: None,
+) -> None:
+    """Have a harness's end talk with a guard that a test plays, in virtual time.
+
+    Args:
+        folder: The state directory.
+        work: What the test does.
+        near: The latch of ports that stay in this process.
+        opened: Whether they have met when the work begins.
+        before: What the guard is told before they meet.
+    """
+
+    async def main() -> None:
+        guard = RemoteGuard(ARMED, folder, ("guard",), near)
+        far, child = Far(ARMED), Started()
+        loop: Any = asyncio.get_running_loop()
+        loop.create_unix_connection = far.connect
+        guard._child = child  # type: ignore[assignment]  # it stands for one
+        before(far)
+        if opened:
+            await guard.open()
+        await work(guard, far, child)
+        guard.close()
+
+    with patch.object(remote_module, "steady_s", steady_s):
+        run(main(), VirtualLoop())
+
+
+def steady_s() -> float:
+    """Give the machine's time: it is not the loop's."""
+    return asyncio.get_running_loop().time() + MACHINE_S
+
+
+def ask(guard: RemoteGuard, port: str = "heat") -> Ends:
+    """Begin a read; give the list in which its end will stand."""
+    ends: Ends = []
+    guard.exchange(port, READ, None, lambda reply, error: ends.append((reply, error)))
+    return ends
+
+
+async def armed(guard: RemoteGuard, far: Far) -> None:
+    """Arm, and have the guard say that it is."""
+    arming = asyncio.ensure_future(guard.arm())
+    await asyncio.sleep(0)
+    counted = {"moves": far.moves_count, "heard": far.heard_count}
+    far.tell("armed", {"error": ""}, armed=True, epoch=1, **counted)
+    await arming
+    far.take()
