@@ -157,4 +157,13 @@ IN_THE_ENVELOPES = (
         "rise_min = 5\nfound_s = 1000\n",
         "tests/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
     ),
+    PlantedBug(
+        "a condition that nothing meets",
+        "labharness/lab/agreeing.py",
+        "never = bound.low > high or bound.high < low",
+        "never = False",
+        "tests/test_corpus_lab.py::"
+        "test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed"
+        "[a contact that is asked for what it never shows]",
+    ),
 )

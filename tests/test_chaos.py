@@ -127,66 +127,53 @@ def test_after_a_reset_a_second_growth_begins_over_what_is_still_hot(
     assert told(verdict).count("stage ramp") == 2
 
 
+BUGS = {
+    "procedure": ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
+    "vacuum": ("a vacuum is vented", scenario(fault("kill", "leak_check", 30.0))),
+    "hydrogen left": (
+        "a tube that may hold hydrogen is opened",
+        scenario(
+            fault("power_dip", "cooling", 60.0, lasts_s=1.0),
+            fault("stop_request", "leak_check", 5.0, growth=1),
+            second_growth=True,
+            hydrogen_sccm=20.0,
+            argon_sccm=85.0,
+            sulfur_temperature_c=150.0,
+        ),
+    ),
+    "dead gauge": (
+        "a gauge that is dead is taken for a vacuum",
+        scenario(
+            fault("sensor_off", "ramp", 740.0, target="gauge"),
+            fault("stop_request", "ramp", 745.0),
+        ),
+    ),
+    "gas leak": (
+        "a gas leak does not trip",
+        scenario(
+            fault("hydrogen_escapes", amount=HYDROGEN_LEAK_SCCM, after_s=100.0),
+            hydrogen_sccm=5.0,
+            argon_sccm=85.0,
+            sulfur_temperature_c=150.0,
+        ),
+    ),
+    "stuck gauge": (
+        "nothing sees that a gauge is stuck while the tube is filled",
+        scenario(fault("sensor_stuck", "purge", 110.0, target="gauge")),
+    ),
+    "thermocouple": (
+        "nothing sees that a thermocouple is stuck",
+        scenario(fault("sensor_stuck", "ramp", 600.0, target="sulfur"), dwell_s=1800.0),
+    ),
+}
+EVERY_DAY = ("procedure", "stuck gauge")
+
+
 @pytest.mark.parametrize(
     ("bug", "each"),
     [
-        ("the procedures forget hydrogen", scenario(fault("kill"), hydrogen_sccm=20.0)),
-        pytest.param(
-            "a vacuum is vented",
-            scenario(fault("kill", "leak_check", 30.0)),
-            marks=pytest.mark.soak,
-        ),
-        pytest.param(
-            "a tube that may hold hydrogen is opened",
-            scenario(
-                fault("power_dip", "cooling", 60.0, lasts_s=1.0),
-                fault("stop_request", "leak_check", 5.0, growth=1),
-                second_growth=True,
-                hydrogen_sccm=20.0,
-                argon_sccm=85.0,
-                sulfur_temperature_c=150.0,
-            ),
-            marks=pytest.mark.soak,
-        ),
-        pytest.param(
-            "a gauge that is dead is taken for a vacuum",
-            scenario(
-                fault("sensor_off", "ramp", 740.0, target="gauge"),
-                fault("stop_request", "ramp", 745.0),
-            ),
-            marks=pytest.mark.soak,
-        ),
-        pytest.param(
-            "a gas leak does not trip",
-            scenario(
-                fault("hydrogen_escapes", amount=HYDROGEN_LEAK_SCCM, after_s=100.0),
-                hydrogen_sccm=5.0,
-                argon_sccm=85.0,
-                sulfur_temperature_c=150.0,
-            ),
-            marks=pytest.mark.soak,
-        ),
-        (
-            "nothing sees that a gauge is stuck while the tube is filled",
-            scenario(fault("sensor_stuck", "purge", 110.0, target="gauge")),
-        ),
-        pytest.param(
-            "nothing sees that a thermocouple is stuck",
-            scenario(
-                fault("sensor_stuck", "ramp", 600.0, target="sulfur"),
-                dwell_s=1800.0,
-            ),
-            marks=pytest.mark.soak,
-        ),
-    ],
-    ids=[
-        "procedure",
-        "vacuum",
-        "hydrogen left",
-        "dead gauge",
-        "gas leak",
-        "stuck gauge",
-        "thermocouple",
+        pytest.param(*BUGS[name], id=name, marks=[pytest.mark.soak] * (name not in EVERY_DAY))
+        for name in BUGS
     ],
 )
 def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(

@@ -36,6 +36,8 @@ def no_limit(channel: str) -> tuple[str, str, str]:
 
 
 SAME = "have one address on port"
+VALVE = limit_of("box.hydrogen_valve")
+BROKEN = 'channel = "furnace.sensor_break"\ncause = "sensor_break"\n'
 BAD: dict[str, tuple[str, str, str]] = {
     # no file one can read
     "no TOML": ('title = "Short', "title = Short", "lab.toml is no TOML"),
@@ -341,6 +343,22 @@ BAD: dict[str, tuple[str, str, str]] = {
         'over_flow = "close_all_valves_and_alert"\n',
         "",
         "emergency_procedures has no procedure for 'over_flow'",
+    ),
+    "a contact that is asked for what it never shows": (
+        VALVE,
+        VALVE.replace("at_least = 1 }", "at_least = 10 }"),
+        "limit box.hydrogen_valve: foreign_while: box.hydrogen_valve at least 10 is never so, "
+        "because box.hydrogen_valve is 0 to 1",
+    ),
+    "a fault that is asked for whatever it shows": (
+        '{ channel = "h2_detector.fault", at_most = 0 }',
+        '{ channel = "h2_detector.fault", at_least = 0, at_most = 30 }',
+        "h2_detector.fault from 0 to 30 is always so, because h2_detector.fault is 0 to 3",
+    ),
+    "a trip that nothing reaches": (
+        BROKEN + "high = 0.5\n",
+        BROKEN + "high = 5\n",
+        "trip 'furnace thermocouple open': furnace.sensor_break at most 5 is always so",
     ),
     "a procedure that is not there": (
         "[procedures.immediate_shutdown]",

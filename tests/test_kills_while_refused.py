@@ -104,7 +104,10 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
             made.end()
 
 
-@pytest.mark.parametrize(("port", "fault"), list(product(PORTS, FAULTS)))
+@pytest.mark.parametrize(
+    ("port", "fault"),  # the long proof takes each in turn
+    [("relays", "write_refused"), ("heat", "write_lost"), ("hydrogen", "write_refused")],
+)
 def test_after_a_kill_with_one_frame_lost_or_refused_every_way_is_off(
     line: Line, port: str, fault: str
 ) -> None:

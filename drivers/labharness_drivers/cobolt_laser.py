@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from labharness.driver import (
+    CONTACT,
     Adds,
     Channel,
     Dark,
@@ -68,6 +69,7 @@ class CoboltLaser(Driver):
             settable=True,
             readback="emission",
             settle_s=3.0,
+            shows=CONTACT,
         ),
         "output_power": Channel(unit="W", doc="Measure the optical power.", source=SOURCE),
         "power": Channel(

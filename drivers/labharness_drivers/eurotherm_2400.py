@@ -10,6 +10,7 @@ import math
 from typing import ClassVar
 
 from labharness.driver import (
+    CONTACT,
     Adds,
     Block,
     Channel,
@@ -332,26 +333,31 @@ def _channels(step_c: float) -> dict[str, Channel]:
             unit="",
             doc="Measure whether alarm 1 is active: 0 or 1.",
             source="HA026230 register 75 (SO) bit 0",
+            shows=CONTACT,
         ),
         "manual": Channel(
             unit="",
             doc="Measure whether the output is set by hand, not by the controller: 0 or 1.",
             source="HA026230 register 75 (SO) bit 4",
+            shows=CONTACT,
         ),
         "sensor_break": Channel(
             unit="",
             doc="Measure whether the thermocouple is broken: 0 or 1.",
             source="HA026230 register 75 (SO) bit 5",
+            shows=CONTACT,
         ),
         "loop_break": Channel(
             unit="",
             doc="Measure whether the temperature does not answer the output: 0 or 1.",
             source="HA026230 register 75 (SO) bit 6",
+            shows=CONTACT,
         ),
         "heater_fail": Channel(
             unit="",
             doc="Measure whether the heater draws no current: 0 or 1.",
             source="HA026230 register 75 (SO) bit 7",
+            shows=CONTACT,
         ),
         "setpoint_rate": Channel(
             unit="degC/min",
@@ -367,6 +373,7 @@ def _channels(step_c: float) -> dict[str, Channel]:
             source="HA026230 register 273 (mA)",
             settable=True,
             readback="mode",
+            shows=CONTACT,
         ),
         "output_high": Channel(
             unit="%",

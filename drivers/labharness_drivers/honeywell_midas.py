@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import Channel, Identity, Query, Scan, fault
+from labharness.driver import CONTACT, Channel, Identity, Query, Scan, fault
 from labharness.driver.modbus import ModbusDriver
 from labharness.vocabulary import BadReply, Request
 
@@ -46,26 +46,31 @@ class HoneywellMidas(ModbusDriver):
             unit="",
             doc="Measure the state: 0 warm-up, 1 monitoring, 2-4 inhibited, 5-8 test and service.",
             source="reference 40001 bits 0-3",
+            shows=(0.0, 15.0),
         ),
         "fault": Channel(
             unit="",
             doc="Measure the fault: 0 none, 1 maintenance, 2 instrument, 3 both.",
             source="reference 40001 bits 4-5",
+            shows=(0.0, 3.0),
         ),
         "alarm_1": Channel(
             unit="",
             doc="Measure whether alarm 1 is active: 0 or 1.",
             source="reference 40001 bit 6",
+            shows=CONTACT,
         ),
         "alarm_2": Channel(
             unit="",
             doc="Measure whether alarm 2 is active: 0 or 1.",
             source="reference 40001 bit 7",
+            shows=CONTACT,
         ),
         "heartbeat": Channel(
             unit="",
             doc="Measure the bit that toggles every 2 s.",
             source="reference 40001 bit 11",
+            shows=CONTACT,
         ),
         "fault_number": Channel(
             unit="",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault
+from labharness.driver import CONTACT, Channel, Driver, Identity, Query, Scan, fault
 from labharness.vocabulary import BadReply, Request, Until
 
 __all__ = ["Mks910"]
@@ -52,11 +52,13 @@ class Mks910(Driver):
             unit="",
             doc="Measure whether a sensor has failed (1) or not (0).",
             source="910 manual p. 46, T",
+            shows=CONTACT,
         ),
         "unit_is_torr": Channel(
             unit="",
             doc="Measure whether the transducer speaks Torr (1); another unit is a device fault.",
             source="910 manual p. 46, U",
+            shows=CONTACT,
         ),
     }
 

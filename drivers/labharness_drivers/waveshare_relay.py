@@ -9,7 +9,7 @@ inputs and that register 8000h holds the version is background knowledge.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labharness.driver import Channel, Identity, Query, Scan
+from labharness.driver import CONTACT, Channel, Identity, Query, Scan
 from labharness.driver.modbus import ModbusDriver
 from labharness.vocabulary import Request
 
@@ -116,6 +116,7 @@ def _relay(number: int, name: str) -> Channel:
         settable=True,
         readback=name,
         wired=True,
+        shows=CONTACT,
     )
 
 
@@ -124,4 +125,5 @@ def _input(number: int) -> Channel:
         unit="",
         doc=f"Measure digital input {number}: 0 or 1.",
         source=f"Waveshare wiki, discrete input {number - 1}",
+        shows=CONTACT,
     )

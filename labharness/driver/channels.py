@@ -1,12 +1,16 @@
 """What a driver declares: channels, scans and queries; a table, not a program."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from labharness.vocabulary import Request
 
-__all__ = ["Channel", "Identity", "Query", "Scan", "While"]
+__all__ = ["CONTACT", "Channel", "Identity", "Query", "Scan", "While"]
+
+CONTACT = (0.0, 1.0)
+"""What a contact, a flag or a bit can show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class Channel:
             ``None`` for any (a loop drives its output). Any other value that its read-back shows
             unasked is somebody else's.
         wired: Whether it switches whatever a line is wired to: the envelope says what that is.
+        shows: Lowest and highest value that its instrument can show: 0 and 1 of a contact. What an
+            envelope asks beyond them is an error when a lab is read, because it is never so.
     """
 
     unit: str
@@ -58,6 +64,7 @@ class Channel:
     acts_while: While | None = None
     own: tuple[float, ...] | None = ()
     wired: bool = False
+    shows: tuple[float, float] = (-math.inf, math.inf)
 
     _VERBS: ClassVar[tuple[str, ...]] = ("Measure", "Control")
 

@@ -1,17 +1,17 @@
 """Whether a lab's files agree with each other: all that does not, at once, each in one sentence."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from labharness.driver import Cools
-from labharness.kernel import Envelope, Role
+from labharness.kernel import Bound, Envelope, Role
 from labharness.lab.envelopes import LineFile
 from labharness.line import Contact, Instrument
 from labharness.line.parts import channel_of
 from labharness.vocabulary import OPERATOR
 from labharness.vocabulary.channels import split_channel
 
-__all__ = ["addresses", "contacts", "cooling", "limited", "there", "units", "wiring"]
+__all__ = ["addresses", "contacts", "cooling", "limited", "shown", "there", "units", "wiring"]
 
 
 def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
@@ -104,6 +104,42 @@ def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
             limit = envelope.limits.get(name)
             if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
                 yield f"prepare {name} = {value}: the line has no prepare limit"
+
+
+def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name what is asked of a reading though its instrument never shows it, or nothing else."""
+    shows = {
+        f"{each.name}.{channel}": spec.shows
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    for who, bound in _asked(envelope):
+        low, high = shows.get(bound.channel, (-math.inf, math.inf))
+        never = bound.low > high or bound.high < low
+        if never or (math.isfinite(low) and bound.low <= low and high <= bound.high):
+            so = "never" if never else "always"
+            yield f"{who}: {bound} is {so} so, because {bound.channel} is {low:g} to {high:g}"
+
+
+def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
+    """Give every bound on a reading with the row that states it."""
+    rows: list[tuple[str, Iterable[object]]] = []
+    for lock in envelope.interlocks:
+        rows.append((f"interlock {lock.name!r}", (*lock.require, *lock.forbid, lock.during)))
+    for doubt in envelope.plausible:
+        rows.append((f"plausible {doubt.name!r}", (*doubt.during, doubt.expects)))
+    for limit in envelope.limits.values():
+        rows.append((f"limit {limit.channel}: foreign_while", (limit.foreign_while,)))
+    for procedure in envelope.procedures.values():
+        rows.append((f"procedure {procedure.name!r}", (*procedure.when, procedure.unless)))
+    for contaminant, states in envelope.purge.present.items():
+        rows.append((f"purge: {contaminant}", states))
+    check = envelope.purge.leak_check
+    rows.append(("the leak check", check.isolated if check else ()))
+    for who, bounds in rows:
+        yield from ((who, each) for each in bounds if isinstance(each, Bound))
+    for trip in envelope.trips:
+        yield f"trip {trip.name!r}", Bound(trip.channel, trip.low, trip.high)
 
 
 def contacts(line: LineFile) -> tuple[Contact, ...]:

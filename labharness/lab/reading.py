@@ -294,6 +294,7 @@ def read_lab(path: Path) -> LabPlan:
         raise _bad(path, wrong)
     room = tried(room_of, ruled, known_torr, envelope, units)
     wrong += agreeing.units(envelope, instruments)
+    wrong += agreeing.shown(envelope, instruments)
     tried(check_covered, envelope, instruments)
     procedures = tried(compile_procedures, envelope, {each.name: each for each in instruments})
     real = tuple(row.name for row in file.port if row.link != "loopback")
