@@ -229,8 +229,7 @@ class LineAlarms:
 
     def _tick(self) -> None:
         self._watch_latch()
-        if self._causes:
-            self._clear_what_is_gone()
+        self._clear_what_is_gone()
         self._hear()
         for fact in expired(self.board, self._clock.utc()):
             self._tell(fact)
@@ -397,16 +396,15 @@ class LineAlarms:
             self._unsaved = [*facts, *self._unsaved][-UNSAVED_MAX:]
             self._not_saved(why.strerror or str(why))
             return
-        if self._active(RECORD):
-            self._take(self._fact(Event.DEACTIVATE, RECORD, "they are saved"))
+        self._take(self._fact(Event.DEACTIVATE, RECORD, "they are saved"))
         self._save()  # what came meanwhile
 
     def _not_saved(self, why: str) -> None:
-        if not self._active(RECORD):
-            text = f"{self._file.path.name} cannot be written: {why}"
-            self._take(self._fact(Event.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
+        text = f"{self._file.path.name} cannot be written: {why}"
+        self._take(self._fact(Event.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
 
     def _take(self, fact: Fact) -> None:
+        """Have the board take a fact; one that may not be, as a second end, changes nothing."""
         taken = take(self.board, fact)
         if taken.refusal:
             return
@@ -443,8 +441,6 @@ class LineAlarms:
         names = [name for _, name in self.board.calling(group)]
         if not level:
             names = names[-1:]
-        if not names:
-            return
         self.calls += 1
         alarms = [self.board.alarms[name] for name in names]
         late_min = level * ESCALATE_AFTER.total_seconds() / 60

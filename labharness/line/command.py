@@ -58,13 +58,12 @@ class Writer:
         self._read = read
         self._idle = Idle(gate.latest, read)
         self.turn = asyncio.Lock()  # whose it is may write
-        self._frames = 0
         self._waiting = 0
 
     async def idle(self) -> None:
         """Return when no command is in flight."""
         async with self.turn:
-            return
+            pass
 
     async def between(self, act: Callable[[], T]) -> T:
         """Do something while no command is on its way."""
@@ -140,17 +139,17 @@ class Writer:
         self, command: Command, port: str, exchange: Exchange, request: Request
     ) -> Outcome | None:
         """Send every frame of a command; give an outcome only where the kernel refuses one."""
-        self._frames = 0
+        begun = False
         async with self._exchanges.lease(port) as lease:
             while True:
                 await lease.settle()
                 # from here to the frame's hand-over there is no await: the verdict still holds
                 verdict = self._gate.judge(command)
                 if isinstance(verdict, Refused):
-                    ending = Ending.UNKNOWN if self._frames else Ending.REFUSED
+                    ending = Ending.UNKNOWN if begun else Ending.REFUSED
                     return Outcome(command, ending, None, verdict.reason)
                 self._gate.begin(command)
-                self._frames += 1
+                begun = True
                 reply = await lease.send(request, command=True)
                 try:
                     request = exchange.send(reply)
