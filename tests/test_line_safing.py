@@ -99,6 +99,7 @@ def test_what_is_sent_is_not_known_to_be_set_until_a_look_shows_it() -> None:
 def test_each_frame_is_recorded_with_what_went_wrong() -> None:
     safe = Safe()
     frame = frames("shutdown")[0]
+    assert safe.fake.on_trip == safe.safing.trip, "what the guard finds trips too"
     for error in ("", "no reply", "", "no reply"):
         safe.fake.on_safe_frame(frame, error)
     assert safe.bodies("safe_frame") == [
@@ -343,6 +344,12 @@ def test_what_is_in_force_is_sent_whole_when_somebody_asks_and_verified_afresh()
 
 
 def test_a_line_is_made_safe_without_a_trip_in_a_new_epoch() -> None:
+    safe = Safe()
+    safe.memory.track("box.contactor").told = 7.0
+    safe.shows["box.contactor"] = 7.0
+    assert not safe.play(safe.safing.make_safe("shutdown")).complete
+    told = safe.memory.track("box.contactor").told
+    assert told != told, "what was set before is not what it is set to now"
     safe = Safe()
     found = safe.play(safe.safing.make_safe("shutdown"))
     assert found.complete

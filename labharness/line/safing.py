@@ -83,7 +83,7 @@ class Safing:
         self._open: set[str] = set()  # and those that the last look did not show
         self._closed = False
         self._effects = Effects(instruments, read, loop.time)
-        self._told = Verification("", (), 0.0)  # that is looked at, with what contradicts it
+        self._told: Verification  # that is looked at, with what contradicts it
         self._dark: asyncio.Task[None] | None = None
         self._cooling: asyncio.Task[None] | None = None
         guard.on_safe_frame = self._frame_sent
