@@ -8,7 +8,15 @@ from mutated_rows import RowMutant, row_mutants_of
 __all__ = ["ROOMS", "Room", "tests_of_rooms"]
 
 PURE = ("test_kernel*", "test_model")
-GUARD = ("test_guard*", "test_latch*", "test_remote_guard", "test_both_shells", "test_refused*")
+GUARD = (
+    "test_guard*",
+    "test_latch*",
+    "test_remote_guard",
+    "test_both_shells",
+    "test_refused*",
+    "test_port_latch",
+    "test_named_files",
+)
 LINE = (
     "test_line_*",
     "test_opening",
@@ -42,7 +50,7 @@ DRIVERS = (
     "test_mks_910",
     "test_prior_proscan",
     "test_waveshare_relay",
-    "test_driver_steps",
+    "test_driver_*",
     "test_reply_rules",
     "test_testing_conformance",
     "test_reads_of_others",

@@ -36,7 +36,8 @@ def line_request(
 def decimal(value: float, decimals: int) -> bytes:
     """Return the regular expression of a number as an instrument may write it: sign and zeros."""
     whole, _, fraction = f"{abs(value):.{decimals}f}".partition(".")
-    sign = "-" if value < 0 else "[+-]?" if float(f"{value:.{decimals}f}") == 0 else "[+]?"
+    is_zero = float(f"{value:.{decimals}f}") == 0  # as it is written: -0.04 may be 0.0
+    sign = "[+-]?" if is_zero else "-" if value < 0 else "[+]?"
     point = rf"\.{fraction}0*" if fraction else r"(?:\.0*)?"
     return f"{sign}0*{whole}{point}".encode()
 

@@ -1,6 +1,7 @@
 """Telling systemd: ready, and alive, from the loop that does the work and no other."""
 
 import os
+import re
 import socket
 from contextlib import suppress
 
@@ -16,7 +17,8 @@ class Notifier:
     """
 
     def __init__(self) -> None:
-        self._address = os.environ.get("NOTIFY_SOCKET", "").replace("@", "\0", 1)
+        address = os.environ.get("NOTIFY_SOCKET", "")
+        self._address = re.sub("^@", "\0", address)  # a name that is no path
         limit_us = os.environ.get("WATCHDOG_USEC", "")
         ours = os.environ.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
         self.every_s = float("inf")

@@ -1,0 +1,80 @@
+"""Lines and messages for drivers: how a number is written, and read, and by how many ways."""
+
+import json
+import re
+
+import pytest
+
+from labharness.driver.ascii import decimal, line_request, number
+from labharness.driver.messages import ID_DIGITS, message_request, results
+from labharness.vocabulary import BadReply, DeviceFault, Until
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "are", "are_not"),
+    [
+        (1.5, 1, ["1.5", "+1.5", "01.50", "1.500"], ["-1.5", "1.51", "1.", "11.5", "1.6"]),
+        (-1.5, 1, ["-1.5", "-01.50"], ["1.5", "+1.5", "--1.5"]),
+        (0.0, 1, ["0.0", "-0.0", "+0.00", "00.0"], ["0", "0.1", ""]),
+        (-0.04, 1, ["-0.0", "0.0", "+0.0"], ["-0.1"]),
+        (0.04, 1, ["0.0", "-0.0"], ["0.1"]),
+        (-0.06, 1, ["-0.1"], ["0.1", "+0.1"]),
+        (7.0, 0, ["7", "+7", "07", "7.", "7.00"], ["7.1", "-7", "70"]),
+        (-7.0, 0, ["-7", "-7.0"], ["7", "+7"]),
+    ],
+)
+def test_a_number_is_the_same_however_an_instrument_writes_it(
+    value: float, decimals: int, are: list[str], are_not: list[str]
+) -> None:
+    form = decimal(value, decimals)
+    assert [text for text in are if not re.fullmatch(form, text.encode())] == []
+    assert [text for text in are_not if re.fullmatch(form, text.encode())] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", 1.0), ("-1.5", -1.5), ("+.5", 0.5), ("2.", 2.0), ("1e3", 1000.0)]
+)
+def test_a_plain_number_is_read(text: str, value: float) -> None:
+    assert number(text, "flow") == value
+
+
+@pytest.mark.parametrize("text", ["", "nan", "inf", "1e999", "-1e999", "1_0", " 1", "1 ", "0x1"])
+def test_what_is_no_finite_number_is_a_bad_reply(text: str) -> None:
+    with pytest.raises(BadReply, match=r"^flow: "):
+        number(text, "flow")
+
+
+def test_a_line_is_asked_with_its_end_and_answered_by_one() -> None:
+    request = line_request("gt?")
+    assert (request.frame, request.reply, request.timeout_s) == (b"gt?\r", Until(b"\r"), 0.3)
+    assert request.obeyed == b""
+    other = line_request(
+        "gt?", end=b"\n", reply_end=b"\r\n", prefix=b"A", timeout_s=1.0, obeyed=b"ok"
+    )
+    assert other.reply == Until(b"\r\n", b"A")
+    assert (other.frame, other.timeout_s, other.obeyed) == (b"gt?\n", 1.0, b"ok")
+    with pytest.raises(UnicodeEncodeError):
+        line_request("µ")
+
+
+def test_a_message_leaves_a_place_for_its_id() -> None:
+    request = message_request("mono_move", {"index": 0})
+    body = json.loads(request.frame)
+    assert body == {"id": 1_000_000_000, "command": "mono_move", "parameters": {"index": 0}}
+    blank = request.transaction
+    assert blank is not None
+    assert request.frame[blank.offset : blank.offset + blank.size] == b"1000000000"
+    assert (blank.size, blank.ascii, request.timeout_s) == (ID_DIGITS, True, 2.0)
+    assert re.fullmatch(request.obeyed, b'{"errors": [], "results": {}}')
+    assert not re.fullmatch(request.obeyed, b'{"errors": ["E;1;no"], "results": {}}')
+
+
+def test_a_reply_holds_results_or_the_errors_of_the_instrument() -> None:
+    read = results("mono_move")
+    assert read(b'{"errors": [], "results": {"a": 1}}') == {"a": 1}
+    for errors, says in (('["one", "two"]', "one; two"), ('"one"', "one")):
+        with pytest.raises(DeviceFault, match=f"mono_move: the instrument answered {says}$"):
+            read(f'{{"errors": {errors}, "results": {{}}}}'.encode())
+    for body in (b"{}", b'{"results": []}', b'{"results": null}'):
+        with pytest.raises(BadReply, match=r"^mono_move: the reply has no results$"):
+            read(body)
