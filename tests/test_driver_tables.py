@@ -6,13 +6,13 @@ manual that the driver names before you keep it.
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labharness.driver import Driver, Scan
+from labharness.driver import Channel, Driver, Scan
 from labharness.lab.kinds import driver_kinds, load_driver
 from labharness.vocabulary import BadReply, DeviceFault, Request, Rtu, crc16_modbus
 
@@ -92,6 +92,16 @@ def decoded(scan: Scan) -> list[object]:
     return found
 
 
+def stated(channel: Channel) -> dict[str, str]:
+    """Give what a driver states of a channel beyond what holds for any; not its words."""
+    values = {each.name: (getattr(channel, each.name), each.default) for each in fields(channel)}
+    return {
+        name: repr(value)
+        for name, (value, usual) in values.items()
+        if value != usual and name not in ("doc", "source")
+    }
+
+
 def table(kind: str) -> str:
     """Write all that a driver says of itself and on the wire."""
     driver = made(kind)
@@ -101,10 +111,7 @@ def table(kind: str) -> str:
         "write_grammar": list(map(repr, driver.write_grammar)),
         "off": repr(driver.off),
         "identify": said(driver.identify().request),
-        "channels": {
-            name: repr(replace(each, doc="Measure", source=""))
-            for name, each in driver.channels.items()
-        },
+        "channels": {name: stated(each) for name, each in driver.channels.items()},
         "scans": {
             each.name: [*said(each.request), each.period_s, list(each.channels), *decoded(each)]
             for each in driver.scans()
