@@ -38,11 +38,13 @@ class Road:
 
     def __init__(self) -> None:
         self.said: list[tuple[str, str, str]] = []
+        self.dones: list[Done] = []
         self.answers: dict[str, str | None] = {}
 
     def send(self, channel: str, title: str, text: str, done: Done) -> None:
         """Keep a message."""
         self.said.append((channel, title, text))
+        self.dones.append(done)
         answer = self.answers.get(channel, "")
         if answer is not None:
             done(answer)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.admission.audit import (
+    CALLERS_SHOWN_MAX,
     REASON_CODES,
     Admitted,
     Rejected,
@@ -200,6 +201,30 @@ def test_nobody_is_told_anything_before_he_is_authenticated() -> None:
     assert isinstance(verdict, Rejected)
     assert verdict.reason_code == "unauthorized"
     assert "cvd" not in verdict.reason_message
+
+
+def test_who_is_not_known_is_told_of_those_who_are_where_that_may_be_told() -> None:
+    def way_out(*callers: str) -> str:
+        verdict = screen(
+            replace(SUBMISSION, caller_id="somebody"),
+            caller=None,
+            declarations=(CVD,),
+            formats=(),
+            callers=callers,
+        )
+        assert isinstance(verdict, Rejected)
+        assert verdict.reason_message == "caller 'somebody' is not authenticated"
+        return str(verdict.suggestion)
+
+    assert way_out() == "Submit with the credentials of a caller that the callers file names"
+    assert way_out("b", "a") == "caller_id must be one of a, b"
+    some = [f"c{number:03}" for number in range(CALLERS_SHOWN_MAX + 1)]
+    assert way_out(*some) == f"caller_id must be one of {', '.join(some[:-1])}"
+    other = rejected(caller_id="somebody")
+    assert other.reason_message == (
+        "payload.caller_id is 'somebody', but 'harness-alpha-001' is authenticated"
+    )
+    assert other.suggestion == "Write caller_id 'harness-alpha-001'"
 
 
 def test_a_caller_hears_of_its_own_capabilities_only() -> None:

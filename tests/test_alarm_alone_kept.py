@@ -225,6 +225,21 @@ def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> N
     assert alone.kept() == [ON, ("activate", "alert_channel/mail")]
 
 
+def test_a_close_ends_with_the_last_message_that_is_sent() -> None:
+    alone = Alone()
+    alone.road.answers["mail"] = None
+
+    async def work() -> None:
+        alone.line.on_abnormal(HOT)
+        await asyncio.sleep(1.0)
+        alone.loop.call_later(3.0, alone.road.dones[0], "")
+        await alone.line.on_close()
+        assert alone.loop.time() == 4.0
+
+    alone.play(work)
+    assert alone.journaled("alert", "channel", "error") == [("mail", "")]
+
+
 def test_a_close_waits_for_what_is_being_saved() -> None:
     alone = Alone(loop=(loop := SlowLoop()))
 

@@ -145,6 +145,21 @@ def test_a_channel_without_such_a_row_is_never_called() -> None:
     assert not memory.tracks["argon.setpoint"].foreign()
 
 
+def test_a_row_that_says_nothing_of_its_read_back_leaves_anothers_as_it_is() -> None:
+    limits = dict(ENVELOPE.limits)
+    limits["argon.setpoint"] = replace(limits["argon.setpoint"], resolution=0.5)
+    limits["argon.also"] = replace(
+        limits["argon.setpoint"],
+        channel="argon.also",
+        readback="argon.setpoint",
+        resolution=math.inf,
+    )
+    memory = Memory(Envelope(**{**parts(), "limits": limits}))
+    memory.mode = Mode.RUNNING
+    conclude(memory, ARGON)
+    assert procedures(see(memory, 1.0, argon__setpoint=400.0)) == [""]
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -453,3 +453,15 @@ def test_what_nobody_watches_may_be_energised() -> None:
     assert [trip.channel for trip in tick(memory, 0.0)] == ["box.exhaust"]
     see(memory, 0.0, oven__working=0.0)
     assert tick(memory, 0.0) == ()
+
+
+def test_of_a_line_that_nobody_drives_only_states_are_told_and_nothing_runs() -> None:
+    memory = running(Mode.DISARMED)
+    healthy(memory, 0.0)
+    see(memory, 0.0, box__contactor=1.0, hydrogen__setpoint=0.0, box__exhaust=0.0)
+    assert tick(memory, 0.0) == (), "power without its exhaust is nobody's to switch off"
+    see(memory, 0.0, furnace__temperature=400.0, box__lid_shut=0.0)
+    (told,) = tick(memory, 0.0)
+    assert (told.channel, told.procedure) == ("box.lid_shut", "")
+    memory.mode = Mode.RUNNING
+    assert {each.channel for each in tick(memory, 0.0)} == {"box.exhaust", "box.lid_shut"}
