@@ -223,6 +223,11 @@ FOREIGN = trip(Cause.STOP_REQUEST, "furnace.rate", 7.0, procedure="")
             {"furnace__temperature": -51.0},
             True,
         ),
+        (
+            trip(Cause.SENSOR_BREAK, "furnace.temperature", -60.0),
+            {"furnace__temperature": -50.0},
+            False,
+        ),
         (trip(Cause.OVER_FLOW, "nobody.reads_it", 3.0), {}, False),
         (LOST_EXHAUST, {"box__contactor": 1.0, "box__exhaust": 0.0}, True),
         (LOST_EXHAUST, {"box__contactor": 0.0, "box__exhaust": 0.0}, False),
