@@ -45,6 +45,17 @@ def test_who_is_silent_or_another_keeps_a_line_shut(says: str | None, why: str) 
     assert alone.guard.asked("furnace.temperature?") == 0
 
 
+def test_who_stands_there_is_said_and_kept() -> None:
+    alone = Alone()
+
+    async def work() -> None:
+        found = await alone.line.identify("box")
+        assert found.model == "toy"
+        assert alone.line.identities == {"box": found}
+
+    alone.play(work)
+
+
 def test_a_line_that_is_tripped_while_it_opens_says_so_before_it_polls() -> None:
     alone = Alone()
     alone.loop.call_later(0.015, lambda: alone.line.safing.trip(STOP, disarmed=True))

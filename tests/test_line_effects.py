@@ -32,6 +32,11 @@ def oven(off: Off = HEATS, *fed_by: Contact, cools: tuple[Cools, ...] = (COOLS,)
     return toy("oven", driver, fed_by=fed_by, cools=cools)
 
 
+def always(value: float) -> Callable[[float], float]:
+    """A reading that stays as it is."""
+    return lambda now: value
+
+
 class Look:
     """Readings by their time, and a look at what comes of steps.
 
@@ -68,7 +73,7 @@ class Look:
 
 def test_what_is_off_has_its_time_to_become_dark_and_then_is_told() -> None:
     for value, dark in ((1.0, True), (1.1, False)):
-        look = Look(oven(), power=lambda now, value=value: value)
+        look = Look(oven(), power=always(value))
         assert bool(look.at("dark", *STEPS)) is not dark
         assert look.took_s == (0.0 if dark else 3.0)
     look = Look(oven(), power=lambda now: 50.0 if now < 2.9 else 0.5)
