@@ -133,6 +133,8 @@ def test_one_that_has_other_files_is_asked_to_make_place_for_one_that_reads_ours
 
 def test_one_that_hangs_up_without_a_word_is_called_again(tmp_path: Path) -> None:
     async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+        trips: list[Trip] = []
+        guard.on_trip = trips.append
         far.greets = ""
         opening = asyncio.ensure_future(guard.open())
         await asyncio.sleep(0.005)
@@ -140,6 +142,7 @@ def test_one_that_hangs_up_without_a_word_is_called_again(tmp_path: Path) -> Non
         far.hang_up()
         await opening
         assert [at for at, _ in far.called] == pytest.approx([0.0, 0.015])
+        assert trips == [], "none was lost that was never had"
 
     talk(tmp_path, work, opened=False)
 

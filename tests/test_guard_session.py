@@ -354,3 +354,13 @@ def test_a_session_that_is_over_says_and_hears_nothing(parts: Parts) -> None:
     parts.session.settle()
     assert parts.why == []
     assert parts.far.recv(1) == b""
+
+
+def test_a_harness_that_takes_nothing_when_its_socket_wakes_is_parted_with(parts: Parts) -> None:
+    while not parts.session._lines.waits:
+        parts.say()
+    parts.session._lines._unsent += b"x" * 2 * UNSENT_BYTES_MAX
+    parts.session.hear()
+    assert parts.why == []
+    parts.session.settle()
+    assert "does not read" in parts.why[0]

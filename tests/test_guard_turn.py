@@ -414,6 +414,9 @@ def test_a_latch_that_could_not_be_read_is_read_anew_when_a_person_has_mended_it
         turn.guard._read_latch_anew()
         assert turn.guard.latch.trip is not None, "it holds until it is opened"
         assert turn.guard.latch.trip.procedure == "stop"
+        (tmp_path / "latch.json").write_text(json.dumps(write_trip(LEAK)), encoding="utf-8")
+        turn.guard._read_latch_anew()
+        assert turn.guard.latch.trip == LEAK, "what is there is read as it is"
         assert harness.say(do="reset")[-1]["error"] == ""
         harness.arm()
         harness.say(do="beat", made_s=turn.now, lost="vent")

@@ -240,3 +240,23 @@ def test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on(
     assert kept[1:] == [("guard.armed", "latch.json")]
     latch.open()
     assert kept[2:] == [()]
+
+
+def test_a_trip_that_brings_nothing_new_is_not_written_again(tmp_path: Path) -> None:
+    latch = Latch(tmp_path / "latch.json")
+    assert latch.hold(LEAK)
+    assert latch.write_error.endswith("not written yet")
+    assert latch.saved()
+    assert not latch.hold(LEAK)
+    assert (latch.write_error, latch.trip) == ("", LEAK)
+
+
+def test_a_latch_that_cannot_be_read_stays_as_it_was_found(tmp_path: Path) -> None:
+    path = tmp_path / "latch.json"
+    path.write_text("{", encoding="utf-8")
+    latch = Latch.or_shut(path, "immediate_shutdown")
+    found = latch.trip
+    assert not latch.hold(LEAK)
+    latch.close(LEAK)
+    assert latch.trip == found
+    assert (latch.write_error, path.read_text("utf-8")) == ("", "{")

@@ -447,7 +447,7 @@ class RemoteGuard(Tells):
             return
         self._transport = None
         self._greeted("retired")
-        if self._closed or self._lost:
+        if self._lost:  # it never let us in
             return
         self._lost = "the guard process is gone; nothing can be written until it is back"
         self._is_armed = False
