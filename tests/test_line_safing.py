@@ -301,6 +301,10 @@ def test_a_line_that_is_closed_is_tried_no_more_and_nothing_of_it_is_seen() -> N
 
     safe.after(0.0, cause(), then=close_first)
     assert [names for names, _ in safe.looks if "furnace.power" in names] == []
+    safe = Safe()
+    safe.shows["box.contactor"] = None
+    safe.after(0.0, cause(), then=close_first)
+    assert len(safe.fake.repeats()) == 9, "those of the procedure's own time"
 
 
 def test_a_listener_whose_journal_is_gone_ends_no_try() -> None:
