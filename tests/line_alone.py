@@ -135,6 +135,8 @@ class Port:
         forbidden: Frames that get no permit.
         busy: Ports that have to settle first.
         unkept: Frames that set no channel.
+        exchange_s: What one takes.
+        beat_s: How often it asks for a beat.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -144,6 +146,8 @@ class Port:
         self.forbidden: set[str] = set()
         self.busy: set[str] = set()
         self.unkept: set[str] = set()
+        self.exchange_s = EXCHANGE_S
+        self.beat_s = float("inf")
         self.on_frame: Callable[[str], None] = lambda words: None
         self._loop = loop
         self._waiting: dict[str, list[Callable[[], None]]] = {}
@@ -200,7 +204,7 @@ class Port:
         answer = self._answer(words)
         error = "" if answer is not None else "no reply"
         reply = None if answer is None else answer.encode()
-        self._loop.call_later(EXCHANGE_S, done, reply, error)
+        self._loop.call_later(self.exchange_s, done, reply, error)
 
     def _answer(self, words: str) -> str | None:
         said = self.says.get(words, "")

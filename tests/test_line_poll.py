@@ -8,7 +8,9 @@ import pytest
 
 from labharness.clock import VirtualLoop, finish
 from labharness.guard import Guard
+from labharness.line.parts import bind
 from labharness.line.poll import Poller
+from line_alone import Scene, Toy, shown, toy
 
 BEAT_S = 0.1
 TICK_S = 1.0
@@ -73,3 +75,116 @@ def test_a_guard_that_asks_for_no_beat_gets_none() -> None:
     beaten = Beaten(ticks=100, beat_s=float("inf"))
     beaten.play(3.0)
     assert beaten.beats_s == []
+
+
+class Polled(Scene):
+    """An oven with three channels on one port, polled for a while."""
+
+    def __init__(self, polls: dict[str, float | None] | None = None) -> None:
+        driver = Toy({"setpoint": shown("setpoint"), "off": shown("off")}, ("temperature",))
+        super().__init__(toy("oven", driver, polls=polls))
+        streams = {("oven", name): 0 for name in driver.channels}
+        self.poller = Poller(
+            self.loop,
+            self.guard,
+            bind(self.instruments["oven"], self.memory, streams, TICK_S),
+            TICK_S,
+            self.take,
+            lambda: None,
+            lambda: None,
+        )
+
+    def after(self, for_s: float) -> list[str]:
+        """Poll for so long; give what was sent."""
+
+        async def work() -> None:
+            self.poller.start()
+            await asyncio.sleep(for_s)
+            self.poller.stop()
+
+        self.play(work())
+        return [words.removeprefix("oven.") for words, _ in self.port.sent]
+
+
+def test_each_scan_is_sent_in_turn_at_every_tick_that_is_due() -> None:
+    scans = ["setpoint?", "off?", "temperature?"]
+    assert Polled().after(1.5) == scans * 2
+    polled = Polled({"setpoint": None, "off": 2.0})
+    assert polled.after(3.5) == ["off?", "temperature?", "temperature?"] * 2
+    assert [channel for channel, _ in polled.taken] == [
+        f"oven.{words[:-1]}" for words in ["off?", "temperature?", "temperature?"] * 2
+    ]
+
+
+def test_a_port_that_is_slow_is_not_asked_again_before_it_has_answered() -> None:
+    polled = Polled({"setpoint": None, "off": None})
+    polled.port.exchange_s = 2.5
+    assert polled.after(6.2) == ["temperature?"] * 3
+    polled = Polled()
+    polled.port.exchange_s = 0.6
+    assert polled.after(3.7) == ["setpoint?", "off?", "temperature?"] * 2
+
+
+def test_what_is_no_reply_is_silence_and_the_next_scan_is_asked() -> None:
+    for said in (None, "x"):
+        polled = Polled()
+        polled.port.says["oven.setpoint?"] = said
+        assert polled.after(0.5) == ["setpoint?", "off?", "temperature?"]
+        assert [channel for channel, _ in polled.taken] == ["oven.off", "oven.temperature"]
+
+
+def test_a_port_that_settles_is_stood_in_line_for_again() -> None:
+    polled = Polled()
+
+    def settle(words: str) -> None:
+        if words == "oven.setpoint?":
+            polled.port.busy.add("oven")
+
+    polled.port.on_frame = settle
+    assert polled.after(0.5) == ["setpoint?", "off?", "temperature?"]
+
+
+def test_between_two_polls_a_port_is_anybodys() -> None:
+    polled = Polled()
+
+    async def work() -> None:
+        polled.poller.start()
+        await asyncio.sleep(0.5)
+        assert await polled.reader.read("oven.off") == 0.0
+        polled.poller.stop()
+        assert polled.loop.time() < 0.6
+
+    polled.play(work())
+
+
+def test_what_breaks_at_a_reading_keeps_no_port() -> None:
+    polled = Polled()
+
+    def broken(scan: object, values: object) -> None:
+        raise RuntimeError("broken")
+
+    for chain in polled.poller._chains:
+        chain._take = broken
+    with pytest.raises(RuntimeError, match="broken"):
+        polled.after(0.5)
+    assert [words for words, _ in polled.port.sent] == ["oven.setpoint?", "oven.off?"]
+
+
+def test_whoever_waits_for_a_tick_looks_when_it_comes_or_when_it_is_woken() -> None:
+    polled = Polled()
+
+    async def work() -> None:
+        polled.poller.start()
+        await polled.poller.next_tick()
+        assert polled.loop.time() == TICK_S
+        polled.loop.call_later(0.3, polled.poller.wake)
+        await polled.poller.next_tick()
+        assert polled.loop.time() == TICK_S + 0.3
+        gone = asyncio.create_task(polled.poller.next_tick())
+        polled.loop.call_later(0.3, polled.poller.stop)
+        await asyncio.sleep(0)
+        gone.cancel()
+        await polled.poller.next_tick()
+        assert polled.loop.time() == TICK_S + 0.6
+
+    polled.play(work())

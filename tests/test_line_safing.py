@@ -11,6 +11,7 @@ from labharness.kernel import Bound, Mode
 from labharness.line.procedures import StepState, Verification
 from labharness.line.safing import tails
 from labharness.vocabulary import Cause
+from line_alone import shown
 from safing_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, states
 
 # ---- tripping
@@ -164,6 +165,14 @@ def test_a_step_that_is_only_worth_a_try_is_told_where_it_holds_and_else_left_ou
     assert found.complete
     assert len(found.steps) == 3
     assert safe.fake.repeats() == [["argon.setpoint"]] * 9, "and tried all the same"
+
+
+def test_a_step_that_nothing_can_show_is_not_looked_for() -> None:
+    safe = Safe()
+    safe.instruments["argon"].driver.channels = {"setpoint": shown(None)}
+    safe.after(6.0, cause())
+    assert safe.looks[0][0] == ("hydrogen.flow", "box.contactor", "furnace.setpoint")
+    assert safe.safing.verifications[0].complete
 
 
 def test_what_is_open_is_sent_again_with_what_its_port_had_after_it_until_the_time_is_over() -> (

@@ -1,6 +1,7 @@
 """What a line shows by its readings, and costs on its wires: cold or not, what stands, how long."""
 
 import asyncio
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -83,6 +84,11 @@ def test_what_trips_stands_by_a_fresh_reading_outside_its_row() -> None:
     memory, _ = stands(furnace__temperature=1051.0)
     assert standing_trips(memory, 100.0) == (), "a reading that is stale says nothing"
     assert standing_trips(running(), 0.0) == ()
+    never_read = running()
+    never_read.track("furnace.temperature").stale_s = math.inf
+    assert standing_trips(never_read, 0.0) == (), "nor one that never came"
+    unread = "not known: furnace.temperature was not read"
+    assert causes_of(TRIP, never_read, INSTRUMENTS, 0.0)[0] == unread
 
 
 TRIP = Trip(Cause.OVER_TEMPERATURE, "shutdown", "furnace.temperature", 1060.0, 0.0, "hot")

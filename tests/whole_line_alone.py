@@ -49,7 +49,6 @@ class Held(Port):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self.beat_s = float("inf")
         self.latch = Latch()
         self.done: list[str] = []
         self.arms: Callable[[], Awaitable[None]] = self.at_once
