@@ -298,3 +298,16 @@ def test_whatever_stands_in_the_file_is_a_fact_or_is_passed_over(lines: list[byt
             board = take(board, fact).board
         waited_s = dict.fromkeys(board.alarms, 1e9)
         assert all(level_due(board, group, waited_s) in range(4) for group in board.groups)
+
+
+def test_a_window_ends_when_its_ten_minutes_are_over() -> None:
+    assert told(up("a", 0), up("b", 9.99))[1] == ["a"]
+    assert told(up("a", 0), up("b", 10))[1] == ["a", "b"]
+    assert told(up("a", 0), up("b", -1))[1] == ["a", "b"], "nor is what came before a consequence"
+
+
+def test_what_happens_to_no_alarm_changes_nothing() -> None:
+    taken = take(Board(), down("a", 0))
+    assert taken.refusal == "deactivate: there is no alarm 'a'"
+    assert taken.board == Board()
+    assert taken.call is None

@@ -1,5 +1,6 @@
 """The file of an alarm's facts, and the workers of the channels, at their bounds."""
 
+import errno
 import json
 import os
 import queue
@@ -211,8 +212,9 @@ def test_a_disk_that_takes_only_a_part_is_no_place_for_a_fact(
 ) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:-1]))
-    with pytest.raises(OSError, match="only a part could be written"):
+    with pytest.raises(OSError, match="only a part could be written") as refused:
         file.append([FACT])
+    assert refused.value.errno == errno.ENOSPC
 
 
 @pytest.mark.parametrize(("folder", "rights"), [(0o770, 0o660), (0o700, 0o600)])

@@ -1,5 +1,6 @@
 """Every state of an alarm: what each event does, to whom it is allowed, and to which alarms."""
 
+import itertools
 from itertools import product
 
 import pytest
@@ -153,3 +154,16 @@ def words(part: object) -> str:
         else:
             said.append(str(value))
     return ", ".join(said)
+
+
+def test_who_is_called_and_what_a_list_shows_of_every_state() -> None:
+    flags = ("active", "acked", "latched", "suppressed", "out_of_service")
+    for values in itertools.product((False, True), repeat=len(flags)):
+        for shelving in Shelving:
+            so = dict(zip(flags, values, strict=True))
+            state = State(shelving=shelving, **so)
+            silenced = so["suppressed"] or so["out_of_service"] or shelving != "unshelved"
+            assert state.suppressed_or_shelved is silenced
+            assert state.calls is (so["active"] and not so["acked"] and not silenced)
+            shows = so["active"] or not so["acked"] or so["latched"] or silenced
+            assert state.retained is shows

@@ -5,9 +5,12 @@ import re
 
 import pytest
 
+from labharness.driver import Driver
 from labharness.driver.ascii import decimal, line_request, number
 from labharness.driver.messages import ID_DIGITS, message_request, results
-from labharness.vocabulary import BadReply, DeviceFault, Until
+from labharness.driver.modbus import EXCEPTIONS
+from labharness.driver.reads import shown, unproven
+from labharness.vocabulary import BadReply, DeviceFault, Nothing, Protocol, Request, Until
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,35 @@ def test_a_reply_holds_results_or_the_errors_of_the_instrument() -> None:
     for body in (b"{}", b'{"results": []}', b'{"results": null}'):
         with pytest.raises(BadReply, match=r"^mono_move: the reply has no results$"):
             read(body)
+
+
+def test_what_holds_for_any_driver_and_any_modbus() -> None:
+    assert Driver.baud == 9600
+    assert EXCEPTIONS == {
+        1: "illegal function",
+        2: "illegal data address",
+        3: "illegal data value",
+        4: "device failure",
+        5: "acknowledge",
+        6: "device busy",
+    }
+
+
+@pytest.mark.parametrize(
+    ("frame", "text"),
+    [
+        (b"gt?\r\n", repr("gt?\r\n")),
+        (b"x" * 61, repr("x" * 60)),
+        (b"\x01\x03", "01 03"),
+        ("µ".encode("latin-1"), "b5"),
+        (b"\x00" * 61, " ".join(["00"] * 60)),
+    ],
+)
+def test_a_frame_is_shown_as_text_where_it_is_text(frame: bytes, text: str) -> None:
+    assert shown(Request(frame, Nothing(), 0.1)) == text
+
+
+def test_a_frame_that_writes_is_no_read_whoever_says_so() -> None:
+    coil = Request(bytes.fromhex("01050006ff006c3b"), Nothing(), 0.1)
+    assert "write single coil" in unproven(coil, Protocol.MODBUS_RTU, ())
+    assert unproven(line_request("gt?"), Protocol.TEXT, ()) == ""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from labharness.driver import Channel, Driver, Scan
+from labharness.driver import Channel, Driver, Identity, Query, Scan
 from labharness.lab.kinds import driver_kinds, load_driver
 from labharness.vocabulary import BadReply, DeviceFault, Request, Rtu, crc16_modbus
 
@@ -22,7 +22,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "eurotherm_2400": {"program": 1},
 }
 VALUES = (-1.0, 0.0, 0.5, 1.0, 2.0, 25.26, 102.5, 850.0, 5000.0, 1e10)
-WORDS: tuple[Callable[[int], int], ...] = (lambda at: at + 1, lambda at: 0xFFFF, lambda at: 0xA55A)
+WORDS: tuple[Callable[[int], int], ...] = (
+    lambda at: at + 1,
+    lambda at: 0,
+    lambda at: 0xFFFF,
+    lambda at: 0xA55A,
+    lambda at: 0x4142,
+)
+MODELS = ("", "MC-100SCCM-D", "MCS-0.1SLPM-D", "MC-500SCCM-D", "MC", "910-11", "Eurotherm 2408")
+FIRMWARES = ("", "5v11", "5v12", "4v13", "10v20.0-R24", "GP07R100", "soon")
 EDGES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "alicat_basis2": [
         ({"full_scale_sccm": 319.6}, {"full_scale_sccm": 319.7}),
@@ -33,7 +41,12 @@ EDGES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({"unit": 247}, {"unit": 248}),
         ({"unit": 1}, {"unit": 0}),
     ],
-    "alicat_mc": [({"full_scale_sccm": 0.01}, {"full_scale_sccm": 0.0}), ({}, {"unit": "a"})],
+    "alicat_mc": [
+        ({"full_scale_sccm": 0.01}, {"full_scale_sccm": 0.0}),
+        ({}, {"unit": "a"}),
+        ({"full_scale_sccm": 1e6}, {"full_scale_sccm": 1e6 + 1}),
+        ({"decimals": 4}, {"decimals": 5}),
+    ],
     "cobolt_laser": [({"max_power_w": 10}, {"max_power_w": 10.1}), ({}, {"max_power_w": 0})],
     "eurotherm_2400": [
         ({"decimals": 0}, {"decimals": 3}),
@@ -76,8 +89,8 @@ def written(driver: Driver, channel: str, value: float) -> object:
     return {"frames": frames, "shown": None if shown is None else said(shown)}
 
 
-def decoded(scan: Scan) -> list[object]:
-    """Give what replies of Modbus RTU are read as: words that count, all ones, and a pattern."""
+def decoded(scan: Scan | Query) -> list[object]:
+    """Give what replies of Modbus RTU are read as: words that count, and words that are alike."""
     rule = scan.request.reply
     found: list[object] = []
     if not isinstance(rule, Rtu) or not rule.byte_count:
@@ -86,7 +99,8 @@ def decoded(scan: Scan) -> list[object]:
         data = b"".join(word(at).to_bytes(2, "big") for at in range(rule.byte_count))
         body = bytes([rule.unit, rule.function, rule.byte_count]) + data[: rule.byte_count]
         try:
-            found.append(scan.decode(body + crc16_modbus(body).to_bytes(2, "little")))
+            read = scan.decode(body + crc16_modbus(body).to_bytes(2, "little"))
+            found.append(read if isinstance(read, tuple) else repr(read))
         except (BadReply, DeviceFault) as why:
             found.append(f"refused: {why}")
     return found
@@ -110,7 +124,13 @@ def table(kind: str) -> str:
         "protocol": driver.protocol.value,
         "write_grammar": list(map(repr, driver.write_grammar)),
         "off": repr(driver.off),
-        "identify": said(driver.identify().request),
+        "identify": [*said(driver.identify().request), *decoded(driver.identify())],
+        "expects": [
+            f"{model} {firmware}"
+            for model in MODELS
+            for firmware in FIRMWARES
+            if not driver.expects(Identity(model, firmware))
+        ],
         "channels": {name: stated(each) for name, each in driver.channels.items()},
         "scans": {
             each.name: [*said(each.request), each.period_s, list(each.channels), *decoded(each)]
