@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import simpy
 
+from labharness.chaos.guard_left import GuardLeft
 from labharness.chaos.inject import Undo, inject
 from labharness.chaos.referee import Referee, Violation
 from labharness.chaos.request import approval, submission
@@ -24,9 +25,7 @@ from labharness.chaos.rules import HEARTBEAT_S_MAX
 from labharness.chaos.scenario import Fault, Scenario
 from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.desk.folder import JOURNAL_NAME
-from labharness.guard import GuardCore, Latch, PortState
-from labharness.guard.duty import Duty
-from labharness.guard.shell import LoopGuard
+from labharness.guard import Latch
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.care import still_standing
 from labharness.lab.lab import Lab
@@ -34,8 +33,7 @@ from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.runs import BadOutput
 from labharness.lab.simulated import SimulatedLab
 from labharness.lab.tasks import RunResult, TaskRun
-from labharness.link import LoopbackLink
-from labharness.vocabulary import Cause, Trip
+from labharness.vocabulary import Trip
 from labharness.vocabulary.digests import digest_of
 
 __all__ = ["Verdict", "play"]
@@ -45,7 +43,7 @@ T = TypeVar("T")
 WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
 DEAD_S = 60.0  # nobody is there for so long after a run or a kill
 SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended meanwhile
-GUARD_REPEAT_S = 1.0  # as the guard's process has it
+OWED_S = 5.0  # a person who has mended a port looks at it for so long before anything else
 WATCHED_COOLING = "cooling_under_watch"
 CALM_S = 900.0  # of a line that has been made safe; then its harness is killed as well
 LOOKS_S = 90.0  # the laser is on by then; what its spectra say makes nothing safer
@@ -112,6 +110,9 @@ class _World:
         self._killed = False
         self._pause_s = 0.0
         self._told = sha256()
+        self._guard = GuardLeft(
+            self._room, self._referee.scene, self._plan.state_dir / "latch.json"
+        )
         self._room.env.process(self._end_of_the_world())
 
     # ---- the story
@@ -189,6 +190,7 @@ class _World:
         except Exception as why:  # noqa: BLE001 - whatever breaks in a harness is a finding
             self._find("the harness broke", f"{type(why).__name__}: {why}")
         self._referee.scene.harness = "gone"
+        self._guard.keep(self._lab.guard if self._lab is not None else None)
         self._leave()
         self._nobody(DEAD_S)
 
@@ -303,36 +305,10 @@ class _World:
         self._leave()
         if core.armed:
             self._referee.scene.latched = True
-            self._live(self._guard_alone(core, procedure, "the harness died", DEAD_S))
+            self._live(self._guard.alone(core, procedure, "the harness died", DEAD_S))
             self._note(f"guard: {procedure}")
         self._nobody(DEAD_S)
         self._referee.scene.harness = "gone"
-
-    async def _guard_alone(self, core: GuardCore, procedure: str, why: str, for_s: float) -> Trip:
-        """Run a procedure as the guard's process does that has lost its harness.
-
-        It sends again what was not obeyed, and reads back what can be read, each second, until all
-        of it was seen; at most for ``for_s``.
-        """
-        links = {name: LoopbackLink(bus) for name, bus in self._room.buses.items()}
-        for link in links.values():
-            await link.open()
-        guard = LoopGuard(core, links, Latch(self._plan.state_dir / "latch.json"))
-        duty = Duty()
-        duty.begin(core.procedures[procedure])
-        guard.heed = duty.ended
-        trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, self._loop.time(), why)
-        self._referee.scene.guarded = True
-        guard.trip(trip)
-        until_s = self._loop.time() + for_s
-        while self._loop.time() < until_s and duty.left(reading=True):
-            await _sleep(self._loop, min(GUARD_REPEAT_S, until_s - self._loop.time()))
-            ports = core.ports.items()
-            at_it = {name for name, each in ports if each.safe or each.state is PortState.SENT}
-            guard.repeat(duty.due(at_it, reading=True))
-        self._referee.scene.guarded = not duty.left(reading=True)  # then it vouches for it
-        guard.close()
-        return trip
 
     def _stand_still(self) -> None:
         """Let the room live on while the harness stands still, and the guard lose patience."""
@@ -352,7 +328,7 @@ class _World:
             why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
             left_s = pause_s - HEARTBEAT_S_MAX
             until_s = self._loop.time() + left_s
-            trip = self._live(self._guard_alone(lab.guard.core, procedure, why, left_s))
+            trip = self._live(self._guard.alone(lab.guard.core, procedure, why, left_s))
             self._live(_sleep(self._loop, until_s - self._loop.time()))
             self._note(f"guard: {procedure}")
         meanwhile, self._loop = self._loop, stopped
@@ -360,6 +336,7 @@ class _World:
         self._room.env.move(stopped)
         finish(meanwhile)
         scene.harness, scene.guarded = "alive", False
+        self._guard.forget()
         if trip is not None:
             stopped.call_soon(lab.guard.give_up, "the guard has tripped meanwhile")
             stopped.call_soon(lab.line.safing.trip, trip)
@@ -381,7 +358,7 @@ class _World:
         if self._room.plant.in_hand is not None:
             self._room.env.process(self._shut())
             for_s = max(for_s, 2 * SHUT_S)
-        self._live(_sleep(self._loop, for_s))
+        self._live(self._guard.wait(for_s))
 
     def _live(self, work: Coroutine[Any, Any, T]) -> T | None:
         task = self._loop.create_task(work)
@@ -421,6 +398,8 @@ class _World:
         for active in list(self._active):
             self._undo(active)
         self._note("everything is mended")
+        if self._guard.owes:
+            self._live(self._guard.wait(OWED_S))
 
     def _reset(self) -> bool:
         """Have a named person reset the latch, as ``labharness reset`` does."""
@@ -431,6 +410,7 @@ class _World:
                 self._note(f"no reset: {'; '.join(standing or ())}")
                 return False
             latch.open()
+        self._guard.forget()
         self._referee.scene.latched = False
         self._referee.mended()
         self._note("reset by a person")

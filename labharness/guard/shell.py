@@ -13,6 +13,7 @@ from labharness.guard.core import (
     PortState,
     SafeFrame,
 )
+from labharness.guard.duty import Duty
 from labharness.guard.turns import Turns
 from labharness.link import Link, LinkLost
 from labharness.vocabulary import Request, Trip
@@ -38,7 +39,7 @@ class LoopGuard(Tells):
         latch: Where the latch is kept.
 
     Attributes:
-        heed: Called with the end of each safe frame's exchange; says what is told of it.
+        duty: What is still owed of the procedure that ran last, as a guard's process keeps it.
     """
 
     beat_s = float("inf")
@@ -48,7 +49,7 @@ class LoopGuard(Tells):
         self.core = core
         self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
         self.latch: LatchView = latch
-        self.heed: Callable[[Finished], str] = lambda finished: finished.error
+        self.duty = Duty()
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)
@@ -108,6 +109,7 @@ class LoopGuard(Tells):
         """Run a procedure: bytes first, then the latch; records come after, by the caller."""
         for port in self.core.trip(trip.procedure):
             self._send_safe(port)
+        self.duty.begin(self.procedures[trip.procedure])
         self.latch.close(trip)
 
     def give_up(self, why: str) -> None:
@@ -120,7 +122,15 @@ class LoopGuard(Tells):
 
     def repeat(self, frames: list[SafeFrame]) -> None:
         """Send single steps of a procedure again (verification found them not done)."""
+        self.duty.add(frames)
         for port in self.core.queue(frames):
+            self._send_safe(port)
+
+    def insist(self, *, reading: bool) -> None:
+        """Send again what a port owes that is not at it; with ``reading``, read back as well."""
+        ports = self.core.ports.items()
+        at_it = {name for name, each in ports if each.safe or each.state is PortState.SENT}
+        for port in self.core.queue(self.duty.due(at_it, reading=reading)):
             self._send_safe(port)
 
     def new_epoch(self) -> None:
@@ -145,6 +155,7 @@ class LoopGuard(Tells):
         """Open the latch; raises ``OSError`` if the file does not go."""
         self.latch.open()
         self.core.reset()
+        self.duty.end()
 
     def close(self) -> None:
         """Close every road; nothing leaves afterwards."""
@@ -192,7 +203,7 @@ class LoopGuard(Tells):
 
     def _finish(self, port: str, finished: Finished) -> None:
         if finished.safe is not None:
-            self.on_safe_frame(finished.safe, self.heed(finished))
+            self.on_safe_frame(finished.safe, self.duty.ended(finished))
         state = self.core.ports[port]
         if state.safe:
             self._send_safe(port)

@@ -1,0 +1,86 @@
+"""The guard that is left with the room when its harness has gone, as the guard's process is."""
+
+import asyncio
+import copy
+from pathlib import Path
+
+from labharness.chaos.rules import Scene
+from labharness.guard import GuardCore, Latch
+from labharness.guard.shell import LoopGuard
+from labharness.lab.simulated import SimulatedLab
+from labharness.link import LoopbackLink
+from labharness.vocabulary import Cause, Trip
+
+__all__ = ["GuardLeft"]
+
+REPEAT_S = 1.0  # as the guard's process has it
+
+
+class GuardLeft:
+    """Makes safe what a harness left, and goes on with what nobody has obeyed until it is so.
+
+    Args:
+        room: Where.
+        scene: What the referee knows; it is told whether a guard answers for the room.
+        latch: The file of the latch.
+    """
+
+    def __init__(self, room: SimulatedLab, scene: Scene, latch: Path) -> None:
+        self._room = room
+        self._scene = scene
+        self._latch = latch
+        self._owing: LoopGuard | None = None
+
+    @property
+    def owes(self) -> bool:
+        """Say whether something was not obeyed, or not seen, when it was asked last."""
+        return self._owing is not None
+
+    def keep(self, guard: object) -> None:
+        """Keep the guard of a run that has ended, if it leaves frames that nobody has obeyed."""
+        if isinstance(guard, LoopGuard) and guard.core.latched and guard.duty.left(reading=False):
+            guard.core.log = None
+            self._owing = guard
+
+    def forget(self) -> None:
+        """Owe nothing any more: the line was reset, or its harness is back."""
+        self._owing = None
+
+    async def alone(self, core: GuardCore, procedure: str, why: str, for_s: float) -> Trip:
+        """Run a procedure, and see to it."""
+        now_s = asyncio.get_running_loop().time()
+        trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, now_s, why)
+        guard = await self._on_roads(core)
+        guard.trip(trip)
+        await self._see_to_it(guard, for_s)
+        return trip
+
+    async def wait(self, for_s: float) -> None:
+        """Let time pass, in which a guard that owes something goes on with it."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + for_s
+        if self._owing is not None:
+            guard = await self._on_roads(copy.deepcopy(self._owing.core))
+            guard.duty = self._owing.duty
+            await self._see_to_it(guard, for_s)
+        await asyncio.sleep(max(until_s - loop.time(), 0.0))
+
+    async def _on_roads(self, core: GuardCore) -> LoopGuard:
+        """Give a guard on roads of its own: who was at the other end of its socket is gone."""
+        links = {name: LoopbackLink(bus) for name, bus in self._room.buses.items()}
+        for link in links.values():
+            await link.open()
+        self._scene.guarded = True
+        return LoopGuard(core, links, Latch(self._latch))
+
+    async def _see_to_it(self, guard: LoopGuard, for_s: float) -> None:
+        """Have it send again what was not obeyed, and read back what can be read, each second."""
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + for_s
+        while loop.time() < until_s and guard.duty.left(reading=True):
+            await asyncio.sleep(min(REPEAT_S, until_s - loop.time()))
+            guard.insist(reading=True)
+        left = guard.duty.left(reading=True)
+        self._owing = guard if left else None
+        self._scene.guarded = not left  # then it vouches for it
+        guard.close()
