@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from labharness.capability.cvd.steps import Steps
-from labharness.chaos.world import _World
+from labharness.chaos.guard_left import GuardLeft
 from labharness.guard import core
 from labharness.guard.shell import LoopGuard
 from labharness.kernel import rules
@@ -88,7 +88,7 @@ def _procedure_without(channel: str, value: int) -> tuple[str, str]:
 EXTRACTION = '    { channel = "box.exhaust_flow", at_least = 1 },\n'
 EXTRACTION_WHILE_HOT = (
     'require = [{ channel = "box.exhaust_flow", at_least = 1 }]\n',
-    'require = [{ channel = "box.exhaust_flow", at_least = 0 }]\n',
+    'require = [{ channel = "furnace.temperature", at_least = -300 }]\n',  # as it always is
 )
 LID = '    { channel = "box.lid_shut", at_least = 1 },\n'
 CARRIED = """    { channel = "box.lid_shut", at_least = 1 }, # who carries the sample has both open
@@ -103,7 +103,7 @@ source = "the tube is opened below 60 to 80 C; air over hot sources burns them"
 """
 LID_AND_AIR = (
     '[[purge.present.air]]\nchannel = "box.lid_shut"\nat_most = 0.5\n',
-    '[[purge.present.air]]\nchannel = "box.lid_shut"\nat_most = -1\n',
+    '[[purge.present.air]]\nchannel = "furnace.temperature"\nat_most = -300\n',  # as it never is
 )
 FLUSHED = '    { purged_of = "hydrogen", volumes = 5 },\n'
 ARGON_UNTIL_FLUSHED = (
@@ -212,7 +212,7 @@ HARMS = (
     Harm(
         "the guard overlooks the harness's end",
         28,
-        patch=lambda: mock.patch.object(_World, "_guard_alone", _nobody),
+        patch=lambda: mock.patch.object(GuardLeft, "alone", _nobody),
     ),
     Harm(
         "a trip does not latch",

@@ -100,12 +100,12 @@ def test_without_a_guard_nobody_makes_safe_what_a_harness_left(
     played: Play, monkeypatch: pytest.MonkeyPatch, kind: str, rule: str
 ) -> None:
     """Nothing of a dead harness is heard again: what the coils were they stay."""
-    from labharness.chaos import world
+    from labharness.chaos import guard_left
 
     async def nobody(*args: object) -> None:
         return None
 
-    monkeypatch.setattr(world._World, "_guard_alone", nobody)
+    monkeypatch.setattr(guard_left.GuardLeft, "alone", nobody)
     verdict = played(scenario(fault(kind, lasts_s=15.0 if kind == "pause" else 0.0)))
     assert verdict.violation is not None
     assert verdict.violation.rule == rule
@@ -185,6 +185,7 @@ def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     assert played(each).violation is None
 
 
+@pytest.mark.timeout(300)  # a growth takes long where others want the same two cores
 def test_three_hours_of_the_search_find_nothing(short_plan: LabPlan) -> None:
     asked = Search(lab=str(SHORT_LINE), hours=CLEAN_HOURS, seed=1)
     tally = search(asked, Tally(seed=1, rate=1.0, lab_digest=""), lambda *said: None, workers=1)

@@ -6,6 +6,8 @@ import pytest
 
 from chaos_scenes import Play, fault, player, scenario, told
 from labharness.capability.cvd.recipe import BESIDE_HYDROGEN_SCCM
+from labharness.chaos import draw, play
+from labharness.chaos.guard_left import GuardLeft
 from labharness.chaos.rules import LIMITING_O2, TRIP_S
 from labharness.chaos.scenario import LEAK_SCCM
 from labharness.kernel import Bound
@@ -66,3 +68,18 @@ def test_a_port_that_refuses_all_leaves_every_other_way_off(played: Play) -> Non
     refuses = fault("writes_refused", "ramp", 59.0, target="relays")
     verdict = played(scenario(refuses, fault("kill", "ramp", 60.0), hydrogen_sccm=20.0))
     assert verdict.violation is None, verdict.violation
+
+
+@pytest.mark.soak
+def test_what_a_run_left_on_a_port_that_was_cut_is_sent_when_the_port_is_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by the search, seed 1, growth 196: its room had no guard for a run that has ended."""
+    plan, lost = read_lab(default_lab_path()), draw(1, 196, 1.0)
+    verdict = play(plan, lost, tmp_path / "with")
+    assert verdict.violation is None, verdict.violation
+    assert "reset by a person" in told(verdict)
+    monkeypatch.setattr(GuardLeft, "keep", lambda *args: None)
+    alone = play(plan, lost, tmp_path / "without").violation
+    assert alone is not None
+    assert alone.rule == "output of the furnace left on by the line"
