@@ -148,6 +148,7 @@ def test_another_key_does_not_count() -> None:
         ('links = "loopback"', 'links = "tcp"', "links"),
         ('risk_max = "R3"', "risk_max = 3", "risk_max"),
         ('risk_max = "R3"', 'risk_max = "R3"\nextra = 1', "extra"),
+        (" = 780.0", ' = "780"', "temperature_c_max"),
         ("until = ", "until_ = ", "until"),
         ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00", "no time zone"),
         ("2026-01-01T00:00:00Z", "for ever", "until"),
@@ -216,7 +217,8 @@ def issued(**changes: object) -> tuple[str, tokens.TokenRecord]:
         "data_classification": "T2",
         "constraints": {"max_duration": "PT1H"},
     }
-    return tokens.issue(random.Random(7).randbytes, **{**fields, **changes})
+    entropy: Any = changes.pop("entropy", random.Random(7).randbytes)
+    return tokens.issue(entropy, **{**fields, **changes})
 
 
 def test_a_token_opens_its_session_until_its_duration_is_over() -> None:
@@ -260,6 +262,7 @@ def test_no_text_but_the_token_opens(text: str) -> None:
         ({"max_duration_s": 0.0}, "above 0 s"),
         ({"max_duration_s": float("nan")}, "above 0 s"),
         ({"running_at": datetime(2025, 1, 1)}, "no time zone"),
+        ({"entropy": lambda count: bytes(count - 1)}, "bytes instead of"),
     ],
 )
 def test_a_token_without_an_end_is_not_issued(changes: dict[str, Any], says: str) -> None:

@@ -269,6 +269,48 @@ def test_a_floor_that_nothing_lowers_is_said_to_be_one() -> None:
     assert "No change of inputs" in str(verdict.suggestion)
 
 
+def test_what_no_level_covers_is_rejected_with_the_level_it_was_weighed_at() -> None:
+    verdict = judged(context=replace(ARGON, attended=False, safeguards_missing=("leak",)))
+    assert isinstance(verdict, Rejected)
+    assert (verdict.reason_code, verdict.assessed_risk_level) == ("safety_violation", "R5")
+    assert "against: leak" in verdict.reason_message
+    assert str(verdict.suggestion).startswith("Run it in attended hours")
+
+
+@pytest.mark.parametrize(
+    ("wants", "physical", "level", "needs"),
+    [
+        (True, True, "R3", True),
+        (False, True, "R3", True),
+        (True, False, "R3", True),
+        (False, False, "R3", False),
+        (True, False, "R1", False),
+    ],
+)
+def test_a_person_agrees_from_r3_on_where_the_capability_or_the_plan_asks_for_it(
+    *, wants: bool, physical: bool, level: str, needs: bool
+) -> None:
+    safety = Safety("R4", wants, level == "R3", side_effects="none")
+    context = replace(ARGON, process_gases=(), temperature_c_max=None, physical=physical)
+    verdict = judged(context=context, declarations=(replace(CVD, safety=safety),))
+    assert isinstance(verdict, Admitted)
+    assert (verdict.risk.level, verdict.needs_approval) == (level, needs)
+
+
+def test_what_a_caller_may_count_on_and_nobody_heeds_is_refused_by_its_name() -> None:
+    verdict = rejected(unknown={"constraints": (), "expected_output": ("formt", "colour")})
+    assert verdict.reason_code == "invalid_input"
+    assert verdict.reason_message == (
+        "expected_output: 'formt' is not known (did you mean format?); "
+        "it takes format, required_fields, schema"
+    )
+    assert verdict.suggestion == "Leave out of expected_output: formt, colour"
+    assert rejected(unknown={"constraints": ("speed",)}).reason_message == (
+        "constraints: 'speed' is not known; "
+        "it takes max_duration, confidence_threshold, data_classification, priority"
+    )
+
+
 def test_a_harmless_capability_needs_no_approval() -> None:
     caller = replace(CALLER, capabilities=("document-analysis",), risk_max="R1")
     verdict = judged(
@@ -349,6 +391,8 @@ def test_any_submission_gets_a_verdict_and_never_an_exception(
         ({"pattern": "(a|a){20}$"}, "repeated group"),
         ({"pattern": "a*a*a*$"}, "open repeats"),
         ({"pattern": "a{1,900}a{1,900}$"}, "open repeats"),
+        ({"pattern": "^a*a*a*$"}, "open repeats"),
+        ({"pattern": "^a*a*|b$"}, "open repeats"),
         ({"pattern": "a?" * 40 + "a" * 40}, "optional parts"),
         ({"pattern": r"(a)\1"}, "references to groups"),
         ({"pattern": "(?=a)b"}, "extensions"),
@@ -360,6 +404,25 @@ def test_any_submission_gets_a_verdict_and_never_an_exception(
 )
 def test_a_schema_that_could_harm_us_is_not_used(schema: dict[str, Any], says: str) -> None:
     assert says in str(caller_schema_fault(schema))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^a*a*$",
+        "a*$",
+        "a*|b$",
+        "^(?:a|b)$",
+        "a{1000}",
+        "(ab)c",
+        "a" * 200,
+        r"\(a",
+        "[(]+",
+        "a?" * 10,
+    ],
+)
+def test_a_pattern_that_takes_bounded_time_is_used(pattern: str) -> None:
+    assert caller_schema_fault({"pattern": pattern}) is None
 
 
 def test_a_schema_nested_without_end_is_not_used() -> None:

@@ -13,7 +13,15 @@ from labharness.admission.declaration import (
     Safety,
     SideEffects,
 )
-from labharness.admission.risk import RiskContext, assess, points_of, way_down
+from labharness.admission.risk import (
+    RiskContext,
+    assess,
+    categories_of_gas,
+    common_name,
+    points_of,
+    safe_in_time,
+    way_down,
+)
 
 
 def declared(
@@ -172,3 +180,132 @@ def test_every_step_above_the_floor_has_its_reason(
     assert assessment.points - 3 <= escalations
     assert (assessment.points > 3) == (escalations > 0)
     assert points_of(assessment.level) == min(assessment.points, 5)
+
+
+def reason(context: RiskContext, inputs: dict[str, Any] | None = None) -> tuple[str, ...]:
+    """What is said beside that instruments are commanded."""
+    return assess(declared(), inputs or {}, context).reasons[1:]
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        (facts(attended=False), "+1: nobody attends the whole run"),
+        (facts(shared_instrument=True), "+1: an instrument is shared with another task"),
+        (
+            facts(safeguards_missing=("leak", "heat")),
+            "+1: a hardware safeguard is missing or past its proof test: leak, heat",
+        ),
+        (
+            facts(process_gases=("argon", "H2", "fog")),
+            "at least R4: process gas: H2 is flammable, "
+            "fog is unknown, so taken for flammable and toxic",
+        ),
+        (
+            facts(process_gases=("argon", "H2"), undeclared_gases=("H2", "argon")),
+            "at least R4: process gas: H2 is flammable (by the plan's commands; not declared)",
+        ),
+        (
+            facts(temperature_c_max=850.0),
+            "at least R4: the plan reaches 850 celsius, not below 800 celsius",
+        ),
+        (
+            facts(temperature_c_max=float("inf")),
+            "at least R4: the plan reaches a temperature that nothing bounds, "
+            "not below 800 celsius",
+        ),
+    ],
+)
+def test_each_circumstance_is_said_with_its_level(context: RiskContext, said: str) -> None:
+    assert reason(context) == (said,)
+
+
+def test_what_is_asked_hot_is_said_in_its_own_unit() -> None:
+    assert reason(facts(), heated(900)) == (
+        "at least R4: temperature_range.max is 900 celsius, not below 800 celsius",
+    )
+    assert reason(facts(), heated(1100, "kelvin")) == (
+        "at least R4: temperature_range.max is 1100 kelvin, not below 1073.15 kelvin",
+    )
+
+
+def test_a_plan_that_commands_instruments_is_physical_whatever_its_capability_says() -> None:
+    for effects in ("none", "sandboxed"):
+        found = assess(declared(physical=False, effects=effects), {}, facts(physical=True))
+        assert found.reasons == (
+            "at least R3: the plan commands instruments, though the capability declares none",
+        )
+
+
+def down(context: RiskContext, to: int = 3, **takes: object) -> str | None:
+    """The way down to a level, for a capability that takes these inputs."""
+    safety = Safety("R5", True, True)
+    takes_them = {"properties": takes} if takes else {}
+    declaration = Declaration("cvd", "1.0.0", "", takes_them, {}, safety, Constraints("PT1H"))
+    return way_down(assess(declaration, {}, context), to)
+
+
+def test_no_way_down_is_offered_that_is_none() -> None:
+    hot = facts(temperature_c_max=850.0)
+    assert down(hot) is None, "a capability without that input"
+    assert down(hot, temperature_range={}) == (
+        "Set temperature_range.max below 800 celsius to qualify for R3"
+    )
+    declared_gas = facts(process_gases=("H2", "fog"))
+    assert down(declared_gas) == "Choose a recipe without H2 and fog to qualify for R3"
+    assert down(facts(process_gases=("H2",), undeclared_gases=("H2",))) is None
+    assert down(facts(attended=False)) == "Run it in attended hours to qualify for R3"
+    assert down(facts(safeguards_missing=("x",))) == (
+        "Proof-test the hardware safeguard to qualify for R3"
+    )
+
+
+def test_what_stays_energised_runs_only_where_a_person_is() -> None:
+    stays = facts(attended=False, stays_energised=("furnace.setpoint: hold", "laser.power"))
+    refusal = assess(declared(), {}, stays).refusal
+    assert refusal is not None
+    assert refusal.code == "safety_violation"
+    assert refusal.message == (
+        "an unattended run needs instruments that go to their safe state within 5 s when nobody "
+        "talks to them; these do not: furnace.setpoint: hold; laser.power"
+    )
+    assert refusal.suggestion.startswith("Run it in attended hours, or set and declare")
+    assert assess(declared(), {}, facts(stays_energised=("laser.power",))).refusal is None
+
+
+def test_what_exceeds_the_ceiling_is_said_by_its_level() -> None:
+    context = facts(process_gases=("H2",), shared_instrument=True)
+    refusal = assess(declared("R4"), {}, context).refusal
+    assert refusal is not None
+    assert refusal.message == "Task parameters indicate R5, but cvd runs up to R4"
+    assert refusal.suggestion == "Choose a recipe without H2 to qualify for R4"
+    assert assess(declared("R5"), {}, context).refusal is None
+    lost = assess(declared("R2"), {}, facts()).refusal
+    assert lost is not None
+    assert lost.suggestion == "No change of inputs brings this below R2; ask for another capability"
+
+
+@pytest.mark.parametrize(
+    ("said", "safe"),
+    [
+        ("safe(5)", True),
+        ("safe(0.5)", True),
+        ("safe(5.1)", False),
+        ("hold", False),
+        ("unknown", False),
+    ],
+)
+def test_an_instrument_is_safe_by_itself_within_five_seconds(said: str, *, safe: bool) -> None:
+    assert safe_in_time(said) is safe
+
+
+def test_a_gas_is_weighed_by_one_name_whatever_it_is_called() -> None:
+    assert [common_name(each) for each in ("H2", " h2 ", "Hydrogen", "fog")] == [
+        "hydrogen",
+        "hydrogen",
+        "hydrogen",
+        "fog",
+    ]
+    assert categories_of_gas(" H2") == ("flammable_gas",)
+    assert categories_of_gas("argon") == ()
+    assert categories_of_gas("fog") == ("flammable_gas", "toxic_gas")
