@@ -128,7 +128,6 @@ class _Reject(Exception):
     """The way out of the screening, never out of this file."""
 
     def __init__(self, code: ReasonCode, message: str, suggestion: str | None = None) -> None:
-        super().__init__(message)
         self.rejected = Rejected(code, message, None, suggestion)
 
 
