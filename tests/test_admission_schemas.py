@@ -1,10 +1,12 @@
 """What is wrong with inputs is said by its place, its reason and what mends it."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from labharness.admission.schemas import input_fault
+from labharness.admission.declaration import Constraints, Declaration, Safety
+from labharness.admission.schemas import caller_schema_fault, input_fault, value_fault
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -82,3 +84,65 @@ def test_a_name_that_is_no_input_is_told_what_may_be_meant(
     fault = input_fault(SCHEMA, inputs)
     assert fault is not None
     assert fault.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "why"),
+    [
+        (2**53, "x", "an integer beyond"),
+        (-(2**53), "x", "an integer beyond"),
+        ({"a": [1, float("nan")]}, "x.a[1]", "nan is not a number"),
+        ({"a": ({"b": float("inf")},)}, "x.a[0].b", "inf is not a number"),
+    ],
+)
+def test_a_number_that_json_cannot_carry_is_told_with_its_place(
+    value: object, place: str, why: str
+) -> None:
+    found = value_fault(value, "x")
+    assert found is not None
+    assert found[0] == place
+    assert found[1].startswith(why)
+
+
+def test_whole_numbers_up_to_what_every_program_reads_alike_pass() -> None:
+    assert value_fault({"a": [2**53 - 1, 1 - 2**53, 0.5, "x", True, None]}, "x") is None
+
+
+def test_a_schema_is_used_up_to_its_depth() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(22):  # with the word in it 24 deep
+        schema = {"not": schema}
+    assert caller_schema_fault(schema) is None
+    assert caller_schema_fault({"not": schema}) == "it is nested 25 deep; at most 24"
+
+
+def test_references_follow_each_other_up_to_a_depth() -> None:
+    def chain(length: int) -> dict[str, Any]:
+        names = [f"a{number}" for number in range(length)]
+        inner = {name: {"$ref": f"#/$defs/{then}"} for name, then in pairwise(names)}
+        return {"$ref": "#/$defs/a0", "$defs": {**inner, names[-1]: {}}}
+
+    assert caller_schema_fault(chain(24)) is None
+    assert "more than 24 deep" in str(caller_schema_fault(chain(25)))
+
+
+def test_only_a_pattern_is_taken_for_one() -> None:
+    assert (
+        caller_schema_fault({"title": "(a+)+", "properties": {"pattern": {"const": "("}}}) is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraints", "why"),
+    [
+        (Constraints("PT0S", 1), "max_duration must be longer than PT0S"),
+        (Constraints("PT1S", 0), "concurrent_limit must be at least 1"),
+    ],
+)
+def test_a_capability_takes_time_and_runs_at_least_once(constraints: Constraints, why: str) -> None:
+    safety = Safety("R1", False, False)
+    with pytest.raises(ValueError, match=f"capability 'cvd': {why}"):
+        Declaration("cvd", "1.0.0", "", {}, {}, safety, constraints)
+    assert (
+        Declaration("cvd", "1.0.0", "", {}, {}, safety, Constraints("PT1S", 1)).max_duration_s == 1
+    )
