@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from adversary import Walked, play_walk
-from labharness.chaos import Fault, world
+from labharness.chaos import Fault
+from labharness.chaos.guard_left import GuardLeft
 from labharness.clock import Chance
 from labharness.desk import ByHand
 from labharness.guard import Latch
@@ -241,7 +242,7 @@ def test_the_adversary_sees_what_a_harness_left_that_no_guard_looks_after(
     async def nobody(*args: object) -> None:
         return None
 
-    monkeypatch.setattr(world._World, "_guard_alone", nobody)
+    monkeypatch.setattr(GuardLeft, "alone", nobody)
     played = walked([*WARM, step, ALONE])
     assert played.violation is not None
     assert played.violation.rule == rule
