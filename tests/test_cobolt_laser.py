@@ -25,6 +25,10 @@ class Beam:
     def output_w(self) -> float:
         return self.power_w if self.on and self.shut else 0.0
 
+    @property
+    def interlock_open(self) -> bool:
+        return not self.shut
+
 
 def laser() -> tuple[Simulator, Beam]:
     part = Beam()
@@ -64,7 +68,7 @@ def test_the_frames_are_the_ones_that_the_published_driver_sends() -> None:
         b"pa?\r",
         b"p?\r",
         b"f?\r",
-        b"i?\r",
+        b"ilk?\r",
         b"hrs?\r",
     ]
 
@@ -99,6 +103,50 @@ def test_an_open_enclosure_keeps_the_beam_dark_and_shows_as_interlock_and_fault(
     assert (read("interlock", face), read("fault", face)) == (1.0, 3.0)
     part.shut = True
     assert (read("interlock", face), read("fault", face)) == (0.0, 0.0)
+
+
+def test_an_idle_laser_tells_its_open_interlock_too() -> None:
+    face, part = laser()
+    part.shut = False
+    assert (read("interlock", face), read("fault", face)) == (1.0, 0.0)
+
+
+def test_the_drive_current_of_a_lit_laser_is_not_taken_for_its_interlock() -> None:
+    face, _ = laser()
+    assert face.receive(b"i?\r") == b"0.000\r\n"
+    command("power", 0.05, face)
+    command("emission", 1, face)
+    assert face.receive(b"i?\r") == b"1.500\r\n"
+    assert read("interlock", face) == 0.0
+    with pytest.raises(BadReply, match="no whole number of 0 to 1"):
+        scan("interlock").decode(b"1.823\r\n")
+
+
+def test_what_usual_clients_send_first_is_answered() -> None:
+    face, part = laser()
+    for line, said in [
+        (b"gsn?", b"12345"),
+        (b"glm?", b"0532-04-01-0100-700"),
+        (b"gfv?", b"9.001"),
+        (b"gom?", b"0"),
+        (b"@cobas?", b"0"),
+        (b"@cobas 1", b"OK"),
+        (b"@cobas?", b"1"),
+        (b"@cobasdr 1", b"OK"),
+        (b"@cobasdr?", b"1"),
+        (b"@cobasks?", b"1"),
+        (b"cp", b"OK"),
+        (b"gmlp?", b"100.0"),
+        (b"@cob1", b"OK"),
+        (b"l?", b"1"),
+        (b"gom?", b"4"),
+        (b"@cob0", b"OK"),
+        (b"l?", b"0"),
+        (b"ci", b"Syntax error: illegal command"),
+        (b"slc 100", b"Syntax error: illegal command"),
+    ]:
+        assert face.receive(line + b"\r") == said + b"\r\n", line
+    assert not part.on
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Cobolt (HÜBNER Photonics) continuous-wave laser on its serial line.
 
-Source: python-microscope 0.7.0, ``microscope/lights/cobolt.py``, a third-party driver that is in
-use; no manual of the maker was at hand.
-Verified: simulator only; never on hardware. The commands rest on that driver; ``i?``, the fault
-numbers, the decimals of ``p?`` and the words of the error reply are background knowledge.
+Source: Cobolt AB's own adapter for Micro-Manager (``CoboltOfficial/LegacyLaser.cpp``): ``ilk?`` is
+the interlock; ``i?`` is the drive current, and not asked, because its unit differs by the head.
+python-microscope 0.7.0, ``microscope/lights/cobolt.py``, a third-party driver that is in use, for
+the rest; no manual of the maker was at hand.
+Verified: simulator only; never on hardware. The fault numbers, the decimals of ``p?`` and the words
+of the error reply are background knowledge.
 """
 
 from collections.abc import Mapping
@@ -47,7 +49,7 @@ class CoboltLaser(Driver):
 
     baud: ClassVar[int] = 115200
     unverified: ClassVar[str] = (
-        "every command rests on a third-party driver; the interlock query, fault numbers, decimals "
+        "every command but the interlock's rests on a third-party driver; fault numbers, decimals "
         "of the power and the error reply are background knowledge"
     )
     off = (
@@ -85,7 +87,8 @@ class CoboltLaser(Driver):
         "interlock": Channel(
             unit="",
             doc="Measure whether the remote interlock is open (1) or closed (0).",
-            source="background knowledge",
+            source="CoboltOfficial/SkyraLaser.cpp, OnInterlock: 0 closed, 1 open",
+            shows=CONTACT,
         ),
         "hours": Channel(unit="h", doc="Measure the operating hours.", source=SOURCE),
     }
@@ -95,11 +98,11 @@ class CoboltLaser(Driver):
             raise ValueError(f"max_power_w {max_power_w!r} is not within 0 to 10 W")
         self.max_power_w = float(max_power_w)
         self._scans = (
-            _scan("emission", "l?", 1.0, whole=True),
+            _scan("emission", "l?", 1.0, most=1),
             _scan("output_power", "pa?", 1.0),
             _scan("power", "p?", 10.0),
-            _scan("fault", "f?", 10.0, whole=True),
-            _scan("interlock", "i?", 10.0, whole=True),
+            _scan("fault", "f?", 10.0, most=255),
+            _scan("interlock", "ilk?", 10.0, most=1),
             _scan("hours", "hrs?", None),
         )
         self._identity = Query("identity", _line("sn?"), _serial_number)
@@ -162,11 +165,11 @@ def _text(what: str, reply: bytes) -> str:
     return text
 
 
-def _scan(channel: str, query: str, period_s: float | None, *, whole: bool = False) -> Scan:
+def _scan(channel: str, query: str, period_s: float | None, *, most: int = 0) -> Scan:
     def decode(reply: bytes) -> tuple[float, ...]:
         value = number(_text(channel, reply), channel)
-        if whole and value not in range(256):
-            raise BadReply(f"{channel}: {value} is no whole number of 0 to 255")
+        if most and value not in range(most + 1):
+            raise BadReply(f"{channel}: {value} is no whole number of 0 to {most}")
         return (value,)
 
     return Scan(channel, _line(query), (channel,), decode, period_s)

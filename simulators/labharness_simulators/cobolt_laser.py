@@ -1,11 +1,18 @@
 """A simulated Cobolt laser, as its serial line sees it.
 
-Written from the command list of python-microscope 0.7.0 (``lights/cobolt.py``); the interlock
-query, the fault numbers and the words of the error are background knowledge.
+Written from the command lists of Cobolt AB's own Micro-Manager adapter (``CoboltOfficial``:
+``ilk?``, ``gom?``, ``@cobas?``, ``@cobasdr``, ``@cobasks?``, ``cp``, and ``i?`` as the drive current)
+and of python-microscope 0.7.0 (``lights/cobolt.py``). The fault numbers, the drive current while lit
+and the words of the error are background knowledge.
+
+Not simulated, and refused as an illegal command: constant current (``ci``, ``slc``), modulation
+(``em``, ``gam?``, ``sdmes``, ``sames``, ``salis``), limits of the power (``slmp``), temperatures, and
+several lines in one head. The warm-up takes no time, a fault clears itself, and the key is on.
 """
 
 import random
 import re
+from collections.abc import Mapping
 
 from labharness.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.optics import Laser
@@ -14,16 +21,19 @@ __all__ = ["Simulator"]
 
 ILLEGAL = "Syntax error: illegal command"
 FAULT_INTERLOCK = 3
+OFF, COMPLETED, FAULT = 0, 4, 5  # of gom?
+SERIAL, MODEL, FIRMWARE = "12345", "0532-04-01-0100-700", "9.001"
+CURRENT_A = (1.2, 1.8)  # at no power and at full power, while lit
 
 
 class Simulator(LineFace):
     """A laser with a remote interlock: commanded on with the interlock open, it stays dark.
 
-    The open interlock can be told only from the beam, so an idle laser reports it closed.
+    ``@cob1`` and ``@cob0`` go through the autostart sequence, whose end is light or none.
     """
 
     latency_s = 0.01
-    writes = re.compile("l[01]|(@cobasp|p) [0-9.]+")
+    writes = re.compile("l[01]|@cob[01]|c[fp]|@cobas(dr)? ?[01]|(@cobasp|p) ?[0-9.]+")
     refused = f"{ILLEGAL}\r\n"
 
     def __init__(
@@ -31,6 +41,7 @@ class Simulator(LineFace):
     ) -> None:
         self._part = part
         self._max_power_w = max_power_w
+        self._autostart = self._direct = 0
 
     def answer(self, line: str) -> str:
         """Answer one command; every reply ends with CR LF."""
@@ -38,25 +49,48 @@ class Simulator(LineFace):
 
     def _reply(self, command: str) -> str:
         part = self._part
-        if command in ("l0", "l1"):
-            part.on = command == "l1"
+        if command in ("l0", "l1", "@cob0", "@cob1"):
+            part.on = command.endswith("1")
             return "OK"
-        if power := re.fullmatch(r"(?:@cobasp|p) ([0-9]*\.?[0-9]+)", command):
+        if power := re.fullmatch(r"(?:@cobasp|p) ?([0-9]*\.?[0-9]+)", command):
             if float(power[1]) > self._max_power_w:
                 return ILLEGAL
             part.power_w = float(power[1])
             return "OK"
-        if command in ("cf", "@cob0", "@cob1", "@cobas 0", "@cobas 1"):
+        if switch := re.fullmatch("@cobas(dr)? ?([01])", command):
+            if switch[1]:
+                self._direct = int(switch[2])
+            else:
+                self._autostart = int(switch[2])
             return "OK"
-        blocked = part.on and part.power_w > 0.0 and part.output_w == 0.0
-        said = {
+        if command in ("cf", "cp", "?"):
+            return "OK"
+        return self._said().get(command, ILLEGAL)
+
+    def _said(self) -> Mapping[str, str]:
+        part = self._part
+        blocked = part.on and part.interlock_open
+        lit_share = part.output_w / self._max_power_w
+        least_a, most_a = CURRENT_A
+        current_a = least_a + lit_share * (most_a - least_a) if lit_share else 0.0
+        most_mw = f"{1000 * self._max_power_w:.1f}"
+        return {
             "l?": f"{int(part.on)}",
             "p?": f"{part.power_w:.6f}",
             "pa?": f"{part.output_w:.6f}",
-            "i?": f"{int(blocked)}",
+            "i?": f"{current_a:.3f}",
+            "ilk?": f"{int(part.interlock_open)}",
             "f?": f"{FAULT_INTERLOCK if blocked else 0}",
+            "gom?": f"{FAULT if blocked else COMPLETED if part.on else OFF}",
             "hrs?": f"{part.hours:.2f}",
-            "sn?": "12345",
-            "gmlp?": f"{1000 * self._max_power_w:.1f}",
+            "sn?": SERIAL,
+            "gsn?": SERIAL,
+            "glm?": MODEL,
+            "gfv?": FIRMWARE,
+            "ver?": FIRMWARE,
+            "gmlp?": most_mw,
+            "glmp?": most_mw,
+            "@cobas?": f"{self._autostart}",
+            "@cobasdr?": f"{self._direct}",
+            "@cobasks?": "1",
         }
-        return said.get(command, ILLEGAL)

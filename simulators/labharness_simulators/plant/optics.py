@@ -49,6 +49,11 @@ class Laser:
             return 0.0
         return min(self.power_w, self.POWER_W_MAX)
 
+    @property
+    def interlock_open(self) -> bool:
+        """True while the enclosure, whose contact is the laser's interlock, is open."""
+        return not self._relays.enclosure_shut
+
     def step(self, dt_s: float) -> None:
         """Count the hours of emission."""
         if self.on and self.output_w > 0.0:
