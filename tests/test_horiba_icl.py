@@ -38,6 +38,7 @@ class Optics:
 
     def __init__(self, pixels: int = 8) -> None:
         self.pixels, self.centre_nm, self.moving = pixels, 545.0, False
+        self.grating_lines_per_mm = 1800
         self.chip_temperature_c = -60.0
         self.exposures: list[tuple[float, int]] = []
 
@@ -81,6 +82,14 @@ class Bench:
         (query,) = self.driver.queries()
         return query.decode(self.exchange(query.request))
 
+    def say(self, command: str, **parameters: object) -> dict[str, Any]:
+        self.env.sync()
+        asked = {"id": 7, "command": command, "parameters": parameters}
+        reply = self.face.receive(json.dumps(asked).encode())
+        assert reply is not None
+        answer: dict[str, Any] = json.loads(reply)
+        return answer
+
     def wait(self, seconds: float) -> None:
         self.clock.now_s += seconds
 
@@ -89,7 +98,6 @@ class Bench:
         self.set("mono_home", 1)
         self.wait(10)
         self.set("ccd_open", 1)
-        self.set("x_axis", 2)
         self.set("roi", self.optics.pixels)
         self.set("exposure", exposure_ms)
         self.set("wavelength", 545.0)
@@ -115,17 +123,25 @@ def test_the_messages_are_the_manuals() -> None:
         bodies = [json.loads(frame) for frame in frames]
         return [{"command": each["command"]} | each["parameters"] for each in bodies]
 
-    assert sent("wavelength", 320)[0] == {
-        "command": "mono_moveToPosition",
-        "index": 1,
-        "wavelength": 320.0,
-    }
+    assert sent("wavelength", 320) == [
+        {"command": "mono_moveToPosition", "index": 1, "wavelength": 320.0},
+        {"command": "ccd_setCenterWavelength", "index": 0, "monoIndex": 1, "wavelength": 320.0},
+        {"command": "ccd_setXAxisConversionType", "index": 0, "type": 2},
+    ]
     assert sent("exposure", 50) == [{"command": "ccd_setExposureTime", "index": 0, "time": 50}]
     assert sent("acquire", 1) == [
-        {"command": "ccd_setAcquisitionStart", "index": 0, "openShutter": True}
+        {"command": "ccd_acquisitionStart", "index": 0, "openShutter": True}
+    ]
+    assert sent("acquire", 0) == [
+        {"command": "ccd_acquisitionAbort", "index": 0},
+        {"command": "ccd_restart", "index": 0},
     ]
     assert [each["command"] for each in sent("mono_open", 1)] == ["mono_discover", "mono_open"]
-    assert sent("roi", 5)[1]["xSize"] == 5
+    chip = {"command": "ccd_setRoi", "index": 0, "roiIndex": 1, "xOrigin": 0, "yOrigin": 0}
+    assert sent("roi", 5) == [
+        {"command": "ccd_setAcqFormat", "index": 0, "numberOfRois": 1, "format": 1},
+        chip | {"xSize": 5, "ySize": 256, "xBin": 1, "yBin": 256},
+    ]
 
 
 def test_a_prepared_instrument_shows_all_that_was_set() -> None:
@@ -161,11 +177,39 @@ def test_an_aborted_exposure_leaves_no_data() -> None:
     bench = Bench().prepare()
     bench.set("acquire", 1)
     bench.set("acquire", 0)
-    bench.wait(1)
+    bench.wait(10)
     assert bench.read("acquisition_busy") == 0.0
     assert bench.optics.exposures == []
     with pytest.raises(DeviceFault, match="-312"):
         bench.spectrum()
+
+
+def test_an_abort_restarts_the_ccd_which_is_set_up_again_before_the_next_exposure() -> None:
+    bench = Bench().prepare()
+    bench.set("acquire", 1)
+    bench.set("acquire", 0)
+    assert bench.read("acquisition_busy") == 1.0  # it restarts
+    with pytest.raises(DeviceFault, match="-309"):
+        bench.set("exposure", 500)
+    bench.wait(10)
+    assert bench.read("acquisition_busy") == 0.0
+    with pytest.raises(DeviceFault, match="-318"):  # no exposure time is set
+        bench.set("acquire", 1)
+    bench.prepare().set("acquire", 1)
+    bench.wait(0.5)
+    assert len(bench.spectrum()[1]) == 8
+
+
+def test_the_axis_is_of_the_centre_that_was_told_before_its_kind() -> None:
+    bench = Bench().prepare(exposure_ms=1)
+    told = {"index": 0, "monoIndex": 0, "wavelength": 600.0}
+    assert bench.say("ccd_setCenterWavelength", **told)["errors"] == []
+    bench.set("acquire", 1)
+    bench.wait(0.001)
+    middle = 4
+    assert bench.spectrum()[0][middle] == pytest.approx(545.0)  # the kind was asked for before
+    assert bench.say("ccd_setXAxisConversionType", index=0, type=2)["errors"] == []
+    assert bench.spectrum()[0][middle] == pytest.approx(600.0)
 
 
 def test_no_read_starts_an_exposure_or_moves_the_grating() -> None:
@@ -188,7 +232,7 @@ def test_the_axis_follows_the_grating_because_the_ccd_is_told_the_centre() -> No
     bench.wait(0.001)
     assert bench.spectrum()[0] == tuple(bench.optics.wavelengths_nm())
     bench.set("x_axis", 0)
-    assert bench.spectrum()[0] == tuple(float(at + 1) for at in range(8))
+    assert bench.spectrum()[0] == tuple(float(at) for at in range(8))
 
 
 def test_opening_what_is_open_already_is_no_error_and_resets_nothing() -> None:
@@ -266,6 +310,12 @@ def test_an_exposure_of_a_ccd_that_was_not_set_up_gives_no_data() -> None:
         ({"command": "mono_open", "parameters": {"index": 0}}, -507),
         ({"command": "mono_isOpen", "parameters": {"index": 3}}, -508),
         ({"command": "ccd_isOpen"}, -307),
+        ({"command": "icl_binMode", "parameters": {"mode": "some"}}, -3),
+        ({"command": "mono_moveMirror", "parameters": {"index": 0}}, -510),
+        ({"command": "ccd_getTriggerIn", "parameters": {"index": 0}}, -315),
+        ({"command": "ccd_setAcquisitionStart", "parameters": {"index": 0}}, -2),
+        ({"command": "ccd_setAcquisitionAbort", "parameters": {"index": 0}}, -2),
+        ({"command": "ccd_getAcquisitionReady", "parameters": {"index": 0}}, -2),
     ],
 )
 def test_the_library_names_what_is_wrong_by_its_code(message: dict[str, Any], code: int) -> None:
@@ -320,6 +370,12 @@ def test_a_spectrum_in_pairs_as_the_manual_shows_it_is_read_too() -> None:
     )
 
 
+@pytest.mark.parametrize("x", [[1.0, 2.0], [[1.0, 2.0]]])
+@pytest.mark.parametrize("y", [[7, 8], [[7, 8]]])
+def test_a_spectrum_is_read_flat_and_as_the_only_row_of_a_list(x: object, y: object) -> None:
+    assert spectrum_query().decode(reply_of(region(xData=x, yData=y))) == ((1.0, 2.0), (7.0, 8.0))
+
+
 @pytest.mark.parametrize(
     "results",
     [
@@ -329,7 +385,8 @@ def test_a_spectrum_in_pairs_as_the_manual_shows_it_is_read_too() -> None:
         {"acquisition": [{"roi": []}]},
         region(xData=[1.0, 2.0], yData=[[1]]),
         region(xData=[], yData=[[]]),
-        region(xData=[1.0], yData=[1]),
+        region(xData=[[1.0], [1.0]], yData=[[1]]),
+        region(xData=[[[1.0]]], yData=[[1]]),
         region(xData=[1.0], yData=[[1], [2]]),
         region(xData=[1.0], yData=[["1"]]),
         region(xData=[1.0], yData=[[True]]),
@@ -366,9 +423,64 @@ def test_it_says_who_it_is() -> None:
     query = bench.driver.identify()
     identity = query.decode(bench.exchange(query.request))
     assert isinstance(identity, Identity)
-    assert identity.firmware == "2.0.0.108.d762232a"
+    assert identity.firmware == "2.1.0.a41d1ab7"
     assert bench.driver.expects(identity) == ""
     assert "is not the" in bench.driver.expects(Identity("LabSpec"))
+
+
+@pytest.mark.parametrize(
+    ("version", "taken"),
+    [
+        ("2.0.0.108.d762232a", True),
+        ("3.0", True),
+        ("1.9.9.77.0badcafe", False),
+        ("0.1", False),
+        ("", False),
+        ("v2", False),
+    ],
+)
+def test_an_icl_older_than_2_is_named_and_refused(version: str, taken: bool) -> None:
+    why = HoribaIcl().expects(Identity("Instrument Control Library", version))
+    assert bool(why) is not taken
+    if not taken:
+        assert repr(version) in why
+        assert "2 or newer" in why
+
+
+def test_an_icl_that_does_not_know_a_command_is_told_from_one_that_fails() -> None:
+    reply = json.dumps({"results": {}, "errors": ["[E];-2;Unknown command"]}).encode()
+    home = next(each for each in HoribaIcl().scans() if each.name == "mono_home")
+    for step in (lambda: home.decode(reply), lambda: HoribaIcl().accept("acquire", reply)):
+        with pytest.raises(DeviceFault, match=r"-2;Unknown command.*older than the .*2\.1\.0"):
+            step()
+    with pytest.raises(DeviceFault, match=r"-306;CCD not found$"):
+        HoribaIcl().accept("ccd_open", b'{"results": {}, "errors": ["[E];-306;CCD not found"]}')
+
+
+def test_the_first_messages_of_the_makers_own_client_are_answered() -> None:
+    bench = Bench()
+    assert bench.say("icl_info")["results"]["nodeVersion"] == "2.1.0.a41d1ab7"
+    assert bench.say("icl_binMode", mode="none")["errors"] == []
+    for device in ("ccd", "mono"):
+        assert bench.say(f"{device}_list")["results"] == {"devices": []}  # none was looked for yet
+        assert bench.say(f"{device}_discover")["results"] == {"count": 1}
+        (found,) = bench.say(f"{device}_list")["results"]["devices"]
+        assert found["index"] == 0
+        assert {"deviceType", "serialNumber"} <= found.keys()
+        assert bench.say(f"{device}_open", index=0)["errors"] == []
+    assert bench.say("saq3_discover")["results"] == {"count": 0}
+    assert bench.say("saq3_list")["results"] == {"devices": []}
+    mono = bench.say("mono_getConfig", index=0, compact=False)["results"]["configuration"]
+    assert [each["grooveDensity"] for each in mono["gratings"]] == [1800]
+    ccd = bench.say("ccd_getConfig", index=0)["results"]["configuration"]
+    assert (ccd["chipWidth"], ccd["chipHeight"]) == ("8", "256")
+    for name, token in (("Gain", 2), ("Speed", 2)):
+        assert bench.say(f"ccd_set{name}", index=0, token=token)["errors"] == []
+        assert bench.say(f"ccd_get{name}", index=0)["results"]["token"] == token
+        assert bench.say(f"ccd_set{name}", index=0, token=9)["errors"][0].startswith("[E];-317;")
+    assert bench.say("ccd_setTimerResolution", index=0, resolutionToken=0)["errors"] == []
+    assert bench.say("ccd_setAcqCount", index=0, count=1)["errors"] == []
+    assert bench.say("ccd_setAcqCount", index=0, count=2)["errors"][0].startswith("[E];-315;")
 
 
 JSON = st.recursive(

@@ -1,25 +1,26 @@
 """Horiba iHR monochromator and CCD behind the Instrument Control Library (ICL), JSON messages.
 
-Source: "ICL API Programmers Manual" (ThatsTheEnd/horiba-python-sdk, ``docs/source/icl_api.md``),
-and that SDK's device classes and canned replies.
-Verified: simulator only; never on hardware. The commands are the maker's. Resting on the SDK alone:
-``time`` in ccd_getExposureTime, ``size`` in ccd_getDataSize, ``type`` in
-ccd_getXAxisConversionType, ``temperature`` in ccd_getChipTemperature, ``resetPort`` of
-ccd_setAcquisitionAbort, and the shape xData, yData of a spectrum (the manual shows xyData; both are
-read).
+Source: "ICL API Programmers Manual", revision 2.1.0 of 2025-10-29 (HORIBAEzSpecSDK/python-sdk,
+``docs/icl_api20251029.md``), and the maker's SDK horiba-sdk 1.0.4.
+Verified: simulator only; never on hardware. Resting on the SDK alone: the shape xData, yData of a
+spectrum, flat or in a list of one row (its recording of 2024-04-22); the manual shows xyData; all
+three are read. An ICL of the manual 0.1 of 2023 has other commands and is refused: by its version
+where that is below 2, else by its own ``-2`` to a command it does not know, long before a spectrum.
 
 The order that ``prepare`` in a lab file must keep: mono_open, mono_home, ccd_open (opening resets
-the CCD), x_axis 2, roi, exposure, wavelength.
+the CCD), roi, exposure, wavelength. ``wavelength`` asks for the axis in nm by itself: the ICL wants
+to be told the centre before the kind of axis.
 """
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from labharness.driver import Channel, Driver, Identity, Query, Scan, fault
 from labharness.driver.messages import message_request, results
-from labharness.vocabulary import BadReply, Request
+from labharness.vocabulary import BadReply, DeviceFault, Request
 
 __all__ = ["HoribaIcl"]
 
@@ -27,6 +28,7 @@ OPEN_S_MAX = 10.0
 MOVE_S_MAX = 60.0
 HOME_S_MAX = 180.0
 DATA_S_MAX = 10.0
+RESTART_S_MAX = 10.0  # the SDK waits 7 s after it
 ALREADY = {  # what was asked is so already: ERR_MONO_ALLREADY_OPEN, _CLOSED; the same of the CCD
     "mono_open": (";-501;", ";-503;"),
     "ccd_open": (";-301;", ";-302;"),
@@ -44,7 +46,14 @@ READS = {  # channel: command, name of the result, a truth instead of a number, 
     "chip_temperature": ("ccd_getChipTemperature", "temperature", False, 10.0),
 }
 MODEL = "Instrument Control Library"
-ASKS = rb"icl_info|(?:mono|ccd)_(?:get|is)[A-Z]\w*|(?:mono|ccd)_list"  # icl_api.md; others act
+MANUAL = "ICL API manual 2.1.0"
+OLDEST_MAJOR = 2
+UNKNOWN_COMMAND = "[E];-2;"  # ERR_ICL_UNKNOWNCOMMAND
+IMAGE_OR_SPECTRA = 1  # ccd_setAcqFormat; it is a spectrum where yBin is ySize
+AXIS_IN_NM = 2
+_VERSION = re.compile(r"([0-9]{1,4})(?:\.\w+)*")
+# What asks, by the manual; others act.
+ASKS = rb"icl_info|(?:mono|ccd)_(?:get|is)[A-Z]\w*|(?:mono|ccd)_list(?:Count)?"
 
 Spectrum = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -64,8 +73,9 @@ class HoribaIcl(Driver):
     off = ()
     baud: ClassVar[int] = 0  # WebSocket, port 25010
     unverified: ClassVar[str] = (
-        "names of some results, resetPort, the shape xData/yData of a spectrum (SDK, not manual), "
-        "and that the CCD's timer resolution is 1 ms"
+        "the shape xData/yData of a spectrum (SDK, not manual), that ccd_getDataSize counts pixels "
+        "(the manual says pixels and bytes), that the CCD's timer resolution is 1 ms, and which ICL "
+        "was the first of today's commands"
     )
     write_grammar = (rb'.*"command":\s*"(?!(?:' + ASKS + rb')").*',)
 
@@ -106,17 +116,24 @@ class HoribaIcl(Driver):
         return self._identity
 
     def expects(self, identity: Identity) -> str:
-        """Refuse what is not an ICL.
-
-        Its firmware is not judged: no source says which is too old.
-        """
-        return "" if identity.model == MODEL else f"{identity.model!r} is not the {MODEL}"
+        """Refuse what is not an ICL, and one older than 2."""
+        if identity.model != MODEL:
+            return f"{identity.model!r} is not the {MODEL}"
+        major = _VERSION.fullmatch(identity.firmware)
+        if major is not None and int(major[1]) >= OLDEST_MAJOR:
+            return ""
+        return (
+            f"ICL version {identity.firmware!r} is not {OLDEST_MAJOR} or newer: this driver speaks "
+            f"the commands of the {MANUAL}, which older ones do not know"
+        )
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
         """Give the messages of one command.
 
-        ``acquire`` 1 starts an exposure with the shutter open, 0 aborts one. ``roi`` is the number
-        of pixels read from the first one on. ``wavelength`` also tells the CCD its new centre.
+        ``acquire`` 1 starts an exposure with the shutter open; 0 aborts one and restarts the CCD,
+        as the manual advises before the next (``exposure`` and ``roi`` are then set again). ``roi``
+        is the number of pixels read from the first one on. ``wavelength`` tells the CCD its new
+        centre, and after that to give its axis in nm.
         """
         self.settable(channel)
         low, high = (1.0, self.chip_width) if channel == "roi" else RANGES[channel]
@@ -125,9 +142,11 @@ class HoribaIcl(Driver):
             raise ValueError(f"{channel}: asked {value}, allowed {kind}{low:g} to {high:g}")
         whole = int(value)
         if channel == "wavelength":
+            mono = self._index["mono"]["index"]
             return (
                 self._ask("mono_moveToPosition", wavelength=float(value)),
-                self._ask("ccd_setCenterWavelength", wavelength=float(value)),
+                self._ask("ccd_setCenterWavelength", monoIndex=mono, wavelength=float(value)),
+                self._ask("ccd_setXAxisConversionType", type=AXIS_IN_NM),
             )
         if channel in ("mono_open", "ccd_open"):
             device = channel.removesuffix("_open")
@@ -142,20 +161,22 @@ class HoribaIcl(Driver):
         if channel == "x_axis":
             return (self._ask("ccd_setXAxisConversionType", type=whole),)
         if channel == "roi":
-            corner = {"roiIndex": 1, "xOrigin": 1, "yOrigin": 1, "xSize": whole}
+            corner = {"roiIndex": 1, "xOrigin": 0, "yOrigin": 0, "xSize": whole}
             height = {"ySize": self.chip_height, "xBin": 1, "yBin": self.chip_height}
-            spectra = self._ask("ccd_setAcqFormat", numberOfRois=1, format=0)
+            spectra = self._ask("ccd_setAcqFormat", numberOfRois=1, format=IMAGE_OR_SPECTRA)
             return (spectra, self._ask("ccd_setRoi", **corner, **height))
         if whole:
-            return (self._ask("ccd_setAcquisitionStart", openShutter=True),)
-        return (self._ask("ccd_setAcquisitionAbort", resetPort=True),)
+            return (self._ask("ccd_acquisitionStart", openShutter=True),)
+        restart = self._ask("ccd_restart", timeout_s=RESTART_S_MAX)
+        return (self._ask("ccd_acquisitionAbort"), restart)
 
     def accept(self, channel: str, reply: bytes) -> None:
         """Any error is a refusal, unless the device is open (or closed) already as asked."""
         body = json.loads(reply)
-        errors = str(body.get("errors") or "")
+        listed = body.get("errors") or []
+        errors = "; ".join(map(str, listed if isinstance(listed, list) else [listed]))
         if errors and not any(code in errors for code in ALREADY.get(channel, ())):
-            raise fault(channel, errors)
+            raise fault(channel, errors + _older(errors))
         if body.get("results") == {"count": 0}:
             raise fault(channel, f"to {body.get('command')}: no device is connected")
 
@@ -164,8 +185,25 @@ class HoribaIcl(Driver):
         return message_request(command, index | parameters, timeout_s=timeout_s)
 
 
+def _older(errors: str) -> str:
+    """Say what a command that the library does not know means."""
+    return f" (older than the {MANUAL}?)" if UNKNOWN_COMMAND in errors else ""
+
+
+def _results(what: str) -> Callable[[bytes], Mapping[str, object]]:
+    found = results(what)
+
+    def decode(reply: bytes) -> Mapping[str, object]:
+        try:
+            return found(reply)
+        except DeviceFault as why:
+            raise DeviceFault(f"{why}{_older(str(why))}") from None
+
+    return decode
+
+
 def _value(channel: str, key: str, truth: bool) -> Callable[[bytes], tuple[float, ...]]:
-    found = results(channel)
+    found = _results(channel)
 
     def decode(reply: bytes) -> tuple[float, ...]:
         value = found(reply).get(key)
@@ -188,7 +226,14 @@ def _numbers(what: str, values: object) -> tuple[float, ...]:
     return numbers
 
 
-_spectrum_results = results("spectrum")
+def _row(values: object) -> object:
+    """Give one row of numbers that came flat, or as the only row of a list of rows."""
+    if isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
+        return values[0]
+    return values
+
+
+_spectrum_results = _results("spectrum")
 
 
 def _spectrum(reply: bytes) -> Spectrum:
@@ -199,7 +244,7 @@ def _spectrum(reply: bytes) -> Spectrum:
         if "xyData" in region:
             x, y = zip(*region["xyData"], strict=True)
         else:
-            x, (y,) = region["xData"], region["yData"]
+            x, y = _row(region["xData"]), _row(region["yData"])
     except (KeyError, TypeError, ValueError) as why:
         raise BadReply(f"spectrum: not one acquisition of one region ({why!r})"[:160]) from None
     wavelengths_nm, counts = _numbers("xData", x), _numbers("yData", y)
@@ -225,7 +270,7 @@ RANGES = {  # what the wire can carry or the manual lists
 
 
 def _switch(name: str, doc: str, settle_s: float, unit: str = "") -> Channel:
-    source = f"icl_api.md, {READS[name][0]}"
+    source = f"{MANUAL}, {READS[name][0]}"
     return Channel(
         unit=unit, doc=doc, source=source, settable=True, readback=name, settle_s=settle_s
     )
@@ -234,15 +279,15 @@ def _switch(name: str, doc: str, settle_s: float, unit: str = "") -> Channel:
 CHANNELS: Mapping[str, Channel] = {
     "wavelength": Channel(
         unit="nm",
-        doc="Control the wavelength on the middle of the chip.",
-        source="icl_api.md, mono_moveToPosition, ccd_setCenterWavelength",
+        doc="Control the wavelength on the middle of the chip, and have the axis in nm.",
+        source=f"{MANUAL}, mono_moveToPosition, ccd_setCenterWavelength",
         settable=True,
         readback="wavelength",
         resolution=0.05,
         settle_s=MOVE_S_MAX,
     ),
     "mono_busy": Channel(
-        unit="", doc="Measure whether the grating moves (1).", source="icl_api.md, mono_isBusy"
+        unit="", doc="Measure whether the grating moves (1).", source=f"{MANUAL}, mono_isBusy"
     ),
     "mono_open": _switch("mono_open", "Control the link to the monochromator.", OPEN_S_MAX),
     "mono_home": _switch("mono_home", "Control homing; 1 once the grating is homed.", HOME_S_MAX),
@@ -253,15 +298,17 @@ CHANNELS: Mapping[str, Channel] = {
     "acquire": Channel(
         unit="",
         doc="Control the exposure: 1 starts one, 0 aborts it; acquisition_busy shows its end.",
-        source="icl_api.md, ccd_setAcquisitionStart",
+        source=f"{MANUAL}, ccd_acquisitionStart",
         settable=True,
     ),
     "acquisition_busy": Channel(
         unit="",
         doc="Measure whether an exposure runs (1).",
-        source="icl_api.md, ccd_getAcquisitionBusy",
+        source=f"{MANUAL}, ccd_getAcquisitionBusy",
     ),
     "chip_temperature": Channel(
-        unit="degC", doc="Measure the CCD's temperature.", source="SDK ccd.py, get_temperature"
+        unit="degC",
+        doc="Measure the CCD's temperature.",
+        source=f"{MANUAL}, ccd_getChipTemperature",
     ),
 }

@@ -275,7 +275,7 @@ class JsonFace(Face):
         command, parameters = body.get("command"), body.get("parameters") or {}
         if not isinstance(parameters, dict):
             return None
-        reply: dict[str, object] = {"id": body.get("id"), "command": command}
+        reply: dict[str, object] = {"id": body.get("id", 0), "command": command}
         try:
             reply["results"] = dict(self.answer(str(command), parameters))
             reply["errors"] = []
