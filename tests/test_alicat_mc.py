@@ -141,6 +141,86 @@ def test_an_analog_setpoint_source_ignores_the_setpoint_and_only_the_read_back_s
     assert part.setpoint_sccm == 0.0
 
 
+def test_what_usual_clients_send_first_is_answered_as_a_captured_unit_did() -> None:
+    face, _ = unit()
+    face.receive(b"AS78.95\r")
+    for line, said in [
+        (b"AR122", b"A   122 = 37"),
+        (b"A$$R122", b"A   122 = 37"),
+        (b"AFPF 5", b"A +500.00 12 SCCM"),
+        (b"ADCU 5", b"A 12 SCCM"),
+        (b"ALS", b"A +078.95 +078.95 12 SCCM"),
+        (b"ALS 25", b"A +025.00 +025.00 12 SCCM"),
+        (b"ALV", b"A 37"),
+        (b"ALSS", b"A S"),
+        (b"ADV 2 2 3 4 5 37", b"+014.62 +023.00 +049.89 +049.97 +025.00"),
+        (b"ADV 2 99", b"--"),
+        (b"AGS 8", b"A 8 N2 Nitrogen"),
+        (b"A$$W46=8", b"A   046 = 8"),
+        (b"A$$R46", b"A   046 = 8"),
+        (b"AVE", b"A   10v20.0-R24 Jan  9 2025,15:04:07"),
+    ]:
+        assert face.receive(line + b"\r") == said + b"\r", line
+    layout = face.receive(b"A??D*\r")
+    assert layout is not None
+    lines = layout.decode().split("\r")
+    assert lines[0] == (
+        "A D00 ID_ NAME______________________ TYPE_______ WIDTH NOTES___________________"
+    )
+    assert lines[6] == "A D06 037 Mass Flow Setpt            s decimal     7/2 012 02 SCCM"
+    assert lines[21:] == ["A D21 702 *Status                    string          3 LCK", ""]
+    gases = face.receive(b"A??G*\r")
+    assert gases is not None
+    assert gases.decode().split("\r")[:2] == ["A G00      Air", "A G01       Ar"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"ALV 36", b"AW122=36", b"AGS 99", b"ASR 10 4", b"AFPF 2", b"A@ B", b"ALS 501"),
+        *(b"ADV", b"ADV 0 2", b"ADV 1", b"A$$w21=100", b"AGM mix 236 50 1 50 8", b"A64001"),
+    ],
+)
+def test_what_is_not_simulated_or_out_of_range_is_a_question_mark(line: bytes) -> None:
+    face, part = unit()
+    assert face.receive(line + b"\r") == b"?\r"
+    assert (part.setpoint_sccm, face.gas) == (0.0, "N2")
+
+
+def test_a_held_valve_takes_a_setpoint_and_acts_on_it_when_the_hold_is_cancelled() -> None:
+    face, part = unit()
+    face.receive(b"AS100\r")
+    reply = face.receive(b"AHPC\r")
+    assert reply is not None
+    assert decode(reply)[4:] == (100.0, 0.0)  # a hold is no error
+    assert reply.endswith(b" HLD\r")
+    assert part.setpoint_sccm == 0.0
+    face.receive(b"AS50\r")
+    assert part.setpoint_sccm == 0.0
+    assert face.receive(b"AC\r") == face.receive(b"A\r")
+    assert part.setpoint_sccm == 50.0
+    face.receive(b"AHP\r")
+    assert part.setpoint_sccm == 49.97  # what flowed
+
+
+def test_a_locked_display_shows_in_the_frame() -> None:
+    face, _ = unit()
+    for lock, unlock in ((b"AL\r", b"AU\r"), (b"A$$L\r", b"A$$U\r")):
+        locked, free = face.receive(lock), face.receive(unlock)
+        assert locked is not None
+        assert free is not None
+        assert locked == free.removesuffix(b"\r") + b" LCK\r"
+
+
+def test_another_gas_that_was_selected_shows_in_the_frame() -> None:
+    face, _ = unit()
+    assert face.receive(b"AGS 1\r") == b"A 1 Ar Argon\r"
+    reply = face.receive(b"A\r")
+    assert reply is not None
+    with pytest.raises(DeviceFault, match=r"gas Ar.*N2"):
+        decode(reply)
+
+
 def test_the_unit_refuses_above_its_own_full_scale_and_keeps_what_it_had() -> None:
     face, part = unit()
     assert face.receive(b"AS 500.01\r") == b"?\r"

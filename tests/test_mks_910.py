@@ -98,6 +98,24 @@ def test_a_transducer_that_speaks_millibar_is_a_fault_that_names_both_units() ->
         scan("unit").decode(exchange(scan("unit").request, face))
 
 
+def test_what_usual_clients_send_first_is_answered() -> None:
+    face = gauge()
+    for query, said in [
+        (b"MF?", b"MKS"),
+        (b"MD?", b"910"),
+        (b"SN?", b"0000001234"),
+        (b"DT?", b"DUALTRANS"),
+        (b"FV?", b"1.16"),
+        (b"HV?", b"A"),
+        (b"TIM?", b"8760"),
+        (b"TEM?", b"2.50E+1"),
+        (b"T?", b"O"),
+    ]:
+        assert face.receive(b"@253" + query + b";FF") == b"@253ACK" + said + b";FF", query
+    for strange in (b"PR5?", b"SP1!1E-2", b"EN1!ON", b"AD!007", b"BR!19200", b"VAC!1E-5", b"UT!ME"):
+        assert face.receive(b"@253" + strange + b";FF") == b"@253NAK160;FF", strange
+
+
 def test_silence_for_other_addresses_and_nak_for_unknown_messages() -> None:
     face = gauge(address=7)
     assert face.receive(b"@253PR4?;FF") is None

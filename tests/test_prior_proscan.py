@@ -141,6 +141,74 @@ def test_the_controllers_errors_are_named() -> None:
         scan("moving").decode(b"E,5\r")
 
 
+@given(
+    st.floats(-20_000, 20_000), st.floats(-20_000, 20_000), st.floats(0.0, 100.0, exclude_min=True)
+)
+@settings(max_examples=200, deadline=None)
+def test_when_r_has_come_the_stage_stands_and_takes_the_next_move(
+    x_um: float, y_um: float, start_s: float
+) -> None:
+    bench = Bench(10.0)
+    bench.clock.now_s = start_s
+    for channel, value in (("x", x_um), ("y", y_um), ("x", y_um), ("y", x_um)):
+        assume(value == 0 or abs(value) >= 0.1)
+        bench.clock.now_s += bench.move(channel, value)
+        assert bench.read("moving") == (0.0,)
+
+
+def test_what_usual_clients_send_first_is_answered() -> None:
+    bench = Bench(10.0)
+    for line, said in [
+        (b"COMP 0", b"0"),
+        (b"COMP", b"0"),
+        (b"SMS", b"100"),
+        (b"SMS,50", b"0"),
+        (b"SMS", b"50"),
+        (b"SAS", b"100"),
+        (b"SCS", b"100"),
+        (b"RES,s", b"0.1"),
+        (b"PX", b"0"),
+        (b"PY", b"0"),
+        (b"PZ", b"0"),
+        (b"PS", b"0,0"),
+        (b"K", b"R"),
+        (b"FILTER 1", b"FILTER_1 = NONE\rEND"),
+        (b"SMS,101", b"E,8"),
+        (b"SMS,fast", b"E,4"),
+        (b"COMP 1", b"E,8"),
+        (b"RES,s,1.0", b"E,8"),
+        (b"Z", b"E,5"),
+    ]:
+        assert bench.face.receive(line + b"\r") == said + b"\r", line
+    stage = bench.face.receive(b"STAGE\r")
+    assert stage is not None
+    assert stage.startswith(b"STAGE = ")
+    assert stage.endswith(b"\rEND\r")
+
+
+def test_a_relative_move_goes_on_from_where_the_stage_is_and_sis_comes_back() -> None:
+    bench = Bench()
+    for line, place in [(b"GR,100,-50", (100.0, -50.0)), (b"gr 10 0", (110.0, -50.0))]:
+        assert bench.face.receive(line + b"\r") == b"R\r"
+        bench.clock.now_s += bench.face.latency_s
+        assert bench.read("position") == place
+    assert bench.face.receive(b"SIS\r") == b"R\r"
+    bench.clock.now_s += bench.face.latency_s
+    assert bench.read("position") == (0.0, 0.0)
+
+
+def test_a_stage_that_is_stopped_stands_where_it_is() -> None:
+    bench = Bench()
+    bench.move("x", 10_000)
+    bench.clock.now_s = 1.0
+    assert bench.read("moving") == (1.0,)
+    assert bench.face.receive(b"I\r") == b"R\r"
+    assert bench.read("moving") == (0.0,)
+    assert bench.read("position")[0] == pytest.approx(5000, abs=20)
+    bench.clock.now_s = 5.0
+    assert bench.read("position")[0] == pytest.approx(5000, abs=20)
+
+
 def test_any_delimiter_of_the_manual_parts_the_words() -> None:
     bench = Bench()
     assert bench.face.receive(b"G,,100 200\r") == b"R\r"

@@ -74,8 +74,8 @@ class HoribaIcl(Driver):
     baud: ClassVar[int] = 0  # WebSocket, port 25010
     unverified: ClassVar[str] = (
         "the shape xData/yData of a spectrum (SDK, not manual), that ccd_getDataSize counts pixels "
-        "(the manual says pixels and bytes), that the CCD's timer resolution is 1 ms, and which ICL "
-        "was the first of today's commands"
+        "(the manual says pixels and bytes), that the CCD's timer resolution is 1 ms, and which "
+        "ICL was the first of today's commands"
     )
     write_grammar = (rb'.*"command":\s*"(?!(?:' + ASKS + rb')").*',)
 

@@ -1,13 +1,13 @@
 """A simulated Cobolt laser, as its serial line sees it.
 
 Written from the command lists of Cobolt AB's own Micro-Manager adapter (``CoboltOfficial``:
-``ilk?``, ``gom?``, ``@cobas?``, ``@cobasdr``, ``@cobasks?``, ``cp``, and ``i?`` as the drive current)
-and of python-microscope 0.7.0 (``lights/cobolt.py``). The fault numbers, the drive current while lit
-and the words of the error are background knowledge.
+``ilk?``, ``gom?``, ``@cobas?``, ``@cobasdr``, ``@cobasks?``, ``cp``, and ``i?`` as the drive
+current) and of python-microscope 0.7.0 (``lights/cobolt.py``). The fault numbers, the drive current
+while lit and the words of the error are background knowledge.
 
 Not simulated, and refused as an illegal command: constant current (``ci``, ``slc``), modulation
-(``em``, ``gam?``, ``sdmes``, ``sames``, ``salis``), limits of the power (``slmp``), temperatures, and
-several lines in one head. The warm-up takes no time, a fault clears itself, and the key is on.
+(``em``, ``gam?``, ``sdmes``, ``sames``, ``salis``), limits of the power (``slmp``), temperatures,
+and several lines in one head. The warm-up takes no time, a fault clears itself, and the key is on.
 """
 
 import random

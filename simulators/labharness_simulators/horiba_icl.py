@@ -359,7 +359,7 @@ class Simulator(JsonFace):
         self._exposing = None
 
     def _restart(self, parameters: Answer) -> None:
-        # The manual is silent on what a restart leaves of the settings: here nothing, as of opening.
+        # What a restart leaves of the settings, the manual does not say: here nothing.
         self._reset_ccd()
         self._restarting = self._env.seconds(RESTART_S)
         self._restarting.callbacks.append(self._end_restart)

@@ -1,6 +1,12 @@
 """A simulated MKS 910 DualTrans transducer, as its RS-485 line sees it.
 
-Written from the 910 DualTrans manual, pp. 24 and 46, and the 902B manual, pp. 12, 21 and 46.
+Written from the 910 DualTrans manual, pp. 24 and 46, and the 902B manual, pp. 12, 21 and 46. What
+usual clients ask first (``DT?``, ``FV?``, ``HV?``, ``PN?``, ``TIM?``, ``TEM?``, ``GT?``, ``UT?``,
+``SW?``: PyMeasure's ``mksinst``) is answered with made-up values.
+
+Not simulated, and NAK160: relays (``SP``, ``SH``, ``SD``, ``EN``, ``SS``), calibration (``VAC``,
+``ATM``), every ``!`` but ``U!``, analog output, ``PR5``, and the differential reading of the piezo:
+``PR1``, ``PR2`` and ``PR3`` all show the one absolute pressure.
 """
 
 import random
@@ -60,6 +66,15 @@ class Simulator(LineFace):
             "MD?": "910",
             "MF?": "MKS",
             "SN?": "0000001234",
+            "DT?": "DUALTRANS",
+            "PN?": "910-11",
+            "FV?": "1.16",
+            "HV?": "A",
+            "GT?": "NITROGEN",
+            "UT?": "SIM",
+            "SW?": "ON",
+            "TIM?": "8760",
+            "TEM?": "2.50E+1",
             "BR?": "9600",
             "AD?": self._address,
         }
