@@ -254,6 +254,21 @@ def test_a_procedure_waits_for_the_exchange_on_the_wire_and_for_no_quiet() -> No
     assert finished.safe == SAFE[0]
 
 
+def test_half_a_reply_and_then_silence_is_not_called_none() -> None:
+    for came, said in [
+        (b"A +", "bad reply: short, 3 bytes within 0.3 s (41 20 2b)"),
+        (b"", "no reply within 0.3 s"),
+    ]:
+        core = armed()
+        core.send("heat", READ, 0.0, None)
+        port = core.ports["heat"]
+        assert port.feed(came, 0.1) is None
+        finished = port.expire(0.3)
+        assert finished is not None
+        assert (finished.reply, finished.error) == (None, said)
+        assert port.state is PortState.DRAIN
+
+
 def test_no_user_sends_while_a_procedure_waits() -> None:
     core = armed()
     core.trip("stop")

@@ -18,6 +18,7 @@ from labharness.vocabulary import (
     Rtu,
     Until,
     crc16_modbus,
+    unfinished,
 )
 
 
@@ -172,3 +173,44 @@ def test_text_replies_have_their_prefix_their_end_and_their_size() -> None:
 def test_a_message_that_answers_something_else_is_bad(text: str) -> None:
     with pytest.raises(BadReply):
         Message("ccd_list").take(text.encode("latin-1"), 7)
+
+
+@pytest.mark.parametrize(
+    ("rule", "came", "said"),
+    [
+        (Rtu(1, 3, 4), b"", "no reply within 0.3 s"),
+        (Rtu(1, 3, 4), b"\x01", "bad reply: short, 1 bytes within 0.3 s (01)"),
+        (
+            Rtu(1, 3, 4),
+            b"\x01\x03\x04\0\x0a",
+            "bad reply: short, 5 of 9 bytes within 0.3 s (01 03 04 00 0a)",
+        ),
+        (Rtu(1, 3, 4), b"\x01\x83\x02", "bad reply: short, 3 of 5 bytes within 0.3 s (01 83 02)"),
+        (
+            Rtu(1, 6, echo=b"\0\x02\x1f\x40"),
+            b"\x01\x06",
+            "bad reply: short, 2 of 8 bytes within 0.3 s (01 06)",
+        ),
+        (
+            LengthAt(4, 2, 6, 2, b"\x01\x03", 6, (13,)),
+            b"\0\x01\0\0\0\x07\x01",
+            "bad reply: short, 7 of 13 bytes within 0.3 s (00 01 00 00 00 07 01)",
+        ),
+        (
+            LengthAt(4, 2, 6, 2, b"\x01\x03", 6, (13,)),
+            b"\0\x01",
+            "bad reply: short, 2 bytes within 0.3 s (00 01)",
+        ),
+        (Exactly(3), b"ok", "bad reply: short, 2 of 3 bytes within 0.3 s (6f 6b)"),
+        (Until(b"\r"), b"A +01", "bad reply: short, 5 bytes within 0.3 s (41 20 2b 30 31)"),
+    ],
+)
+def test_a_reply_that_stopped_is_told_from_none(rule: ReplyRule, came: bytes, said: str) -> None:
+    assert unfinished(rule, came, 0.3) == said
+
+
+def test_fewer_data_bytes_than_asked_are_named_when_they_are_announced() -> None:
+    with pytest.raises(BadReply, match="2 data bytes announced, asked 4"):
+        Rtu(1, 3, 4).take(b"\x01\x03\x02", 0)
+    assert Rtu(1, 3, 4).take(b"\x01\x03\x04", 0) == 0
+    assert Rtu(1, 3, 4).take(b"\x01\x83\x02", 0) == 0  # an exception announces no data

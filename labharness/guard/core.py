@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import NamedTuple
 
-from labharness.vocabulary import BadReply, Nothing, Quiet, Request, disobeyed
+from labharness.vocabulary import BadReply, Nothing, Quiet, Request, disobeyed, unfinished
 
 __all__ = [
     "Finished",
@@ -183,7 +183,7 @@ class Port:
             return self._answered(request, self._buffer, now)
         if isinstance(request.reply, Nothing):
             return self._end(b"", "", now, drain_s=0.0)
-        why = f"no reply within {request.timeout_s} s"
+        why = unfinished(request.reply, self._buffer, request.timeout_s)
         return self._end(None, why, now, drain_s=max(request.timeout_s, DRAIN_S_MIN))
 
     def lose(self, why: str, now: float) -> Finished | None:

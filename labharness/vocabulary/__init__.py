@@ -27,6 +27,7 @@ from labharness.vocabulary.requests import (
     Until,
     crc16_modbus,
     disobeyed,
+    unfinished,
 )
 from labharness.vocabulary.shares import share_text
 from labharness.vocabulary.trips import Cause, Trip
@@ -63,5 +64,6 @@ __all__ = [
     "read_program",
     "same_frame",
     "share_text",
+    "unfinished",
     "why_no_read",
 ]

@@ -35,6 +35,7 @@ __all__ = [
     "Until",
     "crc16_modbus",
     "disobeyed",
+    "unfinished",
 ]
 
 SHOWN_BYTES_MAX = 40  # of a reply, in an error
@@ -149,16 +150,15 @@ class Rtu:
             length = 5
         else:
             raise BadReply(f"reply to function {function}, asked function {self.function}")
+        reads = function == self.function and self.byte_count is not None
+        if reads and len(buffer) > 2 and buffer[2] != self.byte_count:
+            raise BadReply(f"{buffer[2]} data bytes announced, asked {self.byte_count}")
         if len(buffer) < length:
             return 0
         if len(buffer) > length:
             raise BadReply(f"reply of {len(buffer)} bytes, expected {length}")
-        if function == self.function:
-            if self.byte_count is None:
-                if buffer[2:-2] != self.echo:
-                    raise BadReply(f"write echoed as {buffer.hex(' ')}")
-            elif buffer[2] != self.byte_count:
-                raise BadReply(f"{buffer[2]} data bytes announced, asked {self.byte_count}")
+        if function == self.function and not reads and buffer[2:-2] != self.echo:
+            raise BadReply(f"write echoed as {buffer.hex(' ')}")
         if crc16_modbus(buffer[:-2]) != buffer[-2] | buffer[-1] << 8:
             raise BadReply(f"checksum of {buffer.hex(' ')} is wrong")
         return length
@@ -309,6 +309,29 @@ class Request:
     settle_s: float = 0.0
     transaction: Transaction | None = None
     obeyed: bytes = b""
+
+
+def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:
+    """Say what came of a reply until its time was over.
+
+    A reply that stopped is told from silence: who sees half of one looks at speed, wiring and the
+    instrument's firmware, who sees none at power and address.
+    """
+    if not buffer:
+        return f"no reply within {timeout_s} s"
+    asked = ""
+    if isinstance(reply, Rtu) and len(buffer) > 1:
+        refused = buffer[1] != reply.function
+        count = reply.byte_count
+        whole = 5 if refused else 4 + len(reply.echo) if count is None else 5 + count
+        asked = f" of {whole}"
+    elif isinstance(reply, LengthAt) and len(buffer) >= reply.offset + reply.size:
+        field = buffer[reply.offset : reply.offset + reply.size]
+        asked = f" of {int.from_bytes(field, 'big') + reply.add}"
+    elif isinstance(reply, Exactly):
+        asked = f" of {reply.count}"
+    shown = buffer[:SHOWN_BYTES_MAX].hex(" ")
+    return f"bad reply: short, {len(buffer)}{asked} bytes within {timeout_s} s ({shown})"
 
 
 def disobeyed(request: Request, reply: bytes) -> str:
