@@ -110,6 +110,12 @@ def make_parser() -> Parser:
     simulate.add_argument(
         "--write-lab", metavar="OUT.toml", help="lab file for the other side (default DIR/lab.toml)"
     )
+    simulate.add_argument(
+        "--tcp",
+        action="append",
+        metavar="PORT=NUMBER",
+        help="TCP port of this machine for a port of the lab; again for each (default: a free one)",
+    )
 
     room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
     room.add_argument("folder", metavar="DIR", help="where it is served")

@@ -16,6 +16,7 @@ from labharness.simulation.served import CannotServe
 __all__ = ["simulate"]
 
 ANSWER_S = 10.0
+TCP_MAX = 65_535
 STEP_S = 3_600.0  # a manual step takes minutes of lab time
 
 
@@ -34,6 +35,7 @@ def simulate(chosen: argparse.Namespace) -> int:
             seed=chosen.seed,
             folder=Path(chosen.folder) if chosen.folder else plan.state_dir / "served",
             write_lab=Path(chosen.write_lab) if chosen.write_lab else None,
+            tcp=_numbers(chosen.tcp or ()),
             ready=lambda status: say(json.dumps({"ready": True, **status})),
         )
     except (BadLabFile, BadFolder, CannotServe, BadRequest, BadPath) as why:
@@ -46,6 +48,21 @@ def simulate(chosen: argparse.Namespace) -> int:
         complain(f"labharness {chosen.command}: it broke: {type(why).__name__}: {why}")
         return EXIT_FAILED
     return EXIT_COMPLETED
+
+
+def _numbers(words: Sequence[str]) -> Mapping[str, int]:
+    """Read ``PORT=NUMBER`` words."""
+    found: dict[str, int] = {}
+    for word in words:
+        name, _, number = word.partition("=")
+        if not name or not number.isascii() or not number.isdecimal():
+            raise BadRequest(f"--tcp {word!r} is not PORT=NUMBER, e.g. detector=5020")
+        if not 1 <= int(number) <= TCP_MAX:
+            raise BadRequest(f"--tcp {word!r}: a TCP port is 1 to {TCP_MAX}")
+        if name in found:
+            raise BadRequest(f"--tcp names port {name!r} twice")
+        found[name] = int(number)
+    return found
 
 
 def _address(folder: Path) -> str:

@@ -40,7 +40,14 @@ class BadFolder(ValueError):
 
 
 def serve(
-    plan: LabPlan, *, speed: float, seed: int, folder: Path, write_lab: Path | None, ready: Tell
+    plan: LabPlan,
+    *,
+    speed: float,
+    seed: int,
+    folder: Path,
+    write_lab: Path | None,
+    ready: Tell,
+    tcp: Mapping[str, int] | None = None,
 ) -> None:
     """Serve every loopback port of a lab until somebody asks to quit.
 
@@ -52,14 +59,17 @@ def serve(
             for the other side are put.
         write_lab: Where the lab file goes instead.
         ready: Called once, when every road is open, with what there is.
+        tcp: Numbers for ports that are served on TCP; the system gives the others theirs.
 
     Raises:
-        BadLabFile: The lab has nothing to serve.
+        BadLabFile: The lab has nothing to serve, or not on the TCP port that was asked for.
         BadFolder: Somebody else serves from there, or it cannot be written.
         CannotServe: A road cannot be laid.
     """
     if not any(row.link == "loopback" for row in plan.file.port):
         raise BadLabFile(f"{plan.path}: no port is a loopback, so there is nothing to serve")
+    numbers = dict(tcp or {})
+    _served_on_tcp(plan, numbers)
     target = folder / LAB_NAME if write_lab is None else write_lab
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,20 +81,42 @@ def serve(
     with lock:
         check_target(target, plan.path)
         loop = PacedLoop(speed, fine=True)
-        run_on(_Serving(plan, loop, Chance(seed), folder.absolute(), target).run(ready), loop)
+        serving = _Serving(plan, loop, Chance(seed), folder.absolute(), target, numbers)
+        run_on(serving.run(ready), loop)
+
+
+def _served_on_tcp(plan: LabPlan, numbers: Mapping[str, int]) -> None:
+    """Refuse a number for a port that is not there, or not served on TCP, or has another's."""
+    served = [row.name for row in plan.file.port if row.link == "loopback" and not row.baud]
+    for name, number in numbers.items():
+        if name not in served:
+            known = ", ".join(served) or "none"
+            raise BadLabFile(f"{plan.path}: port {name!r} is not served on TCP; these are: {known}")
+        others = [each for each in numbers if numbers[each] == number and each != name]
+        if others:
+            raise BadLabFile(
+                f"{plan.path}: ports {name!r} and {others[0]!r} are both to be {number}"
+            )
 
 
 class _Serving:
     """One served lab."""
 
     def __init__(
-        self, plan: LabPlan, loop: PacedLoop, chance: Chance, folder: Path, target: Path
+        self,
+        plan: LabPlan,
+        loop: PacedLoop,
+        chance: Chance,
+        folder: Path,
+        target: Path,
+        numbers: Mapping[str, int],
     ) -> None:
         self._plan = plan
         self._loop = loop
         self._chance = chance
         self._folder = folder
         self._target = target
+        self._numbers = numbers
         self._log = ByteLog()
         self._ports: dict[str, ServedPort] = {}
         self._stop = asyncio.Event()
@@ -158,8 +190,8 @@ class _Serving:
         if isinstance(face, JsonFace):
             from labharness.simulation.served_websocket import WebSocketPort
 
-            return WebSocketPort(outlet)
-        return TcpPort(outlet)
+            return WebSocketPort(outlet, self._numbers.get(name, 0))
+        return TcpPort(outlet, self._numbers.get(name, 0))
 
     def _roads(self) -> Roads:
         return Roads(

@@ -230,22 +230,26 @@ class TcpPort:
 
     Args:
         outlet: Where it leads.
+        number: The port's; 0 has the system give one that is free.
     """
 
-    def __init__(self, outlet: Outlet) -> None:
+    def __init__(self, outlet: Outlet, number: int = 0) -> None:
         self.address = ""
         self._outlet = outlet
+        self._number = number
         self._clients = 0
         self._there: set[asyncio.Transport] = set()
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Listen on a free port."""
+        """Listen."""
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._protocol, HOST, 0)
+            self._server = await loop.create_server(self._protocol, HOST, self._number)
         except OSError as why:
-            raise CannotServe(f"port {self._outlet.name!r}: {HOST}: {why.strerror}") from None
+            where = f"{HOST}:{self._number}" if self._number else HOST
+            said = os.strerror(why.errno) if why.errno else str(why)
+            raise CannotServe(f"port {self._outlet.name!r}: {where}: {said}") from None
         number = self._server.sockets[0].getsockname()[1]
         self.address = f"{HOST}:{number}"
 

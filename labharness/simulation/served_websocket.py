@@ -24,7 +24,7 @@ class WebSocketPort(TcpPort):
     """A TCP port whose clients speak WebSocket: a text message is a frame."""
 
     async def open(self) -> None:
-        """Listen on a free port."""
+        """Listen."""
         await super().open()
         self.address = f"ws://{self.address}"
 
