@@ -1,8 +1,10 @@
 """One word, four drawers: a kind has a driver, a simulator, an envelope and a test that agree."""
 
+import asyncio
 import inspect
 import re
 import tomllib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labharness.clock import Chance, Clock, VirtualLoop
 from labharness.driver import Driver
 from labharness.lab.kinds import driver_kinds, load_driver, load_simulator
+from labharness.lab.simulated import SimulatedLab
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.testing.conformance import (
     check_driver,
@@ -22,6 +26,7 @@ from labharness.testing.conformance import (
     check_write,
 )
 from labharness.testing.faults import room_of
+from labharness.testing.pairs import write
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = sorted(driver_kinds())
@@ -84,18 +89,32 @@ def test_a_driver_declares_all_it_does_once_and_writes_nothing_else(kind: str) -
     assert check_driver(driver_of(kind)) == ()
 
 
-def test_every_simulator_answers_its_driver_wholly_and_rightly(
-    simulated_lab: Bench, virtual_time: VirtualTime
-) -> None:
-    async def found() -> dict[str, tuple[str, ...]]:
-        async with simulated_lab.running() as lab:  # connected and prepared
-            faces = room_of(lab).faces
-            instruments = simulated_lab.plan.instruments
-            return {
-                each.kind: check_simulator(each.driver, faces[each.name]) for each in instruments
-            }
+@pytest.fixture
+def room(simulated_lab: Bench) -> Iterator[tuple[SimulatedLab, VirtualLoop]]:
+    """The instruments of the lab as they are switched on, and the loop whose time they keep."""
+    loop = VirtualLoop()
+    file = simulated_lab.plan.file
+    yield SimulatedLab(file, Clock(loop), Chance(1), wire_time=False), loop
+    loop.close()
 
-    assert virtual_time.run(found()) == dict.fromkeys(KINDS, ())
+
+def test_every_simulator_answers_its_driver_wholly_and_rightly_and_takes_what_can_be_set(
+    simulated_lab: Bench, room: tuple[SimulatedLab, VirtualLoop]
+) -> None:
+    lab, loop = room
+
+    def wait(seconds: float) -> None:
+        loop.run_until_complete(asyncio.sleep(seconds))
+
+    wait(1.0)
+    found = {}
+    for each in simulated_lab.plan.instruments:
+        for channel, value in each.prepare:
+            write(each.driver, lab.faces[each.name], channel, value)
+            wait(each.driver.channels[channel].settle_s)
+        found[each.name] = check_simulator(each.driver, lab.faces[each.name], wait=wait)
+    assert found == dict.fromkeys(found, ())
+    assert {each.kind for each in simulated_lab.plan.instruments} == set(KINDS)
 
 
 def test_every_driver_tells_obedience_of_its_simulator_from_refusal(
@@ -127,6 +146,17 @@ def test_no_kind_hides_that_it_was_never_on_hardware(kind: str) -> None:
     said = "Verified: simulator (and captured frames )?only; never on hardware."
     assert re.search(said, text)
     assert driver_of(kind).unverified.strip()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_simulator_says_what_it_does_not_simulate_and_so_does_the_reference(
+    kind: str,
+) -> None:
+    said = inspect.getdoc(inspect.getmodule(load_simulator(kind))) or ""
+    assert "Not simulated" in said
+    text = (ROOT / "docs" / "reference" / "instruments.md").read_text("utf-8")
+    section = text.partition(f"## {kind}\n")[2].partition("\n## ")[0]
+    assert "Not simulated" in section
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if envelope_of(kind).get("limits")])

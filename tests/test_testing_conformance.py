@@ -18,7 +18,7 @@ from labharness.testing.conformance import (
     check_write,
 )
 from labharness.testing.pairs import transaction_of
-from labharness.vocabulary import Exactly, Request, Until
+from labharness.vocabulary import DeviceFault, Exactly, Request, Until
 from labharness_drivers.honeywell_midas import HoneywellMidas
 from labharness_drivers.horiba_icl import HoribaIcl
 from labharness_drivers.waveshare_relay import WaveshareRelay
@@ -69,12 +69,21 @@ class Pump(Driver):
 class PumpFace(LineFace):
     """Its simulator."""
 
-    replies: Mapping[str, str] = {"?": "pump\r", "T": "12.5\r", "S12.5": "ok\r"}
+    replies: Mapping[str, str] = {"?": "pump\r"}
     writes = re.compile("S.*")
     refused = "no\r"
+    speed = 12.5
 
     def answer(self, line: str) -> str | None:
-        return self.replies.get(line)
+        if line in self.replies:
+            return self.replies[line]
+        if line.startswith("S"):
+            return self.set(float(line[1:]))
+        return f"{self.speed:4.1f}\r" if line == "T" else None
+
+    def set(self, speed: float) -> str:
+        self.speed = speed
+        return "ok\r"
 
 
 ENVELOPE: dict[str, Any] = {
@@ -224,6 +233,103 @@ def test_a_limit_of_what_cannot_be_set_is_found() -> None:
 def test_each_thing_wrong_in_a_simulator_is_found(face: PumpFace, finding: str) -> None:
     (found,) = check_simulator(Pump(), face)
     assert finding in found
+
+
+class Deaf(PumpFace):
+    """A simulator that says that it obeys, and does not."""
+
+    def set(self, speed: float) -> str:
+        return "ok\r"
+
+
+class Slow(PumpFace):
+    """One that gets there in its own time."""
+
+    def set(self, speed: float) -> str:
+        self.wanted = speed
+        return "ok\r"
+
+
+class Stubborn(PumpFace):
+    """One that refuses whatever it is told."""
+
+    def set(self, speed: float) -> str:
+        return "no\r"
+
+
+class Picky(Pump):
+    """A pump whose driver takes a refusal for one."""
+
+    def accept(self, channel: str, reply: bytes) -> None:
+        if reply != b"ok\r":
+            raise DeviceFault(f"{channel}: it answered {reply!r}")
+
+
+@pytest.mark.parametrize(
+    ("driver", "face", "finding"),
+    [
+        (Pump(), Deaf(), "setting speed to 1: turns shows 12.5"),
+        (Picky(), Stubborn(), "setting speed: it takes no value that was tried"),
+        (made(write=lambda *_: ()), PumpFace(), "setting speed: the driver takes none of 1.0, 0.0"),
+    ],
+)
+def test_a_simulator_that_does_not_take_what_can_be_set_is_found(
+    driver: Pump, face: PumpFace, finding: str
+) -> None:
+    (found,) = check_simulator(driver, face)
+    assert finding in found
+
+
+def test_a_setting_that_takes_time_is_read_back_when_the_time_has_passed() -> None:
+    face = Slow()
+    slow = made(channels=channel("speed", settle_s=3.0))
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        face.speed = face.wanted
+
+    assert check_simulator(slow, Deaf()) == ()  # nobody lets its time pass
+    assert check_simulator(slow, face, wait=wait) == ()
+    assert waited == [3.0, 3.0]  # there and back
+    assert face.speed == 12.5
+    assert check_simulator(slow, Deaf(), wait=waited.append) == (
+        "setting speed to 1: turns shows 12.5",
+    )
+
+
+def test_what_is_refused_is_tried_again_when_something_else_was_set() -> None:
+    class Valved(PumpFace):
+        valve = 0.0
+
+        def answer(self, line: str) -> str | None:
+            if line.startswith("V") and line != "V?":
+                self.valve = float(line[1:])
+                return "ok\r"
+            if line == "V?":
+                return f"{self.valve:g}\r"
+            return super().answer(line)
+
+        def set(self, speed: float) -> str:
+            return super().set(speed) if self.valve else "no\r"
+
+    valve = Channel(unit="", doc="Control.", source="p. 1", settable=True, readback="valve")
+
+    def write(self: Pump, name: str, value: float) -> tuple[Request, ...]:
+        return (order(f"{name[0].upper()}{value:g}"),)
+
+    kind = type(
+        "Valved",
+        (Picky,),
+        {
+            "channels": {**Pump.channels, "valve": valve},
+            "all_scans": (TURNS, Scan("valve", ask("V?"), ("valve",), numbers)),
+            "write": write,
+        },
+    )
+    face = Valved()
+    assert check_simulator(kind(), face) == ()
+    assert (face.speed, face.valve) == (12.5, 0.0)
 
 
 def test_a_reply_that_passes_for_whole_while_it_is_cut_is_found() -> None:

@@ -5,13 +5,14 @@ shipped kinds are held to.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from labharness.driver import Driver, Identity, Scan
 from labharness.driver.reads import is_written, reads_of, shown, unproven
 from labharness.simulation import Face
 from labharness.testing.pairs import PairDisagrees, exchange, transaction_of
+from labharness.testing.settings import each_set
 from labharness.vocabulary import (
     BadReply,
     DeviceFault,
@@ -88,11 +89,20 @@ def check_envelope(driver: Driver, envelope: Mapping[str, Any]) -> tuple[str, ..
     return tuple(sorted(found))
 
 
-def check_simulator(driver: Driver, face: Face) -> tuple[str, ...]:
-    """Check a simulator against its driver: who it is, and every scan.
+def check_simulator(
+    driver: Driver, face: Face, *, wait: Callable[[float], object] | None = None
+) -> tuple[str, ...]:
+    """Check a simulator against its driver: who it is, every scan, and all that can be set.
 
     Each reply is whole and right, is never taken for whole while it is cut, and gives one value a
-    channel.
+    channel. Where that is so, each channel that can be set takes another value than it had, and its
+    read-back shows it; the old value is put back where it can be.
+
+    Args:
+        driver: Of the kind.
+        face: The simulator, in any state.
+        wait: Lets so many seconds of the simulator's time pass. Without it, a channel whose
+            read-back takes time (``settle_s``) is set and not read back.
     """
     found: list[str] = []
     for what, request, decode in _questions(driver):
@@ -115,7 +125,7 @@ def check_simulator(driver: Driver, face: Face) -> tuple[str, ...]:
             continue  # said above
         if count != len(scan.channels):
             found.append(f"scan {scan.name}: {count} values for {len(scan.channels)} channels")
-    return tuple(found)
+    return tuple(found) or each_set(driver, face, wait)
 
 
 def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> tuple[str, ...]:
