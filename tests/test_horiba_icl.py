@@ -2,111 +2,17 @@
 
 import json
 import math
-import random
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Identity, Query
-from labharness.simulation import LoopEnvironment
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from icl_bench import PLACEHOLDER, Bench, reply_of
+from labharness.driver import Query
+from labharness.vocabulary import BadReply, DeviceFault
 from labharness_drivers.horiba_icl import HoribaIcl
-from labharness_simulators.horiba_icl import Simulator
-
-PLACEHOLDER = 1_000_000_000  # the id that a frame carries until the port fills in its own
-
-
-class Clock:
-    """A loop that only knows the time."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def time(self) -> float:
-        return self.now_s
-
-    def call_at(self, when_s: float, *_: object) -> object:
-        return SimpleNamespace(cancel=lambda: None)
-
-
-class Optics:
-    """A spectrometer of eight pixels that counts how often it was exposed."""
-
-    def __init__(self, pixels: int = 8) -> None:
-        self.pixels, self.centre_nm, self.moving = pixels, 545.0, False
-        self.grating_lines_per_mm = 1800
-        self.chip_temperature_c = -60.0
-        self.exposures: list[tuple[float, int]] = []
-
-    def wavelengths_nm(self) -> list[float]:
-        return [self.centre_nm + 0.018 * (at - self.pixels / 2) for at in range(self.pixels)]
-
-    def exposure(self, exposure_s: float, averages: int) -> list[int]:
-        self.exposures.append((exposure_s, averages))
-        return [100 * len(self.exposures) + at for at in range(self.pixels)]
-
-
-class Bench:
-    """An ICL, its optics and a clock that the test moves."""
-
-    def __init__(self, pixels: int = 8) -> None:
-        clock: Any = Clock()
-        self.clock = clock
-        self.env = LoopEnvironment(clock)
-        self.optics = Optics(pixels)
-        part: Any = self.optics
-        self.face = Simulator(self.env, part, random.Random(1), chip_width=pixels)
-        self.driver = HoribaIcl(chip_width=pixels)
-
-    def exchange(self, request: Request) -> bytes:
-        self.env.sync()
-        reply = self.face.receive(request.frame)
-        assert reply is not None
-        assert request.reply.take(reply, PLACEHOLDER) == len(reply)
-        return reply
-
-    def read(self, name: str) -> float:
-        scan = next(each for each in self.driver.scans() if each.name == name)
-        (value,) = scan.decode(self.exchange(scan.request))
-        return value
-
-    def set(self, channel: str, value: float) -> None:
-        for request in self.driver.write(channel, value):
-            self.driver.accept(channel, self.exchange(request))
-
-    def spectrum(self) -> Any:
-        (query,) = self.driver.queries()
-        return query.decode(self.exchange(query.request))
-
-    def say(self, command: str, **parameters: object) -> dict[str, Any]:
-        self.env.sync()
-        asked = {"id": 7, "command": command, "parameters": parameters}
-        reply = self.face.receive(json.dumps(asked).encode())
-        assert reply is not None
-        answer: dict[str, Any] = json.loads(reply)
-        return answer
-
-    def wait(self, seconds: float) -> None:
-        self.clock.now_s += seconds
-
-    def prepare(self, exposure_ms: float = 500) -> "Bench":
-        self.set("mono_open", 1)
-        self.set("mono_home", 1)
-        self.wait(10)
-        self.set("ccd_open", 1)
-        self.set("roi", self.optics.pixels)
-        self.set("exposure", exposure_ms)
-        self.set("wavelength", 545.0)
-        return self
-
-
-def reply_of(results: object, command: str = "ccd_getAcquisitionData") -> bytes:
-    body = {"id": PLACEHOLDER, "command": command, "results": results, "errors": []}
-    return json.dumps(body).encode()
 
 
 def spectrum_query() -> Query:
@@ -416,71 +322,6 @@ def test_a_thousand_pixels_come_across_whole() -> None:
     wavelengths_nm, counts = bench.spectrum()
     assert wavelengths_nm == tuple(bench.optics.wavelengths_nm())
     assert counts == tuple(float(100 + at) for at in range(1024))
-
-
-def test_it_says_who_it_is() -> None:
-    bench = Bench()
-    query = bench.driver.identify()
-    identity = query.decode(bench.exchange(query.request))
-    assert isinstance(identity, Identity)
-    assert identity.firmware == "2.1.0.a41d1ab7"
-    assert bench.driver.expects(identity) == ""
-    assert "is not the" in bench.driver.expects(Identity("LabSpec"))
-
-
-@pytest.mark.parametrize(
-    ("version", "taken"),
-    [
-        ("2.0.0.108.d762232a", True),
-        ("3.0", True),
-        ("1.9.9.77.0badcafe", False),
-        ("0.1", False),
-        ("", False),
-        ("v2", False),
-    ],
-)
-def test_an_icl_older_than_2_is_named_and_refused(version: str, taken: bool) -> None:
-    why = HoribaIcl().expects(Identity("Instrument Control Library", version))
-    assert bool(why) is not taken
-    if not taken:
-        assert repr(version) in why
-        assert "2 or newer" in why
-
-
-def test_an_icl_that_does_not_know_a_command_is_told_from_one_that_fails() -> None:
-    reply = json.dumps({"results": {}, "errors": ["[E];-2;Unknown command"]}).encode()
-    home = next(each for each in HoribaIcl().scans() if each.name == "mono_home")
-    for step in (lambda: home.decode(reply), lambda: HoribaIcl().accept("acquire", reply)):
-        with pytest.raises(DeviceFault, match=r"-2;Unknown command.*older than the .*2\.1\.0"):
-            step()
-    with pytest.raises(DeviceFault, match=r"-306;CCD not found$"):
-        HoribaIcl().accept("ccd_open", b'{"results": {}, "errors": ["[E];-306;CCD not found"]}')
-
-
-def test_the_first_messages_of_the_makers_own_client_are_answered() -> None:
-    bench = Bench()
-    assert bench.say("icl_info")["results"]["nodeVersion"] == "2.1.0.a41d1ab7"
-    assert bench.say("icl_binMode", mode="none")["errors"] == []
-    for device in ("ccd", "mono"):
-        assert bench.say(f"{device}_list")["results"] == {"devices": []}  # none was looked for yet
-        assert bench.say(f"{device}_discover")["results"] == {"count": 1}
-        (found,) = bench.say(f"{device}_list")["results"]["devices"]
-        assert found["index"] == 0
-        assert {"deviceType", "serialNumber"} <= found.keys()
-        assert bench.say(f"{device}_open", index=0)["errors"] == []
-    assert bench.say("saq3_discover")["results"] == {"count": 0}
-    assert bench.say("saq3_list")["results"] == {"devices": []}
-    mono = bench.say("mono_getConfig", index=0, compact=False)["results"]["configuration"]
-    assert [each["grooveDensity"] for each in mono["gratings"]] == [1800]
-    ccd = bench.say("ccd_getConfig", index=0)["results"]["configuration"]
-    assert (ccd["chipWidth"], ccd["chipHeight"]) == ("8", "256")
-    for name, token in (("Gain", 2), ("Speed", 2)):
-        assert bench.say(f"ccd_set{name}", index=0, token=token)["errors"] == []
-        assert bench.say(f"ccd_get{name}", index=0)["results"]["token"] == token
-        assert bench.say(f"ccd_set{name}", index=0, token=9)["errors"][0].startswith("[E];-317;")
-    assert bench.say("ccd_setTimerResolution", index=0, resolutionToken=0)["errors"] == []
-    assert bench.say("ccd_setAcqCount", index=0, count=1)["errors"] == []
-    assert bench.say("ccd_setAcqCount", index=0, count=2)["errors"][0].startswith("[E];-315;")
 
 
 JSON = st.recursive(

@@ -238,11 +238,13 @@ _spectrum_results = _results("spectrum")
 
 def _spectrum(reply: bytes) -> Spectrum:
     found: Any = _spectrum_results(reply)
+    x: object
+    y: object
     try:
         (acquisition,) = found["acquisition"]
         (region,) = acquisition["roi"]
         if "xyData" in region:
-            x, y = zip(*region["xyData"], strict=True)
+            x, y = map(list, zip(*region["xyData"], strict=True))
         else:
             x, y = _row(region["xData"]), _row(region["yData"])
     except (KeyError, TypeError, ValueError) as why:

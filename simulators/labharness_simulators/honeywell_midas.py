@@ -1,8 +1,9 @@
 """The wire face of a Honeywell Midas gas detector on Modbus TCP.
 
 Typed in from the Honeywell Midas technical handbook, appendix A; the order of the words of a
-float is from a published third-party driver. It only reads: the commands at 40021 are refused
-here, because no line has a reason to inhibit its own gas detector.
+float is from a published third-party driver. Not simulated: every write, as the commands at 40021
+(exception 01), because no line has a reason to inhibit its own gas detector, and what is above
+40016 (exception 02).
 """
 
 import random

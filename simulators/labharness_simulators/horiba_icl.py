@@ -49,7 +49,7 @@ ERRORS = {
     "mono_busy": (-519, "Mono busy"),
     "mono_missing": (-521, "Missing parameter"),
 }
-NOT_SIMULATED = frozenset(  # commands of the manual that are refused here
+REFUSED = frozenset(  # commands of the manual that are refused here
     [
         *("ccd_getEMGain", "ccd_setEMGain", "ccd_getTriggerIn", "ccd_setTriggerIn"),
         *("ccd_getSignalOut", "ccd_setSignalOut", "ccd_calculateRangeModePositions"),
@@ -171,7 +171,7 @@ class Simulator(JsonFace):
         if not (device in self._open and verb in links) and (
             command not in self._reads and command not in self._writes
         ):
-            raise refusal(f"{device}_not_supported" if command in NOT_SIMULATED else "unknown")
+            raise refusal(f"{device}_not_supported" if command in REFUSED else "unknown")
         if parameters.get("index") != self._index[device]:
             raise refusal(f"{device}_index")
         if verb in links:
