@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two more than two cores: tests that wait for real processes leave a fifth of each idle.
 WORKERS ?= 4
 
-.PHONY: demo help test check soak mutants mutants-table bench approve-sim lock clean
+.PHONY: demo help test check interop soak mutants mutants-table bench approve-sim lock clean
 
 demo: .venv/.installed-all ## run the example, a growth of six hours, in ten seconds
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -30,6 +30,14 @@ check: .venv/.installed-dev ## format, lint, types, imports, tidy rules
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_tidy.py
+
+interop: build/interop/.installed ## clients that others wrote, on the served simulators
+	build/interop/bin/python -m pytest -q tests/interop
+
+build/interop/.installed: pyproject.toml
+	$(PYTHON) -m venv build/interop
+	build/interop/bin/python -m pip install --quiet --disable-pip-version-check -e '.[interop]'
+	touch $@
 
 soak: .venv/.installed-dev ## the long proofs
 	$(BIN)/pytest -m soak -s
