@@ -30,7 +30,7 @@ def well(**changes: Any) -> Seen:
     seen = Seen(
         python="3.11.7",
         missing=(),
-        modules=frozenset({"simpy", "serial", "pyvisa", "wsproto", "apprise"}),
+        modules=frozenset({"serial", "pyvisa", "wsproto", "apprise"}),
         serial={NODE: SerialFacts(exists=True, is_device=True, allowed=True)},
         unreached={"vacuum": ""},
         state=disk,

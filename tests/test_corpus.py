@@ -155,6 +155,11 @@ REJECTED: dict[str, Bad] = {
         payload(1.0, "capability_version"), "it is 1.0; it must be a text"
     ),
     "an unknown caller": Bad(payload("mallory", "caller_id"), "unauthorized", "'mallory'"),
+    "a misspelt key, which would drop the deadline": invalid(
+        payload({"max_duration": "PT10M"}, "constraint"),
+        "payload: 'constraint' is not known (did you mean constraints?); it takes capability, cap",
+    ),
+    "a key of nobody": invalid(payload("now", "when"), "payload: 'when' is not known; it takes"),
     # temperatures
     "below zero kelvin": invalid(ranged(-5, 1020, "kelvin"), "min: -5 kelvin is below 0 K"),
     "below zero kelvin in celsius": invalid(ranged(-400, 750), "min: -400 celsius is below 0 K"),
@@ -293,6 +298,8 @@ def follow(body: dict[str, Any], suggestion: str, message: str) -> dict[str, Any
         rf"(?:Set|Write) {PLACE} (?:to one of: (\w+)|to at least (\d+))", suggestion
     ):
         return put(followed, found[1].split("."), found[2] or int(found[3]))
+    if found := re.match(r"Leave out of payload: (\w+)", suggestion):
+        return put(followed, (found[1],), GONE)
     if found := re.match(rf"Leave out of {PLACE}: (\w+)", suggestion):
         return put(followed, (*found[1].split("."), found[2]), GONE)
     if found := re.match(rf"Add to {PLACE}: (\w+)", suggestion):

@@ -45,6 +45,12 @@ def test_the_page_names_every_input_constraint_and_expectation() -> None:
     assert rows("Expected output")["format"][0].strip("`") in CAPABILITY.formats
 
 
+def test_the_page_names_every_key_of_the_payload() -> None:
+    rest = SECTIONS["The rest of the payload"].split("Every other name")[0]
+    elsewhere = {"inputs", "constraints", "expected_output"}  # a section each
+    assert {*re.findall(r"`(\w+)`", rest), *elsewhere} == set(HEEDED["payload"])
+
+
 def test_the_page_names_the_defaults_and_units_of_the_recipe() -> None:
     for name, (unit, _, default) in rows("Inputs").items():
         own = name.removeprefix("recipe.")

@@ -43,7 +43,7 @@ def test_where_all_is_well_nothing_is_found(short_plan: LabPlan) -> None:
     ("changes", "about", "said", "fix"),
     [
         ({"missing": ("scipy",)}, "python", "lacks scipy", "pip install scipy"),
-        ({"modules": frozenset()}, "packages", "simpy", "'labharness[simulation]'"),
+        ({"missing": ("simpy",)}, "python", "lacks simpy", "pip install simpy"),
         ({"callers": "callers file: no TOML"}, "callers", "no TOML", "callers.toml"),
         ({"callers": 0}, "callers", "names nobody", "name one"),
         ({"owner": OwnerFacts(False, trouble="/s/line.lock: no")}, "owner", "no", "chown"),

@@ -1,6 +1,7 @@
 """What crosses to the guard process is read strictly: each kind of field at its bounds."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,13 +161,30 @@ def test_a_state_directory_is_where_it_is_said_or_where_the_environment_says(
 ) -> None:
     monkeypatch.delenv("LABHARNESS_STATE", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    assert state_home("bench", "/srv/bench") == Path("/srv/bench")
-    assert state_home("bench", "~/bench") == Path.home() / "bench"
-    assert state_home("bench", None) == Path.home() / ".local" / "state" / "labharness" / "bench"
+    lab = Path("/one/lab.toml")
+    assert state_home("bench", "/srv/bench", lab) == Path("/srv/bench")
+    assert state_home("bench", "~/bench", lab) == Path.home() / "bench"
+    found = state_home("bench", None, lab)
+    assert found.parent == Path.home() / ".local" / "state" / "labharness"
+    assert re.fullmatch("bench-[0-9a-f]{6}", found.name)
     monkeypatch.setenv("XDG_STATE_HOME", "/xdg")
-    assert state_home("bench", None) == Path("/xdg/labharness/bench")
+    assert state_home("bench", None, lab) == Path("/xdg/labharness") / found.name
     monkeypatch.setenv("LABHARNESS_STATE", "/ours")
-    assert state_home("bench", None) == Path("/ours/labharness/bench")
+    assert state_home("bench", None, lab) == Path("/ours/labharness") / found.name
+
+
+def test_two_files_of_one_simulated_lab_are_two_labs_by_whatever_way_each_is_named(
+    tmp_path: Path,
+) -> None:
+    here, there = tmp_path / "one" / "lab.toml", tmp_path / "two" / "lab.toml"
+    here.parent.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(here.parent, target_is_directory=True)
+    assert state_home("bench", None, here) != state_home("bench", None, there)
+    assert state_home("bench", None, here) == state_home("bench", None, link / "lab.toml")
+    assert state_home("bench", None, here) == state_home(
+        "bench", None, tmp_path / "two" / ".." / "one" / "lab.toml"
+    )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +218,9 @@ def test_a_lab_without_real_ports_may_leave_its_place_to_the_environment(
     text = '[lab]\nid = "bench"\n'
     text = ports + text if ports.startswith("port") else text + ports
     (tmp_path / "lab.toml").write_text(text, encoding="utf-8")
-    assert lab_home(tmp_path / "lab.toml") == tmp_path / "labharness" / "bench"
+    home = lab_home(tmp_path / "lab.toml")
+    assert home.parent == tmp_path / "labharness"
+    assert home.name.startswith("bench-")
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(

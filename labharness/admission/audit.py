@@ -52,10 +52,20 @@ REASON_CODES: Final[tuple[ReasonCode, ...]] = get_args(ReasonCode)
 PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
 
 HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "payload": (
+        "capability",
+        "capability_version",
+        "caller_id",
+        "intent",
+        "inputs",
+        "constraints",
+        "expected_output",
+        "context",
+    ),
     "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),
     "expected_output": ("format", "required_fields", "schema"),
 }
-"""What a submission may bound and expect, by the names of HCP's message."""
+"""What a submission may say, by the names of HCP's message; `context` alone may hold anything."""
 
 APPROVAL_FROM: Final[RiskLevel] = "R3"
 """From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
@@ -73,7 +83,7 @@ _UNDECLARED: Final[DataClass] = "T2"
 class Submission:
     """What a caller asks for, free of its message format. None is what it did not say.
 
-    `unknown` holds the names of constraints and of expectations that nobody here would heed.
+    `unknown` holds the names that nobody here would heed, by the object they stand in.
     """
 
     caller_id: str

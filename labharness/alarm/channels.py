@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from labharness.alarm.states import Severity
+from labharness.vocabulary.extras import EXTRAS
 
 __all__ = [
     "ALERT_S_MAX",
@@ -123,7 +124,7 @@ class AppriseChannels:
         try:
             import apprise
         except ImportError:
-            raise BadAddress("alerts take apprise: pip install 'labharness[alert]'") from None
+            raise BadAddress(f"alerts take apprise: {EXTRAS['apprise'].command}") from None
         logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
         self._queues: dict[str, queue.Queue[tuple[str, str, Done]]] = {}
         for name, address in addresses.items():

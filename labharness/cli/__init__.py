@@ -30,6 +30,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "arm": ("arm",),
     "chaos": ("chaos",),
     "doctor": ("doctor",),
+    "example": ("example",),
     "guard": ("guard",),
     "hand": BY_HAND,
     "hazards": ("hazards",),
@@ -73,6 +74,15 @@ def _answered(chosen: argparse.Namespace) -> int:
 
         drop_output()
         return EXIT_COMPLETED
+    except ModuleNotFoundError as why:
+        from labharness.cli.show import complain
+        from labharness.vocabulary.extras import to_install
+
+        advice = to_install(why)
+        if not advice:  # a module of ours, or one that every installation has: a fault of the code
+            raise
+        complain(f"labharness {chosen.command}: {advice}")
+        return EXIT_USAGE
     except ValueError as why:
         from labharness.cli.show import BadPath, complain
         from labharness.lab import BadLabFile

@@ -13,6 +13,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say, write_whole
 from labharness.guard.named import open_named
 from labharness.vocabulary import share_text
+from labharness.vocabulary.extras import EXTRAS
 
 if TYPE_CHECKING:
     from labharness.analysis.assess import Assessment
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["analyse"]
 
 SAVED_AS = (".csv", ".nxs", ".h5")
-MISSING_H5PY = "writing HDF5 needs h5py: pip install 'labharness[formats]'"
+MISSING_H5PY = f"writing HDF5 needs h5py: {EXTRAS['h5py'].command}"
 
 
 class _Unreadable(Exception):

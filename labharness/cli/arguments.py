@@ -49,6 +49,10 @@ def make_parser() -> Parser:
     plan.add_argument("--dry-run", action="store_true", help="what it always is; accepted and kept")
     plan.add_argument("--json", action="store_true", help="print the prediction as JSON")
 
+    commands.add_parser(
+        "example", help="print a task to begin with: labharness example > task.json"
+    )
+
     commands.add_parser("drivers", help="list the instrument kinds that are installed")
 
     offered = commands.add_parser("capabilities", help="list or show what the lab offers")

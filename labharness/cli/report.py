@@ -11,6 +11,7 @@ from labharness.cli.show import BadPath, complain, looking, say, write_whole
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
+from labharness.desk.report.svg import exact
 from labharness.journal import JournalFailed
 from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import clock_text
@@ -163,7 +164,7 @@ def _answer(answer: Mapping[str, Any]) -> str:
 
 
 def _number(name: str, value: float) -> str:
-    return share_text(value, 6) if name == "confidence" else f"{value:.6g}"
+    return share_text(value, 6) if name == "confidence" else exact(value)
 
 
 def _compare(one: RunFacts, other: RunFacts) -> int:

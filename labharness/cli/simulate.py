@@ -44,6 +44,8 @@ def simulate(chosen: argparse.Namespace) -> int:
     except NoRoom as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED
+    except ModuleNotFoundError:  # of an extra: the command line says what to install
+        raise
     except Exception as why:  # noqa: BLE001 - a plant that broke; no traceback reaches a user
         complain(f"labharness {chosen.command}: it broke: {type(why).__name__}: {why}")
         return EXIT_FAILED

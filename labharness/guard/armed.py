@@ -34,6 +34,7 @@ SOCKET_FILE = "guard.sock"
 FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
 FORMAT = 2
 SILENCE_S_RANGE = (0.2, 5.0)
+PLACE_DIGITS = 6  # of a digest: few labs of one account share a name, and a socket's path is short
 PROCEDURE_FRAMES_MAX = 256
 
 
@@ -200,7 +201,7 @@ def lab_home(lab_file: Path) -> Path:
         lab = head.text("id")
         if _has_real_ports(said.get("port")):
             must_be_stated(lab, named)
-        return state_home(lab, named)
+        return state_home(lab, named, lab_file)
     except OSError as why:
         raise BadArming(f"{lab_file}: {why.strerror}") from None
     except (BadFields, BadArming, tomllib.TOMLDecodeError) as why:
@@ -226,12 +227,23 @@ def must_be_stated(lab: str, named: str | None) -> None:
         )
 
 
-def state_home(lab: str, named: str | None) -> Path:
-    """Give the directory where a lab's latch, arming and socket live."""
+def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
+    """Give the directory where a lab's latch, arming and socket live.
+
+    Of labs that are simulated, two files are two labs, whatever they call themselves: two
+    checkouts, or two environments, run the same example side by side.
+
+    Args:
+        lab: Its id.
+        named: What it states.
+        lab_file: Where it is read from.
+    """
     if named is not None:
         return Path(named).expanduser()
     base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
-    return (Path(base) if base else Path.home() / ".local" / "state") / "labharness" / lab
+    home = Path(base) if base else Path.home() / ".local" / "state"
+    place = hashlib.sha256(os.fsencode(os.path.realpath(lab_file))).hexdigest()[:PLACE_DIGITS]
+    return home / "labharness" / f"{lab}-{place}"
 
 
 def _only_reads(

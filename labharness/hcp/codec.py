@@ -185,7 +185,11 @@ def submission_of(payload: TaskSubmit) -> Submission:
         context=payload.context or {},
         unknown={
             name: tuple(part.model_extra or ())
-            for name, part in (("constraints", constraints), ("expected_output", expected))
+            for name, part in (
+                ("payload", payload),
+                ("constraints", constraints),
+                ("expected_output", expected),
+            )
             if part is not None
         },
     )

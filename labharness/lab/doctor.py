@@ -22,13 +22,12 @@ from labharness.lab.hazards import HazardRow
 from labharness.lab.house import repository_key
 from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
-    ALERT_NEEDS,
-    LINK_NEEDS,
     LatchFacts,
     OwnerFacts,
     Seen,
     SerialFacts,
 )
+from labharness.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 
 __all__ = ["Check", "examine"]
 
@@ -120,14 +119,14 @@ def _software(plan: LabPlan, seen: Seen) -> Iterator[Check]:
     else:
         yield Check("python", f"{seen.python}, with all that labharness requires")
     for link in plan.links:
-        module, extra = LINK_NEEDS.get(link, ("", ""))
+        module = LINK_NEEDS.get(link, "")
         if not module:
             continue
         if module in seen.modules:
             yield Check("packages", f"{module} is there, for links of kind {link}")
         else:
             said = f"{module} is missing: links of kind {link} cannot be opened"
-            yield Check("packages", said, f"python -m pip install 'labharness[{extra}]'")
+            yield Check("packages", said, f"python -m {EXTRAS[module].command}")
 
 
 def _unusable(plan: LabPlan, seen: Seen) -> Iterator[Check]:
@@ -424,7 +423,7 @@ def _alerts(plan: LabPlan, seen: Seen) -> Iterator[Check]:
     rows = plan.file.alert
     if rows and ALERT_NEEDS not in seen.modules:
         said = f"{ALERT_NEEDS} is missing: nobody can be told of an alarm"
-        yield Check("alerts", said, "python -m pip install 'labharness[alert]'")
+        yield Check("alerts", said, f"python -m {EXTRAS[ALERT_NEEDS].command}")
     if not plan.real_ports:
         return
     grave = {Severity.CRITICAL, Severity.TRIP}

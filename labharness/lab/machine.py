@@ -31,8 +31,6 @@ from labharness.lab.files import BadLabFile, PortRow, read_text
 from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
 from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
-    ALERT_NEEDS,
-    LINK_NEEDS,
     ClockFacts,
     FolderFacts,
     LatchFacts,
@@ -42,6 +40,7 @@ from labharness.lab.seen import (
 )
 from labharness.lab.usable import unsigned, unusable
 from labharness.link import Link, LinkLost
+from labharness.vocabulary.extras import EXTRAS
 
 __all__ = ["look", "seen_latch"]
 
@@ -69,12 +68,11 @@ def look(plan: LabPlan, runs: Path) -> Seen:
     """
     owner = _owner(plan)
     paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
-    needed = (name for name, _ in LINK_NEEDS.values())
     unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
     return Seen(
         python=platform.python_version(),
         missing=_missing(),
-        modules=frozenset(name for name in (*needed, ALERT_NEEDS) if find_spec(name)),
+        modules=frozenset(name for name in EXTRAS if find_spec(name)),
         serial=_serial_ports(paths, in_use=owner.held) if os.name == "posix" else {},
         unreached=unreached,
         state=_folder(plan.state_dir, sync=True),

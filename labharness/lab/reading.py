@@ -49,6 +49,7 @@ from labharness.line import (
     compile_procedures,
 )
 from labharness.link.identity import Identity, RoadName, identify, network_host
+from labharness.vocabulary.extras import absent, to_install
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
 
@@ -230,11 +231,14 @@ class LabPlan:
         )
 
     def must_hold(self) -> None:
-        """Refuse a lab of which something does not hold.
+        """Refuse a lab of which something does not hold, or that lacks what its links import.
 
         Raises:
             BadLabFile: Says every such thing.
         """
+        lacking = "; ".join(to_install(why) for why in absent(self.links))
+        if lacking:
+            raise BadLabFile(f"{self.path}: {lacking}")
         findings = self.check()
         if findings:
             said = "; ".join(map(str, findings))
@@ -355,7 +359,7 @@ def _state_dir(file: LabFile, path: Path) -> Path:
     try:
         if any(row.link != "loopback" for row in file.port):
             must_be_stated(file.lab.id, file.lab.state_dir)
-        found = state_home(file.lab.id, file.lab.state_dir)
+        found = state_home(file.lab.id, file.lab.state_dir, path)
     except BadArming as why:
         raise BadLabFile(f"{path}: {why}") from None
     except RuntimeError as why:  # nobody's home

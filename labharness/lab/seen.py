@@ -9,8 +9,6 @@ from labharness.line import Finding
 from labharness.vocabulary import Trip
 
 __all__ = [
-    "ALERT_NEEDS",
-    "LINK_NEEDS",
     "ClockFacts",
     "FolderFacts",
     "LatchFacts",
@@ -18,17 +16,6 @@ __all__ = [
     "Seen",
     "SerialFacts",
 ]
-
-LINK_NEEDS = {
-    "loopback": ("simpy", "simulation"),
-    "serial": ("serial", "serial"),
-    "visa": ("pyvisa", "visa"),
-    "websocket": ("wsproto", "websocket"),
-}
-"""What a kind of link imports, and the extra of labharness that brings it; TCP needs nothing."""
-
-ALERT_NEEDS = "apprise"
-"""What a channel of alert imports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +116,7 @@ class Seen:
     Attributes:
         python: Its version.
         missing: Packages labharness requires that are not installed.
-        modules: Those of ``LINK_NEEDS`` and ``ALERT_NEEDS`` that can be imported.
+        modules: Those of the extras that can be imported.
         serial: By port.
         unreached: Why a TCP, WebSocket or VISA port cannot be reached, ``""`` where it can; a
             port that is not named was not tried.

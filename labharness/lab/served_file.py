@@ -58,7 +58,7 @@ def served_text(plan: LabPlan, roads: Roads) -> str:
     head = body["lab"]
     head["id"] = head["id"][: ID_CHARACTERS_MAX - len(SUFFIX)] + SUFFIX
     named = head.get("state_dir")
-    home = state_home(head["id"], None if named is None else named.rstrip("/") + SUFFIX)
+    home = state_home(head["id"], None if named is None else named.rstrip("/") + SUFFIX, plan.path)
     head["state_dir"] = str(home.absolute())
     head.pop("approvals", None)
     for name in ("callers", "hazards", "line"):

@@ -11,12 +11,12 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
-import serial
-
 from labharness.link.roads import LinkLost
 
 if TYPE_CHECKING:
     from asyncio.trsock import TransportSocket
+
+    import serial  # where a port is opened: TCP goes without pyserial
 
 __all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "hurry", "open_port", "refuse_itself"]
 
@@ -57,7 +57,7 @@ class Road(Protocol):
         ...
 
 
-def open_port(path: str, baud: int, parity: str, stop_bits: float) -> serial.Serial:
+def open_port(path: str, baud: int, parity: str, stop_bits: float) -> "serial.Serial":
     """Open a serial port for this process alone.
 
     Two locks, because each has a hole: ``flock`` stops those who ask for it, ``TIOCEXCL`` stops
@@ -66,6 +66,8 @@ def open_port(path: str, baud: int, parity: str, stop_bits: float) -> serial.Ser
     Raises:
         LinkLost: It does not open, or another process has it.
     """
+    import serial
+
     port = None
     try:
         port = serial.Serial(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from labharness.desk.report.svg import number
+from labharness.desk.report.svg import exact
 from labharness.desk.report.words import PHRASES
 
 __all__ = ["aftermath"]
@@ -27,7 +27,7 @@ def aftermath(
         key = f"killed.{each['what']}.{way if way in ('hold', 'safe') else 'unknown'}"
         if each["what"] == "heats" and way != "safe" and not hardware:
             key += ".bare"
-        value = f"{number(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
+        value = f"{exact(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
         if key in PHRASES:
             said.append((key, {"name": str(each["name"]), "value": value, "within": within}))
     return said or [("killed.nothing", {})]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from labharness.desk.report.facts import Points, RunFacts
 from labharness.desk.report.quantities import unit_text
-from labharness.desk.report.svg import clock, number
+from labharness.desk.report.svg import clock, exact, number
 
 __all__ = ["ABSENT", "Difference", "differences"]
 
@@ -33,7 +33,7 @@ class Difference:
 def differences(one: RunFacts, other: RunFacts) -> list[Difference]:
     """Compare two runs, part by part.
 
-    Readings are compared to three digits, other numbers to six; text exactly.
+    Readings are compared to three digits, for they scatter; all else as it was recorded.
     """
     theirs = {each.name for each in other.phases}
     common = [each for each in one.phases if each.name in theirs]
@@ -124,4 +124,4 @@ def _flat(value: object, name: str = "") -> dict[str, str]:
         return found
     if isinstance(value, Sequence) and not isinstance(value, str):
         return {name: ", ".join(", ".join(_flat(each, name).values()) for each in value)}
-    return {name: f"{value:.6g}" if isinstance(value, float) else str(value)}
+    return {name: exact(value) if isinstance(value, float) else str(value)}

@@ -7,7 +7,7 @@ from typing import Final
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.quantities import Quantity, acting
 from labharness.desk.report.rules import Bar
-from labharness.desk.report.svg import Frame, number
+from labharness.desk.report.svg import Frame, exact
 from labharness.desk.report.words import LANGUAGES, plain, say
 from labharness.vocabulary.channels import owner_of
 
@@ -36,7 +36,7 @@ class _Line:
     @property
     def fields(self) -> dict[str, str]:
         """What stands in the blanks of its label."""
-        return {"who": ", ".join(self.owners), "value": number(self.value)}
+        return {"who": ", ".join(self.owners), "value": exact(self.value)}
 
 
 def text_px(text: str) -> float:

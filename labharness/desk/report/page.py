@@ -9,7 +9,7 @@ from labharness.desk.report.film import evidence, film
 from labharness.desk.report.html import Html, el, joined, table, text
 from labharness.desk.report.sentences import both
 from labharness.desk.report.style import STYLE
-from labharness.desk.report.svg import clock, number
+from labharness.desk.report.svg import clock, exact
 from labharness.desk.report.tables import extremes, phase_table
 from labharness.desk.report.traces import charts
 from labharness.desk.report.verdict import intent, verdict
@@ -273,7 +273,7 @@ def _scalar(value: object) -> str:
     if isinstance(value, list):
         more = [] if len(value) <= LIST_SHOWN_MAX else [f"… ({len(value)})"]
         return ", ".join([*map(_scalar, value[:LIST_SHOWN_MAX]), *more])
-    return number(value) if isinstance(value, float) else str(value)
+    return exact(value) if isinstance(value, float) else str(value)
 
 
 def _digest(value: object) -> Html:

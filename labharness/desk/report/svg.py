@@ -15,6 +15,7 @@ __all__ = [
     "clock",
     "clock_ticks",
     "curve",
+    "exact",
     "minutes_text",
     "number",
     "rounded_ticks",
@@ -180,6 +181,12 @@ def number(value: float) -> str:
     if abs(value) >= 1000:
         return f"{value:.0f}"
     return f"{value:.4g}"
+
+
+def exact(value: float) -> str:
+    """Write a number that was recorded or stated with all its digits: 1013.25, 250, 1e-07."""
+    text = f"{value:.15g}"
+    return text if float(text) == value else repr(value)
 
 
 def significant(value: float, digits: int) -> str:

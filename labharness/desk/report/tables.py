@@ -8,7 +8,7 @@ from labharness.desk.report.html import Html, el, joined, table
 from labharness.desk.report.quantities import acting, quantities, unit_text
 from labharness.desk.report.rules import Bar
 from labharness.desk.report.sentences import both
-from labharness.desk.report.svg import clock, number
+from labharness.desk.report.svg import clock, exact, number
 from labharness.desk.report.words import cell, known, say
 from labharness.vocabulary.channels import owner_of
 
@@ -27,7 +27,7 @@ def extremes(facts: RunFacts) -> Html:
             owner = owner_of(channel)
             settable = [bar for bar in each.settable if owner_of(bar.channel) == owner]
             watched = [bar for bar in each.watched if bar.channel == channel]
-            settings = ", ".join(f"{number(bar.value)} {unit}" for bar in settable) or "–"
+            settings = ", ".join(f"{exact(bar.value)} {unit}" for bar in settable) or "–"
             sources = dict.fromkeys(bar.source for bar in (*settable, *watched))
             rows.append(
                 el(
@@ -51,7 +51,7 @@ def _trips(watched: Sequence[Bar], unit: str) -> Iterator[Html]:
     warns = [bar for bar in watched if not bar.trips]
     for bars, word in ((first, "first" if later else ""), (later, "later"), (warns, "warns_only")):
         for bar in bars:
-            value = joined("< " if bar.below else "", f"{number(bar.value)} {unit}")
+            value = joined("< " if bar.below else "", f"{exact(bar.value)} {unit}")
             shown = el("b", value) if bars is first else value
             yield el("div", shown, " ", say(word) if word else "")
     if not watched:

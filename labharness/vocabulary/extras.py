@@ -1,0 +1,55 @@
+"""What is installed beside labharness for some kinds of work, and how it is asked for."""
+
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from typing import NamedTuple
+
+__all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "absent", "to_install"]
+
+
+class Extra(NamedTuple):
+    """One extra of labharness.
+
+    Attributes:
+        name: As pip takes it: ``labharness[name]``.
+        what_for: What does not work without it.
+    """
+
+    name: str
+    what_for: str
+
+    @property
+    def command(self) -> str:
+        """What a person types."""
+        return f"pip install 'labharness[{self.name}]'"
+
+
+EXTRAS = {
+    "apprise": Extra("alert", "to call people"),
+    "h5py": Extra("formats", "for HDF5 files"),
+    "numba": Extra("fast", "to fit large maps by machine code"),
+    "pyvisa": Extra("visa", "for links of kind visa"),
+    "serial": Extra("serial", "for links of kind serial"),
+    "wsproto": Extra("websocket", "for links of kind websocket"),
+}
+"""By the module that is imported. What the example needs is no extra: it comes by itself."""
+
+LINK_NEEDS = {"serial": "serial", "visa": "pyvisa", "websocket": "wsproto"}
+"""What a kind of link imports; loopback and TCP need nothing."""
+
+ALERT_NEEDS = "apprise"
+"""What a channel of alert imports."""
+
+
+def to_install(why: ModuleNotFoundError) -> str:
+    """Say in one line what to install; ``""`` where no extra brings the module."""
+    module = (why.name or "").partition(".")[0]
+    extra = EXTRAS.get(module)
+    return "" if extra is None else f"{extra.what_for} it takes {module}: {extra.command}"
+
+
+def absent(links: Iterable[str]) -> Iterator[ModuleNotFoundError]:
+    """Find what such links would miss at their first import, before anything is begun."""
+    for module in filter(None, map(LINK_NEEDS.get, links)):
+        if find_spec(module) is None:
+            yield ModuleNotFoundError(f"No module named {module!r}", name=module)
