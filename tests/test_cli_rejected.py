@@ -5,8 +5,9 @@ import re
 import subprocess
 from pathlib import Path
 
-from commands import COMMAND, TIMEOUT_S, edited_lab, example, payload, say, submit, wrote
+from commands import COMMAND, TIMEOUT_S, Said, edited_lab, example, payload, say, submit, wrote
 from labharness.lab import Lab
+from labharness.vocabulary.durations import format_duration
 from rig import SHORT_LINE
 
 RANGE = ("inputs", "temperature_range")
@@ -121,3 +122,23 @@ def test_a_file_that_is_no_message_is_told_where_one_is(tmp_path: Path) -> None:
     path.write_text("# labharness\n", "utf-8")
     said = say("run", path, "--lab", SHORT_LINE)
     said.is_one_plain_error("README.md is no HCP message", "examples/mos2-monolayer.json is a task")
+
+
+# ---- how long it takes
+
+
+def test_what_plan_prints_is_what_max_duration_is_held_against(tmp_path: Path) -> None:
+    def planned(max_duration: str) -> Said:
+        path = tmp_path / f"{max_duration}.json"
+        path.write_text(json.dumps(payload(max_duration, "constraints", "max_duration")), "utf-8")
+        return say("plan", path, "--lab", SHORT_LINE)
+
+    takes = re.match(r"takes (\d+):(\d\d):(\d\d) ", planned("PT72H").out)
+    assert takes is not None
+    seconds = int(takes[1]) * 3600 + int(takes[2]) * 60 + int(takes[3])
+    assert planned(f"PT{seconds}S").code == 0
+    short = planned(f"PT{seconds - 1}S")
+    assert short.code == 2
+    needed = format_duration(seconds)
+    assert f"The plan takes {needed}, max_duration is" in short.out
+    assert f"Set constraints.max_duration to {needed} or more" in short.out

@@ -196,7 +196,7 @@ REJECTED: dict[str, Bad] = {
     "a duration as a number": invalid(payload(3600, *LIMITS), "it is 3600; it must be a text"),
     "a duration of nothing": invalid(payload("PT0S", *LIMITS), "not above PT0S"),
     "a duration above the capability's": invalid(payload("P30D", *LIMITS), "at most PT72H"),
-    "less time than the growth takes": invalid(payload("PT10M", *LIMITS), "The plan takes about"),
+    "less time than the growth takes": invalid(payload("PT10M", *LIMITS), "The plan takes PT1H"),
     "T3 data": Bad(
         payload("T3", "constraints", "data_classification"), "forbidden", "T3 data need encryption"
     ),

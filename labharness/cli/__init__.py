@@ -50,13 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; give its exit code."""
     from labharness.cli.arguments import make_parser
     from labharness.cli.beside import BESIDE
+    from labharness.cli.live import is_live
     from labharness.cli.streams import settle_streams
 
     settle_streams()
     chosen = make_parser().parse_args(arguments)
+    if chosen.command == "run" and is_live():  # what it takes to begin is read for most of a second
+        BESIDE.pin(sys.stderr, f"reading {chosen.task}")
     try:
         return _answered(chosen)
     finally:
+        BESIDE.unpin()
         BESIDE.flush()
 
 

@@ -14,10 +14,13 @@ __all__ = ["BESIDE", "FLUSH_S_MAX", "LINES_MAX", "Beside"]
 
 LINES_MAX = 1000  # that wait; of more the oldest are left out, and counted
 FLUSH_S_MAX = 2.0  # for a terminal that stands still, once
+ERASED = "\r\x1b[2K"  # back to the first column, and nothing in the line (ECMA-48, CR and EL)
 
 
 class Beside:
     """Writes lines in their order, in a thread; ``put`` may be called from a signal handler.
+
+    Below the lines may stand one that is written over, on a terminal: how far something is.
 
     Attributes:
         left_out: Lines that did not wait any more, since the last that was written.
@@ -25,7 +28,9 @@ class Beside:
 
     def __init__(self) -> None:
         self.left_out = 0
-        self._lines: SimpleQueue[tuple[TextIO, str] | Event] = SimpleQueue()
+        self._lines: SimpleQueue[tuple[TextIO, str] | Event | None] = SimpleQueue()
+        self._pinned: tuple[TextIO, str] | None = None
+        self._shown: tuple[TextIO, str] | None = None
         self._thread: Thread | None = None
         self._still = False
 
@@ -36,9 +41,31 @@ class Beside:
                 oldest = self._lines.get_nowait()
                 if isinstance(oldest, Event):
                     oldest.set()
-                else:
+                elif oldest is not None:
                     self.left_out += 1
-        self._lines.put((stream, text))
+        self._go_on((stream, text))
+
+    def pin(self, stream: TextIO, text: str) -> None:
+        """Have one line stand below all others, in place of what stood there.
+
+        Only the newest is written: a terminal that stands still gets no old ones later.
+
+        Args:
+            stream: A terminal.
+            text: Of one line, no wider than it.
+        """
+        self._pinned = (stream, text)
+        if self._lines.empty():
+            self._go_on(None)
+
+    def unpin(self) -> None:
+        """Take that line away, as before somebody is asked something or told the result."""
+        if self._pinned is not None or self._shown is not None:
+            self._pinned = None
+            self._go_on(None)
+
+    def _go_on(self, line: tuple[TextIO, str] | None) -> None:
+        self._lines.put(line)
         if self._thread is None or not self._thread.is_alive():
             self._thread = Thread(target=self._write, name="terminal", daemon=True)
             self._thread.start()
@@ -55,16 +82,33 @@ class Beside:
     def _write(self) -> None:
         while True:
             line = self._lines.get()
+            with suppress(OSError, ValueError):
+                if isinstance(line, tuple):
+                    self._erase()
+                    stream, text = line
+                    left_out, self.left_out = self.left_out, 0
+                    if left_out:
+                        text = f"({left_out} lines were left out: nobody took them)\n{text}"
+                    _write_whole(stream, text + "\n")
+                if isinstance(line, Event) or self._lines.empty():
+                    self._draw()
+            self._still = False
             if isinstance(line, Event):
                 line.set()
-                continue
-            stream, text = line
-            left_out, self.left_out = self.left_out, 0
-            if left_out:
-                text = f"({left_out} lines were left out: nobody took them)\n{text}"
-            with suppress(OSError, ValueError):
-                _write_whole(stream, text + "\n")
-            self._still = False
+
+    def _erase(self) -> None:
+        if self._shown is not None:
+            stream, self._shown = self._shown[0], None
+            _write_whole(stream, ERASED)
+
+    def _draw(self) -> None:
+        """Have below the lines what is pinned now."""
+        pinned = self._pinned
+        if pinned != self._shown:
+            self._erase()
+            if pinned is not None:
+                self._shown = pinned
+                _write_whole(*pinned)
 
 
 BESIDE = Beside()

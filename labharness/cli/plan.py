@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def _rejected(why: Rejected) -> int:
 
 def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
     """Say what a prediction (as JSON) comes to: for who plans a task, and for who approves it."""
-    takes = clock_text(found["duration_s"])
+    takes = clock_text(math.ceil(found["duration_s"]))
     yield f"takes {takes} and stays within every limit on the nominal plant"
     for channel, points in found["trajectory"].items():
         if points:

@@ -8,7 +8,7 @@ from typing import Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import BadPath, complain, looking, say, write_whole
-from labharness.desk.folder import JOURNAL_NAME
+from labharness.desk.folder import JOURNAL_NAME, REPORT_NAME
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.desk.report.svg import exact
@@ -16,9 +16,8 @@ from labharness.journal import JournalFailed
 from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import clock_text
 
-__all__ = ["REPORT_NAME", "report", "write_report"]
+__all__ = ["report", "write_report"]
 
-REPORT_NAME = "report.html"
 CELL_CHARACTERS_MAX = 60
 PAGE = b"<!doctype html>"  # how every report begins
 

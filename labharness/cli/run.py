@@ -14,6 +14,7 @@ from labharness.cli import (
     EXIT_USAGE,
 )
 from labharness.cli.beside import BESIDE
+from labharness.cli.live import LiveLine, is_live
 from labharness.cli.show import (
     OutputLost,
     chosen_lab,
@@ -23,8 +24,8 @@ from labharness.cli.show import (
 )
 from labharness.cli.stopping import stoppable
 from labharness.clock import Chance, utc_text, wall_clock_utc
-from labharness.desk.folder import ANSWER_NAME, JOURNAL_NAME
-from labharness.desk.report.words import phase_text
+from labharness.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
+from labharness.desk.report.words import phase_text, plain
 from labharness.guard.named import open_named
 from labharness.hcp import answers
 from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
@@ -56,7 +57,12 @@ def run(chosen: argparse.Namespace) -> int:
     try:
         submit, payload = read_submit(Path(chosen.task))
         plan = chosen_lab(chosen.lab)
-        told = _Progress(quiet=chosen.json, fast=chosen.speed is None, lab_option=plan.option)
+        told = _Progress(
+            quiet=chosen.json,
+            fast=chosen.speed is None,
+            lab_option=plan.option,
+            live=LiveLine() if is_live() and not chosen.json else None,
+        )
         operator: Operator | None = None
         if plan.file.operator.kind == "terminal":
             operator = TerminalOperator(_ask)
@@ -86,6 +92,7 @@ def run(chosen: argparse.Namespace) -> int:
         if chosen.json:
             say(encode(result.message).decode())
         else:
+            told.report()
             _report(result)
             _print(result)
     except BrokenPipeError:  # nobody reads; the answer is in its folder, the exit code stands
@@ -148,6 +155,7 @@ def _reject(why: BadPayload, as_json: bool) -> int:
 
 def _ask(prompt: str) -> str:
     """Ask beside the answer, which is alone on standard output; raises ``EOFError``."""
+    BESIDE.unpin()
     BESIDE.flush()
     sys.stderr.write(prompt)
     sys.stderr.flush()
@@ -162,12 +170,16 @@ def _ask(prompt: str) -> str:
 class _Progress:
     """Prints events as they happen, on standard error; nothing when a program listens.
 
+    On a terminal what happens goes on in one line, and what is to be read stands above it.
+
     Attributes:
         head: What runs where; printed before the first event, so that an error stands alone.
     """
 
-    def __init__(self, *, quiet: bool, fast: bool, lab_option: str) -> None:
+    def __init__(self, *, quiet: bool, fast: bool, lab_option: str, live: LiveLine | None) -> None:
         self.head = ""
+        self._live = live
+        self._percent = 0.0
         self._quiet = quiet
         self._lab_option = lab_option
         self._every = FAST_TICKS if fast else 1
@@ -181,7 +193,13 @@ class _Progress:
         if self.head:
             complain(self.head)
             self.head = ""
-        if kind == "progress":
+        if kind == "begun":
+            self._show(phase=plain("phase.preflight"))
+        elif kind == "progress" and self._live is not None:
+            self._percent = data["percent"]
+            words = {"phase": phase_text(str(data["stage"])), "step": str(data["message"])}
+            self._show(data["percent"], **words, values="", left="")
+        elif kind == "progress":
             stage = phase_text(str(data["stage"]))
             shown = stage if stage != self._stage else ""
             self._stage = stage
@@ -189,11 +207,13 @@ class _Progress:
             complain(f"{data['percent']:5.0f} %  {shown:18} {data['message']}")
         elif kind == "tick":
             self._ticks += 1
-            if self._ticks % self._every == 0:
-                values = ", ".join(
-                    f"{name} {value:.4g}/{setpoint:.4g}"
-                    for name, (setpoint, value) in data["values"].items()
-                )
+            values = ", ".join(
+                f"{name} {value:.4g}/{setpoint:.4g}"
+                for name, (setpoint, value) in data["values"].items()
+            )
+            if self._live is not None:
+                self._show(self._percent, values=values, left=f"{clock_text(data['left_s'])} left")
+            elif self._ticks % self._every == 0:
                 complain(f"{'':28}{values} · {clock_text(data['left_s'])} left")
         elif kind == "approval_asked":
             name, lab = data["id"], self._lab_option
@@ -206,6 +226,14 @@ class _Progress:
             complain(f"accepted at {data['risk_level']} ({reasons})")
         elif kind in ("warning", "error", "log"):
             complain(f"{'':8}{kind}: {data['message']}")
+
+    def report(self) -> None:
+        """Say that the report is made; the line goes away with the answer."""
+        self._show(phase=plain("phase.report"), step="", values="", left="")
+
+    def _show(self, percent: float | None = None, **words: str) -> None:
+        if self._live is not None:
+            self._live.show(percent, now=percent is None, **words)
 
 
 def _print(result: RunResult) -> None:
@@ -236,12 +264,12 @@ def _print(result: RunResult) -> None:
         for each in body["artifacts"]:
             say(f"  {each['name']:20} {each['size_bytes']:>9} bytes  {each['uri']}")
     say(_kept(result.folder))
+    if (result.folder / REPORT_NAME).exists():
+        say(f"open {result.folder / REPORT_NAME}")
 
 
 def _kept(folder: Path) -> str:
     """Say what of a run its folder holds; somebody may have taken it away meanwhile."""
-    from labharness.cli.report import REPORT_NAME
-
     names = {"answer": ANSWER_NAME, "journal": JOURNAL_NAME, "report": REPORT_NAME}
     there = [what for what, name in names.items() if (folder / name).exists()]
     *first, last = there or ["no answer, journal or report"]

@@ -57,6 +57,7 @@ def say(text: str) -> None:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
+    BESIDE.unpin()
     BESIDE.flush()  # what was said before stands before
     with _lost():
         sys.stdout.write(text + "\n")

@@ -4,6 +4,7 @@ Every decision is admission's, the capability's or the kernel's; what stands her
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -105,7 +106,11 @@ class Admitting:
             return Rejected("resource_unavailable", f"The capability's plan is wrong: {why}")
         least_s = least_duration_s(planned.instructions)
         planned = replace(planned, duration_s=max(planned.duration_s, least_s))
-        rejected = self._too_long(screened, planned.duration_s) or self._beyond_limits(commands)
+        longest_s = screened.max_duration_s
+        if self._facts.predict is not None:  # the flight says how long it takes, and nothing else
+            longest_s = screened.declaration.max_duration_s
+        too_long = self._too_long(screened, planned.duration_s, longest_s)
+        rejected = too_long or self._beyond_limits(commands)
         if rejected is not None:
             return rejected
         return self._weighed(screened, planned, capability, commands, (), None)
@@ -164,11 +169,10 @@ class Admitting:
                 f"{violation.detail}",
                 weighed.admitted.risk.level,
             )
-        too_long = self._too_long(screened, prediction.duration_s)
+        too_long = self._too_long(screened, prediction.duration_s, screened.max_duration_s)
         if too_long is not None:
             return too_long
-        planned = weighed.planned
-        planned = replace(planned, duration_s=max(planned.duration_s, prediction.duration_s))
+        planned = replace(weighed.planned, duration_s=prediction.duration_s)
         again = self._weighed(
             screened, planned, weighed.capability, weighed.stated, weighed.undeclared, prediction
         )
@@ -194,12 +198,11 @@ class Admitting:
             )
         return None
 
-    def _too_long(self, screened: Screened, duration_s: float) -> Rejected | None:
-        if duration_s <= screened.max_duration_s:
+    def _too_long(self, screened: Screened, duration_s: float, allowed_s: float) -> Rejected | None:
+        needed_s = math.ceil(duration_s)  # as `plan` prints it, who asks for exactly that may run
+        if needed_s <= allowed_s:
             return None
-        asked = format_duration(screened.max_duration_s)
-        needed_s = -(-duration_s // 60) * 60
-        needed = format_duration(needed_s)
+        asked, needed = format_duration(screened.max_duration_s), format_duration(needed_s)
         longest_s = screened.declaration.max_duration_s
         way_out = f"Set constraints.max_duration to {needed} or more"
         if needed_s > longest_s:
@@ -207,7 +210,7 @@ class Admitting:
             way_out = f"{screened.declaration.name} runs for at most {longest}: shorten the growth"
         return Rejected(
             "invalid_input",
-            f"The plan takes about {needed}, max_duration is {asked}",
+            f"The plan takes {needed}, max_duration is {asked}",
             suggestion=way_out,
         )
 

@@ -207,6 +207,7 @@ class TaskRun:
             journal.commit()
         except JournalFailed as why:
             raise BadOutput(f"the output folder cannot take a journal: {why}") from None
+        self._tell("begun", {})
         try:
             message = await self._answer(facts, clock, journal)
             with suppress(JournalFailed):  # the desk has said so already

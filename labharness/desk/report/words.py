@@ -292,6 +292,8 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "phase.characterisation": ("characterisation", "表征"),
     "phase.analysis": ("analysis", "分析"),
     "phase.arming": ("arming", "上电准备"),
+    "phase.preflight": ("pre-flight", "预演"),
+    "phase.report": ("report", "报告"),
     "status.PENDING": ("not begun", "未开始"),
     "status.RUNNING": ("begun, not ended", "已开始，未结束"),
     "status.COMPLETED": ("completed", "完成"),
