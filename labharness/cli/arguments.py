@@ -208,6 +208,12 @@ def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
             verb.add_argument("--for", type=_positive, dest="for_s", metavar="SECONDS")
         if name in ("read", "watch"):
             verb.add_argument("--json", action="store_true", help="print JSON")
+    verbs["watch"].add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="instruments, channels or patterns: 'furnace' '*.flow'",
+    )
     verbs["read"].add_argument("channels", nargs="+", metavar="CHANNEL")
     settable = verbs["set"]
     settable.add_argument("channel", metavar="CHANNEL")

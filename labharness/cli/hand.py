@@ -7,11 +7,10 @@ the line, and leaves it safe.
 
 import argparse
 import json
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labharness.cli import (
     EXIT_COMPLETED,
@@ -31,17 +30,20 @@ from labharness.cli.show import (
     say_beside,
 )
 from labharness.cli.stopping import stoppable
+from labharness.cli.watching import value_text, watch_line
 from labharness.clock import Chance, pause, steady_s
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import LatchUnreadable
+from labharness.guard.armed import lab_home
 from labharness.journal import JournalFailed
-from labharness.lab import LabPlan
+from labharness.lab import LabPlan, default_lab_path
 from labharness.lab.attend import Attendance, BrokeOff
-from labharness.lab.care import make_safe, read_now, watch
+from labharness.lab.care import make_safe, read_now
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.control import (
     ANSWER_S_MAX,
     LATE_S,
+    NO_OPTION,
     Control,
     Late,
     NoOwner,
@@ -57,14 +59,9 @@ from labharness.lab.lock import (
 from labharness.lab.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.link import LinkLost
-from labharness.vocabulary.durations import clock_text
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 __all__ = ["hand", "late_of_safe"]
 
-WATCH_S = 1.0  # between two looks at what a line says
 TAKEN_TRY_S = 0.2  # between two tries to have a line that another process holds
 TAKEN_TOLD_S = 1.0  # whoever is waited for any longer is named
 TAKEN_S_MAX = 30.0  # silent instruments hold up who reads them, checks them or makes them safe
@@ -143,7 +140,13 @@ def late_of_safe(plan: LabPlan) -> Late:
 def _idle(plan: LabPlan) -> str:
     """Say that nothing runs on a lab, and where something does: that may be what was meant."""
     others = running_beside(plan.state_dir)
-    running = ", ".join(f"{name}: use {option}" for name, option in others.items())
+    default = lab_home(default_lab_path()).name
+    running = ", ".join(
+        f"{name}: use {option}"
+        if option != NO_OPTION or name == default
+        else f"{name}: of another installation"
+        for name, option in others.items()
+    )
     which = plan.file.lab.id + ("" if plan.option else " (the default)")
     return f"nothing runs on lab {which}" + (f"; running now: {running}" if running else "")
 
@@ -187,7 +190,7 @@ def _read(plan: LabPlan, chosen: argparse.Namespace) -> int:
         if not each["ok"]:
             complain(f"labharness read {channel}: {each['error']}")
         elif not chosen.json:
-            say(f"{channel} {_value(each['value'])} {each['unit']}".rstrip())
+            say(f"{channel} {value_text(each['value'])} {each['unit']}".rstrip())
     if chosen.json:
         say(json.dumps(found, ensure_ascii=False))
     return EXIT_COMPLETED if all(each["ok"] for each in found) else EXIT_FAILED
@@ -390,99 +393,7 @@ def _in_vain(plan: LabPlan, why: LineBusy, *, asked: bool) -> LineBusy:
 
 
 def _watch(plan: LabPlan, chosen: argparse.Namespace) -> int:
-    looks = None if chosen.for_s is None else max(1, round(chosen.for_s / WATCH_S))
-    owner = _owner(plan)
-    with _Screen(plan, as_json=chosen.json, looks=looks) as screen:
-        try:
-            if owner is None:
-                if running_beside(plan.state_dir):
-                    complain(f"labharness watch: {_idle(plan)}")
-                watch(plan, screen.show)
-                return EXIT_COMPLETED
-            with owner:
-                while screen.show(owner.ask(do="status")):
-                    pause(WATCH_S)
-        except KeyboardInterrupt:  # how a person ends a watch
-            pass
-    return EXIT_COMPLETED
+    def beside() -> str:
+        return _idle(plan) if running_beside(plan.state_dir) else ""
 
-
-class _Screen:
-    """Shows what a line says, again and again: a live table, plain lines, or JSON lines."""
-
-    def __init__(self, plan: LabPlan, *, as_json: bool, looks: int | None) -> None:
-        self._plan = plan
-        self._as_json = as_json
-        self._left = looks
-        self._live: Any = None
-        if not as_json and sys.stdout.isatty():
-            from rich.live import Live
-
-            self._live = Live(auto_refresh=False)
-
-    def __enter__(self) -> "_Screen":
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(self, status: Mapping[str, Any]) -> bool:
-        """Show one look; say whether there is to be another.
-
-        Raises:
-            NoOwner: The owner does not answer this terminal.
-        """
-        if not status["ok"]:
-            raise NoOwner(status["error"])
-        if self._as_json:
-            say(json.dumps(status, ensure_ascii=False))
-        elif self._live is not None:
-            self._live.update(_table(self._head(status), status), refresh=True)
-        else:
-            say(self._head(status))
-            for line in _lines(status):
-                say(line)
-        if self._left is not None:
-            self._left -= 1
-        return self._left is None or self._left > 0
-
-    def _head(self, status: Mapping[str, Any]) -> str:
-        why = status.get("latched")
-        lost = "".join(f"\nALARM: {each}" for each in status.get("lost", ()))
-        return _head(status) + (f"\n{latched(self._plan, why)}" if why else "") + lost
-
-
-def _head(status: Mapping[str, Any]) -> str:
-    left = f" · {clock_text(status['left_s'])} left" if status.get("left_s") else ""
-    trip = f" · TRIPPED: {status['trip']}" if status["trip"] else ""
-    step = f" · {status['step']}" if status["step"] else ""
-    return f"{status['state']} · line {status['mode']}{step}{left}{trip}"
-
-
-def _lines(status: Mapping[str, Any]) -> Iterator[str]:
-    for channel, (value, unit, age_s) in status["readings"].items():
-        yield f"  {channel:32} {_value(value):>12} {unit:8} {age_s:5.1f} s ago"
-    for name, why in status.get("unknown", {}).items():
-        yield f"  {name:32} {'unknown':>12} {why}"
-
-
-def _table(head: str, status: Mapping[str, Any]) -> "Table":
-    from rich.table import Table
-
-    table = Table(title=head, title_justify="left", title_style="bold", box=None)
-    table.add_column("channel")
-    table.add_column("value", justify="right")
-    table.add_column("unit")
-    table.add_column("age", justify="right")
-    for channel, (value, unit, age_s) in status["readings"].items():
-        table.add_row(channel, _value(value), unit, f"{age_s:.1f} s")
-    for name, why in status.get("unknown", {}).items():
-        table.add_row(name, "unknown", why)
-    return table
-
-
-def _value(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.6g}"
+    return watch_line(plan, chosen, _owner(plan), beside)

@@ -268,6 +268,7 @@ class Attendance:
         if over is None:
             raise RuntimeError("an attendance that never began cannot stay")
         until_s = float("inf") if self._for_s is None else line.clock.now_s() + self._for_s
+        self._tell(self._until(line.clock))
         try:
             while not over.is_set() and line.clock.now_s() < until_s:
                 await line.next_tick()
@@ -279,6 +280,16 @@ class Attendance:
             line.lookout.note("warning", {"detail": self._ended})
             self._tell(f"{self._ended}: the line is made safe")
         self._ended = self._ended or f"its {self._for_s:g} s are over"
+
+    def _until(self, clock: Clock) -> str:
+        """Say what ends the attendance: whoever sits there may never have ended one."""
+        ends = ["Ctrl-C"]
+        if not clock.virtual:  # no other terminal keeps up with it
+            ends.append(f"labharness stop{self._plan.option} at another terminal")
+        if self._for_s is not None:
+            ends.append(f"{self._for_s:g} s")
+        last = f" or {ends[-1]}" if len(ends) > 1 else ""
+        return f"attended here until {', '.join(ends[:-1] or ends)}{last}; then it is left safe"
 
     async def _leave(self, line: Line) -> Left:
         verification = await line.settle(SAFE_TABLE)

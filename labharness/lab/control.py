@@ -24,6 +24,7 @@ from labharness.lab.lock import read_owner
 __all__ = [
     "ANSWER_S_MAX",
     "LATE_S",
+    "NO_OPTION",
     "Control",
     "ControlSocket",
     "Late",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 NAME = "control.sock"
+NO_OPTION = "no --lab"  # how a command names the lab that ships
 LINE_BYTES_MAX = 64 * 1024
 LABS_MAX = 1000  # state directories that are looked at
 CLIENTS_MAX = 8
@@ -278,7 +280,7 @@ def running_beside(state_dir: Path) -> dict[str, str]:
             continue
         owner = read_owner(path.parent)
         option = "--lab FILE" if owner is None else owner.lab_option.strip()
-        found[path.parent.name] = option or "no --lab"
+        found[path.parent.name] = option or NO_OPTION
     return found
 
 

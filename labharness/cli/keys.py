@@ -1,0 +1,81 @@
+"""Keys of a terminal while something else is shown on it: they scroll, and end it."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from typing import Any
+
+__all__ = ["Keys", "rows_of"]
+
+PAGE, ALL = 10, 10**6
+ROWS = {
+    b"\x1b[A": -1,
+    b"\x1bOA": -1,
+    b"k": -1,
+    b"\x1b[B": 1,
+    b"\x1bOB": 1,
+    b"j": 1,
+    b"\x1b[5~": -PAGE,
+    b"\x1b[6~": PAGE,
+    b" ": PAGE,
+    b"\x1b[H": -ALL,
+    b"\x1b[1~": -ALL,
+    b"g": -ALL,
+    b"\x1b[F": ALL,
+    b"\x1b[4~": ALL,
+    b"G": ALL,
+}
+"""Rows down that a key means, as xterm and its like send it (ECMA-48; XTerm Control Sequences)."""
+
+
+def rows_of(key: bytes) -> int:
+    """Give how many rows down a key goes; 0 of any other."""
+    return ROWS.get(key, 0)
+
+
+class Keys:
+    """Hears the keys of a terminal, in a thread; where it is none nothing is heard.
+
+    ``q`` ends the command as Ctrl-C does, which is heard all the time.
+
+    Args:
+        scroll: Told by how many rows to go down; it is called from that thread.
+    """
+
+    def __init__(self, scroll: Callable[[int], None]) -> None:
+        self._scroll = scroll
+        self._before: list[Any] | None = None
+
+    def start(self) -> None:
+        """Take keys one by one, not by lines."""
+        if os.name != "posix" or not sys.stdin.isatty():
+            return
+        import termios
+        import tty
+
+        with suppress(termios.error, OSError, ValueError):
+            number = sys.stdin.fileno()
+            self._before = termios.tcgetattr(number)
+            tty.setcbreak(number)
+            Thread(target=self._hear, args=(number,), name="keys", daemon=True).start()
+
+    def stop(self) -> None:
+        """Leave the terminal as it was."""
+        if self._before is not None:
+            import termios
+
+            with suppress(termios.error, OSError, ValueError):
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._before)
+            self._before = None
+
+    def _hear(self, number: int) -> None:
+        with suppress(OSError):  # the terminal has gone
+            while key := os.read(number, 16):
+                if key in (b"q", b"Q"):
+                    os.kill(os.getpid(), signal.SIGINT)
+                    return
+                if rows := rows_of(key):
+                    self._scroll(rows)
