@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from labharness.admission.approval import (
@@ -17,6 +17,7 @@ from labharness.alarm import Severity
 from labharness.clock import VIRTUAL_EPOCH
 from labharness.guard.places import KEPT_PLACE
 from labharness.lab.arming import GUARDED
+from labharness.lab.doubts import doubts
 from labharness.lab.files import PortRow
 from labharness.lab.hazards import HazardRow
 from labharness.lab.house import repository_key
@@ -97,6 +98,7 @@ def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
     return (
         *_software(plan, seen),
         *_files(plan),
+        *_drivers(plan, seen.clock.now_utc.date()),
         *_unusable(plan, seen),
         *(check for row in plan.file.port for check in _port(plan, row, seen)),
         *_state_dir(plan, seen),
@@ -149,15 +151,23 @@ def _files(plan: LabPlan) -> Iterator[Check]:
     if not findings:
         said = "its times can be kept on these wires, and every procedure switches all energy off"
         yield Check("envelope", said)
-    warnings = plan.warnings()
-    for warning in warnings:
+
+
+def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
+    """Ask once for each doubt: what is accepted by name and day stands as said, and no more."""
+    found = tuple(doubts(plan))
+    for each in found:
+        if accepted := each.accepted_by(today):
+            yield Check("drivers", f"{each.said}; {accepted}")
+            continue
         yield Check(
             "drivers",
-            warning,
-            "compare what it reads with the instrument's display before it may write: "
-            f"labharness lab check --connect{plan.option}",
+            each.said,
+            "compare what it reads with the instrument's display before it may write: labharness "
+            f"lab check --connect{plan.option}; then, in {plan.path}, under [[instrument]] "
+            f"{each.instrument}: {each.to_paste(today)}",
         )
-    if not warnings:
+    if not found:
         yield Check("drivers", "no unverified driver is on a real link")
 
 

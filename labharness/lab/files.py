@@ -1,5 +1,6 @@
 """The lab file: strict tables in, frozen values out, and a digest over the text."""
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -19,14 +20,26 @@ from labharness.guard.named import open_named
 from labharness.lab.tables import BadTable, read_table
 from labharness.link.identity import RoadName, network_host
 from labharness.vocabulary.digests import digest_of, joined
+from labharness.vocabulary.persons import bad_name
 
-__all__ = ["BadLabFile", "LabFile", "Strict", "digest", "parse", "read_lab_file", "read_text"]
+__all__ = [
+    "AcceptedRow",
+    "BadLabFile",
+    "LabFile",
+    "Strict",
+    "digest",
+    "parse",
+    "read_lab_file",
+    "read_text",
+]
 
 AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
 """The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few
 per cent beside that; what is beyond is a slip of the pen, or of a unit."""
 
 TEXT_BYTES_MAX = 4 * 1024 * 1024  # a lab file has a few kB; the log of proof tests grows by a line
+
+PLACEHOLDER = "NAME"  # in the line that the doctor prints
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -155,6 +168,27 @@ class PortRow(Strict):
 PollPeriod = Annotated[StrictFloat, Field(gt=0, le=3600)]
 
 
+class AcceptedRow(Strict):
+    """Somebody's word that what a driver is unverified in was compared with the instrument.
+
+    Attributes:
+        by: A person's name.
+        on: The day.
+        doubt: Which doubt, as ``labharness doctor`` prints it.
+    """
+
+    by: str
+    on: date
+    doubt: str = Field(pattern=r"^[0-9a-f]{8}$")
+
+    @model_validator(mode="after")
+    def _a_person(self) -> Self:
+        why = bad_name(self.by)
+        if why or self.by in ("", PLACEHOLDER):
+            raise ValueError(f"accepted.by: {why or 'it takes the name of a person'}")
+        return self
+
+
 class InstrumentRow(Strict):
     """One instrument: its kind, its port, and the settings of its driver.
 
@@ -163,6 +197,7 @@ class InstrumentRow(Strict):
         simulator: Settings that only its simulator has.
         prepare: Channel and value pairs to set at arming, in order.
         polls: Poll periods (s) by scan name.
+        accepted: Who has accepted what its driver is unverified in.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -173,6 +208,7 @@ class InstrumentRow(Strict):
     polls: dict[str, PollPeriod] = Field(default_factory=dict)
     part: str | None = None
     simulator: dict[str, Any] = Field(default_factory=dict)
+    accepted: AcceptedRow | None = None
 
 
 class TubeRow(Strict):

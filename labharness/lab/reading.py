@@ -202,6 +202,13 @@ class LabPlan:
         """Name the drivers on real links whose facts are not all from a manual."""
         return tuple(
             f"{each.name} ({each.kind}) is unverified: {each.driver.unverified}"
+            for each in self.unverified()
+        )
+
+    def unverified(self) -> tuple[Instrument, ...]:
+        """Give the instruments on real links whose driver says what rests on no manual."""
+        return tuple(
+            each
             for each in self.instruments
             if each.driver.unverified and each.port in self.real_ports
         )

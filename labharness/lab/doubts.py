@@ -1,0 +1,55 @@
+"""Drivers whose facts are not all from a manual, and who has accepted that of an instrument."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from labharness.lab.files import PLACEHOLDER, AcceptedRow
+from labharness.lab.reading import LabPlan
+
+__all__ = ["Doubt", "doubt_id", "doubts"]
+
+ID_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What of one instrument on a real link rests on no manual.
+
+    Attributes:
+        instrument: Its name.
+        said: The driver's own words, with its name and kind.
+        id: Of these words: a later version of the driver may doubt something else.
+        accepted: Who has accepted it and when; ``None`` for nobody.
+    """
+
+    instrument: str
+    said: str
+    id: str
+    accepted: AcceptedRow | None
+
+    def accepted_by(self, today: date) -> str:
+        """Name who has accepted exactly this, and when; ``""`` for nobody, or tomorrow."""
+        row = self.accepted
+        if row is None or row.doubt != self.id or row.on > today:
+            return ""
+        return f"accepted by {row.by} on {row.on.isoformat()}"
+
+    def to_paste(self, today: date) -> str:
+        """Give the line of the lab file that accepts it."""
+        return f'accepted = {{ by = "{PLACEHOLDER}", on = {today}, doubt = "{self.id}" }}'
+
+
+def doubt_id(text: str) -> str:
+    """Give a short name of what a driver says is unverified."""
+    return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
+
+
+def doubts(plan: LabPlan) -> Iterator[Doubt]:
+    """Give what is unverified of each instrument on a real link."""
+    rows = {row.name: row for row in plan.file.instrument}
+    for each in plan.unverified():
+        text = each.driver.unverified
+        said = f"{each.name} ({each.kind}) is unverified: {text}"
+        yield Doubt(each.name, said, doubt_id(text), rows[each.name].accepted)
