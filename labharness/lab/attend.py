@@ -26,7 +26,7 @@ from labharness.lab.lab import Lab
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import SAFE_TABLE, LabPlan
-from labharness.lab.runs import BadOutput, make_loop, seed_of
+from labharness.lab.runs import BadOutput, about_process, make_loop, seed_of
 from labharness.line import (
     COLD_C,
     HoldTooLong,
@@ -210,7 +210,10 @@ class Attendance:
         if self._ended:
             self._over.set()
         journal = SqliteJournal(
-            self._folder / JOURNAL_NAME, run=run, block_s=block_lab_s(clock.speed)
+            self._folder / JOURNAL_NAME,
+            run=run,
+            about=about_process(self._plan),
+            block_s=block_lab_s(clock.speed),
         )
         try:
             lab = Lab(

@@ -218,11 +218,18 @@ class TubeRow(Strict):
 
 
 class RamanRow(Strict):
-    """The instrument's own reference for Raman evidence, from a known sample on it."""
+    """The instrument's own reference for Raman evidence, from a known sample on it.
+
+    Attributes:
+        objective: As people write it, ``100x, NA 0.9``; it is told in the report.
+        grating: Likewise.
+    """
 
     laser_nm: StrictFloat = Field(gt=300, lt=1100)
     a1g_si_monolayer: StrictFloat = Field(gt=0)
     source: str
+    objective: str | None = Field(default=None, min_length=1, max_length=80)
+    grating: str | None = Field(default=None, min_length=1, max_length=80)
 
 
 class AlertRow(Strict):

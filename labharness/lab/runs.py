@@ -1,9 +1,13 @@
 """What every run has, of a task or by hand: a folder, a loop, and a seed where nothing is real."""
 
 import asyncio
+import os
+import platform
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from labharness.clock import PacedLoop, VirtualLoop, wall_clock_utc
+from labharness.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
 from labharness.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
 from labharness.lab.files import BadLabFile
 from labharness.lab.reading import LabPlan
@@ -11,9 +15,11 @@ from labharness.lab.reading import LabPlan
 __all__ = [
     "SIMULATED_SEED",
     "BadOutput",
+    "about_process",
     "fresh_folder",
     "make_folder",
     "make_loop",
+    "optics_of",
     "seed_of",
 ]
 
@@ -22,6 +28,26 @@ SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the e
 
 class BadOutput(ValueError):
     """The output folder cannot take a run."""
+
+
+def about_process(plan: LabPlan) -> dict[str, Any]:
+    """Say which process writes a journal, where, when and for which lab; no digest covers it."""
+    return {
+        "at": utc_text(wall_clock_utc()),
+        "lab": f"{plan.file.lab.title} ({plan.file.lab.id})",
+        "pid": os.getpid(),
+        "lab_file": str(plan.path),
+        "labharness": version("labharness"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+
+
+def optics_of(plan: LabPlan) -> dict[str, dict[str, str]]:
+    """Give what the lab states of its microscope, for a journal's header; nothing else."""
+    stated = {"objective": plan.file.raman.objective, "grating": plan.file.raman.grating}
+    found = {name: text for name, text in stated.items() if text is not None}
+    return {"raman": found} if found else {}
 
 
 def fresh_folder(session_id: str) -> Path:

@@ -2,11 +2,9 @@
 
 import asyncio
 import os
-import platform
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +34,11 @@ from labharness.lab.preflight import flights
 from labharness.lab.reading import LabPlan
 from labharness.lab.runs import (
     BadOutput,
+    about_process,
     fresh_folder,
     make_folder,
     make_loop,
+    optics_of,
     seed_of,
 )
 from labharness.lab.simulated import SimulatedLab
@@ -189,19 +189,13 @@ class TaskRun:
             "envelope_digest": self._plan.envelope_digest,
             "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
-        }
-        about = {
-            "pid": os.getpid(),
-            "lab_file": str(self._plan.path),
-            "labharness": version("labharness"),
-            "python": platform.python_version(),
-            "system": platform.platform(),
+            **optics_of(self._plan),
         }
         try:
             journal = SqliteJournal(
                 self.folder / JOURNAL_NAME,
                 run=run,
-                about=about,
+                about=about_process(self._plan),
                 block_s=block_lab_s(clock.speed),
             )
             journal.commit()

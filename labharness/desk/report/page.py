@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
+from labharness.desk.report.beside import spectra_beside
+from labharness.desk.report.conditions import conditions, masthead
 from labharness.desk.report.facts import RunFacts, StepRow
 from labharness.desk.report.film import evidence, film
 from labharness.desk.report.html import Html, el, joined, table, text
@@ -64,7 +66,11 @@ def page(facts: RunFacts, language: str = "en") -> str:
 
 
 def _sections(facts: RunFacts) -> Iterable[Html]:
+    yield masthead(facts)
     yield verdict(facts)
+    shown = conditions(facts)
+    if shown is not None:
+        yield _section("conditions", shown)
     if not facts.by_hand:
         yield _section("asked", _asked(facts))
     if facts.plan:
@@ -72,7 +78,8 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
     drawn = _drawn(film, facts)
     if drawn is not None:
         yield _section("film", drawn)
-        yield _section("evidence", _drawn(evidence, facts) or Html(""))
+        beside = _drawn(spectra_beside, facts) or Html("")
+        yield _section("evidence", beside, _drawn(evidence, facts) or Html(""))
     elif facts.results:
         yield _section("results", _data(facts.results))
     if facts.steps:

@@ -16,6 +16,7 @@ nav label{padding:3px 10px;border:1px solid var(--line);border-radius:4px;cursor
 #en:checked~main .zh,#zh:checked~main .en{display:none}
 #en:checked~nav label[for=en],#zh:checked~nav label[for=zh]{background:var(--ink);color:#fff}
 #en:focus-visible~nav label[for=en],#zh:focus-visible~nav label[for=zh]{outline:2px solid #0072b2}
+.masthead{font-size:14px;color:var(--dim);margin:0 0 4px}
 h1{font-size:16px;font-weight:600;color:var(--dim);margin:0 0 10px}
 h2{font-size:20px;margin:36px 0 10px;padding-top:10px;border-top:1px solid var(--line)}
 p{margin:8px 0}
@@ -118,7 +119,10 @@ dl.facts{grid-template-columns:1fr;gap:0}dl.facts dd{margin-bottom:10px}
 body{font-size:10.5pt}nav{display:none}main{max-width:none;padding:0}
 .wide{display:block}.narrow{display:none}.scroll{overflow:visible}
 table{font-size:9pt}h2,h3,.key,dt{break-after:avoid}figure,tr,.verdict{break-inside:avoid}
-dd{orphans:3;widows:3}dl.facts{grid-template-columns:110px 1fr}.pair svg{max-width:260px}
+dd{orphans:3;widows:3}.pair svg{max-width:260px}
+dl.facts{display:block}dl.facts dt{float:left;clear:left;width:105px}
+dl.facts dd{margin:0 0 4px 115px}
+.pair{display:block}.pair figure{display:inline-block;width:49%;vertical-align:top}
 figure{margin:8px 0 10px}
 thead{display:table-header-group;break-inside:avoid}
 tbody tr:nth-child(-n+2){break-after:avoid}tbody tr:nth-last-child(-n+2){break-before:avoid}

@@ -1,6 +1,7 @@
 """What was measured over the run: a chart for each quantity that has a limit."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -19,6 +20,7 @@ from labharness.desk.report.svg import (
     thinned,
 )
 from labharness.desk.report.words import LANGUAGES, PHRASES, known, plain, say
+from labharness.vocabulary.channels import owner_of
 
 __all__ = ["charts", "phase_labels"]
 
@@ -34,6 +36,10 @@ LABEL_ROWS_PX: Final = (13.0, 27.0)
 """Where phases are named above a chart: most in the first row, crowded ones in the second."""
 
 HEADROOM: Final = 1.15
+
+LABEL_AT: Final = tuple(each / 20 for each in range(2, 19))
+ROOM_PX_MAX: Final = 40.0
+"""Where along a chart a curve may be named; more room than this is as good as this."""
 
 
 def charts(facts: RunFacts) -> Html:
@@ -143,9 +149,44 @@ def _drawing(
     for name in quantity.measured:
         parts.append(curve(frame, traces[name], stroke=quantity.colour(name), class_="trace"))
     beside = margin_px > RIGHT_PX
+    if beside:  # on a phone the legend has to do
+        measured = {name: traces[name] for name in quantity.measured}
+        for name, x, y in curve_labels(frame, measured):
+            colour = f"halo c{quantity.colour_index(name)}"
+            label = el("text", owner_of(name), x=x, y=y, text_anchor="middle", class_=colour)
+            parts.append(label)
     parts += [limits(frame, quantity, beside=beside), _marks(frame, facts)]
     size = f"0 0 {width:.0f} {HEIGHT_PX:.0f}"
     return el("svg", *parts, viewBox=size, role="img", aria_label=", ".join(quantity.measured))
+
+
+def curve_labels(frame: Frame, traces: Mapping[str, Points]) -> Iterator[tuple[str, float, float]]:
+    """Find a place for the name of each curve: just above it, and furthest from all others."""
+    taken: list[tuple[float, float]] = []
+    for name, points in traces.items():
+        best: tuple[float, float, float] | None = None
+        for share in LABEL_AT:
+            at_s = frame.x.low + share * (frame.x.high - frame.x.low)
+            value = _value_at(points, at_s)
+            if value is None:
+                continue
+            x, y = frame.x(at_s), frame.y(value) - 6.0
+            others = [_value_at(each, at_s) for key, each in traces.items() if key != name]
+            gaps = [abs(frame.y(each) - y) for each in others if each is not None]
+            gaps += [abs(b - y) + max(0.0, abs(a - x) - text_px(name)) for a, b in taken]
+            room = min([*gaps, y - frame.y.end_px, ROOM_PX_MAX])
+            if best is None or room > best[0]:
+                best = (room, x, y)
+        if best is not None:
+            taken.append(best[1:])
+            yield name, best[1], best[2]
+
+
+def _value_at(points: Points, at_s: float) -> float | None:
+    """Give the last value up to a time; none where nothing was measured."""
+    index = bisect_right(points, at_s, key=lambda one: one[0]) - 1
+    value = points[index][1] if index >= 0 else math.nan
+    return None if math.isnan(value) else value
 
 
 def _end_s(facts: RunFacts) -> float:

@@ -181,6 +181,21 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "took": ("Took", "用时"),
     # ---- the film
     "film": ("The film", "薄膜"),
+    "run": ("run", "运行"),
+    "conditions": ("Conditions", "条件"),
+    "grown": ("During growth (mean ± sd)", "生长期间（均值 ± 标准差）"),
+    "leak_rate": ("Leak rate", "漏率"),
+    "purged": ("Purged", "吹扫"),
+    "purged_of": ("{count} tube volumes against {gas}", "针对 {gas} 吹扫 {count} 倍管体积"),
+    "laser": ("Laser wavelength", "激光波长"),
+    "optics_set": ("Set for the spectra", "光谱测量设定"),
+    "exposure_raman": ("Exposure, Raman", "拉曼曝光"),
+    "exposure_pl": ("Exposure, photoluminescence", "光致发光曝光"),
+    "objective": ("Objective", "物镜"),
+    "grating": ("Grating", "光栅"),
+    "spectrum_silicon": ("Silicon at the clearest spot", "最清晰测量点的硅峰"),
+    "spectrum_pl": ("Photoluminescence at the same spot", "同一点的光致发光"),
+    "wavelength_axis": ("wavelength, nm", "波长，nm"),
     "map": ("Map of the layer count", "层数分布图"),
     "map_key": (
         "Number: most likely layers at the spot; below it the A1g − E2g separation ± 1σ, cm⁻¹. "

@@ -1,0 +1,136 @@
+"""What a reader of a report looks for first: date, lab, run, conditions, and the spectra used."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from commands import say
+from labharness.desk.folder import JOURNAL_NAME
+from labharness.desk.report.conditions import conditions, masthead
+from labharness.desk.report.facts import RunFacts
+from labharness.desk.report.page import page
+from labharness.desk.report.reading import read_run
+from labharness.desk.report.svg import Frame, Scale, exact, number
+from labharness.desk.report.traces import curve_labels
+from rig import EXAMPLE, SHORT_LINE
+
+TAGS = re.compile(r"<[^>]*>")
+
+
+def words(markup: object) -> str:
+    return html.unescape(TAGS.sub(" ", str(markup)))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFacts]:
+    folder = tmp_path_factory.mktemp("run") / "one"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LABHARNESS_STATE", str(tmp_path_factory.mktemp("state")))
+        assert say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", folder).code == 0
+        yield read_run(folder / JOURNAL_NAME)
+
+
+def test_date_lab_and_run_stand_above_everything(run: RunFacts) -> None:
+    said = words(masthead(run))
+    assert str(run.about["at"])[:16].replace("T", " ") in said
+    assert "Short line of the tests (short-line)" in said
+    assert str(run.header["session_id"])[:8] in said
+    whole = page(run)
+    assert whole.index('class="masthead"') < whole.index("<h1")
+
+
+def test_the_growth_is_given_as_mean_and_standard_deviation(run: RunFacts) -> None:
+    (phase,) = [each for each in run.phases if each.name == "material_growth"]
+    trace = run.traces["furnace.temperature"]
+    values = [value for at_s, value in trace if phase.start_s <= at_s <= phase.end_s]
+    said = words(conditions(run))
+    spread = f"{number(fmean(values))} ± {stdev(values):.2g}"
+    assert f"furnace.temperature {spread} °C (n = {len(values)})" in said
+    assert "hydrogen.flow" not in said, "none flowed: what is left is noise"
+
+
+def test_leak_rate_and_purges_are_those_of_the_answer(run: RunFacts) -> None:
+    said = words(conditions(run))
+    measured = {
+        name: value for row in run.results["growth_log"] for name, value in row["measured"].items()
+    }
+    leak = measured["gauge.pressure rise per minute"]
+    assert f"{number(leak)} Torr/min" in said
+    assert f"{number(measured['volumes purged of hydrogen'])} tube volumes against hydrogen" in said
+    assert "<span" not in said
+
+
+def test_laser_power_grating_and_exposures_are_named(run: RunFacts) -> None:
+    said = words(conditions(run))
+    exposures = [each["exposure_s"] for each in run.spectra["raman"]]
+    assert f"{exact(run.spectra['laser_nm'])} nm" in said
+    assert "laser.power 0.0003 W" in said
+    assert "spectrometer.wavelength" in said
+    assert f"{len(exposures)} × " in said
+    assert "Objective" in said
+    assert "not stated" in said
+    told = {**run.header, "raman": {"objective": "100x, NA 0.9", "grating": "1800 /mm"}}
+    said = words(conditions(replace(run, header=told)))
+    assert "100x, NA 0.9" in said
+    assert "1800 /mm" in said
+    assert "not stated" not in said
+
+
+def test_the_spectra_that_the_evidence_leans_on_are_drawn(run: RunFacts) -> None:
+    whole = page(run)
+    assert "Silicon at the clearest spot" in whole
+    assert "Photoluminescence at the same spot" in whole
+    none = page(replace(run, spectra={**run.spectra, "photoluminescence": []}))
+    assert "Silicon at the clearest spot" in none
+    assert "Photoluminescence at the same spot" not in none
+
+
+def test_a_run_that_measured_nothing_has_no_conditions(run: RunFacts) -> None:
+    bare = replace(run, answer={}, spectra={}, phases=())
+    assert conditions(bare) is None
+    strange = replace(run, answer={"outputs": {"growth_log": [1]}}, spectra={}, phases=())
+    assert conditions(strange) is None
+
+
+def test_recorded_numbers_keep_all_their_digits() -> None:
+    for value in (1013.25, 12345.678, 0.1, 1e-07, 2.5e300, 1 / 3, 250.0):
+        assert float(exact(value)) == value
+    assert [exact(each) for each in (1013.25, 250.0, 0.1)] == ["1013.25", "250", "0.1"]
+    assert exact(nan) == "nan"
+
+
+# ---- names of curves
+
+
+def test_every_curve_is_named_once_beside_itself_and_not_over_another() -> None:
+    frame = Frame(Scale(0.0, 100.0, 40.0, 900.0), Scale(0.0, 100.0, 220.0, 30.0))
+    low = tuple((float(at), 10.0) for at in range(101))
+    steep = tuple((float(at), float(at)) for at in range(101))
+    late = tuple((float(at), nan if at < 50 else 80.0) for at in range(101))
+    traces = {"a.flow": low, "b.flow": steep, "c.flow": late, "d.flow": ()}
+    found = {name: (x, y) for name, x, y in curve_labels(frame, traces)}
+    assert list(found) == ["a.flow", "b.flow", "c.flow"], "what was never measured has no name"
+    assert found["a.flow"][1] == pytest.approx(frame.y(10.0) - 6.0)
+    assert found["c.flow"][0] >= frame.x(50.0)
+    places = list(found.values())
+    for index, (x, y) in enumerate(places):
+        for a, b in places[index + 1 :]:
+            assert abs(x - a) > 30.0 or abs(y - b) > 12.0
+
+
+def test_the_lab_file_states_objective_and_grating(tmp_path: Path) -> None:
+    from commands import edited_lab
+    from labharness.lab import read_lab
+    from labharness.lab.runs import about_process, optics_of
+
+    lab = edited_lab(tmp_path, "[raman]\n", '[raman]\nobjective = "50x, NA 0.5"\n')
+    plan = read_lab(lab)
+    assert optics_of(plan) == {"raman": {"objective": "50x, NA 0.5"}}
+    assert optics_of(read_lab(SHORT_LINE)) == {}
+    assert about_process(plan)["lab"] == "Short line of the tests (short-line)"
