@@ -81,8 +81,8 @@ IN_THE_WORDS = (
     PlantedBug(
         "hours as they are declared",
         "labharness/desk/admitting.py",
-        "        too_long = self._too_long(screened, prediction.duration_s)\n",
-        "        too_long = self._too_long(screened, weighed.planned.duration_s)\n",
+        "self._too_long(screened, prediction.duration_s, screened.max_duration_s)\n",
+        "self._too_long(screened, weighed.planned.duration_s, screened.max_duration_s)\n",
         "tests/test_nobodys_word.py::test_hours_that_are_said_fewer_than_they_are_count_as_they_are",
         dear=True,
     ),

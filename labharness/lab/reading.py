@@ -33,6 +33,7 @@ from labharness.lab.files import (
     read_text,
 )
 from labharness.lab.hazards import HazardTable, read_hazards
+from labharness.lab.installed import absent
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipped_line
 from labharness.lab.lock import LineLock, Owner
 from labharness.lab.programs import check_covered
@@ -49,7 +50,7 @@ from labharness.line import (
     compile_procedures,
 )
 from labharness.link.identity import Identity, RoadName, identify, network_host
-from labharness.vocabulary.extras import absent, to_install
+from labharness.vocabulary.extras import to_install
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
 

@@ -1,10 +1,8 @@
 """What is installed beside labharness for some kinds of work, and how it is asked for."""
 
-from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
 from typing import NamedTuple
 
-__all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "absent", "to_install"]
+__all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "to_install"]
 
 
 class Extra(NamedTuple):
@@ -46,10 +44,3 @@ def to_install(why: ModuleNotFoundError) -> str:
     module = (why.name or "").partition(".")[0]
     extra = EXTRAS.get(module)
     return "" if extra is None else f"{extra.what_for} it takes {module}: {extra.command}"
-
-
-def absent(links: Iterable[str]) -> Iterator[ModuleNotFoundError]:
-    """Find what such links would miss at their first import, before anything is begun."""
-    for module in filter(None, map(LINK_NEEDS.get, links)):
-        if find_spec(module) is None:
-            yield ModuleNotFoundError(f"No module named {module!r}", name=module)
