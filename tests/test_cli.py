@@ -49,7 +49,9 @@ def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_
     said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
     assert said.code == 0
     assert said.out.startswith("completed: layer_count 1, confidence ")
-    assert said.out.endswith(f"answer, journal and report: {tmp_path / 'run'}\n")
+    folder = tmp_path / "run"
+    last = f"answer, journal and report: {folder}\nopen {folder / 'report.html'}\n"
+    assert said.out.endswith(last)
     assert said.err.startswith("Short line of the tests")
     assert "accepted at R3" in said.err
     assert "Heat the furnace" in said.err
@@ -103,7 +105,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         (["run"], "TASK.json"),
         (["run", "t.json", "--unknown"], "--unknown"),
         (["run", "t.json", "--speed", "warp"], "'warp' is not fast, real, or a number"),
-        (["simulat"], "no 'simulat' (did you mean simulate?); there are run, plan, drivers"),
+        (["simulat"], "no 'simulat' (did you mean simulate?); there are run, plan, example"),
         (["alarms", "shelv"], "no 'shelv' (did you mean shelve?); there are list, test, ack"),
         (["program", "fly"], "no 'fly'; there are check, upload, start, hold, reset"),
         (["analyse", "x", "--film", "cvt"], "no 'cvt' (did you mean cvd?)"),
@@ -239,7 +241,7 @@ def leaves(words: list[str]) -> Iterator[list[str]]:
 
 def test_the_help_of_every_command_says_what_it_does() -> None:
     commands = list(leaves([]))
-    assert len(commands) == 50
+    assert len(commands) == 51
     for words in commands:
         said = say(*words, "--help")
         assert said.code == 0

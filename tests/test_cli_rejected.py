@@ -61,9 +61,10 @@ def test_a_rejection_in_words_gives_reason_and_suggestion(tmp_path: Path) -> Non
     path.write_text(json.dumps(payload(1250, *RANGE, "max")), "utf-8")
     said = say("run", path, "--lab", SHORT_LINE, "--out", tmp_path / "run")
     assert said.code == 2
-    first, second, _ = said.out.splitlines()
+    first, second, *_, last = said.out.splitlines()
     assert first.startswith("rejected (safety_violation): temperature_range.max: 1250 degC")
     assert second.startswith("suggestion: keep temperature_range.max within 0 to 950 degC")
+    assert last == f"open {tmp_path / 'run' / 'report.html'}"
 
 
 def test_a_rejection_that_nobody_reads_still_exits_2(tmp_path: Path) -> None:
