@@ -93,7 +93,7 @@ class _Watched:
     """Stands for the printer of progress."""
 
     def __init__(
-        self, *, quiet: bool, fast: bool, lab_option: str, tell: Callable[..., None]
+        self, *, quiet: bool, fast: bool, lab_option: str, live: object, tell: Callable[..., None]
     ) -> None:
         self.head = ""
         self.tell = partial(tell, self)

@@ -12,7 +12,7 @@ import pytest
 
 from commands import COMMAND, TIMEOUT_S, say, spawn
 from labharness.journal.reading import read
-from labharness.lab import LabPlan
+from labharness.lab import LabPlan, read_lab
 from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, Control, NoOwner
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
@@ -232,7 +232,7 @@ def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> 
         assert busy in late.out
         lost = say("stop")
         assert lost.code == 1
-        here = f"short-line: use --lab {SHORT_LINE}"
+        here = f"{read_lab(SHORT_LINE).state_dir.name}: use --lab {SHORT_LINE}"
         assert f"lab cvd-mos2-simulated (the default); running now: {here}" in lost.err
         assert say("stop", "--name", "Barbara", *LAB).code == 0
         out, _ = first.communicate(timeout=TIMEOUT_S)
