@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,20 +21,20 @@ WARM = trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1030.0, procedure="")
 ON = ("activate", alarm_name(HOT))
 
 
-def fact(event: Event, name: str, minutes: float = 0.0, **more: object) -> Fact:
+def fact(event: Event, name: str, minutes: float = 0.0, **more: Any) -> Fact:
     at = VIRTUAL_EPOCH + timedelta(minutes=minutes)
-    return Fact(event=event, alarm=name, at=at, **more)  # type: ignore[arg-type]  # a Fact's names
+    return Fact(event=event, alarm=name, at=at, **more)
 
 
-def ada(event: Event, name: str, minutes: float = 0.0, **more: object) -> Fact:
+def ada(event: Event, name: str, minutes: float = 0.0, **more: Any) -> Fact:
     return fact(event, name, minutes, role=Role.MAINTAINER, who="Ada", why="known", **more)
 
 
 # ---- what an earlier process left
 
 
-def left(*facts: Fact, **more: object) -> Alone:
-    disk = Disk(**more)  # type: ignore[arg-type]  # a Disk's names
+def left(*facts: Fact, **more: Any) -> Alone:
+    disk = Disk(**more)
     disk.others = list(facts)
     return Alone(disk=disk)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 from alarms_alone import LEVELS, Alone, trip
 from labharness.alarm import Channel, Event, Fact, Role, Severity
@@ -22,7 +23,7 @@ MINUTE = 60.0  # for which a cause must be gone
 # ---- what people do, and when the next of them are told
 
 
-def by_ada(event: Event, alarm: str, at_s: float, **more: object) -> Fact:
+def by_ada(event: Event, alarm: str, at_s: float, **more: Any) -> Fact:
     return Fact(
         event=event,
         alarm=alarm,
@@ -30,7 +31,7 @@ def by_ada(event: Event, alarm: str, at_s: float, **more: object) -> Fact:
         role=Role.MAINTAINER,
         who="Ada",
         why="known",
-        **more,  # type: ignore[arg-type]  # the names are a Fact's
+        **more,
     )
 
 

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -132,7 +132,7 @@ def test_bytes_go_to_a_port_of_the_guard_through_the_guard_alone() -> None:
 class Held:
     """A thread whose work is done when a test says so."""
 
-    made: list["Held"] = []  # noqa: RUF012 - emptied by each test
+    made: ClassVar[list["Held"]] = []  # emptied by each test
 
     def __init__(self, target: Callable[..., None], args: Any = (), daemon: bool = False) -> None:
         assert daemon

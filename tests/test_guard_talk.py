@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -432,7 +433,7 @@ def test_who_waits_for_a_port_gets_it_when_the_guard_says_that_it_is_free(tmp_pa
         guard.when_free("heat", lambda: turns.append("first"))
         guard.when_free("heat", lambda: turns.append("patient"), patient=True)
         guard.when_free("heat", lambda: turns.append("second"))
-        left = lambda: turns.append("left")  # noqa: E731 - it is named to be taken back
+        left = partial(turns.append, "left")
         guard.when_free("heat", left)
         guard.leave("heat", left)
         assert turns == []

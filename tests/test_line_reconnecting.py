@@ -253,7 +253,7 @@ def test_a_prepare_that_a_hold_has_refused_is_tried_again_when_it_ends() -> None
 
 def test_a_road_that_is_lost_again_while_the_line_is_held_is_asked_again() -> None:
     roads = Roads(Mode.HELD)
-    go_on = lambda: setattr(roads.memory, "mode", Mode.RUNNING)  # noqa: E731 - one line
+    go_on = partial(setattr, roads.memory, "mode", Mode.RUNNING)
     roads.after(50.0, (0.0, roads.lose), (5.0, roads.lose), (10.0, go_on))
     assert roads.did == [*ALL[:2], *ALL]
     assert roads.tripped == []

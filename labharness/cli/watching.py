@@ -284,8 +284,9 @@ class Screen:
         self._first = max(0, min(self._first, len(rows) - room))
         shown = rows[self._first : self._first + room]
         table = Table(box=None, expand=False)
-        for name, justify in (("channel", "left"), ("value", "right"), ("unit", "left")):
-            table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]  # a literal
+        table.add_column("channel", no_wrap=True)
+        table.add_column("value", justify="right", no_wrap=True)
+        table.add_column("unit", no_wrap=True)
         table.add_column("age", justify="right", no_wrap=True)
         table.add_column("kept within", no_wrap=True, overflow="ellipsis")
         for cells, style in shown:
