@@ -9,6 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 import labharness.guard.remote as remote_module
+from guard_rig import ON, READ, SHUT
+from guard_rig import SAFE as WHOLE
 from labharness.clock import VirtualLoop, run
 from labharness.guard import SafeFrame
 from labharness.guard.armed import Armed, ArmedPort, arming_digest
@@ -17,22 +19,11 @@ from labharness.guard.port_latch import PortLatch
 from labharness.guard.remote import RemoteGuard
 from labharness.guard.socket_lines import line_of
 from labharness.link import LinkLost
-from labharness.vocabulary import Request, Until
 
 __all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Far"]
 __all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Road", "Started", "armed", "ask", "talk"]
 
-READ = Request(b"read\r", Until(b"\r"), 0.3)
-ON = Request(b"heat on\r", Until(b"\r"), 0.3)
-SHUT = [
-    Request(b"shut%d\r" % number, Until(b"\r"), 0.3, obeyed=b"ok shut%d\r" % number)
-    for number in range(4)
-]
-SAFE = (
-    SafeFrame(0, "heat", SHUT[0], "furnace.setpoint", 0.0, "degC"),
-    SafeFrame(1, "gas", SHUT[1], "hydrogen.setpoint", 0.0, "sccm"),
-    SafeFrame(2, "heat", SHUT[2], "box.contactor", 0.0, ""),
-)
+SAFE = WHOLE[:3]
 LAST = SafeFrame(0, "gas", SHUT[3], "argon.setpoint", 100.0, "sccm")
 ARMED = Armed(
     lab="bench",
