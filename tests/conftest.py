@@ -46,6 +46,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose name leaves room: the path of a socket below it has 100 bytes at most."""
+    return tmp_path_factory.mktemp(re.sub(r"\W", "_", request.node.name)[5:17])
+
+
 @pytest.fixture(autouse=True, scope="session")
 def places_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep locks and latches of ports apart from this machine's own, in child processes too.

@@ -243,8 +243,11 @@ def test_a_disk_that_takes_no_alarms_keeps_nobody_from_being_called(
 
 @pytest.mark.parametrize(
     "gone",
-    [Path.unlink, lambda path: path.write_bytes(b""), lambda path: path.rename(f"{path}.1")],
-    ids=["removed", "cut short", "rotated"],
+    [
+        pytest.param(Path.unlink, id="removed"),
+        pytest.param(lambda path: path.write_bytes(b""), id="cut short", marks=pytest.mark.soak),
+        pytest.param(lambda path: path.rename(f"{path}.1"), id="rotated", marks=pytest.mark.soak),
+    ],
 )
 def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
     short_plan: LabPlan, tmp_path: Path, gone: Callable[[Path], object]
@@ -289,7 +292,9 @@ def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
     assert not watched.alarms.board.alarms[ESTOP].state.acked
 
 
-@pytest.mark.parametrize("jump_s", [-86400.0, -600.0, 86400.0])
+@pytest.mark.parametrize(
+    "jump_s", [-86400.0, *(pytest.param(s, marks=pytest.mark.soak) for s in (-600.0, 86400.0))]
+)
 def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
     short_plan: LabPlan, tmp_path: Path, jump_s: float
 ) -> None:

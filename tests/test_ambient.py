@@ -26,9 +26,13 @@ PA_PER_TORR = 101_325.0 / 760.0
 MAKER_PA = 20_000.0  # 0.02 MPa gauge
 TRIP_PA = 0.15 * 101_325.0
 HEIGHTS_M = (0, 680, 1600, 3600)
+ENDS_M = (0, 3600)
 GAUGE_PA = 1_500.0  # 0.5 % of reading and its noise
 LONG_S = 300.0
-EACH = pytest.mark.parametrize("height_m", HEIGHTS_M)
+EACH = pytest.mark.parametrize(
+    "height_m",
+    [pytest.param(each, marks=[pytest.mark.soak] * (each not in ENDS_M)) for each in HEIGHTS_M],
+)
 
 
 def room_pa(height_m: float) -> float:
@@ -174,9 +178,8 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
     at_work(plan, scene)
 
 
-@pytest.mark.parametrize(
-    "height_m", [*(pytest.param(each, marks=pytest.mark.soak) for each in (680, 1600)), 3600]
-)
+@pytest.mark.soak
+@EACH
 def test_a_growth_comes_to_its_end_in_its_own_room(
     simulated_lab: Bench, tmp_path: Path, height_m: float
 ) -> None:

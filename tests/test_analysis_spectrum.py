@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -78,6 +78,7 @@ def test_a_wavelength_that_cannot_be_is_refused(laser: float, wavelength: float)
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(2.0, 12.0), st.floats(0, 200_000))
+@example(270, 12.0, 156_395.9)  # a top wider than the window, with 290 counts of shot noise
 @settings(deadline=None, max_examples=40)
 def test_despiking_leaves_lines_of_any_brightness_alone(
     seed: int, fwhm_cm1: float, height: float

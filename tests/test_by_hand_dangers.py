@@ -23,7 +23,13 @@ TARGET_SETPOINT = 2  # register of a 2400, in tenths of a degree
 TIGHT_SCCM = 0.059  # 1e-3 mbar L/s, the usual bound of a tube with O-rings
 LEAK_SCCM = 20.0  # the envelope's own number: 300 times what its leak check passes
 NOT_ODD_S = 3600.0
-LINES = pytest.mark.parametrize("path", [SHORT_LINE, default_lab_path()], ids=["short", "shipped"])
+LINES = pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(SHORT_LINE, id="short", marks=pytest.mark.soak),
+        pytest.param(default_lab_path(), id="shipped"),
+    ],
+)
 PA_MAX = 1.15 * 101_325
 WATCHDOG, SOURCE = 514, 516  # registers of a BASIS 2
 SET_UP_S = 30.0  # between two looks at them

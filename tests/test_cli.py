@@ -43,6 +43,7 @@ def test_a_completed_run_exits_0_and_its_output_is_one_task_completed_and_nothin
     assert json.loads((folder / "answer.json").read_text("utf-8")) == said.answer
 
 
+@pytest.mark.soak
 def test_without_json_the_result_is_told_in_words_and_progress_goes_to_standard_error(
     tmp_path: Path,
 ) -> None:

@@ -234,6 +234,7 @@ def test_a_count_is_never_given_with_a_confidence_below_three_quarters(plant: Pl
     assert min(each.confidence for each in made if each.said is not None) >= 0.75
 
 
+@pytest.mark.soak
 def test_a_monolayer_strained_far_beyond_the_usual_is_not_sold_as_a_bilayer() -> None:
     far = Plant("far more strain", strain_percent=0.3)
     for way in WAYS:
@@ -247,6 +248,7 @@ def test_la_m_tells_disordered_film_from_every_other(plant: Plant) -> None:
     assert len(shown) == (len(shares) if plant.disordered else 0)
 
 
+@pytest.mark.soak
 def test_without_la_m_fewer_disordered_films_are_counted() -> None:
     (plant,) = (each for each in PLANTS if each.disordered)
     blind = [

@@ -25,7 +25,7 @@ from rig import EXAMPLE
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
     "README.md",
-    "docs/tutorial/first-growth.md",
+    pytest.param("docs/tutorial/first-growth.md", marks=pytest.mark.soak),  # four more flights
     "docs/reference/command-line.md",
     "docs/reference/journal.md",
     "docs/how-to/add-a-driver.md",

@@ -47,6 +47,7 @@ def loop(path: Path) -> None:
 
 NO_FILES = (pipe, door, device, dangling, loop)
 """A socket that is bound for a moment leaves its name behind."""
+PIPE_DAILY = [pytest.param(put, marks=[pytest.mark.soak] * (put is not pipe)) for put in NO_FILES]
 
 
 @contextmanager
@@ -113,7 +114,7 @@ def test_a_line_whose_latch_is_no_file_is_made_safe_and_neither_set_nor_reset(
     assert os.path.lexists(short_plan.state_dir / name)
 
 
-@pytest.mark.parametrize("put", NO_FILES)
+@pytest.mark.parametrize("put", PIPE_DAILY)
 @pytest.mark.parametrize(
     "name",
     [

@@ -56,6 +56,7 @@ def test_the_prediction_is_what_then_happens(short_plan: LabPlan, run_task: Run)
     assert predicted["gas_used_cm3"]["argon"] > 1000
 
 
+@pytest.mark.soak
 def test_hydrogen_flows_through_a_flight_though_its_watchdog_is_shorter_than_the_poll() -> None:
     plan = read_lab(default_lab_path())
     instructions = planned(plan, recipe={"hydrogen_sccm": 10, "argon_sccm": 85})

@@ -108,6 +108,7 @@ def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
     assert_latched_until_reset(ran, short_plan, run_task)
 
 
+@pytest.mark.soak
 def test_one_lost_reply_is_no_trip(short_plan: LabPlan, run_task: Run) -> None:
     def lose(lab: Lab) -> None:
         assert lab.simulated is not None
@@ -165,6 +166,7 @@ def test_a_hydrogen_leak_in_a_hydrogen_growth_closes_hydrogen_first(
     assert heat_is_off(ran)
 
 
+@pytest.mark.soak
 def test_hydrogen_flowed_in_the_growth_that_was_approved(
     hydrogen_plan: LabPlan, run_task: Run
 ) -> None:

@@ -48,6 +48,7 @@ def despike(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     if not np.isfinite(given).all():
         raise ValueError("despike needs finite counts")
     rows = np.atleast_2d(given)
+    usual = np.median(rows, axis=1)
     slope = np.diff(rows, axis=1)
     spread = np.median(np.abs(slope - np.median(slope, axis=1, keepdims=True)), axis=1)
     # 1.4826 turns a median deviation into a sigma; a difference of two pixels has sqrt(2) of it.
@@ -71,7 +72,10 @@ def despike(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
             np.median(surroundings[row, start + 1], axis=1), np.minimum(low, high)
         )
         neighbour = np.maximum(low, high) - background
-        sigma = np.sqrt(noise[row] ** 2 + neighbour)
+        # The noise is that of the usual pixel; a brighter one has the shot noise of its own counts,
+        # on the top of a line that is wider than the window too.
+        brighter = np.maximum(np.maximum(low, high) - usual[row], 0.0)
+        sigma = np.sqrt(noise[row] ** 2 + brighter)
         spike = (stands[row, start] > SPIKE_SIGMA * sigma) & (
             neighbour < NEIGHBOUR_EXCESS_MAX * (run[row, start] - background)
         )

@@ -105,16 +105,23 @@ def _killed(step: Mapping[str, Any], hardware: Sequence[str]) -> Iterator[str]:
 
 
 def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Give the step in which the highest temperature is predicted."""
+    """Give the heated step in which the highest temperature is predicted.
+
+    A reading stands until the next coarse poll, and so beyond the step in which it was taken.
+    """
     points = [
         (value, at_s)
         for channel, pairs in found["trajectory"].items()
         if found["units"][channel] == "degC"
         for at_s, value in pairs
     ]
-    at_s = max(points, default=(0.0, 0.0))[1]
-    for step in found["steps"]:
-        if step["started_s"] <= at_s <= step["ended_s"] and step["if_killed"]:
-            within: Mapping[str, Any] = step
-            return within
-    return None
+
+    def highest_c(step: Mapping[str, Any]) -> float:
+        within = (value for value, at_s in points if step["started_s"] <= at_s <= step["ended_s"])
+        return max(within, default=-math.inf)
+
+    steps = [step for step in found["steps"] if step["if_killed"]]
+    heated = [
+        step for step in steps if any(row["what"] == "heats" for row in step.get("stays", ()))
+    ]
+    return max(heated or steps, key=highest_c, default=None)

@@ -53,6 +53,7 @@ FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
 TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
 EXPECT = "expect"
 SETS_NOTHING = frozenset({"rate_of_rise"})
+TUBE_CHANNELS = frozenset({"flow", "pressure"})
 PROCESS_CHANNELS = ("temperature", "flow", "pressure")
 
 
@@ -113,7 +114,8 @@ def predict(
         instructions: The plan.
         readings: The line's read-back state, from which the plant begins.
     """
-    polls_s = _polls_s(lab, instructions)
+    tube_s = _tube_s(lab)
+    polls_s = _polls_s(lab, instructions, tube_s)
     with TemporaryDirectory(prefix="labharness-preflight-") as folder:
         nominal = replace(
             lab,
@@ -123,7 +125,7 @@ def predict(
             ),
             state_dir=Path(folder),
         )
-        flight = _Flight(nominal, instructions, readings, polls_s)
+        flight = _Flight(nominal, instructions, readings, min(polls_s.values()), tube_s)
         return run(flight.fly(), flight.loop)
 
 
@@ -135,14 +137,15 @@ class _Flight:
         lab: LabPlan,
         instructions: InstructionSet,
         readings: Mapping[str, float],
-        polls_s: Mapping[str, float],
+        tick_s: float,
+        look_s: float,
     ) -> None:
         self.loop = VirtualLoop()
         self._plan = lab
         self._instructions = InstructionSet(tuple(map(_physical, instructions.instructions)))
         self._readings = readings
-        self._tick_s = min(polls_s.values())
-        self._look_ticks = round(max(polls_s.values()) / self._tick_s)
+        self._tick_s = tick_s
+        self._look_ticks = round(look_s / tick_s)
         self._points: dict[str, list[tuple[float, float]]] = {}
         self._start_s = 0.0
         self._killed: dict[str, tuple[tuple[str, ...], tuple[Stays, ...]]] = {}
@@ -230,7 +233,7 @@ class _Flight:
         return self._line.volumes_purged(contaminant)
 
     async def next_tick(self) -> None:
-        """Wait for the next poll of all instruments; what a watchdog adds between shows nothing."""
+        """Wait for the next poll of the tube; what a watchdog adds between shows nothing."""
         await self._line.next_tick()
         while round((self.loop.time() - self._start_s) / self._tick_s) % self._look_ticks:
             await self._line.next_tick()  # a trip ends it
@@ -303,14 +306,21 @@ class _Flight:
         )
 
 
-def _polls_s(lab: LabPlan, instructions: InstructionSet) -> dict[str, float]:
+def _tube_s(lab: LabPlan) -> float:
+    """Choose how often the tube is looked at: its pressure passes no limit between two polls."""
+    return min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
+
+
+def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[str, float]:
     """Choose how often each instrument is polled: coarsely, but twice within its own watchdog.
 
-    A watchdog counts where the plan energises what it guards. A small tube fills quickly: its
-    pressure must not pass a limit between two polls.
+    A watchdog counts where the plan energises what it guards. What flows and presses is polled as
+    the tube is looked at; a small one fills quickly.
     """
-    coarse_s = min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
-    polls_s = dict.fromkeys((each.name for each in lab.instruments), coarse_s)
+    polls_s = {
+        each.name: COARSE_TICK_S if TUBE_CHANNELS.isdisjoint(each.driver.channels) else tube_s
+        for each in lab.instruments
+    }
     drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
     energising = (
         split_channel(command.channel)
