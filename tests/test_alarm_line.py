@@ -18,13 +18,11 @@ from labharness.line import NotArmed
 from labharness.vocabulary import Cause, Command
 from rig import SHORT_LINE, approved_copy, cut, plant_fault
 
+RARE = pytest.mark.soak  # what one of its like stands for every day
 CALLS_MAX = 10  # of one fault in ten minutes: more is a flood (ISA-18.2)
 IDLE_FAULTS = {
     "estop_open": (plant_fault("estop_open"), ["emergency_stop_loop/box.estop_closed"]),
-    "sensor": (
-        plant_fault("furnace_sensor_broken"),
-        ["sensor_break/furnace.sensor_break"],
-    ),
+    "sensor": (plant_fault("furnace_sensor_broken"), ["sensor_break/furnace.sensor_break"]),
     "hydrogen": (
         plant_fault("h2_detector_offset_ppm", 9000.0),
         ["gas_leak_detected/h2_detector.concentration"],
@@ -245,8 +243,8 @@ def test_a_disk_that_takes_no_alarms_keeps_nobody_from_being_called(
     "gone",
     [
         pytest.param(Path.unlink, id="removed"),
-        pytest.param(lambda path: path.write_bytes(b""), id="cut short", marks=pytest.mark.soak),
-        pytest.param(lambda path: path.rename(f"{path}.1"), id="rotated", marks=pytest.mark.soak),
+        pytest.param(lambda path: path.write_bytes(b""), id="cut short", marks=RARE),
+        pytest.param(lambda path: path.rename(f"{path}.1"), id="rotated", marks=RARE),
     ],
 )
 def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
@@ -293,7 +291,7 @@ def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
 
 
 @pytest.mark.parametrize(
-    "jump_s", [-86400.0, *(pytest.param(s, marks=pytest.mark.soak) for s in (-600.0, 86400.0))]
+    "jump_s", [-86400.0, *(pytest.param(s, marks=RARE) for s in (-600, 86400))]
 )
 def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
     short_plan: LabPlan, tmp_path: Path, jump_s: float
