@@ -290,9 +290,7 @@ def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
     assert not watched.alarms.board.alarms[ESTOP].state.acked
 
 
-@pytest.mark.parametrize(
-    "jump_s", [-86400.0, *(pytest.param(s, marks=RARE) for s in (-600, 86400))]
-)
+@pytest.mark.parametrize("jump_s", [-86400, *(pytest.param(s, marks=RARE) for s in (-600, 86400))])
 def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
     short_plan: LabPlan, tmp_path: Path, jump_s: float
 ) -> None:
