@@ -3,8 +3,10 @@
 pytest finds it by its entry point. Nothing of the harness is imported before a test asks for a lab.
 """
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 KEEP = ".labharness-failures"
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own variable for where temporary folders are
 _WATCHED = pytest.StashKey["WatchedLabs"]()
 
 
@@ -62,11 +65,16 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture
-def lab_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give the test a state directory of its own, for latches and approvals."""
-    state = tmp_path_factory.mktemp("state")
-    monkeypatch.setenv("LABHARNESS_STATE", str(state))
-    return state
+def lab_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the test a state directory of its own, for latches and approvals.
+
+    It stands beside pytest's folders, not in them: the path of a socket has 100 bytes at most.
+    """
+    with TemporaryDirectory(
+        prefix="labharness-", dir=os.environ.get(TEMPORARY), ignore_cleanup_errors=True
+    ) as state:
+        monkeypatch.setenv("LABHARNESS_STATE", state)
+        yield Path(state)
 
 
 @pytest.fixture
