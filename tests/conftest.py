@@ -6,11 +6,15 @@ planted bugs run in a copy that is installed nowhere.
 
 import gc
 import os
+import pickle
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +69,24 @@ def places_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         patch.setenv("LABHARNESS_TEST_PLACES", str(folder))
         patch.setenv("PYTHONPATH", path)
         move_places(places, folder)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parsed_once() -> Iterator[None]:
+    """Parse equal files once: more than half of reading a lab, which most tests do."""
+    parse = tomllib.loads
+
+    @lru_cache(maxsize=64)
+    def parsed(text: str) -> bytes:
+        return pickle.dumps(parse(text))
+
+    def remembered(text: str) -> dict[str, Any]:
+        table: dict[str, Any] = pickle.loads(parsed(text))  # a copy: whoever reads it may change it
+        return table
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tomllib, "loads", remembered)
         yield
 
 
