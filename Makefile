@@ -13,13 +13,14 @@ help: ## list what there is
 	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 # A file's tests stay in one process, because they share what they grew. All test files are compiled
-# first, half of them on each core: four processes would each do it for themselves, 10 s long. Python
-# is started hundreds of times, and is not to compile our modules each time. `make check` has the tidy
+# first, half of them on each core: four processes would each do it for themselves, 10 s long. Files
+# run in their order, not those of many tests first: what computes stands beside what waits. Python is
+# started hundreds of times, and is not to compile our modules each time. `make check` has the tidy
 # tests. Only the files that hold a mark are read for the tests that run beside their like, or alone.
 test: TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
 test: .venv/.installed-dev ## all tests but the long proofs
 	for half in a-f g-z; do $(TESTS) -q --collect-only tests/test_[$$half]*.py > /dev/null & done; wait
-	$(TESTS) -n $(WORKERS) --dist loadfile -m "not soak and not calm and not serial" \
+	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak and not calm and not serial" \
 	  --ignore tests/test_tidy.py --junitxml build/junit.xml
 	$(TESTS) -n $(WORKERS) -m "calm and not soak" --junitxml build/junit-calm.xml \
 	  $$(grep -l "mark.calm" tests/test_*.py)
