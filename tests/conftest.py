@@ -22,6 +22,7 @@ from labharness.guard import places
 from labharness.hcp.codec import Message
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab import Lab, LabPlan, preflight, read_lab
+from labharness.line import cooling
 from labharness.plan import InstructionSet, Prediction
 from labharness.testing.bench import Bench, Ran
 from labharness.testing.wires import WatchedLabs
@@ -129,8 +130,13 @@ def short_plan() -> LabPlan:
 
 
 @pytest.fixture
-def run_task(simulated_lab: Bench) -> Callable[..., Ran]:
-    """Run a task on any lab in virtual time, with faults at chosen moments."""
+def run_task(simulated_lab: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Run a task on any lab in virtual time, with faults at chosen moments.
+
+    A run that failed is watched until its furnace is below 600 °C, not 60: half of all that such a
+    run takes would be its cooling, which the tests that ask for it see by other ways.
+    """
+    monkeypatch.setattr(cooling, "COLD_C", 600.0)
 
     def run(
         plan: LabPlan,
