@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,14 @@ from labharness.analysis.layers import (
     SpotEvidence,
     judge_layers,
 )
-from labharness.analysis.material import MOS2, SILICON, UNKNOWN, Material, identify, la_over_e
-from labharness.analysis.noise import Scaled, in_electrons
-from labharness.analysis.peaks import PeakFit, SiliconFit, fit_peaks, fit_silicon
-from labharness.analysis.spectrum import Spectrum
+from labharness.analysis.material import Named, Seen, identify_rows, la_over_e_rows
+from labharness.analysis.material_table import MOS2, SILICON, SUBSTRATES, UNKNOWN, Material
+from labharness.analysis.noise import Quiet, quiet_half, rows_in_electrons
+from labharness.analysis.peaks import PeakFit, SiliconFit, fit_peak_rows, fit_silicon_rows
+from labharness.analysis.spectrum import PIXELS_MIN, Spectrum
+from labharness.analysis.stack import Stack
+from labharness.analysis.stress import silicon_stress_mpa
+from labharness.analysis.usable import SATURATED, faults, told
 
 __all__ = ["FILM_ROWS", "Assessment", "assess"]
 
@@ -35,8 +40,21 @@ SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 14.0, 8.0
 """A wider line, or one farther from its place, may be another mineral's: feldspars have one at
 513 cm⁻¹. Within them a coarse or badly calibrated instrument still shows that it is one."""
 
-FLAT_TOP_PIXELS, FLAT_TOP_SHARE = 8, 0.005
-"""So many pixels so near the highest are no line: the camera was full."""
+SILICON_SHARE_MIN, LIT_SIGMA_MIN = 0.5, 8.0
+"""Silicon calibrates where it is seen in more than this share of the spectra in which anything
+stands out: in one of thousands it is chance, and in a few it may be a crumb."""
+
+NARROWEST_SNR_MIN = 20.0
+"""A line this clear bounds the instrument's width; the width of a weaker one may be anything."""
+
+FLAT_TOP = "the brightest line has a flat top: the camera was saturated there"
+
+NOT_JUDGED = "not judged"
+"""Stands where a material would for a row that is left out."""
+
+STRESS_SIGMA_MIN, STRESS_SPREAD_MIN_CM1 = 3.0, 0.1
+"""Silicon moves over a map where it scatters by three of its errors and by 0.1 cm⁻¹; stages and
+rooms move it by less."""
 
 LASER_NM_MIN, LASER_NM_MAX = 500.0, 550.0
 """The table of separations is for 514–532 nm; near 633 nm resonances add lines beside A1g."""
@@ -48,7 +66,7 @@ class Assessment:
 
     Attributes:
         material: What most of the spectra with a film show.
-        materials: The same for each spectrum.
+        materials: The same for each spectrum; `not judged` for a dead or saturated one.
         verdict: Layers of MoS2; None when there is no MoS2 that could be judged.
         reasons: Why there is no layer count; empty when there is one.
         notes: What a reader must know of what is said.
@@ -56,6 +74,8 @@ class Assessment:
         offset_cm1: What was added to the axis; 0 without silicon.
         spectra: Each on the calibrated axis, in electrons.
         fits: The MoS2 lines of each spectrum that shows them.
+        named: The material of each spectrum with its lines; None for one that was left out.
+        left_out: Why a spectrum was left out; empty for those that were judged.
     """
 
     material: str
@@ -67,6 +87,8 @@ class Assessment:
     offset_cm1: float
     spectra: tuple[Spectrum, ...]
     fits: tuple[PeakFit | None, ...]
+    named: tuple[Named | None, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def assess(
@@ -89,17 +111,42 @@ def assess(
             wavelength and nobody names the laser.
     """
     shift_cm1 = recording.shift_cm1()
-    scaled = [in_electrons(shift_cm1, row) for row in recording.intensity]
-    silicon = tuple(map(_silicon, (each.spectrum for each in scaled)))
-    seen = [line.offset_cm1 for line in silicon if line is not None]
+    if shift_cm1.size < PIXELS_MIN:
+        raise ValueError(f"a spectrum needs at least {PIXELS_MIN} pixels, got {shift_cm1.size}")
+    quiet = quiet_half(recording.intensity)
+    left_out = faults(shift_cm1, recording.intensity, quiet)
+    kept = [row for row, fault in enumerate(left_out) if not fault]
+    cut_off = not kept and SATURATED in left_out
+    if not kept:  # nothing better is there: judge what the file has, and say what is wrong with it
+        worst_kept = SATURATED if cut_off else left_out[0]
+        left_out = tuple("" if fault == worst_kept else fault for fault in left_out)
+        kept = [row for row, fault in enumerate(left_out) if not fault]
+    count = len(left_out)
+    stack, scale_notes = rows_in_electrons(
+        shift_cm1, recording.intensity[kept], Quiet(*(each[kept] for each in quiet))
+    )
+    lines = [_plausible(line) for line in fit_silicon_rows(stack)]
+    seen = [line.offset_cm1 for line in lines if line is not None]
+    lit = quiet.top[kept] - quiet.level[kept] > LIT_SIGMA_MIN * quiet.scatter[kept]
+    if len(seen) <= SILICON_SHARE_MIN * int(lit.sum()):
+        lines, seen = [None] * len(kept), []
     offset_cm1 = float(np.median(seen)) if seen else 0.0
-    spectra = tuple(replace(each.spectrum, shift_cm1=shift_cm1 + offset_cm1) for each in scaled)
-    materials = tuple(map(identify, spectra, silicon))
-    material = _of_most(materials)
-    fits: list[PeakFit | None] = [None] * len(spectra)
-    film = [index for index, each in enumerate(materials) if each is MOS2]
-    for index, fit in zip(film, fit_peaks([spectra[index] for index in film]), strict=True):
-        fits[index] = fit
+    stack = stack.moved(offset_cm1)
+    names = identify_rows(stack, lines)
+    found = [name.material for name in names]
+    material = _of_most(found)
+    film = [at for at, each in enumerate(found) if each is MOS2]
+    film_stack = stack.of(np.array(film, dtype=np.intp))
+    film_fits = fit_peak_rows(film_stack) if film else ()
+    lines = _bounded(lines, names, film_fits)
+    fits: list[PeakFit | None] = [None] * count
+    silicon: list[SiliconFit | None] = [None] * count
+    named: list[Named | None] = [None] * count
+    for at, row in enumerate(kept):
+        silicon[row], named[row] = lines[at], names[at]
+    for at, fit in zip(film, film_fits, strict=True):
+        fits[kept[at]] = fit
+    spectra = _spectra(recording, stack, kept)
     reasons = list(_objections(recording, shift_cm1, silicon))
     if recording.looks_like_wavelengths:
         reasons.insert(
@@ -108,40 +155,93 @@ def assess(
             f"{recording.axis[-1]:g}; name the laser, as --laser-nm 532",
         )
     if material is not MOS2:
-        reasons.append(material.why_no_count)
+        reasons.append(material.why_no_count + _measured(material, names))
     verdict = None
     if not reasons:
+        disorder = la_over_e_rows(film_stack, film_fits)
         spots = [
-            SpotEvidence(fit, line, None, la_over_e(spectrum, fit))
-            for fit, line, spectrum in zip(fits, silicon, spectra, strict=True)
-            if fit is not None
+            SpotEvidence(fit, lines[at], None, la)
+            for at, fit, la in zip(film, film_fits, disorder, strict=True)
         ]
         verdict = judge_layers(spots, reference, rows)
         reasons.extend(verdict.reasons)
     return Assessment(
         material=material.name,
-        materials=tuple(each.name for each in materials),
+        materials=tuple(NOT_JUDGED if each is None else each.material.name for each in named),
         verdict=verdict,
         reasons=tuple(reasons),
-        notes=_notes(recording, scaled, seen, offset_cm1, verdict, reference),
-        silicon=silicon,
+        notes=(
+            *told(left_out),
+            *((FLAT_TOP,) if cut_off else ()),
+            *_notes(recording, scale_notes, lines, offset_cm1, verdict, reference),
+        ),
+        silicon=tuple(silicon),
         offset_cm1=offset_cm1,
         spectra=spectra,
         fits=tuple(fits),
+        named=tuple(named),
+        left_out=left_out,
     )
 
 
-def _silicon(spectrum: Spectrum) -> SiliconFit | None:
-    line = fit_silicon(spectrum)
+def _plausible(line: SiliconFit | None) -> SiliconFit | None:
     if line is None or line.fwhm_cm1 > SILICON_FWHM_MAX_CM1:
         return None
     return line if abs(line.offset_cm1) <= SILICON_REACH_CM1 else None
 
 
+def _bounded(
+    silicon: Sequence[SiliconFit | None], names: Sequence[Named], fits: Sequence[PeakFit]
+) -> list[SiliconFit | None]:
+    """Let no instrument be wider than the narrowest line that it has shown."""
+    widths = [line.fwhm_cm1 for name in names for line in name.lines.values() if _is_clear(line)]
+    widths += [
+        min(fit.e_fwhm_cm1, fit.a_fwhm_cm1)
+        for fit in fits
+        if fit.converged and min(fit.snr_e, fit.snr_a) > NARROWEST_SNR_MIN
+    ]
+    if not widths:
+        return list(silicon)
+    # Of a map the lowest tenth: the narrowest of ten thousand fits is the luckiest one.
+    narrowest = float(np.quantile(widths, 0.1))
+    return [line and replace(line, narrowest_fwhm_cm1=narrowest) for line in silicon]
+
+
+def _is_clear(line: Seen) -> bool:
+    return line.height_counts > NARROWEST_SNR_MIN * line.height_sigma_counts
+
+
+def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[Spectrum, ...]:
+    """Return each row of the file, those that were judged in electrons."""
+    place = {row: at for at, row in enumerate(kept)}
+    return tuple(
+        Spectrum(stack.shift_cm1, stack.counts[place[row]], stack.read_noise_counts[place[row]])
+        if row in place
+        else Spectrum(stack.shift_cm1, raw)
+        for row, raw in enumerate(recording.intensity)
+    )
+
+
 def _of_most(materials: Sequence[Material]) -> Material:
-    """Give the film that most spectra show; a map sees bare substrate beside it."""
-    films = Counter(each for each in materials if each not in (SILICON, UNKNOWN))
-    return films.most_common(1)[0][0] if films else Counter(materials).most_common(1)[0][0]
+    """Return the film that most spectra show; a map sees bare substrate beside it."""
+    bare = (SILICON, UNKNOWN, *SUBSTRATES)
+    films = Counter(each.name for each in materials if each not in bare)
+    most = (films or Counter(each.name for each in materials)).most_common(1)[0][0]
+    return next(each for each in materials if each.name == most)
+
+
+def _measured(material: Material, names: Sequence[Named]) -> str:
+    """Return the ratios that tell something of a material, as medians over its spectra."""
+    told_ratios = []
+    for line, over in material.ratios:
+        ratios = [
+            ratio[0]
+            for name in names
+            if name.material is material and (ratio := name.ratio(line, over)) is not None
+        ]
+        if ratios:
+            told_ratios.append(f"I({line})/I({over}) {median(ratios):.2g}")
+    return f"; here {', '.join(told_ratios)}" if told_ratios else ""
 
 
 def _objections(
@@ -175,38 +275,52 @@ def _objections(
     return tuple(reasons)
 
 
-def _is_saturated(spectrum: Spectrum) -> bool:
-    counts = spectrum.counts
-    span = float(counts.max() - np.median(counts))
-    full = counts >= counts.max() - FLAT_TOP_SHARE * span
-    first, last = np.nonzero(full)[0][[0, -1]]
-    return bool(full.sum() >= FLAT_TOP_PIXELS and full.sum() >= 0.8 * (last - first + 1))
-
-
 def _notes(
     recording: Recording,
-    scaled: Sequence[Scaled],
-    offsets_cm1: Sequence[float],
+    scale_notes: Sequence[str],
+    silicon: Sequence[SiliconFit | None],
     offset_cm1: float,
     verdict: LayerVerdict | None,
     reference: Reference | None,
 ) -> tuple[str, ...]:
     notes = []
-    if offsets_cm1:
+    lines = [line for line in silicon if line is not None]
+    if lines:
         notes.append(f"axis moved by {offset_cm1:+.2f} cm⁻¹ to put silicon at 520.7")
+        notes.extend(_of_silicon(lines))
     else:
         notes.append("no silicon line: the axis is as the file has it")
     if recording.axis_unit == "nm" and not recording.unit_stated:
         notes.append("the axis looks like wavelengths in nm, and was converted with that laser")
     if recording.laser_nm is None:
         notes.append("the file names no laser; 514–532 nm is assumed")
-    if any(_is_saturated(each.spectrum) for each in scaled):
-        notes.append("the brightest line has a flat top: the camera was saturated there")
-    odd = [each.note for each in scaled if each.note]
+    odd = [each for each in scale_notes if each]
     if odd:
-        notes.append(odd[0] if len(scaled) == 1 else f"{odd[0]} ({len(odd)} of {len(scaled)})")
+        count = len(scale_notes)
+        notes.append(odd[0] if count == 1 else f"{odd[0]} ({len(odd)} of {count})")
     if verdict is not None:
         if reference is None:
             notes.append("A1g/Si is not used: it needs this instrument's value for one layer")
         notes.extend(each for each in verdict.notes if not each.startswith("no silicon line"))
     return tuple(notes)
+
+
+def _of_silicon(lines: Sequence[SiliconFit]) -> list[str]:
+    """Say what silicon itself tells: that it is no ruler of widths, or that it moves."""
+    notes = []
+    if median(line.is_wider_than_instrument for line in lines):
+        notes.append(
+            f"silicon is {median(line.fwhm_cm1 for line in lines):.1f} cm⁻¹ wide where another "
+            f"line is {lines[0].narrowest_fwhm_cm1:.1f}: doped or strained silicon, whose place "
+            "may be off too"
+        )
+    places = np.array([line.position_cm1 for line in lines])
+    spread = float(1.4826 * np.median(np.abs(places - np.median(places))))
+    error = median(line.position_sigma_cm1 for line in lines)
+    if len(lines) > 2 and spread > max(STRESS_SPREAD_MIN_CM1, STRESS_SIGMA_MIN * error):
+        notes.append(
+            f"silicon moves by ±{spread:.2f} cm⁻¹ from spectrum to spectrum; were it stress, "
+            f"±{abs(silicon_stress_mpa(spread)):.0f} MPa uniaxial (De Wolf 1996, "
+            "10.1088/0268-1242/11/2/001)"
+        )
+    return notes

@@ -60,7 +60,9 @@ def despike(counts: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     surroundings = sliding_window_view(padded, window, axis=1)
     flagged = np.zeros(rows.shape, dtype=bool)
     for width in range(1, SPIKE_WIDTH_MAX_PIXELS + 1):
-        run = sliding_window_view(rows, width, axis=1).min(axis=2)[:, 1:-1]
+        run = rows[:, 1:-width]
+        for further in range(1, width):
+            run = np.minimum(run, rows[:, 1 + further : rows.shape[1] - width + further])
         left, right = rows[:, : -width - 1], rows[:, width + 1 :]
         stands = run - np.maximum(left, right)
         # The background's median is slow, so only what already stands out pays for it.

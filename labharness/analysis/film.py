@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labharness.analysis.despike import despike
+from labharness.analysis.peaks import PEAK_WINDOW_CM1, PEAKS_NEED_CM1, holds_peaks
 from labharness.analysis.spectrum import Spectrum
+from labharness.analysis.stack import Stack, Window, cut_window, stacked
 
-__all__ = ["FilmSignal", "film_signal", "peak_height"]
+__all__ = ["FilmSignal", "film_rows", "film_signal", "peak_height"]
 
 Array = NDArray[np.float64]
 
-FILM_WINDOW_CM1 = (360.0, 435.0)
+FILM_WINDOW_CM1 = PEAK_WINDOW_CM1
 A_FILM_CM1 = (399.0, 413.0)
 """A1g of MoS2, on an axis up to 4 cm⁻¹ off."""
 
@@ -33,6 +35,9 @@ spectra although 116 templates are tried."""
 
 E_LINE_SIGMA_MIN = 1.5
 """Both lines must be there: a lone line near 405 cm⁻¹ is another material."""
+
+CHUNK_SPECTRA = 512
+"""Rows looked at together; 116 templates times 512 rows are half a megabyte."""
 
 PL_BLOCKS = 32
 """Blocks of equal span the photoluminescence is reduced to; its band fills many of them."""
@@ -66,59 +71,95 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     photoluminescence. The height is good to some 20 %; `fit_peaks` measures it.
 
     Raises:
-        ValueError: When the axis does not cover 360–435 cm⁻¹.
+        ValueError: When the axis does not cover 370–420 cm⁻¹.
     """
     axis = spectrum.shift_cm1
-    if axis[0] > FILM_WINDOW_CM1[0] or axis[-1] < FILM_WINDOW_CM1[1]:
+    if not holds_peaks(axis):
         raise ValueError(
-            f"a survey needs {FILM_WINDOW_CM1[0]:g}–{FILM_WINDOW_CM1[1]:g} cm⁻¹, "
+            f"a survey needs {FILM_WINDOW_CM1[0]:g}–{FILM_WINDOW_CM1[1]:g} cm⁻¹, at least "
+            f"{PEAKS_NEED_CM1[0]:g}–{PEAKS_NEED_CM1[1]:g} without a gap; "
             f"the axis covers {axis[0]:g}–{axis[-1]:g}"
         )
-    clean, _ = despike(spectrum.counts)
-    inside = (axis >= FILM_WINDOW_CM1[0]) & (axis <= FILM_WINDOW_CM1[1])
-    x, y = axis[inside], clean[inside]
-    smooth = np.convolve(np.pad(y, 1, mode="edge"), np.full(3, 1 / 3), mode="valid")
-    root_weight = 1 / np.sqrt(
-        np.maximum(np.maximum(smooth, 0.0) + spectrum.read_noise_counts**2, 1.0)
-    )
+    height, present = film_rows(stacked([spectrum]))
+    return FilmSignal(a1g_height_counts=float(height[0]), present=bool(present[0]))
+
+
+def film_rows(stack: Stack) -> tuple[Array, NDArray[np.bool_]]:
+    """Look at each row as `film_signal` does; give heights of A1g and whether film is there.
+
+    The axis must reach over both lines with enough pixels, see ``holds_peaks``.
+    """
+    heights = [np.empty(0)]
+    present = [np.empty(0, dtype=bool)]
+    for first in range(0, len(stack.counts), CHUNK_SPECTRA):
+        part = slice(first, first + CHUNK_SPECTRA)
+        window = cut_window(
+            Stack(stack.shift_cm1, stack.counts[part], stack.read_noise_counts[part]),
+            FILM_WINDOW_CM1,
+        )
+        height, seen = _matched(window, stack.read_noise_counts[part])
+        heights.append(height)
+        present.append(seen)
+    return np.concatenate(heights), np.concatenate(present)
+
+
+def _matched(window: Window, read_noise: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Hold all templates against all rows, after taking a weighted parabola out of both."""
+    x, y = window.shift_cm1, window.counts
+    smooth = np.pad(y, ((0, 0), (1, 1)), mode="edge")
+    smooth = (smooth[:, :-2] + smooth[:, 1:-1] + smooth[:, 2:]) / 3
+    # A pixel that a cosmic ray took was filled in from its neighbours and counts like them.
+    weight = 1 / np.maximum(np.maximum(smooth, 0.0) + read_noise[:, None] ** 2, 1.0)
     u = (x - x.mean()) / np.ptp(x)
-    background, _ = np.linalg.qr(np.stack([u**0, u, u**2], axis=1) * root_weight[:, None])
-
-    def rest(rows: Array) -> Array:
-        weighted = rows * root_weight
-        left: Array = weighted - (weighted @ background) @ background.T
-        return left
-
+    powers = np.stack([u**0, u, u**2])
     position = np.repeat(A_POSITIONS_CM1, len(SEPARATIONS_CM1))
     separation = np.tile(SEPARATIONS_CM1, A_POSITIONS_CM1.size)
-    a_line = rest(_line(x, position, A_FWHM_CM1))
-    e_line = rest(_line(x, position - separation, E_FWHM_CM1))
-    template = a_line + e_line / A_OVER_E
-    data = rest(y[None, :])[0]
-    length = np.sqrt(np.einsum("ij,ij->i", template, template))
-    score = template @ data / length
-    best = int(np.argmax(score))
-    return FilmSignal(
-        a1g_height_counts=float(score[best] / length[best]),
-        present=bool(
-            score[best] >= PRESENT_SIGMA
-            and A_FILM_CM1[0] <= position[best] <= A_FILM_CM1[1]
-            and _has_both(a_line[best], e_line[best], data)
-        ),
+    a_line = _line(x, position, A_FWHM_CM1)
+    e_line = _line(x, position - separation, E_FWHM_CM1)
+
+    # Inner products under the weights of each row (r), with what the parabola explains taken out.
+    normal = np.linalg.inv(np.einsum("ip,jp,rp->rij", powers, powers, weight, optimize=True))
+    data_on = (weight * y) @ powers.T
+    explained = np.einsum("rij,rj->ri", normal, data_on)
+
+    def onto(template: Array) -> Array:
+        by_powers: Array = np.stack([(template * power) @ weight.T for power in powers], axis=2)
+        return by_powers  # templates x rows x powers
+
+    def product(one: Array, other: Array, one_on: Array, other_on: Array) -> Array:
+        whole = (one * other) @ weight.T
+        left: Array = whole - np.einsum("tri,rij,trj->tr", one_on, normal, other_on, optimize=True)
+        return left
+
+    a_on, e_on = onto(a_line), onto(e_line)
+    aa = product(a_line, a_line, a_on, a_on)
+    ee = product(e_line, e_line, e_on, e_on)
+    ae = product(a_line, e_line, a_on, e_on)
+    a_data = a_line @ (weight * y).T - np.einsum("tri,ri->tr", a_on, explained)
+    e_data = e_line @ (weight * y).T - np.einsum("tri,ri->tr", e_on, explained)
+
+    length = np.sqrt(aa + 2 * ae / A_OVER_E + ee / A_OVER_E**2)
+    score = (a_data + e_data / A_OVER_E) / length
+    best = np.argmax(score, axis=0)
+    at = best, np.arange(len(y))
+    # Each line is asked for a height of its own: the two by two equations of its template.
+    determinant = aa[at] * ee[at] - ae[at] ** 2
+    a_height = (ee[at] * a_data[at] - ae[at] * e_data[at]) / determinant
+    e_height = (aa[at] * e_data[at] - ae[at] * a_data[at]) / determinant
+    present = (
+        (score[at] >= PRESENT_SIGMA)
+        & (position[best] >= A_FILM_CM1[0])
+        & (position[best] <= A_FILM_CM1[1])
+        & (a_height >= E_LINE_SIGMA_MIN * np.sqrt(ee[at] / determinant))
+        & (e_height >= E_LINE_SIGMA_MIN * np.sqrt(aa[at] / determinant))
     )
+    height: Array = score[at] / length[at]
+    return height, present
 
 
 def _line(x: Array, position: Array, fwhm: float) -> Array:
     lines: Array = 1 / (1 + (2 * (x - position[:, None]) / fwhm) ** 2)
     return lines
-
-
-def _has_both(a_line: Array, e_line: Array, data: Array) -> bool:
-    """Ask each line for a height of its own."""
-    lines = np.stack([a_line, e_line])
-    covariance = np.linalg.inv(lines @ lines.T)
-    height = covariance @ (lines @ data)
-    return bool((height >= E_LINE_SIGMA_MIN * np.sqrt(np.diagonal(covariance))).all())
 
 
 def peak_height(axis: ArrayLike, counts: ArrayLike) -> float:

@@ -54,8 +54,8 @@ class LineFits(NamedTuple):
     Attributes:
         parameters: One row per spectrum: height, position, FWHM of each line, then background at
             ``centre_cm1`` and its slope per cm⁻¹.
-        covariance: Covariance of each row, from the stated pixel errors alone.
-        chi2: Sum of squared weighted residuals.
+        covariance: Covariance of each row, from the noise of the pixels alone.
+        chi2: Sum of squared residuals in units of that noise.
         converged: The fit stopped by itself and no line ended at a bound.
         centre_cm1: Where the background parameter is measured.
     """
@@ -68,7 +68,11 @@ class LineFits(NamedTuple):
 
 
 def fit_lines(
-    axis: Array, counts: Array, root_weight: Array, windows: Sequence[LineWindow]
+    axis: Array,
+    counts: Array,
+    root_weight: Array,
+    windows: Sequence[LineWindow],
+    root_noise: Array | None = None,
 ) -> LineFits:
     """Fit every row of ``counts`` by weighted Levenberg-Marquardt, all rows at once.
 
@@ -82,8 +86,11 @@ def fit_lines(
     Args:
         axis: Shift of each pixel in cm⁻¹, ascending.
         counts: One spectrum per row.
-        root_weight: 1/sigma of each pixel; 0 leaves a pixel out.
+        root_weight: Root of the weight of each pixel; 0 leaves a pixel out.
         windows: One per line.
+        root_noise: 1/sigma of each pixel where that is not what it is weighed with. Errors and
+            chi-squared are then those of this noise under these weights (the sandwich of White
+            1980, 10.2307/1912934).
     """
     centre = float(axis.mean())
     x = axis - centre
@@ -95,7 +102,10 @@ def fit_lines(
         part = slice(first, first + CHUNK_SPECTRA)
         y, w = counts[part], root_weight[part]
         start = np.clip(_first_guess(x, y, w > 0, windows, centre), low, high)
-        return fit(x, y, w, start, low, high)
+        best, covariance, cost, stopped = fit(x, y, w, start, low, high)
+        if root_noise is not None:
+            covariance, cost = _under_noise(x, y, w, root_noise[part], best, covariance)
+        return best, covariance, cost, stopped
 
     firsts = range(0, len(counts), CHUNK_SPECTRA)
     if compiled:
@@ -232,6 +242,18 @@ def _fit_chunk(
         curvature, gradient = curvature[going], gradient[going]
 
     return best, _inverse(best_curvature), best_cost, stopped
+
+
+def _under_noise(
+    x: Array, counts: Array, root_weight: Array, root_noise: Array, best: Array, inverse: Array
+) -> tuple[Array, Array]:
+    """Return the covariance and the chi-squared that pixels of this noise give."""
+    residual, jacobian = _evaluate(x, counts, root_weight, best)
+    used = root_weight > 0
+    residual *= np.divide(root_noise, root_weight, out=np.zeros_like(residual), where=used)
+    jacobian *= np.divide(root_weight, root_noise, out=np.zeros_like(residual), where=used)[:, None]
+    scattered = inverse @ (jacobian @ jacobian.transpose(0, 2, 1)) @ inverse
+    return scattered, np.einsum("ij,ij->i", residual, residual)
 
 
 def _compiles() -> bool:

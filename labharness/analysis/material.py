@@ -1,78 +1,66 @@
-"""What a spectrum shows, as far as its lines can tell: MoS2, WS2, carbon, silicon, or unknown."""
+"""What spectra show, as far as their lines can tell, held against the table of materials."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
-from labharness.analysis.film import FILM_WINDOW_CM1, film_signal
+from labharness.analysis.film import film_rows
 from labharness.analysis.lines import LineWindow, fit_lines
-from labharness.analysis.peaks import (
-    A_LINE,
-    E_LINE,
-    PEAK_WINDOW_CM1,
-    PeakFit,
-    SiliconFit,
-    cut_window,
+from labharness.analysis.material_table import (
+    MATERIALS,
+    MOS2_PAIR,
+    SILICON,
+    SUBSTRATES,
+    UNKNOWN,
+    Form,
+    Group,
+    Limit,
+    Material,
 )
+from labharness.analysis.peaks import PeakFit, SiliconFit
 from labharness.analysis.spectrum import Spectrum
+from labharness.analysis.stack import Stack, covers, cut_window, stacked
 
-__all__ = ["LaOverE", "Material", "Seen", "identify", "la_over_e"]
+__all__ = ["LaOverE", "Named", "Seen", "identify", "identify_rows", "la_over_e", "la_over_e_rows"]
 
-
-class Material(NamedTuple):
-    """A name for people, and why no layers are counted of it."""
-
-    name: str
-    why_no_count: str
-
-
-MOS2 = Material("MoS2", "")
-WS2 = Material(
-    "WS2",
-    "it shows WS2, and only MoS2 has a table of layers here; a ratio 2LA(M)/A1' above 2 at "
-    "514–532 nm suggests one layer (Berkdemir 2013, 10.1038/srep01755)",
-)
-GRAPHENE = Material("graphene", "it shows graphene, and only MoS2 has a table of layers here")
-CARBON = Material(
-    "disordered carbon", "it shows disordered carbon: neither graphene nor MoS2, so no layers"
-)
-SILICON = Material("silicon", "it shows silicon and no film")
-UNKNOWN = Material(
-    "unknown", "no line of MoS2 stands out, nor of another material that is known here"
-)
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
 
 HEIGHT_SIGMA_MIN = 6.0
 """A line stands this many of its own errors above its background."""
 
-WS2_LINES = (
-    ((320.0, 385.0), LineWindow(345.0, 358.0, 8.0)),
-    ((400.0, 440.0), LineWindow(413.0, 423.0, 5.0)),
-)
-"""2LA(M) with E' at 351–357 cm⁻¹, A1' at 417.5–420.5; each in a range of its own."""
+ALONE_SIGMA_MIN = 10.0
+"""A line that is the only witness of its material must stand higher."""
 
-CARBON_RANGE_CM1 = (1150.0, 1750.0)
-CARBON_LINES = (LineWindow(1290.0, 1375.0, 80.0, 300.0), LineWindow(1560.0, 1625.0, 40.0, 150.0))
-"""D, 1330–1345 cm⁻¹ with the laser's colour, and G, 1581–1605."""
+PROMISING_SIGMA = 3.0
+"""A window whose smoothed top is lower than this over its middle is not fitted: no line would stand
+six errors high there."""
 
-CARBON_SHARE_MIN = 0.02
-"""A weak G beside a bright line is a trace on the sample or a curved background."""
+BANDS_MIN = 3
+"""So many lines in one group are bands of glass, or lines beside a film's."""
 
-TWO_D_RANGE_CM1 = (2550.0, 2800.0)
-TWO_D_LINES = (LineWindow(2620.0, 2730.0, 40.0, 150.0),)
+OUTSHONE_MAX = 1.5
+"""What is this much higher than a material's own lines, where they should be highest, is the line
+of something else, of which nothing is known here."""
 
-GRAPHENE_G_FWHM_MAX_CM1 = 25.0
-GRAPHENE_2D_FWHM_MAX_CM1 = 75.0
-GRAPHENE_D_OVER_G_MAX = 0.5
-"""Graphene: G 12–16 cm⁻¹ wide, 2D 24–60 over one and more layers, D weak."""
+SILICON_LINES_CM1 = ((290.0, 316.0), (505.0, 536.0), (920.0, 1000.0))
+"""2TA, the first order and 2TO of silicon, which may outshine any film."""
 
-LA_RANGE_CM1 = (205.0, 255.0)
-LA_LINES = (LineWindow(219.0, 235.0, 15.0),)
+BACKGROUND_CM1 = 25.0
+"""A line is what stands over the lowest points within this distance; wider is background."""
+
+LA_GROUP = Group(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.0), (205.0, 255.0))
 """LA(M) of MoS2 at 227 cm⁻¹."""
 
 LA_SIGMA_MIN = 3.0
+
+CHUNK_SPECTRA = 2000
+"""Rows named together: a map of any size takes no more memory than this many of its rows."""
 
 
 class LaOverE(NamedTuple):
@@ -84,94 +72,287 @@ class LaOverE(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One fitted line: where, how wide, how high, and the error of the height."""
+    """One fitted line: where, how wide, how high, and its errors with the misfit in them."""
 
     position_cm1: float
+    position_sigma_cm1: float
     fwhm_cm1: float
+    fwhm_sigma_cm1: float
     height_counts: float
     height_sigma_counts: float
 
 
-def identify(spectrum: Spectrum, silicon: SiliconFit | None) -> Material:
-    """Name the material when its lines stand out, on an axis already calibrated to silicon.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The material that one spectrum shows, and its lines by their names in the table."""
 
-    A single line is never enough: both of MoS2, both of WS2, or D and G of carbon must be there.
-    Graphene needs a narrow 2D line too.
+    material: Material
+    lines: Mapping[str, Seen] = field(default_factory=dict)
+
+    def ratio(self, line: str, over: str) -> tuple[float, float] | None:
+        """Return the ratio of two heights and its error; None where the second is not there."""
+        below = self.lines.get(over)
+        if below is None:
+            return None
+        above = self.lines.get(line)
+        if above is None:
+            return 0.0, below.height_sigma_counts / below.height_counts
+        value = above.height_counts / below.height_counts
+        return value, value * math.hypot(
+            above.height_sigma_counts / above.height_counts,
+            below.height_sigma_counts / below.height_counts,
+        )
+
+
+class _Fitted(NamedTuple):
+    """One group fitted in some rows of a stack; of rows not fitted the height is 0.
+
+    Attributes:
+        values: Position, width and height and their errors (rows x lines x 6).
+        stands: Whether each line stands out and ended at no bound (rows x lines).
+        sure: The same by the measure for a line alone.
     """
-    axis = spectrum.shift_cm1
-    covered = axis[0] <= FILM_WINDOW_CM1[0] and axis[-1] >= FILM_WINDOW_CM1[1]
-    if covered and film_signal(spectrum).present:
-        # A survey trusts its camera; the scale of a foreign file is a guess, so the lines are
-        # asked again, against the misfit of their fit.
-        mos2 = _seen(spectrum, PEAK_WINDOW_CM1, (E_LINE, A_LINE))
-        if mos2 and all(map(_stands, mos2)):
-            return MOS2
-    ws2 = [_seen(spectrum, range_cm1, (line,)) for range_cm1, line in WS2_LINES]
-    if all(found and _stands(found[0]) for found in ws2):
-        return WS2
-    carbon = _carbon(spectrum)
-    if carbon is not None:
-        return carbon
-    return UNKNOWN if silicon is None else SILICON
+
+    values: Array
+    stands: NDArray[np.bool_]
+    sure: NDArray[np.bool_]
 
 
-def _carbon(spectrum: Spectrum) -> Material | None:
-    found = _seen(spectrum, CARBON_RANGE_CM1, CARBON_LINES)
-    if not found:
-        return None
-    d, g = found
-    top = float(spectrum.counts.max() - np.median(spectrum.counts))
-    if not _stands(g) or g.height_counts < CARBON_SHARE_MIN * top:
-        return None
-    two_d = _seen(spectrum, TWO_D_RANGE_CM1, TWO_D_LINES)
-    if (
-        two_d
-        and _stands(two_d[0])
-        and two_d[0].fwhm_cm1 < GRAPHENE_2D_FWHM_MAX_CM1
-        and g.fwhm_cm1 < GRAPHENE_G_FWHM_MAX_CM1
-        and d.height_counts < GRAPHENE_D_OVER_G_MAX * g.height_counts
-    ):
-        return GRAPHENE
-    return CARBON if _stands(d) else None
+def identify(spectrum: Spectrum, silicon: SiliconFit | None) -> Material:
+    """Name the material of one spectrum; see `identify_rows`."""
+    return identify_rows(stacked([spectrum]), [silicon])[0].material
+
+
+def identify_rows(stack: Stack, silicon: Sequence[SiliconFit | None]) -> tuple[Named, ...]:
+    """Name what each row shows, on an axis already calibrated to silicon.
+
+    Materials are asked for in the order of the table, each by the lines that it needs; the first
+    whose lines stand out names the row. Then come silicon and other substrates.
+
+    Args:
+        stack: The spectra.
+        silicon: The silicon line of each, None where there is none.
+    """
+    named: list[Named] = []
+    for first in range(0, len(stack.counts), CHUNK_SPECTRA):
+        part = np.arange(first, min(first + CHUNK_SPECTRA, len(stack.counts)))
+        named += _Naming(stack.of(part), [silicon[row] for row in part.tolist()]).names()
+    return tuple(named)
+
+
+class _Naming:
+    """The rows of one stack on their way to a name; each group of lines is fitted once."""
+
+    def __init__(self, stack: Stack, silicon: Sequence[SiliconFit | None]) -> None:
+        self._stack = stack
+        self._calibrated = np.array([line is not None for line in silicon])
+        self._fitted: dict[Group, tuple[_Fitted, NDArray[np.bool_]]] = {}
+        self._relief: Array | None = None
+        self._names: list[Named | None] = [None] * len(stack.counts)
+
+    def names(self) -> list[Named]:
+        """Go through the table; what is left is silicon or unknown."""
+        self._ask(MATERIALS, np.arange(len(self._names)))
+        bare = [row for row, name in enumerate(self._names) if name is None]
+        for row in bare:
+            if self._calibrated[row]:
+                self._names[row] = Named(SILICON)
+        self._ask(SUBSTRATES, np.array([r for r in bare if self._names[r] is None], dtype=np.intp))
+        return [name or Named(UNKNOWN) for name in self._names]
+
+    def _ask(self, materials: Sequence[Material], rows: Rows) -> None:
+        for material in materials:
+            for form in material.forms:
+                rows = np.array([r for r in rows.tolist() if self._names[r] is None], dtype=np.intp)
+                if rows.size == 0:
+                    return
+                for row in self._showing(material, form, rows).tolist():
+                    groups = (*form.groups, *material.besides)
+                    self._names[row] = Named(material, self._lines(groups, row))
+
+    def _showing(self, material: Material, form: Form, rows: Rows) -> Rows:
+        """Return those of the rows that show the material in this form."""
+        axis = self._stack.shift_cm1
+        if form.without is not None and covers(axis, *form.without.needs_cm1):
+            return rows[:0]
+        if form.calibrated:
+            rows = rows[self._calibrated[rows]]
+        for group in form.groups:
+            if not covers(axis, *group.needs_cm1, 4 * len(group.names) + 4):
+                return rows[:0]
+        if MOS2_PAIR in form.groups and rows.size:
+            # A survey trusts its camera; the scale of a foreign file is a guess, so the lines are
+            # asked again, against the misfit of their fit.
+            rows = rows[film_rows(self._stack.of(rows))[1]]
+        for group in form.groups:
+            fitted = self._fit(group, rows)
+            stands = fitted.sure if form.alone else fitted.stands
+            rows = rows[stands[rows].all(axis=1)]
+        for limit in form.limits:
+            rows = rows[self._within(material, form, limit, rows)]
+        if material.outshines_cm1 is not None and rows.size:
+            rows = rows[self._outshines(material, form, material.outshines_cm1, rows)]
+        return rows
+
+    def _within(
+        self, material: Material, form: Form, limit: Limit, rows: Rows
+    ) -> NDArray[np.bool_]:
+        groups = (*form.groups, *material.besides)
+        value, stands = self._value(groups, limit.line, rows, 1 if not limit.over else 2)
+        if limit.distance:
+            value, _ = self._value(groups, limit.line, rows, 0)
+            value = value - self._value(groups, limit.over, rows, 0)[0]
+        elif limit.over:
+            below, there = self._value(groups, limit.over, rows, 2)
+            value = np.divide(
+                np.where(stands, value, 0.0),
+                below,
+                out=np.full(rows.size, np.inf),
+                where=there & (below > 0),
+            )
+        inside: NDArray[np.bool_] = (value >= limit.low) & (value <= limit.high)
+        return inside
+
+    def _value(
+        self, groups: Sequence[Group], line: str, rows: Rows, which: int
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        for group in groups:
+            if line in group.names:
+                at = group.names.index(line)
+                fitted = self._fit(group, rows)
+                return fitted.values[rows, at, 2 * which], fitted.stands[rows, at]
+        return np.zeros(rows.size), np.zeros(rows.size, dtype=bool)
+
+    def _lines(self, groups: Sequence[Group], row: int) -> dict[str, Seen]:
+        """Return what stands out of these groups in one row, each line from its first group."""
+        lines: dict[str, Seen] = {}
+        for group in groups:
+            fitted = self._fit(group, np.array([row]))
+            for at, name in enumerate(group.names):
+                if name not in lines and fitted.stands[row, at]:
+                    lines[name] = Seen(*fitted.values[row, at].tolist())
+        return lines
+
+    def _fit(self, group: Group, rows: Rows) -> _Fitted:
+        """Fit a group in those of the rows where that was not done yet."""
+        if group not in self._fitted:
+            shape = (len(self._names), len(group.names))
+            nothing = _Fitted(np.zeros((*shape, 6)), np.zeros(shape, bool), np.zeros(shape, bool))
+            self._fitted[group] = nothing, np.zeros(len(self._names), dtype=bool)
+        fitted, done = self._fitted[group]
+        todo = rows[~done[rows]]
+        if todo.size:
+            done[todo] = True
+            values, stands, sure = _fit_group(self._stack.of(todo), group)
+            fitted.values[todo], fitted.stands[todo], fitted.sure[todo] = values, stands, sure
+        return fitted
+
+    def _outshines(
+        self, material: Material, form: Form, range_cm1: tuple[float, float], rows: Rows
+    ) -> NDArray[np.bool_]:
+        """Say where no line of something else is much higher than the material's own."""
+        axis = self._stack.shift_cm1
+        other = (axis >= range_cm1[0]) & (axis <= range_cm1[1])
+        for group in (*form.groups, *material.besides, *_all_groups(material)):
+            for window in group.windows:
+                reach = window.fwhm_cm1
+                other &= (axis < window.low_cm1 - reach) | (axis > window.high_cm1 + reach)
+        for first, last in SILICON_LINES_CM1:
+            other &= (axis < first) | (axis > last)
+        if not other.any():
+            return np.ones(rows.size, dtype=bool)
+        if self._relief is None:
+            self._relief = _relief(self._stack)
+        own = np.max(
+            [self._fit(group, rows).values[rows, :, 4].max(axis=1) for group in form.groups],
+            axis=0,
+        )
+        highest: NDArray[np.bool_] = self._relief[np.ix_(rows, other)].max(axis=1) <= (
+            OUTSHONE_MAX * own
+        )
+        return highest
+
+
+def _all_groups(material: Material) -> list[Group]:
+    return [group for form in material.forms for group in form.groups]
+
+
+def _relief(stack: Stack) -> Array:
+    """Return how high each pixel stands over the lowest ones about it, noise smoothed away."""
+    pixel = float(np.median(np.diff(stack.shift_cm1)))
+    smooth = uniform_filter1d(stack.counts, 3, axis=1, mode="nearest")
+    wide = 2 * max(round(BACKGROUND_CM1 / pixel), 1) + 1
+    lowest = minimum_filter1d(smooth, wide, axis=1, mode="nearest")
+    relief: Array = smooth - lowest
+    # Noise alone stands over its own lowest points; that much is usual and no line.
+    return relief - np.median(relief, axis=1, keepdims=True)
+
+
+def _fit_group(stack: Stack, group: Group) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Fit a group in every row; give values, what stands and what stands alone."""
+    rows, lines = len(stack.counts), len(group.windows)
+    values = np.zeros((rows, lines, 6))
+    stands = np.zeros((rows, lines), dtype=bool)
+    sure = np.zeros((rows, lines), dtype=bool)
+    if not covers(stack.shift_cm1, *group.needs_cm1, 4 * lines + 4):
+        return values, stands, sure
+    window = cut_window(stack, group.range_cm1)
+    middle = np.median(window.counts, axis=1, keepdims=True)
+    smooth = uniform_filter1d(window.counts, 3, axis=1, mode="nearest") - middle
+    quiet = 1 / np.median(np.where(window.cosmic, np.inf, window.root_noise), axis=1)
+    hopeful = np.ones(rows, dtype=bool)
+    x = window.shift_cm1
+    # Broad bands lie over each other, and the middle of their window is no background.
+    for place in group.windows if lines < BANDS_MIN else ():
+        inside = (x >= place.low_cm1) & (x <= place.high_cm1)
+        hopeful &= smooth[:, inside].max(axis=1) > PROMISING_SIGMA * quiet / math.sqrt(3)
+    at = np.nonzero(hopeful)[0]
+    if at.size == 0:
+        return values, stands, sure
+    fits = fit_lines(
+        x, window.counts[at], window.root_weight[at], group.windows, window.root_noise[at]
+    )
+    freedom = np.maximum((window.root_weight[at] > 0).sum(axis=1) - fits.parameters.shape[1], 1)
+    inflation = np.maximum(1.0, fits.chi2 / freedom)[:, None]
+    sigma = np.sqrt(np.maximum(np.einsum("ijj->ij", fits.covariance), 0.0) * inflation)
+    for line in range(lines):
+        for column, parameter in ((0, 1), (2, 2), (4, 0)):  # position, width, height
+            values[at, line, column] = fits.parameters[:, 3 * line + parameter]
+            values[at, line, column + 1] = sigma[:, 3 * line + parameter]
+        height, error = values[at, line, 4], values[at, line, 5]
+        stands[at, line] = fits.converged & (height > HEIGHT_SIGMA_MIN * error)
+        sure[at, line] = fits.converged & (height > ALONE_SIGMA_MIN * error)
+    return values, stands, sure
 
 
 def la_over_e(spectrum: Spectrum, fit: PeakFit) -> LaOverE | None:
-    """Give LA(M)/E; None when the axis does not hold it or there is nothing to fit."""
-    found = _seen(spectrum, LA_RANGE_CM1, LA_LINES)
-    if not found or fit.e_height_counts <= 0:
-        return None
-    (la,) = found
-    if la.height_counts <= LA_SIGMA_MIN * la.height_sigma_counts:
-        return LaOverE(0.0, la.height_sigma_counts / fit.e_height_counts)
-    ratio = la.height_counts / fit.e_height_counts
-    relative = math.hypot(
-        la.height_sigma_counts / la.height_counts, fit.e_height_sigma_counts / fit.e_height_counts
+    """Return LA(M)/E; None when the axis does not hold it or there is nothing to fit."""
+    return la_over_e_rows(stacked([spectrum]), [fit])[0]
+
+
+def la_over_e_rows(stack: Stack, fits: Sequence[PeakFit]) -> tuple[LaOverE | None, ...]:
+    """Return LA(M)/E of each row; see `la_over_e`."""
+    axis = stack.shift_cm1
+    if not fits or not covers(axis, *LA_GROUP.needs_cm1, 8):
+        return (None,) * len(fits)
+    window = cut_window(stack, LA_GROUP.range_cm1)
+    found = fit_lines(
+        window.shift_cm1, window.counts, window.root_weight, LA_GROUP.windows, window.root_noise
     )
-    return LaOverE(ratio, ratio * relative)
-
-
-def _stands(line: Seen) -> bool:
-    return line.height_counts > HEIGHT_SIGMA_MIN * line.height_sigma_counts
-
-
-def _seen(
-    spectrum: Spectrum, range_cm1: tuple[float, float], windows: Sequence[LineWindow]
-) -> tuple[Seen, ...]:
-    """Fit lines within a range; empty when the axis does not cover it or the fit fails."""
-    axis = spectrum.shift_cm1
-    if axis[0] > range_cm1[0] or axis[-1] < range_cm1[1]:
-        return ()
-    x, counts, root_weight, _ = cut_window([spectrum], range_cm1)
-    if x.size < 4 * (3 * len(windows) + 2) // 3:
-        return ()
-    fits = fit_lines(x, counts, root_weight, windows)
-    if not fits.converged[0]:
-        return ()
-    freedom = max(int((root_weight > 0).sum()) - fits.parameters.shape[1], 1)
-    inflation = max(1.0, float(fits.chi2[0]) / freedom)
-    sigma = np.sqrt(np.maximum(np.diagonal(fits.covariance[0]), 0.0) * inflation)
-    row = fits.parameters[0].tolist()
-    return tuple(
-        Seen(row[at + 1], row[at + 2], row[at], float(sigma[at]))
-        for at in range(0, 3 * len(windows), 3)
-    )
+    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - found.parameters.shape[1], 1)
+    inflation = np.maximum(1.0, found.chi2 / freedom)
+    error = np.sqrt(np.maximum(found.covariance[:, 0, 0], 0.0) * inflation)
+    heights = found.parameters[:, 0].tolist()
+    shares: list[LaOverE | None] = []
+    for converged, height, sigma, fit in zip(
+        found.converged.tolist(), heights, error.tolist(), fits, strict=True
+    ):
+        if not converged or fit.e_height_counts <= 0:
+            shares.append(None)
+        elif height <= LA_SIGMA_MIN * sigma:
+            shares.append(LaOverE(0.0, sigma / fit.e_height_counts))
+        else:
+            ratio = height / fit.e_height_counts
+            relative = math.hypot(sigma / height, fit.e_height_sigma_counts / fit.e_height_counts)
+            shares.append(LaOverE(ratio, ratio * relative))
+    return tuple(shares)

@@ -1,14 +1,16 @@
 """Intensities of anyone's file brought to the scale on which their noise is that of photons."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
+from labharness.analysis.stack import Stack
 
-__all__ = ["Scaled", "in_electrons"]
+__all__ = ["Quiet", "Scaled", "has_noise", "in_electrons", "quiet_half", "rows_in_electrons"]
 
 Array = NDArray[np.float64]
 
@@ -24,6 +26,11 @@ SECOND_DIFFERENCE_SIGMA = np.sqrt(6.0)
 MAD_TO_SIGMA = 1.4826
 FLAT_MAX = 1e-9
 """A relative scatter below this is no measurement but a calculated curve."""
+
+CHUNK_SPECTRA = 1000
+"""Rows measured together; a map of any size takes no more memory than this many of its rows."""
+
+NO_NOISE = "the intensities carry no noise, so nothing says how sure a line is"
 
 ELECTRONS_MAX = 1e6
 """Electrons of the brightest pixel at most: no line shape is trusted to better than 0.1 %."""
@@ -42,6 +49,20 @@ class Scaled:
     note: str
 
 
+class Quiet(NamedTuple):
+    """What the quieter half of the pixels of each row says.
+
+    Attributes:
+        level: Their median (rows), in the file's unit.
+        scatter: Standard deviation of one of them (rows).
+        top: Highest value of the whole row (rows), cosmic rays apart.
+    """
+
+    level: Array
+    scatter: Array
+    top: Array
+
+
 def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
     """Find the scale on which the scatter of quiet pixels is photon noise.
 
@@ -52,32 +73,86 @@ def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
     Raises:
         ValueError: When the numbers are no spectrum, or carry no noise and so no errors.
     """
-    clean, _ = despike(intensity)
-    second = clean[:-2] - 2 * clean[1:-1] + clean[2:]
-    # The quieter half: slopes of lines make second differences too.
-    local = clean[1:-1]
-    quiet = local <= np.median(local)
-    scatter = float(MAD_TO_SIGMA * np.median(np.abs(second[quiet])) / SECOND_DIFFERENCE_SIGMA)
-    level = float(np.median(local[quiet]))
-    top = float(np.max(np.abs(clean)))
-    if not scatter > FLAT_MAX * top:
-        raise ValueError("the intensities carry no noise, so nothing says how sure a line is")
+    stack, notes = rows_in_electrons(shift_cm1, np.atleast_2d(intensity))
+    counts, read_noise = stack.counts[0], float(stack.read_noise_counts[0])
+    return Scaled(Spectrum(shift_cm1, counts, read_noise), notes[0])
+
+
+def rows_in_electrons(
+    shift_cm1: Array, intensity: Array, quiet: Quiet | None = None
+) -> tuple[Stack, tuple[str, ...]]:
+    """Bring each row of a file to its own scale; see `in_electrons`. Return a note for each.
+
+    Args:
+        shift_cm1: Raman shift of each pixel (px).
+        intensity: One spectrum per row.
+        quiet: What `quiet_half` found in these rows, when that was asked before.
+
+    Raises:
+        ValueError: When a row carries no noise, so that nothing says how sure a line is.
+    """
+    level, scatter, top = quiet = quiet or quiet_half(intensity)
+    if not has_noise(quiet).all():
+        raise ValueError(NO_NOISE)
     variance = scatter**2
-    ratio = variance / (max(level, 0.0) + READ_NOISE_COUNTS**2)
-    if RAW_RATIO_MIN <= ratio <= RAW_RATIO_MAX:
-        return Scaled(Spectrum(shift_cm1, intensity, READ_NOISE_COUNTS), "")
+    raw_ratio = variance / (np.maximum(level, 0.0) + READ_NOISE_COUNTS**2)
+    raw = (raw_ratio >= RAW_RATIO_MIN) & (raw_ratio <= RAW_RATIO_MAX)
     most = ELECTRONS_MAX / top
-    if level > 0 and variance < RAW_RATIO_MAX * level:
-        scale, read_noise = min(level / variance, most), 0.0
-        note = (
-            f"intensities are no raw counts: one unit is taken as {scale:.3g} electrons, "
+    photons = ~raw & (level > 0) & (variance < RAW_RATIO_MAX * level)
+    scale = np.where(raw, 1.0, np.where(photons, np.minimum(level / variance, most), most))
+    # A gain nobody knows: so many electrons that photon noise adds little to the scatter.
+    read_noise = np.where(raw, READ_NOISE_COUNTS, np.where(photons, 0.0, scatter * most))
+    notes = tuple(
+        ""
+        if is_raw
+        else (
+            f"intensities are no raw counts: one unit is taken as {gain:.3g} electrons, "
             "from the scatter of quiet pixels"
         )
-    else:
-        # A gain nobody knows: so many electrons that photon noise adds little to the scatter.
-        scale, read_noise = most, scatter * most
-        note = (
+        if has_level
+        else (
             "intensities are no raw counts: every pixel gets the scatter of the quiet ones, "
             "and errors of bright lines may be too small"
         )
-    return Scaled(Spectrum(shift_cm1, intensity * scale, read_noise), note)
+        for is_raw, has_level, gain in zip(
+            raw.tolist(), photons.tolist(), scale.tolist(), strict=True
+        )
+    )
+    return Stack(shift_cm1, intensity * scale[:, None], read_noise), notes
+
+
+def has_noise(quiet: Quiet) -> NDArray[np.bool_]:
+    """Say of each row whether it is a measurement, not a constant or a calculated curve."""
+    noisy: NDArray[np.bool_] = quiet.scatter > FLAT_MAX * quiet.top
+    return noisy
+
+
+def quiet_half(intensity: Array) -> Quiet:
+    """Measure the quieter half of each row, some rows at a time."""
+    parts = [
+        _quiet(intensity[first : first + CHUNK_SPECTRA])
+        for first in range(0, len(intensity), CHUNK_SPECTRA)
+    ]
+    return Quiet(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def _quiet(intensity: Array) -> Quiet:
+    clean, _ = despike(intensity)
+    second = np.abs(clean[:, :-2] - 2 * clean[:, 1:-1] + clean[:, 2:])
+    # The quieter half: slopes of lines make second differences too.
+    local = clean[:, 1:-1]
+    quiet = local <= np.median(local, axis=1, keepdims=True)
+    scatter = MAD_TO_SIGMA * _median_of(second, quiet)
+    # Of few photons most second differences are nothing; their mean square still is not.
+    square = np.sqrt(np.where(quiet, second**2, 0.0).sum(axis=1) / quiet.sum(axis=1))
+    scatter = np.where(scatter > 0, scatter, square) / SECOND_DIFFERENCE_SIGMA
+    return Quiet(_median_of(local, quiet), scatter, np.max(np.abs(clean), axis=1))
+
+
+def _median_of(values: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Return the median of the chosen values of each row."""
+    ordered = np.sort(np.where(chosen, values, np.inf), axis=1)
+    count = chosen.sum(axis=1)
+    rows = np.arange(len(values))
+    middle: Array = (ordered[rows, (count - 1) // 2] + ordered[rows, count // 2]) / 2
+    return middle

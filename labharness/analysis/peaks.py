@@ -7,17 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from labharness.analysis.despike import despike
 from labharness.analysis.lines import LineFits, LineWindow, fit_lines
 from labharness.analysis.spectrum import Spectrum
+from labharness.analysis.stack import Stack, Window, covers, cut_window, stacked
 
 __all__ = [
+    "A_LINE",
+    "A_LINE_BESIDE",
+    "E_LINE",
+    "PEAKS_NEED_CM1",
+    "PEAK_WINDOW_CM1",
     "SILICON_POSITION_CM1",
+    "THIRD_LINE",
     "PeakFit",
     "SiliconFit",
-    "cut_window",
+    "fit_peak_rows",
     "fit_peaks",
     "fit_silicon",
+    "fit_silicon_rows",
+    "holds_peaks",
     "intrinsic_fwhm_cm1",
 ]
 
@@ -26,16 +34,36 @@ Array = NDArray[np.float64]
 PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""
 
+PEAKS_NEED_CM1 = (370.0, 420.0)
+"""What of it the axis must reach over: the lines at 379–410 cm⁻¹ and some 10 beside them."""
+
 E_LINE = LineWindow(374.0, 394.5, 4.0)
 """E'/E2g: 380–386 cm⁻¹ over all layers and strains, and ±5 cm⁻¹ for a shifted axis."""
 
 A_LINE = LineWindow(396.0, 416.0, 5.0)
 """A1'/A1g: 402–409 cm⁻¹ over all layers and dopings, and ±5 cm⁻¹ for a shifted axis."""
 
+A_LINE_BESIDE = A_LINE._replace(high_cm1=412.5)
+THIRD_LINE = LineWindow(413.5, 423.5, 5.0, 20.0)
+"""A1g of sapphire at 418 cm⁻¹ under a film, or the satellite near 420 that a red laser adds."""
+
+THIRD_LINE_SIGMA_MIN = 6.0
+THIRD_LINE_DIP = 0.08
+"""A third line is asked for where the spectrum rises again beyond A1g by this share of its height
+and stands by so many errors; a shoulder that shows no top of its own is left to the background."""
+
 SILICON_WINDOW_CM1 = (505.0, 535.0)
 SILICON_LINE = LineWindow(508.0, 532.0, 4.0)
 
+SILICON_NEEDS_CM1 = (511.0, 530.0)
+"""What of the window the axis must reach over."""
+
 SILICON_OFF_CENTRE_CM1 = 2.0
+SILICON_MOVE_STEP_CM1 = 0.5
+
+SILICON_FWHM_MIN_CM1, SILICON_PIXELS_WIDE_MIN = 2.0, 1.5
+"""The line is 2.7–3.0 cm⁻¹ wide by nature. What is narrower, or seen by one pixel alone, is noise
+or a cosmic ray, and no axis moves for it."""
 
 SILICON_POSITION_CM1 = 520.7
 """The silicon line at room temperature; 520.5–521.0 by convention."""
@@ -54,9 +82,6 @@ WINDOW_PIXELS_MIN, SILICON_PIXELS_MIN = 12, 8
 
 COSMIC_REACH_PIXELS = 2.0
 """A cosmic ray this near a line has taken the pixels that carry its position."""
-
-DESPIKE_MARGIN_PIXELS = 12
-"""Pixels beside the window that the search for cosmic rays may look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +124,10 @@ class SiliconFit:
     """The silicon line of one spectrum: the ruler of its axis and of its intensities.
 
     ``fwhm_cm1`` includes the instrument's width.
+
+    Attributes:
+        narrowest_fwhm_cm1: Width of the narrowest line seen in the same spectra. The instrument is
+            no wider than that, however wide silicon is: doping makes it wide and lopsided.
     """
 
     position_cm1: float
@@ -106,6 +135,7 @@ class SiliconFit:
     fwhm_cm1: float
     height_counts: float
     height_sigma_counts: float
+    narrowest_fwhm_cm1: float = math.inf
 
     @property
     def offset_cm1(self) -> float:
@@ -114,7 +144,16 @@ class SiliconFit:
 
     @property
     def instrument_fwhm_cm1(self) -> float:
-        """Gaussian width of the instrument, from the Voigt width of the line."""
+        """Gaussian width of the instrument, from the Voigt width of the line, or the bound."""
+        return min(self._gaussian_cm1, self.narrowest_fwhm_cm1)
+
+    @property
+    def is_wider_than_instrument(self) -> bool:
+        """Whether another line shows that silicon itself is wide, and so no ruler of widths."""
+        return self._gaussian_cm1 > self.narrowest_fwhm_cm1
+
+    @property
+    def _gaussian_cm1(self) -> float:
         lorentz = SILICON_NATURAL_FWHM_CM1
         if self.fwhm_cm1 <= lorentz:
             return 0.0
@@ -138,51 +177,91 @@ def intrinsic_fwhm_cm1(measured_fwhm_cm1: float, instrument_fwhm_cm1: float) -> 
 def fit_peaks(spectra: Sequence[Spectrum]) -> tuple[PeakFit, ...]:
     """Fit both MoS2 lines of all spectra of a map at once.
 
-    Two Lorentz lines on a straight background over 360–435 cm⁻¹, pixels weighted with
-    1/sqrt(counts + read noise²). Cosmic rays are found first and left out of the fit.
+    Two Lorentz lines on a straight background over 360–435 cm⁻¹, as far as the axis reaches. A
+    pixel is weighed with photon noise, read noise and the misfit of the lines' shape together; the
+    stated errors are those that photon and read noise leave in such a fit. Cosmic rays are found
+    first and left out.
 
     Raises:
-        ValueError: When the spectra do not share one axis or it does not cover 360–435 cm⁻¹.
+        ValueError: When the spectra do not share one axis or it does not cover 370–420 cm⁻¹.
     """
-    if not spectra:
-        return ()
-    axis = spectra[0].shift_cm1
-    for index, spectrum in enumerate(spectra):
-        if not np.array_equal(spectrum.shift_cm1, axis):
-            raise ValueError(f"spectrum {index} has another axis than spectrum 0; fit it apart")
-    if axis[0] > PEAK_WINDOW_CM1[0] or axis[-1] < PEAK_WINDOW_CM1[1]:
-        raise ValueError(
-            f"the MoS2 lines need {PEAK_WINDOW_CM1[0]:g}–{PEAK_WINDOW_CM1[1]:g} cm⁻¹, "
-            f"the axis covers {axis[0]:g}–{axis[-1]:g}"
-        )
-    x, counts, root_weight, flagged = cut_window(spectra, PEAK_WINDOW_CM1)
-    if x.size < WINDOW_PIXELS_MIN:
-        raise ValueError(
-            f"the MoS2 lines need {WINDOW_PIXELS_MIN} px in their window, the axis has {x.size}"
-        )
-    fits = fit_lines(x, counts, root_weight, (E_LINE, A_LINE))
-    return _peak_fits(fits, x, spectra, root_weight, flagged)
+    return fit_peak_rows(stacked(spectra)) if spectra else ()
 
 
-def _peak_fits(
-    fits: LineFits,
-    x: Array,
-    spectra: Sequence[Spectrum],
-    root_weight: Array,
-    flagged: NDArray[np.bool_],
-) -> tuple[PeakFit, ...]:
-    p, covariance = fits.parameters, fits.covariance
+def holds_peaks(shift_cm1: Array) -> bool:
+    """Say whether an axis reaches over both MoS2 lines with enough pixels."""
+    return covers(shift_cm1, *PEAKS_NEED_CM1, WINDOW_PIXELS_MIN)
+
+
+def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
+    """Fit both MoS2 lines of each row; see `fit_peaks`."""
+    axis = stack.shift_cm1
+    if not holds_peaks(axis):
+        raise ValueError(
+            f"the MoS2 lines need {PEAK_WINDOW_CM1[0]:g}–{PEAK_WINDOW_CM1[1]:g} cm⁻¹, at least "
+            f"{PEAKS_NEED_CM1[0]:g}–{PEAKS_NEED_CM1[1]:g} without a gap and {WINDOW_PIXELS_MIN} px "
+            f"there; the axis covers {axis[0]:g}–{axis[-1]:g} in {axis.size} px"
+        )
+    window = cut_window(stack, PEAK_WINDOW_CM1)
+    fits = fit_lines(
+        window.shift_cm1, window.counts, window.root_weight, (E_LINE, A_LINE), window.root_noise
+    )
+    third = np.nonzero(rises_again(window))[0]
+    if third.size:
+        fits = _with_third(fits, window.of(third), third)
+    return _peak_fits(fits, window, stack.read_noise_counts)
+
+
+def rises_again(window: Window) -> NDArray[np.bool_]:
+    """Say of each row whether a third line has its top where sapphire or a satellite would."""
+    x = window.shift_cm1
+    smooth = np.pad(window.counts, ((0, 0), (1, 1)), mode="edge")
+    smooth = (smooth[:, :-2] + smooth[:, 1:-1] + smooth[:, 2:]) / 3
+    noise = 1 / np.maximum(np.median(window.root_noise, axis=1), np.finfo(float).tiny)
+    top = smooth[:, (x >= THIRD_LINE.low_cm1) & (x <= THIRD_LINE.high_cm1)]
+    before = smooth[:, (x >= A_LINE.low_cm1 + 6) & (x < THIRD_LINE.low_cm1 + 3)]
+    after = smooth[:, x > THIRD_LINE.low_cm1 + 3]
+    if 0 in (top.shape[1], before.shape[1], after.shape[1]):
+        return np.zeros(len(smooth), dtype=bool)
+    rise = top.max(axis=1) - np.maximum(before.min(axis=1), after.min(axis=1))
+    highest = smooth.max(axis=1) - np.median(smooth, axis=1)
+    again: NDArray[np.bool_] = rise > np.maximum(
+        THIRD_LINE_SIGMA_MIN * noise / math.sqrt(3), THIRD_LINE_DIP * highest
+    )
+    return again
+
+
+def _with_third(fits: LineFits, window: Window, rows: NDArray[np.intp]) -> LineFits:
+    """Fit a third line in the rows of ``window``; keep it, unreported, where it stands out."""
+    lines = (E_LINE, A_LINE_BESIDE, THIRD_LINE)
+    more = fit_lines(window.shift_cm1, window.counts, window.root_weight, lines, window.root_noise)
+    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - more.parameters.shape[1], 1)
+    error = np.sqrt(
+        np.maximum(more.covariance[:, 6, 6], 0.0) * np.maximum(1.0, more.chi2 / freedom)
+    )
+    better = more.converged & (more.parameters[:, 6] > THIRD_LINE_SIGMA_MIN * error)
+    kept = [0, 1, 2, 3, 4, 5, 9, 10]
+    target = rows[better]
+    fits.parameters[target] = more.parameters[better][:, kept]
+    fits.covariance[target] = more.covariance[better][:, kept][:, :, kept]
+    fits.chi2[target] = more.chi2[better]
+    fits.converged[target] = True
+    return fits
+
+
+def _peak_fits(fits: LineFits, window: Window, read_noise: Array) -> tuple[PeakFit, ...]:
+    p, covariance, x = fits.parameters, fits.covariance, window.shift_cm1
     sigma = np.sqrt(np.maximum(np.einsum("ijj->ij", covariance), 0.0))
     variance = covariance[:, 1, 1] + covariance[:, 4, 4] - 2 * covariance[:, 1, 4]
-    freedom = np.maximum((root_weight > 0).sum(axis=1) - p.shape[1], 1)
+    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - p.shape[1], 1)
     pixel = float(x[-1] - x[0]) / (x.size - 1)
-    read2 = np.array([spectrum.read_noise_counts for spectrum in spectra])[:, None] ** 2
+    read2 = read_noise[:, None] ** 2
     background = p[:, 6:7] + p[:, 7:8] * (p[:, [1, 4]] - fits.centre_cm1)
     snr = p[:, [0, 3]] / np.sqrt(np.maximum(np.maximum(background, 0.0) + read2, 1.0))
     reach = COSMIC_REACH_PIXELS * pixel
     cosmic = [
         bool((np.abs(x[mask, None] - row[[1, 4]]) <= reach).any())
-        for mask, row in zip(flagged, p, strict=True)
+        for mask, row in zip(window.cosmic, p, strict=True)
     ]
     separation_sigma = np.sqrt(np.maximum(variance, 0.0)).tolist()
     reduced_chi2 = (fits.chi2 / freedom).tolist()
@@ -221,51 +300,66 @@ def fit_silicon(spectrum: Spectrum) -> SiliconFit | None:
     One Lorentz line on a straight background over 505–535 cm⁻¹; a line more than 2 cm⁻¹ off is
     fitted again in a window that moved with it, because a cut wing pulls. A bright line shows that
     it is not quite a Lorentz line; its errors are then enlarged by the root of the reduced
-    chi-squared.
+    chi-squared. What is narrower than silicon can be, or than 1.5 pixels, is none.
     """
-    found = _fit_silicon_within(spectrum, 0.0)
-    if found is None or abs(found.offset_cm1) <= SILICON_OFF_CENTRE_CM1:
-        return found
-    return _fit_silicon_within(spectrum, -found.offset_cm1) or found
+    return fit_silicon_rows(stacked([spectrum]))[0]
 
 
-def _fit_silicon_within(spectrum: Spectrum, moved_cm1: float) -> SiliconFit | None:
-    low, high = (edge + moved_cm1 for edge in SILICON_WINDOW_CM1)
-    axis = spectrum.shift_cm1
-    if axis[0] > low or axis[-1] < high:
-        return None
-    x, counts, root_weight, _ = cut_window([spectrum], (low, high))
-    if x.size < SILICON_PIXELS_MIN:
-        return None
+def fit_silicon_rows(stack: Stack) -> tuple[SiliconFit | None, ...]:
+    """Fit the silicon line of each row; see `fit_silicon`."""
+    found = _fit_silicon_within(stack, 0.0)
+    # Rows that moved alike share a window, so that a map is fitted in a few strokes.
+    moves: dict[float, list[int]] = {}
+    for row, line in enumerate(found):
+        if line is not None and abs(line.offset_cm1) > SILICON_OFF_CENTRE_CM1:
+            steps = round(-line.offset_cm1 / SILICON_MOVE_STEP_CM1)
+            moves.setdefault(steps * SILICON_MOVE_STEP_CM1, []).append(row)
+    for moved_cm1, rows in moves.items():
+        again = _fit_silicon_within(stack.of(np.array(rows)), moved_cm1)
+        for row, line in zip(rows, again, strict=True):
+            found[row] = line or found[row]
+    pixel = _pixel_cm1(stack.shift_cm1)
+    narrowest = max(SILICON_FWHM_MIN_CM1, SILICON_PIXELS_WIDE_MIN * pixel)
+    return tuple(
+        line if line is not None and line.fwhm_cm1 >= narrowest else None for line in found
+    )
+
+
+def _pixel_cm1(shift_cm1: Array) -> float:
+    """Return the usual distance of two pixels where silicon lies, or of the whole axis."""
+    low, high = SILICON_WINDOW_CM1
+    near = shift_cm1[(shift_cm1 >= low) & (shift_cm1 <= high)]
+    return float(np.median(np.diff(near if near.size > 1 else shift_cm1)))
+
+
+def _fit_silicon_within(stack: Stack, moved_cm1: float) -> list[SiliconFit | None]:
+    nothing: list[SiliconFit | None] = [None] * len(stack.counts)
+    low, high = (edge + moved_cm1 for edge in SILICON_NEEDS_CM1)
+    if not covers(stack.shift_cm1, low, high, SILICON_PIXELS_MIN):
+        return nothing
+    window = cut_window(
+        stack, (SILICON_WINDOW_CM1[0] + moved_cm1, SILICON_WINDOW_CM1[1] + moved_cm1)
+    )
     line = SILICON_LINE._replace(
         low_cm1=SILICON_LINE.low_cm1 + moved_cm1, high_cm1=SILICON_LINE.high_cm1 + moved_cm1
     )
-    fits = fit_lines(x, counts, root_weight, (line,))
-    height, position, fwhm, level, slope = fits.parameters[0].tolist()
-    background = max(level + slope * (position - fits.centre_cm1), 0.0)
-    noise = np.sqrt(max(background + spectrum.read_noise_counts**2, 1.0))
-    if not fits.converged[0] or height < SNR_DETECTION_MIN * noise:
-        return None
-    freedom = max(int((root_weight > 0).sum()) - fits.parameters.shape[1], 1)
-    inflation = max(1.0, float(fits.chi2[0]) / freedom)
-    sigma = np.sqrt(np.maximum(np.diagonal(fits.covariance[0]), 0.0) * inflation)
-    return SiliconFit(position, float(sigma[1]), fwhm, height, float(sigma[0]))
-
-
-def cut_window(
-    spectra: Sequence[Spectrum], window_cm1: tuple[float, float]
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Return axis, cleaned counts, 1/sigma (0 at a cosmic ray) and the flags of a window."""
-    axis = spectra[0].shift_cm1
-    first = int(np.searchsorted(axis, window_cm1[0], side="left"))
-    last = int(np.searchsorted(axis, window_cm1[1], side="right"))
-    wide = slice(max(first - DESPIKE_MARGIN_PIXELS, 0), last + DESPIKE_MARGIN_PIXELS)
-    clean, flagged = despike(np.stack([spectrum.counts[wide] for spectrum in spectra]))
-    inner = slice(first - wide.start, last - wide.start)
-    # A pixel that fell low by chance must not weigh more for it: its neighbours share the estimate.
-    near = np.pad(clean, ((0, 0), (1, 1)), mode="edge")
-    expected = ((near[:, :-2] + near[:, 1:-1] + near[:, 2:]) / 3)[:, inner]
-    clean, flagged = clean[:, inner], flagged[:, inner]
-    read = np.array([spectrum.read_noise_counts for spectrum in spectra])
-    variance = np.maximum(np.maximum(expected, 0.0) + read[:, None] ** 2, 1.0)
-    return axis[first:last], clean, np.where(flagged, 0.0, 1 / np.sqrt(variance)), flagged
+    fits = fit_lines(
+        window.shift_cm1, window.counts, window.root_weight, (line,), window.root_noise
+    )
+    height, position, fwhm, level, slope = fits.parameters.T
+    background = np.maximum(level + slope * (position - fits.centre_cm1), 0.0)
+    noise = np.sqrt(np.maximum(background + stack.read_noise_counts**2, 1.0))
+    seen = fits.converged & (height >= SNR_DETECTION_MIN * noise)
+    freedom = np.maximum((window.root_weight > 0).sum(axis=1) - fits.parameters.shape[1], 1)
+    inflation = np.maximum(1.0, fits.chi2 / freedom)
+    variance = np.einsum("ijj->ij", fits.covariance) * inflation[:, None]
+    sigma = np.sqrt(np.maximum(variance, 0.0))
+    for row in np.nonzero(seen)[0].tolist():
+        nothing[row] = SiliconFit(
+            float(position[row]),
+            float(sigma[row, 1]),
+            float(fwhm[row]),
+            float(height[row]),
+            float(sigma[row, 0]),
+        )
+    return nothing

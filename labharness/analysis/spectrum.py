@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["PIXELS_MIN", "Spectrum", "shift_from_wavelength"]
 
-PIXELS_MIN = 50
-"""Fewer pixels cannot hold two lines, their background and a noise estimate."""
+PIXELS_MIN = 20
+"""Fewer cannot hold a line, its background, cosmic rays beside it and an estimate of noise."""
 
 NM_TO_CM1 = 1e7
 """Wavenumber in cm⁻¹ of a wavelength of 1 nm."""

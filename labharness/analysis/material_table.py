@@ -1,0 +1,366 @@
+"""Which lines tell which material: one row a material, with the sources of its numbers.
+
+Shifts in cm⁻¹ at room temperature and 457–785 nm; windows hold layers from one to bulk, strain and
+doping of films, and some 3 cm⁻¹ of an axis that nothing calibrates. Widths include an instrument of
+up to about 8 cm⁻¹.
+"""
+
+from typing import NamedTuple
+
+from labharness.analysis.lines import LineWindow
+from labharness.analysis.peaks import (
+    A_LINE,
+    A_LINE_BESIDE,
+    E_LINE,
+    PEAK_WINDOW_CM1,
+    PEAKS_NEED_CM1,
+    THIRD_LINE,
+)
+
+__all__ = [
+    "MATERIALS",
+    "MOS2",
+    "MOS2_PAIR",
+    "SILICON",
+    "SUBSTRATES",
+    "UNKNOWN",
+    "Form",
+    "Group",
+    "Limit",
+    "Material",
+]
+
+
+class Group(NamedTuple):
+    """Lines that are fitted together on one straight background.
+
+    Attributes:
+        names: One per line.
+        windows: Where each may lie, the width its fit starts from and the widest allowed.
+        range_cm1: What is fitted, as far as the axis reaches.
+        needs_cm1: What of the range the axis must reach over.
+    """
+
+    names: tuple[str, ...]
+    windows: tuple[LineWindow, ...]
+    range_cm1: tuple[float, float]
+    needs_cm1: tuple[float, float]
+
+
+class Limit(NamedTuple):
+    """What a width, a distance or a ratio of two heights must be.
+
+    Attributes:
+        line: Whose width is meant, or the line above the fraction bar.
+        over: The line below it; empty for a width.
+        low: At least this: cm⁻¹, or 1 for a ratio.
+        high: At most this.
+        distance: The distance from ``over`` up to ``line`` is meant, not the ratio.
+    """
+
+    line: str
+    over: str
+    low: float
+    high: float
+    distance: bool = False
+
+
+class Form(NamedTuple):
+    """One way in which a material shows: all these lines stand out, and every limit holds.
+
+    Attributes:
+        groups: Lines that must stand out.
+        limits: On these lines and on those measured besides; a line that is not there has height 0.
+        alone: One line is all there is. It must then outshine the rest of the spectrum.
+        calibrated: The axis must have been put right by silicon.
+        without: A group that the axis does not reach over.
+    """
+
+    groups: tuple[Group, ...]
+    limits: tuple[Limit, ...] = ()
+    alone: bool = False
+    calibrated: bool = False
+    without: Group | None = None
+
+
+class Material(NamedTuple):
+    """One row of the table.
+
+    Attributes:
+        name: For people.
+        why_no_count: Why no layers are counted of it; empty for MoS2 alone.
+        forms: Ways in which it shows; the first that holds names it.
+        besides: Lines that are measured where they are, and of which nothing depends but limits.
+        ratios: Ratios of heights worth telling, each as two names of lines.
+        outshines_cm1: Where nothing else may be much higher than its highest line; None: no matter.
+        source: Where positions, widths and ratios are from.
+    """
+
+    name: str
+    why_no_count: str
+    forms: tuple[Form, ...] = ()
+    besides: tuple[Group, ...] = ()
+    ratios: tuple[tuple[str, str], ...] = ()
+    outshines_cm1: tuple[float, float] | None = None
+    source: str = ""
+
+
+def _line(name: str, low: float, high: float, fwhm: float, widest: float, room: float) -> Group:
+    """Describe a line that is fitted by itself, with so much room on either side."""
+    return Group(
+        (name,),
+        (LineWindow(low, high, fwhm, widest),),
+        (low - room, high + room),
+        (low - room / 2, high + room / 2),
+    )
+
+
+NOT_COUNTED = "it shows {}, which is named, not counted: only MoS2 has a table of layers here"
+
+MOS2_LIMITS = (
+    Limit("E2g", "", 0, 12),
+    Limit("A1g", "", 0, 13),
+    Limit("A1g", "E2g", 17, 28, distance=True),
+)
+MOS2_PAIR = Group(("E2g", "A1g"), (E_LINE, A_LINE), PEAK_WINDOW_CM1, PEAKS_NEED_CM1)
+MOS2_BESIDE = Group(
+    ("E2g", "A1g", "a line near 418"),
+    (E_LINE, A_LINE_BESIDE, THIRD_LINE),
+    PEAK_WINDOW_CM1,
+    PEAKS_NEED_CM1,
+)
+"""On sapphire, or under a red laser: see ``peaks.THIRD_LINE``."""
+
+MOS2 = Material(
+    "MoS2",
+    "",
+    (Form((MOS2_PAIR,), MOS2_LIMITS), Form((MOS2_BESIDE,), MOS2_LIMITS)),
+    ratios=(("A1g", "E2g"),),
+    source="E' 384.5–385.5 to E2g 382–383, A1' 402.8–404 to A1g 407.5–408.5: Lee 2010, "
+    "10.1021/nn1003937; Li 2012, 10.1002/adfm.201102111",
+)
+
+WS2_E = Group(("2LA(M) + E2g",), (LineWindow(345.0, 358.0, 8.0),), (320.0, 385.0), (332.0, 370.0))
+WS2_A = Group(("A1g",), (LineWindow(413.0, 423.0, 5.0),), (400.0, 440.0), (406.0, 430.0))
+WS2 = Material(
+    "WS2",
+    NOT_COUNTED.format("WS2")
+    + "; a ratio 2LA(M)/A1' above 2 at 514–532 nm suggests one layer (Berkdemir 2013, "
+    "10.1038/srep01755)",
+    (Form((WS2_E, WS2_A)),),
+    ratios=(("2LA(M) + E2g", "A1g"),),
+    outshines_cm1=(150.0, 490.0),
+    source="2LA(M) 351–352 with E' 356–357, A1' 417.5 to A1g 420.5: Berkdemir 2013, "
+    "10.1038/srep01755",
+)
+
+MOSE2_A = _line("A1g", 237.5, 245.0, 3.0, 12.0, 14.0)
+MOSE2_E = _line("E2g", 282.0, 291.0, 5.0, 14.0, 10.0)
+MOSE2_B = _line("B2g", 349.5, 356.5, 4.0, 12.0, 12.0)
+MOSE2 = Material(
+    "MoSe2",
+    NOT_COUNTED.format("MoSe2") + "; a B2g line at 353 cm⁻¹ is absent in one layer and in bulk",
+    (
+        Form((MOSE2_A, MOSE2_E), (Limit("E2g", "A1g", 0, 1),)),
+        Form((MOSE2_A, MOSE2_B), (Limit("B2g", "A1g", 0, 1),)),
+        Form((MOSE2_A,), alone=True, calibrated=True),
+    ),
+    besides=(MOSE2_B,),
+    ratios=(("E2g", "A1g"), ("B2g", "A1g")),
+    outshines_cm1=(150.0, 490.0),
+    source="A1' 240.5–241 to A1g 242.5, E' 287–288 to E2g 286, B2g 353: Tonndorf 2013, "
+    "10.1364/OE.21.004908",
+)
+
+WSE2_A = _line("A1g + E2g", 246.5, 253.5, 4.0, 12.0, 14.0)
+WSE2_A_2LA = Group(
+    ("A1g + E2g", "2LA(M)"),
+    (LineWindow(246.5, 253.0, 4.0, 12.0), LineWindow(255.5, 265.0, 8.0, 20.0)),
+    (230.0, 280.0),
+    (240.0, 272.0),
+)
+WSE2_373 = _line("373", 369.0, 378.0, 8.0, 25.0, 10.0)
+WSE2_395 = _line("395", 391.0, 400.0, 8.0, 25.0, 10.0)
+WSE2 = Material(
+    "WSe2",
+    NOT_COUNTED.format("WSe2") + "; a B2g line at 308–310 cm⁻¹ is absent in one layer",
+    (
+        Form((WSE2_A_2LA,)),
+        Form((WSE2_A, WSE2_373)),
+        Form((WSE2_A, WSE2_395)),
+        Form((WSE2_A,), alone=True, calibrated=True),
+    ),
+    ratios=(("2LA(M)", "A1g + E2g"),),
+    outshines_cm1=(150.0, 490.0),
+    source="A1' and E' together 249.5–250.5, 2LA(M) 258–261, B2g 308–310: Tonndorf 2013, "
+    "10.1364/OE.21.004908; second order 373 and 395: del Corro 2014, 10.1021/nn504088g",
+)
+
+MOTE2_A = _line("A1g", 167.5, 177.0, 3.0, 12.0, 12.0)
+MOTE2_E = _line("E2g", 230.0, 239.0, 4.0, 12.0, 12.0)
+MOTE2_B = _line("B2g", 285.0, 294.0, 4.0, 12.0, 8.0)
+MOTE2 = Material(
+    "MoTe2",
+    NOT_COUNTED.format("MoTe2") + "; a B2g line near 290 cm⁻¹ is absent in one layer and in bulk",
+    (Form((MOTE2_E, MOTE2_A)), Form((MOTE2_E, MOTE2_B))),
+    besides=(MOTE2_A, MOTE2_B),
+    ratios=(("B2g", "E2g"), ("A1g", "E2g")),
+    outshines_cm1=(150.0, 490.0),
+    source="2H: A1g 171–174, E2g 232–236, B2g 288–291: Yamamoto 2014, 10.1021/nn5007607; "
+    "Froehlicher 2015, 10.1021/acs.nanolett.5b02683",
+)
+
+D = _line("D", 1290.0, 1375.0, 30.0, 80.0, 60.0)
+G = _line("G", 1560.0, 1625.0, 15.0, 60.0, 70.0)
+D_G = Group(
+    ("D", "G"),
+    (LineWindow(1290.0, 1430.0, 80.0, 450.0), LineWindow(1490.0, 1625.0, 40.0, 260.0)),
+    (1050.0, 1800.0),
+    (1250.0, 1660.0),
+)
+TWO_D = Group(
+    ("2D",), (LineWindow(2570.0, 2760.0, 40.0, 150.0),), (2540.0, 2850.0), (2630.0, 2750.0)
+)
+"""2D moves by some 100 cm⁻¹ per eV of the laser, D by 50: 2600 at 785 nm, 2670–2690 at 532."""
+
+GRAPHENE_HINT = (
+    "; a single 2D line of 24–35 cm⁻¹, two to four times as high as G, suggests one layer, but "
+    "turbostratic layers look alike and doping lowers it (Ferrari 2006, "
+    "10.1103/PhysRevLett.97.187401)"
+)
+GRAPHENE = Material(
+    "graphene",
+    NOT_COUNTED.format("graphene") + GRAPHENE_HINT,
+    (
+        Form(
+            (G, TWO_D),
+            (Limit("G", "", 0, 35), Limit("2D", "", 0, 60), Limit("2D", "G", 0.7, 50)),
+        ),
+        # Few layers: a wider 2D of several parts. Bulk graphite has it lower than G.
+        Form(
+            (G, TWO_D),
+            (Limit("G", "", 0, 35), Limit("2D", "", 60, 85), Limit("2D", "G", 0.7, 50)),
+        ),
+        # Defects lower 2D long before they widen G.
+        Form(
+            (G, TWO_D, D),
+            (
+                Limit("G", "", 0, 40),
+                Limit("2D", "", 0, 60),
+                Limit("2D", "G", 0.2, 0.7),
+                Limit("D", "G", 0.3, 5),
+            ),
+        ),
+    ),
+    besides=(D,),
+    ratios=(("2D", "G"), ("D", "G")),
+    source="G 1581–1587, 2D 24–35 wide in one layer and 45–60 in two, I2D/IG: Ferrari 2006, "
+    "10.1103/PhysRevLett.97.187401; Ferrari and Basko 2013, 10.1038/nnano.2013.46; D/G: Cançado "
+    "2011, 10.1021/nl201432g",
+)
+
+GRAPHITE = Material(
+    "graphite",
+    NOT_COUNTED.format("graphite, or graphene of more than about four layers"),
+    (
+        Form(
+            (G, TWO_D),
+            (
+                Limit("G", "", 0, 35),
+                Limit("2D", "", 50, 120),
+                Limit("2D", "G", 0.15, 0.7),
+                Limit("D", "G", 0, 0.6),
+            ),
+        ),
+    ),
+    besides=(D,),
+    ratios=(("2D", "G"), ("D", "G")),
+    source="2D of two parts 2690 and 2725, lower than G: Ferrari 2006, "
+    "10.1103/PhysRevLett.97.187401; D/G: Ferrari and Robertson 2000, 10.1103/PhysRevB.61.14095",
+)
+
+GRAPHITIC = Material(
+    "graphitic carbon",
+    NOT_COUNTED.format("graphene, graphite or nanotubes")
+    + "; a file that reaches to 2750 cm⁻¹ tells the first two apart",
+    (
+        Form((G, D), (Limit("G", "", 0, 30), Limit("D", "G", 0, 0.5))),
+        Form((G,), (Limit("G", "", 0, 30),), alone=True, without=TWO_D),
+        Form((G, TWO_D), (Limit("G", "", 0, 40), Limit("2D", "", 0, 120))),
+    ),
+    besides=(D, TWO_D),
+    ratios=(("2D", "G"), ("D", "G")),
+    outshines_cm1=(1100.0, 1800.0),
+    source=GRAPHITE.source,
+)
+
+CARBON = Material(
+    "disordered carbon",
+    "it shows disordered carbon: neither graphene nor MoS2, so no layers",
+    (Form((D_G,)),),
+    ratios=(("D", "G"),),
+    source="D 1330–1345 with the laser's colour, G 1581–1605, wide: Ferrari and Robertson 2000, "
+    "10.1103/PhysRevB.61.14095",
+)
+
+HBN = Material(
+    "hBN",
+    NOT_COUNTED.format("hBN")
+    + "; its line moves from 1366 in bulk to 1369–1370 in one layer, less than strain moves it",
+    (Form((_line("E2g", 1360.0, 1374.0, 10.0, 30.0, 40.0),), (Limit("E2g", "", 6, 28),), True),),
+    outshines_cm1=(1100.0, 1800.0),
+    source="E2g 1366–1370, 8–13 wide: Gorbachev 2011, 10.1002/smll.201001628",
+)
+
+SAPPHIRE_A = _line("A1g", 414.5, 421.5, 4.0, 14.0, 10.0)
+SAPPHIRE_WITNESSES = (
+    _line("Eg 379", 375.0, 383.0, 5.0, 16.0, 10.0),
+    _line("A1g 645", 641.0, 649.0, 6.0, 18.0, 14.0),
+    _line("Eg 751", 746.0, 755.0, 6.0, 18.0, 14.0),
+    _line("Eg 578", 573.0, 582.0, 6.0, 18.0, 14.0),
+)
+SAPPHIRE = Material(
+    "sapphire",
+    "it shows sapphire and no film",
+    tuple(Form((SAPPHIRE_A, witness)) for witness in SAPPHIRE_WITNESSES),
+    outshines_cm1=(150.0, 800.0),
+    source="A1g 418 and 645, Eg 379, 432, 449, 578, 751: Porto and Krishnan 1967, "
+    "J. Chem. Phys. 47, 1009",
+)
+
+SILICA = Material(
+    "SiO2",
+    "it shows silica and no film",
+    (
+        Form(
+            (
+                Group(
+                    ("440", "D1", "D2"),
+                    (
+                        LineWindow(400.0, 470.0, 150.0, 400.0),
+                        LineWindow(482.0, 500.0, 25.0, 60.0),
+                        LineWindow(596.0, 614.0, 22.0, 50.0),
+                    ),
+                    (250.0, 680.0),
+                    (380.0, 640.0),
+                ),
+            )
+        ),
+    ),
+    source="440, D1 490 and D2 606 of fused silica: Galeener 1979, 10.1103/PhysRevB.19.4292",
+)
+
+SILICON = Material(
+    "silicon",
+    "it shows silicon and no film",
+    source="520.7 ± 0.2, 2.7–3.0 wide: Parker 1967, 10.1103/PhysRev.155.712",
+)
+UNKNOWN = Material(
+    "unknown", "no line of MoS2 stands out, nor of another material that is known here"
+)
+
+MATERIALS = (MOS2, WS2, MOSE2, WSE2, MOTE2, GRAPHENE, GRAPHITE, GRAPHITIC, CARBON, HBN)
+"""Films in the order in which they are asked for: what is surest first."""
+
+SUBSTRATES = (SAPPHIRE, SILICA)
+"""Asked for where no film was found; silicon comes before them."""

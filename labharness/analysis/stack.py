@@ -1,0 +1,137 @@
+"""Many spectra on one axis as one array, so that each step is done for all of them at once."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.despike import despike
+from labharness.analysis.spectrum import Spectrum
+
+__all__ = ["Stack", "Window", "covers", "cut_window", "stacked"]
+
+Array = NDArray[np.float64]
+
+DESPIKE_MARGIN_PIXELS = 12
+"""Pixels beside a window that the search for cosmic rays may look at."""
+
+GAP_PIXELS = 4.0
+"""A step this many times the usual one is a gap between two windows of a file."""
+
+MISFIT_SHARE = 0.03
+"""Share of the highest line in a window below which nobody knows the shape of a line: shoulders,
+second-order bands and bent backgrounds are 1–10 % of it in real spectra. The fit weighs pixels with
+this beside the photon noise, so that a bright spectrum is weighed evenly, as those were from which
+the tables of separations were made."""
+
+
+class Stack(NamedTuple):
+    """Spectra of one axis.
+
+    Attributes:
+        shift_cm1: Raman shift of each pixel (px), ascending.
+        counts: Electrons of each pixel (rows x px).
+        read_noise_counts: Standard deviation of the read noise of each spectrum (rows).
+    """
+
+    shift_cm1: Array
+    counts: Array
+    read_noise_counts: Array
+
+    def of(self, rows: NDArray[np.intp]) -> "Stack":
+        """Return some of the spectra, in the order asked for."""
+        return Stack(self.shift_cm1, self.counts[rows], self.read_noise_counts[rows])
+
+    def moved(self, offset_cm1: float) -> "Stack":
+        """Return the same spectra on an axis moved by so much."""
+        return self._replace(shift_cm1=self.shift_cm1 + offset_cm1)
+
+
+class Window(NamedTuple):
+    """A part of the axis, ready to be fitted.
+
+    Attributes:
+        shift_cm1: Raman shift of each pixel (px).
+        counts: Electrons without cosmic rays (rows x px).
+        root_weight: What a fit weighs a pixel with: 1 over the root of noise and misfit together; 0
+            at a cosmic ray.
+        root_noise: 1 over the noise of each pixel alone; 0 at a cosmic ray.
+        cosmic: Where a cosmic ray was.
+    """
+
+    shift_cm1: Array
+    counts: Array
+    root_weight: Array
+    root_noise: Array
+    cosmic: NDArray[np.bool_]
+
+    def of(self, rows: NDArray[np.intp]) -> "Window":
+        """Return the same part of the axis of some of the spectra."""
+        return Window(
+            self.shift_cm1,
+            self.counts[rows],
+            self.root_weight[rows],
+            self.root_noise[rows],
+            self.cosmic[rows],
+        )
+
+
+def stacked(spectra: Sequence[Spectrum]) -> Stack:
+    """Put spectra of one axis into one array.
+
+    Raises:
+        ValueError: When they do not share one axis, or there is none.
+    """
+    if not spectra:
+        raise ValueError("a stack needs at least one spectrum")
+    axis = spectra[0].shift_cm1
+    for index, spectrum in enumerate(spectra):
+        if spectrum.shift_cm1 is not axis and not np.array_equal(spectrum.shift_cm1, axis):
+            raise ValueError(f"spectrum {index} has another axis than spectrum 0; fit it apart")
+    return Stack(
+        axis,
+        np.stack([spectrum.counts for spectrum in spectra]),
+        np.array([spectrum.read_noise_counts for spectrum in spectra]),
+    )
+
+
+def covers(shift_cm1: Array, low_cm1: float, high_cm1: float, pixels_min: int = 2) -> bool:
+    """Say whether an axis reaches over a range, without a gap and with enough pixels in it."""
+    if shift_cm1[0] > low_cm1 or shift_cm1[-1] < high_cm1:
+        return False
+    first = max(int(np.searchsorted(shift_cm1, low_cm1, side="right")) - 1, 0)
+    inside = shift_cm1[first : int(np.searchsorted(shift_cm1, high_cm1, side="left")) + 1]
+    if inside.size < max(pixels_min, 2):
+        return False
+    step = np.diff(inside)
+    return bool(step.max() <= GAP_PIXELS * np.median(step))
+
+
+def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> Window:
+    """Cut a window out, find its cosmic rays and say how sure each pixel is.
+
+    Noise is that of photons and camera. Beside it a pixel is unsure by ``MISFIT_SHARE`` of the
+    highest line in the window.
+    """
+    axis = stack.shift_cm1
+    first = int(np.searchsorted(axis, window_cm1[0], side="left"))
+    last = int(np.searchsorted(axis, window_cm1[1], side="right"))
+    wide = slice(max(first - DESPIKE_MARGIN_PIXELS, 0), last + DESPIKE_MARGIN_PIXELS)
+    clean, cosmic = despike(stack.counts[:, wide])
+    inner = slice(first - wide.start, last - wide.start)
+    # A pixel that fell low by chance must not weigh more for it: its neighbours share the estimate.
+    near = np.pad(clean, ((0, 0), (1, 1)), mode="edge")
+    expected = ((near[:, :-2] + near[:, 1:-1] + near[:, 2:]) / 3)[:, inner]
+    clean, cosmic = clean[:, inner], cosmic[:, inner]
+    read2 = stack.read_noise_counts[:, None] ** 2
+    variance = np.maximum(np.maximum(expected, 0.0) + read2, 1.0)
+    rise = expected.max(axis=1, keepdims=True) - np.median(expected, axis=1, keepdims=True)
+    misfit = (MISFIT_SHARE * rise) ** 2
+    return Window(
+        shift_cm1=axis[first:last],
+        counts=clean,
+        root_weight=np.where(cosmic, 0.0, 1 / np.sqrt(variance + misfit)),
+        root_noise=np.where(cosmic, 0.0, 1 / np.sqrt(variance)),
+        cosmic=cosmic,
+    )

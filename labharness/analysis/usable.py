@@ -1,0 +1,93 @@
+"""Which rows of a file are spectra: the dead and the saturated are named and left out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from labharness.analysis.noise import Quiet, has_noise
+
+__all__ = ["SATURATED", "faults", "told"]
+
+Array = NDArray[np.float64]
+
+DEAD, SATURATED = "dead, without any noise", "saturated"
+
+PLATEAU_PIXELS = 5
+PLATEAU_SHARE = 0.005
+EDGE_PIXELS, EDGE_DROP = 2, 0.04
+"""Five pixels within 0.5 % of the highest are the top of a line only when it is 70 pixels wide;
+then two pixels further on it has fallen by 1.6 %. What falls by 4 % there was cut off."""
+
+RISE_MIN_SIGMA = 20.0
+"""A plateau lower than this over the noise is a row of few counts."""
+
+FULL_SHARE = 0.2
+"""A camera that was full everywhere has no edges: so many pixels at one and the same top value."""
+
+LASER_REACH_CM1 = 80.0
+"""What an edge filter lets through of the laser ends before."""
+
+ROWS_TOLD = 5
+
+
+def faults(shift_cm1: Array, intensity: Array, quiet: Quiet) -> tuple[str, ...]:
+    """Say of each row what makes it no spectrum; empty for a good one.
+
+    Args:
+        shift_cm1: Raman shift of each pixel; the laser's own line may be as bright as it likes.
+        intensity: One spectrum per row, as the file has them.
+        quiet: Its noise.
+    """
+    away = np.abs(shift_cm1) > LASER_REACH_CM1
+    full = np.zeros(len(intensity), dtype=bool)
+    if away.sum() > PLATEAU_PIXELS:
+        full = _is_cut_off(intensity[:, away])
+    noisy = has_noise(quiet)
+    return tuple(
+        DEAD if not is_noisy else SATURATED if is_full else ""
+        for is_noisy, is_full in zip(noisy.tolist(), full.tolist(), strict=True)
+    )
+
+
+def told(found: Sequence[str]) -> tuple[str, ...]:
+    """Name the rows of each fault in a sentence, counted from 1; empty when all are good."""
+    sentences = []
+    for fault in dict.fromkeys(each for each in found if each):
+        rows = [str(row + 1) for row, each in enumerate(found) if each == fault]
+        more = f" and {len(rows) - ROWS_TOLD} more" if len(rows) > ROWS_TOLD else ""
+        one = len(rows) == 1
+        sentences.append(
+            f"{'spectrum' if one else 'spectra'} {', '.join(rows[:ROWS_TOLD])}{more} of "
+            f"{len(found)} left out: {fault}"
+        )
+    return tuple(sentences)
+
+
+def _is_cut_off(rows: Array) -> NDArray[np.bool_]:
+    """Say of each row whether its top is flat with sharp edges, or everything is at the top."""
+    top = rows.max(axis=1, keepdims=True)
+    span = top - np.median(rows, axis=1, keepdims=True)
+    step = np.diff(rows, axis=1)
+    noise = 1.4826 / np.sqrt(2) * np.median(np.abs(step), axis=1, keepdims=True)
+    full = (rows == top).sum(axis=1) > FULL_SHARE * rows.shape[1]
+    near = (rows >= top - PLATEAU_SHARE * span) & (span > RISE_MIN_SIGMA * noise)
+    for row in np.nonzero(near.sum(axis=1) >= PLATEAU_PIXELS)[0].tolist():
+        full[row] |= _has_edges(rows[row], near[row], float(top[row, 0]), float(span[row, 0]))
+    return np.asarray(full, dtype=np.bool_)
+
+
+def _has_edges(row: Array, near: NDArray[np.bool_], top: float, span: float) -> bool:
+    """Say whether a run of top pixels falls off sharply on both sides."""
+    runs = sliding_window_view(near, PLATEAU_PIXELS).all(axis=1)
+    for first in np.nonzero(runs)[0].tolist():
+        if first > 0 and near[first - 1]:
+            continue  # not where the run begins
+        last = first
+        while last + 1 < row.size and near[last + 1]:
+            last += 1
+        beside = [at for at in (first - EDGE_PIXELS, last + EDGE_PIXELS) if 0 <= at < row.size]
+        if beside and all(row[at] < top - EDGE_DROP * span for at in beside):
+            return True
+    return False
