@@ -12,6 +12,7 @@ BENCHMARKS = (
     "whole_process.py",
     "preflight.py",
     "fit.py",
+    "analyse.py",
 )
 
 

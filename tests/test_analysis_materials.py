@@ -1,6 +1,7 @@
 """A material is named by its lines, from the table, and what is not in the table is not."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,3 +111,22 @@ def test_silicon_that_moves_over_a_map_is_told_with_the_stress_it_would_be() -> 
     assert float(found[2]) == pytest.approx(434 * float(found[1]), rel=0.02)
     still = np.array([draw(GRATING, MATERIALS["bare silicon"][1], rng) for _ in range(9)])
     assert "MPa" not in " ".join(assess(recording(GRATING, still)).notes)
+
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "materials.md"
+
+
+def told(row: Material) -> str:
+    """Return a material's row of the reference."""
+    seen: dict[str, str] = {}
+    for group in (each for form in row.forms for each in (*form.groups, *row.besides)):
+        for name, window in zip(group.names, group.windows, strict=True):
+            seen.setdefault(name, f"{name} {window.low_cm1:g}–{window.high_cm1:g}")
+    ratios = ", ".join(f"{line}/{over}" for line, over in row.ratios)
+    counted = "no" if row.why_no_count else "yes"
+    return f"| {row.name} | {counted} | {'; '.join(seen.values())} | {ratios} | {row.source} |"
+
+
+@pytest.mark.parametrize("row", [*TABLE, *SUBSTRATES, SILICON], ids=lambda row: row.name)
+def test_the_reference_shows_each_row_of_the_table_as_it_is(row: Material) -> None:
+    assert told(row) in PAGE.read_text("utf-8").splitlines()

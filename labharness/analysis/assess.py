@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,24 +115,11 @@ def assess(
     if shift_cm1.size < PIXELS_MIN:
         raise ValueError(f"a spectrum needs at least {PIXELS_MIN} pixels, got {shift_cm1.size}")
     quiet = quiet_half(recording.intensity)
-    left_out = faults(shift_cm1, recording.intensity, quiet)
-    kept = [row for row, fault in enumerate(left_out) if not fault]
-    cut_off = not kept and SATURATED in left_out
-    if not kept:  # nothing better is there: judge what the file has, and say what is wrong with it
-        worst_kept = SATURATED if cut_off else left_out[0]
-        left_out = tuple("" if fault == worst_kept else fault for fault in left_out)
-        kept = [row for row, fault in enumerate(left_out) if not fault]
+    kept, left_out, cut_off = _usable(recording, shift_cm1, quiet)
     count = len(left_out)
-    stack, scale_notes = rows_in_electrons(
-        shift_cm1, recording.intensity[kept], Quiet(*(each[kept] for each in quiet))
+    stack, lines, offset_cm1, scale_notes = _calibrated(
+        shift_cm1, recording.intensity[kept], quiet.of(kept)
     )
-    lines = [_plausible(line) for line in fit_silicon_rows(stack)]
-    seen = [line.offset_cm1 for line in lines if line is not None]
-    lit = quiet.top[kept] - quiet.level[kept] > LIT_SIGMA_MIN * quiet.scatter[kept]
-    if len(seen) <= SILICON_SHARE_MIN * int(lit.sum()):
-        lines, seen = [None] * len(kept), []
-    offset_cm1 = float(np.median(seen)) if seen else 0.0
-    stack = stack.moved(offset_cm1)
     names = identify_rows(stack, lines)
     found = [name.material for name in names]
     material = _of_most(found)
@@ -182,6 +170,43 @@ def assess(
         named=tuple(named),
         left_out=left_out,
     )
+
+
+def _usable(
+    recording: Recording, shift_cm1: NDArray[np.float64], quiet: Quiet
+) -> tuple[list[int], tuple[str, ...], bool]:
+    """Return the rows that are judged, why the others are not, and whether those are cut off."""
+    left_out = faults(shift_cm1, recording.intensity, quiet)
+    kept = [row for row, fault in enumerate(left_out) if not fault]
+    cut_off = not kept and SATURATED in left_out
+    if not kept:  # nothing better is there: judge what the file has, and say what is wrong with it
+        best = SATURATED if cut_off else left_out[0]
+        left_out = tuple("" if fault == best else fault for fault in left_out)
+        kept = [row for row, fault in enumerate(left_out) if not fault]
+    return kept, left_out, cut_off
+
+
+class _Calibrated(NamedTuple):
+    """The rows that are judged, in electrons, on an axis that silicon put right."""
+
+    stack: Stack
+    silicon: list[SiliconFit | None]
+    offset_cm1: float
+    scale_notes: tuple[str, ...]
+
+
+def _calibrated(
+    shift_cm1: NDArray[np.float64], intensity: NDArray[np.float64], quiet: Quiet
+) -> _Calibrated:
+    """Bring rows to electrons, and move their axis where enough of them show silicon."""
+    stack, scale_notes = rows_in_electrons(shift_cm1, intensity, quiet)
+    lines = [_plausible(line) for line in fit_silicon_rows(stack)]
+    seen = [line.offset_cm1 for line in lines if line is not None]
+    lit = quiet.top - quiet.level > LIT_SIGMA_MIN * quiet.scatter
+    if len(seen) <= SILICON_SHARE_MIN * int(lit.sum()):
+        lines, seen = [None] * len(lines), []
+    offset_cm1 = float(np.median(seen)) if seen else 0.0
+    return _Calibrated(stack.moved(offset_cm1), lines, offset_cm1, scale_notes)
 
 
 def _plausible(line: SiliconFit | None) -> SiliconFit | None:

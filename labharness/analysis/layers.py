@@ -285,7 +285,8 @@ def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
 
 def _intrinsic_e_fwhm_cm1(spot: SpotEvidence) -> float:
     # Without silicon the instrument's width is unknown; to take off nothing errs towards doubt.
-    instrument = 0.0 if spot.silicon is None else spot.silicon.instrument_fwhm_cm1
+    ruler = spot.silicon is not None and not spot.silicon.is_wider_than_instrument
+    instrument = spot.silicon.instrument_fwhm_cm1 if spot.silicon is not None and ruler else 0.0
     return intrinsic_fwhm_cm1(spot.fit.e_fwhm_cm1, instrument)
 
 

@@ -166,9 +166,11 @@ class _Naming:
                 rows = np.array([r for r in rows.tolist() if self._names[r] is None], dtype=np.intp)
                 if rows.size == 0:
                     return
-                for row in self._showing(material, form, rows).tolist():
-                    groups = (*form.groups, *material.besides)
-                    self._names[row] = Named(material, self._lines(groups, row))
+                groups = (*form.groups, *material.besides)
+                showing = self._showing(material, form, rows)
+                fitted = [(group, self._fit(group, showing)) for group in groups]
+                for row in showing.tolist():
+                    self._names[row] = Named(material, _standing(fitted, row))
 
     def _showing(self, material: Material, form: Form, rows: Rows) -> Rows:
         """Return those of the rows that show the material in this form."""
@@ -223,16 +225,6 @@ class _Naming:
                 return fitted.values[rows, at, 2 * which], fitted.stands[rows, at]
         return np.zeros(rows.size), np.zeros(rows.size, dtype=bool)
 
-    def _lines(self, groups: Sequence[Group], row: int) -> dict[str, Seen]:
-        """Return what stands out of these groups in one row, each line from its first group."""
-        lines: dict[str, Seen] = {}
-        for group in groups:
-            fitted = self._fit(group, np.array([row]))
-            for at, name in enumerate(group.names):
-                if name not in lines and fitted.stands[row, at]:
-                    lines[name] = Seen(*fitted.values[row, at].tolist())
-        return lines
-
     def _fit(self, group: Group, rows: Rows) -> _Fitted:
         """Fit a group in those of the rows where that was not done yet."""
         if group not in self._fitted:
@@ -271,6 +263,17 @@ class _Naming:
             OUTSHONE_MAX * own
         )
         return highest
+
+
+def _standing(fitted: Sequence[tuple[Group, _Fitted]], row: int) -> dict[str, Seen]:
+    """Return what stands out of these groups in one row, each line from its first group."""
+    lines: dict[str, Seen] = {}
+    for group, found in fitted:
+        stands = found.stands[row].tolist()
+        for at, name in enumerate(group.names):
+            if stands[at] and name not in lines:
+                lines[name] = Seen(*found.values[row, at].tolist())
+    return lines
 
 
 def _all_groups(material: Material) -> list[Group]:

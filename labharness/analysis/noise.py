@@ -1,5 +1,6 @@
 """Intensities of anyone's file brought to the scale on which their noise is that of photons."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,6 +62,11 @@ class Quiet(NamedTuple):
     level: Array
     scatter: Array
     top: Array
+
+    def of(self, rows: Sequence[int]) -> "Quiet":
+        """Return the same of some of the rows."""
+        chosen = np.array(rows, dtype=np.intp)
+        return Quiet(self.level[chosen], self.scatter[chosen], self.top[chosen])
 
 
 def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
