@@ -108,6 +108,23 @@ def test_a_window_of_fewer_than_forty_pixels_is_a_spectrum() -> None:
     assert found.material == "silicon"
 
 
+def test_what_many_rows_see_in_one_pixel_is_a_narrow_line_and_no_cosmic_ray() -> None:
+    # Pixels of 1.6 cm⁻¹ under lines of 3.2: one spectrum alone cannot tell, a map can.
+    axis = np.arange(100.0, 700.0, 1.6)
+    rng = np.random.default_rng(3)
+    lines = ((384.0, 3.2, 3000.0), (404.0, 3.6, 4000.0), *SILICON)
+    rows = np.array([draw(axis, lines, rng) for _ in range(20)])
+    found = assess(recording(axis, rows))
+    assert set(found.materials) == {"MoS2"}
+    assert not any(fit.cosmic_near_line for fit in found.fits if fit is not None)
+    hot = rows.copy()
+    hot[:, int(np.argmin(np.abs(axis - 393.0)))] += 30_000
+    for before, after in zip(found.fits, assess(recording(axis, hot)).fits, strict=True):
+        assert before is not None
+        assert after is not None
+        assert after.separation_cm1 == pytest.approx(before.separation_cm1, abs=0.05)
+
+
 # ---- silicon as a ruler
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def both(
     asked = []
     compiled = lines._fit_compiled
 
-    def seen(*arguments: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    def seen(*arguments: Any) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
         asked.append(True)
         return compiled(*arguments)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LineFits", "LineWindow", "fit_lines"]
+__all__ = ["ITERATIONS_MAX", "LineFits", "LineWindow", "fit_lines"]
 
 Array = NDArray[np.float64]
 
@@ -73,6 +73,7 @@ def fit_lines(
     root_weight: Array,
     windows: Sequence[LineWindow],
     root_noise: Array | None = None,
+    iterations_max: int = ITERATIONS_MAX,
 ) -> LineFits:
     """Fit every row of ``counts`` by weighted Levenberg-Marquardt, all rows at once.
 
@@ -91,6 +92,8 @@ def fit_lines(
         root_noise: 1/sigma of each pixel where that is not what it is weighed with. Errors and
             chi-squared are then those of this noise under these weights (the sandwich of White
             1980, 10.2307/1912934).
+        iterations_max: Steps after which a fit is given up. To ask whether a line is there at all,
+            fewer are enough: one that is takes 5 to 10.
     """
     centre = float(axis.mean())
     x = axis - centre
@@ -102,7 +105,7 @@ def fit_lines(
         part = slice(first, first + CHUNK_SPECTRA)
         y, w = counts[part], root_weight[part]
         start = np.clip(_first_guess(x, y, w > 0, windows, centre), low, high)
-        best, covariance, cost, stopped = fit(x, y, w, start, low, high)
+        best, covariance, cost, stopped = fit(x, y, w, start, low, high, iterations_max)
         if root_noise is not None:
             covariance, cost = _under_noise(x, y, w, root_noise[part], best, covariance)
         return best, covariance, cost, stopped
@@ -193,7 +196,13 @@ def _normal(residual: Array, jacobian: Array) -> tuple[Array, Array, Array]:
 
 
 def _fit_chunk(
-    x: Array, counts: Array, root_weight: Array, start: Array, low: Array, high: Array
+    x: Array,
+    counts: Array,
+    root_weight: Array,
+    start: Array,
+    low: Array,
+    high: Array,
+    iterations_max: int,
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     size = start.shape[1]
     diagonal = np.arange(size)
@@ -207,7 +216,7 @@ def _fit_chunk(
     running = np.arange(len(start))
     p, damping = start, np.full(len(start), DAMPING_START)
     cost, curvature, gradient = _normal(*_evaluate(x, counts, root_weight, p))
-    for iteration in range(ITERATIONS_MAX):
+    for iteration in range(iterations_max):
         stiffness = curvature[:, diagonal, diagonal]
         stiffness = np.maximum(stiffness, CURVATURE_FLOOR * stiffness.max(axis=1, keepdims=True))
         damped = curvature.copy()
@@ -228,7 +237,7 @@ def _fit_chunk(
         gradient = np.where(better[:, None], new_gradient, gradient)
         damping = np.where(better, np.maximum(damping / 10, DAMPING_MIN), damping * 10)
 
-        done = settled | (damping > DAMPING_MAX) | (iteration == ITERATIONS_MAX - 1)
+        done = settled | (damping > DAMPING_MAX) | (iteration == iterations_max - 1)
         if not done.any():
             continue
         rows = running[done]
@@ -265,12 +274,18 @@ def _compiles() -> bool:
 
 
 def _fit_compiled(
-    x: Array, counts: Array, root_weight: Array, start: Array, low: Array, high: Array
+    x: Array,
+    counts: Array,
+    root_weight: Array,
+    start: Array,
+    low: Array,
+    high: Array,
+    iterations_max: int,
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     from labharness.analysis.compiled import Rules, fit_rows
 
     rules = Rules(
-        iterations_max=ITERATIONS_MAX,
+        iterations_max=iterations_max,
         cost_change_min=COST_CHANGE_MIN,
         damping_start=DAMPING_START,
         damping_converged_max=DAMPING_CONVERGED_MAX,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
 from labharness.analysis.film import film_rows
-from labharness.analysis.lines import LineWindow, fit_lines
+from labharness.analysis.lines import ITERATIONS_MAX, LineWindow, fit_lines
 from labharness.analysis.material_table import (
     MATERIALS,
     MOS2_PAIR,
@@ -24,7 +24,7 @@ from labharness.analysis.material_table import (
 )
 from labharness.analysis.peaks import PeakFit, SiliconFit
 from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import Stack, covers, cut_window, stacked
+from labharness.analysis.stack import Stack, Window, covers, cut_window, stacked
 
 __all__ = ["LaOverE", "Named", "Seen", "identify", "identify_rows", "la_over_e", "la_over_e_rows"]
 
@@ -38,11 +38,10 @@ ALONE_SIGMA_MIN = 10.0
 """A line that is the only witness of its material must stand higher."""
 
 PROMISING_SIGMA = 3.0
-"""A window whose smoothed top is lower than this over its middle is not fitted: no line would stand
-six errors high there."""
+"""A window whose smoothed top rises by less is not fitted: no line would stand six errors high."""
 
-BANDS_MIN = 3
-"""So many lines in one group are bands of glass, or lines beside a film's."""
+ITERATIONS_ALONE = 16
+"""Steps for a line by itself: where it is, 5 to 10 find it, and where not, none would."""
 
 OUTSHONE_MAX = 1.5
 """What is this much higher than a material's own lines, where they should be highest, is the line
@@ -300,20 +299,18 @@ def _fit_group(stack: Stack, group: Group) -> tuple[Array, NDArray[np.bool_], ND
     if not covers(stack.shift_cm1, *group.needs_cm1, 4 * lines + 4):
         return values, stands, sure
     window = cut_window(stack, group.range_cm1)
-    middle = np.median(window.counts, axis=1, keepdims=True)
-    smooth = uniform_filter1d(window.counts, 3, axis=1, mode="nearest") - middle
-    quiet = 1 / np.median(np.where(window.cosmic, np.inf, window.root_noise), axis=1)
-    hopeful = np.ones(rows, dtype=bool)
     x = window.shift_cm1
-    # Broad bands lie over each other, and the middle of their window is no background.
-    for place in group.windows if lines < BANDS_MIN else ():
-        inside = (x >= place.low_cm1) & (x <= place.high_cm1)
-        hopeful &= smooth[:, inside].max(axis=1) > PROMISING_SIGMA * quiet / math.sqrt(3)
+    hopeful = _promises(window, group)
     at = np.nonzero(hopeful)[0]
     if at.size == 0:
         return values, stands, sure
     fits = fit_lines(
-        x, window.counts[at], window.root_weight[at], group.windows, window.root_noise[at]
+        x,
+        window.counts[at],
+        window.root_weight[at],
+        group.windows,
+        window.root_noise[at],
+        ITERATIONS_ALONE if lines == 1 else ITERATIONS_MAX,
     )
     freedom = np.maximum((window.root_weight[at] > 0).sum(axis=1) - fits.parameters.shape[1], 1)
     inflation = np.maximum(1.0, fits.chi2 / freedom)[:, None]
@@ -326,6 +323,30 @@ def _fit_group(stack: Stack, group: Group) -> tuple[Array, NDArray[np.bool_], ND
         stands[at, line] = fits.converged & (height > HEIGHT_SIGMA_MIN * error)
         sure[at, line] = fits.converged & (height > ALONE_SIGMA_MIN * error)
     return values, stands, sure
+
+
+def _promises(window: Window, group: Group) -> NDArray[np.bool_]:
+    """Say in which rows a fit could make the lines stand; a fit of nothing takes longest.
+
+    A line that is no shoulder has a top, from which the spectrum falls on both sides.
+    """
+    x = window.shift_cm1
+    smooth = uniform_filter1d(window.counts, 3, axis=1, mode="nearest")
+    quiet = 1 / np.median(np.where(window.cosmic, np.inf, window.root_noise), axis=1)
+    least = PROMISING_SIGMA * quiet / math.sqrt(3)
+    hopeful = np.ones(len(smooth), dtype=bool)
+    for name, place in zip(group.names, group.windows, strict=True):
+        if name in group.shoulders:
+            continue
+        reach = 2 * place.fwhm_cm1
+        about = (x >= place.low_cm1 - reach) & (x <= place.high_cm1 + reach)
+        near = smooth[:, about]
+        left = np.minimum.accumulate(near, axis=1)
+        right = np.minimum.accumulate(near[:, ::-1], axis=1)[:, ::-1]
+        allowed = (x[about] >= place.low_cm1) & (x[about] <= place.high_cm1)
+        rise = (near - np.maximum(left, right))[:, allowed]
+        hopeful &= rise.max(axis=1, initial=-np.inf) > least
+    return hopeful
 
 
 def la_over_e(spectrum: Spectrum, fit: PeakFit) -> LaOverE | None:

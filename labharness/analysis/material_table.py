@@ -39,12 +39,14 @@ class Group(NamedTuple):
         windows: Where each may lie, the width its fit starts from and the widest allowed.
         range_cm1: What is fitted, as far as the axis reaches.
         needs_cm1: What of the range the axis must reach over.
+        shoulders: Which of the lines may be shoulders of others, without a top of their own.
     """
 
     names: tuple[str, ...]
     windows: tuple[LineWindow, ...]
     range_cm1: tuple[float, float]
     needs_cm1: tuple[float, float]
+    shoulders: tuple[str, ...] = ()
 
 
 class Limit(NamedTuple):
@@ -178,6 +180,7 @@ WSE2_A_2LA = Group(
     (LineWindow(246.5, 253.0, 4.0, 12.0), LineWindow(255.5, 265.0, 8.0, 20.0)),
     (230.0, 280.0),
     (240.0, 272.0),
+    shoulders=("2LA(M)",),
 )
 WSE2_373 = _line("373", 369.0, 378.0, 8.0, 25.0, 10.0)
 WSE2_395 = _line("395", 391.0, 400.0, 8.0, 25.0, 10.0)
@@ -217,6 +220,7 @@ D_G = Group(
     (LineWindow(1290.0, 1430.0, 80.0, 450.0), LineWindow(1490.0, 1625.0, 40.0, 260.0)),
     (1050.0, 1800.0),
     (1250.0, 1660.0),
+    shoulders=("D",),
 )
 TWO_D = Group(
     ("2D",), (LineWindow(2570.0, 2760.0, 40.0, 150.0),), (2540.0, 2850.0), (2630.0, 2750.0)
@@ -328,26 +332,15 @@ SAPPHIRE = Material(
     "J. Chem. Phys. 47, 1009",
 )
 
+SILICA_D1 = _line("D1", 480.0, 500.0, 25.0, 60.0, 22.0)
+SILICA_D2 = _line("D2", 596.0, 614.0, 22.0, 60.0, 36.0)
 SILICA = Material(
     "SiO2",
     "it shows silica and no film",
-    (
-        Form(
-            (
-                Group(
-                    ("440", "D1", "D2"),
-                    (
-                        LineWindow(400.0, 470.0, 150.0, 400.0),
-                        LineWindow(482.0, 500.0, 25.0, 60.0),
-                        LineWindow(596.0, 614.0, 22.0, 50.0),
-                    ),
-                    (250.0, 680.0),
-                    (380.0, 640.0),
-                ),
-            )
-        ),
-    ),
-    source="440, D1 490 and D2 606 of fused silica: Galeener 1979, 10.1103/PhysRevB.19.4292",
+    (Form((SILICA_D1, SILICA_D2), (Limit("D1", "", 12, 60), Limit("D2", "", 10, 60))),),
+    outshines_cm1=(560.0, 760.0),
+    source="D1 490 and D2 606 of fused silica on its band at 440: Galeener 1979, "
+    "10.1103/PhysRevB.19.4292",
 )
 
 SILICON = Material(

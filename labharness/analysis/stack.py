@@ -19,6 +19,11 @@ DESPIKE_MARGIN_PIXELS = 12
 GAP_PIXELS = 4.0
 """A step this many times the usual one is a gap between two windows of a file."""
 
+RECURS_ROWS_MIN, RECURS_SHARE_MIN = 4, 0.1
+RECURS_NEIGHBOUR_MIN = 0.15
+"""What so many rows of a map show in the same pixel is no cosmic ray. It is a line of two pixels
+when its neighbours carry some of it, and a hot pixel of the camera when they do not."""
+
 MISFIT_SHARE = 0.03
 """Share of the highest line in a window below which nobody knows the shape of a line: shoulders,
 second-order bands and bent backgrounds are 1–10 % of it in real spectra. The fit weighs pixels with
@@ -118,7 +123,10 @@ def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> Window:
     first = int(np.searchsorted(axis, window_cm1[0], side="left"))
     last = int(np.searchsorted(axis, window_cm1[1], side="right"))
     wide = slice(max(first - DESPIKE_MARGIN_PIXELS, 0), last + DESPIKE_MARGIN_PIXELS)
-    clean, cosmic = despike(stack.counts[:, wide])
+    raw = stack.counts[:, wide]
+    clean, cosmic = despike(raw)
+    cosmic[:, _recurs(raw, cosmic)] = False
+    clean = np.where(cosmic, clean, raw)
     inner = slice(first - wide.start, last - wide.start)
     # A pixel that fell low by chance must not weigh more for it: its neighbours share the estimate.
     near = np.pad(clean, ((0, 0), (1, 1)), mode="edge")
@@ -135,3 +143,17 @@ def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> Window:
         root_noise=np.where(cosmic, 0.0, 1 / np.sqrt(variance)),
         cosmic=cosmic,
     )
+
+
+def _recurs(raw: Array, cosmic: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the pixels in which rows see a narrow line that was taken for cosmic rays."""
+    often = cosmic.sum(axis=0) >= max(RECURS_ROWS_MIN, RECURS_SHARE_MIN * len(raw))
+    lines = []
+    for pixel in np.nonzero(often)[0].tolist():
+        rows = raw[cosmic[:, pixel]]
+        usual = np.median(rows, axis=1)
+        beside = rows[:, [max(pixel - 1, 0), min(pixel + 1, raw.shape[1] - 1)]].min(axis=1)
+        share = np.median((beside - usual) / (rows[:, pixel] - usual))
+        if share > RECURS_NEIGHBOUR_MIN:
+            lines.append(pixel)
+    return np.array(lines, dtype=np.intp)
