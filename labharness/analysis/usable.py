@@ -43,7 +43,7 @@ def faults(shift_cm1: Array, intensity: Array, quiet: Quiet) -> tuple[str, ...]:
     away = np.abs(shift_cm1) > LASER_REACH_CM1
     full = np.zeros(len(intensity), dtype=bool)
     if away.sum() > PLATEAU_PIXELS:
-        full = _is_cut_off(intensity[:, away])
+        full = _is_cut_off(intensity[:, away], quiet)
     noisy = has_noise(quiet)
     return tuple(
         DEAD if not is_noisy else SATURATED if is_full else ""
@@ -65,14 +65,13 @@ def told(found: Sequence[str]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _is_cut_off(rows: Array) -> NDArray[np.bool_]:
+def _is_cut_off(rows: Array, quiet: Quiet) -> NDArray[np.bool_]:
     """Say of each row whether its top is flat with sharp edges, or everything is at the top."""
     top = rows.max(axis=1, keepdims=True)
-    span = top - np.median(rows, axis=1, keepdims=True)
-    step = np.diff(rows, axis=1)
-    noise = 1.4826 / np.sqrt(2) * np.median(np.abs(step), axis=1, keepdims=True)
+    span = top - quiet.level[:, None]
     full = (rows == top).sum(axis=1) > FULL_SHARE * rows.shape[1]
-    near = (rows >= top - PLATEAU_SHARE * span) & (span > RISE_MIN_SIGMA * noise)
+    near = rows >= top - PLATEAU_SHARE * span
+    near &= span > RISE_MIN_SIGMA * quiet.scatter[:, None]
     for row in np.nonzero(near.sum(axis=1) >= PLATEAU_PIXELS)[0].tolist():
         full[row] |= _has_edges(rows[row], near[row], float(top[row, 0]), float(span[row, 0]))
     return np.asarray(full, dtype=np.bool_)
