@@ -26,6 +26,7 @@ EXTRAS = {
     "apprise": Extra("alert", "to call people"),
     "h5py": Extra("formats", "for HDF5 files"),
     "numba": Extra("fast", "to fit large maps by machine code"),
+    "pyarrow": Extra("formats", "for Parquet files"),
     "pyvisa": Extra("visa", "for links of kind visa"),
     "serial": Extra("serial", "for links of kind serial"),
     "wsproto": Extra("websocket", "for links of kind websocket"),

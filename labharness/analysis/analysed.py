@@ -1,0 +1,158 @@
+"""One file as it was analysed: what it shows, its lines, and what goes with them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.assess import Assessment, assess
+from labharness.analysis.evidence import Reference, SeparationRow
+from labharness.analysis.formats import Recording
+from labharness.analysis.line_table import ranges_of
+from labharness.analysis.measured import FittedRange, MeasuredLine, measure
+from labharness.analysis.photoluminescence import PlBand
+from labharness.analysis.table import PeakTable
+
+__all__ = ["Analysed", "Wanted", "analysed"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person asks of the lines of a file.
+
+    Attributes:
+        material: Whose lines are measured; None leaves it to what the file shows.
+        windows_cm1: Ranges to fit in place of the material's, each from low to high.
+        baseline: One of ``BASELINES``.
+    """
+
+    material: str | None = None
+    windows_cm1: tuple[tuple[float, float], ...] = ()
+    baseline: str = "straight"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Analysed:
+    """One file, analysed.
+
+    Attributes:
+        name: Of the file.
+        recording: What it holds.
+        found: What it shows.
+        material: Whose lines were measured.
+        fitted: The lines, on the axis put to silicon.
+        bands: Photoluminescence that a person gave with it: none, one, or one a spectrum.
+        notes: What a reader must know of the lines.
+    """
+
+    name: str
+    recording: Recording
+    found: Assessment
+    material: str
+    fitted: tuple[FittedRange, ...]
+    bands: tuple[PlBand, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> int:
+        """The spectrum with the clearest line, of the material before silicon's; else the first."""
+        for name in (*(each.name for each in self.lines() if each.name != "Si"), "Si"):
+            line = self.line(name)
+            if line is not None and line.stands_out.any():
+                clear = np.where(
+                    line.stands_out, line.height_counts / line.height_sigma_counts, -np.inf
+                )
+                return int(clear.argmax())
+        return 0
+
+    def lines(self) -> Iterator[MeasuredLine]:
+        """Give each line that was measured."""
+        for each in self.fitted:
+            yield from each.lines
+
+    def line(self, name: str) -> MeasuredLine | None:
+        """Find a measured line by its name."""
+        return next((each for each in self.lines() if each.name == name), None)
+
+    def band_of(self, index: int) -> PlBand | None:
+        """Give the photoluminescence that goes with a spectrum."""
+        if not self.bands:
+            return None
+        return self.bands[index if len(self.bands) == len(self.found.spectra) else 0]
+
+    def layer_classes(self) -> tuple[int | None, ...]:
+        """Give the most likely number of layers of each spectrum; None where it was not judged."""
+        verdict = self.found.verdict
+        classes: list[int | None] = [None] * len(self.found.spectra)
+        if verdict is not None:
+            spots = (index for index, fit in enumerate(self.found.fits) if fit is not None)
+            for index, layers in zip(spots, verdict.spot_classes, strict=True):
+                classes[index] = layers
+        return tuple(classes)
+
+    def add_to(self, table: PeakTable) -> None:
+        """Add the rows of this file to a table."""
+        found = self.found
+        table.add(self.name, found.materials, self.recording.places, self.fitted, found.offset_cm1)
+
+
+def analysed(
+    name: str,
+    recording: Recording,
+    wanted: Wanted,
+    *,
+    rows: Sequence[SeparationRow],
+    reference: Reference | None = None,
+    bands: tuple[PlBand, ...] = (),
+) -> Analysed:
+    """Say what a file shows, and measure its lines.
+
+    Args:
+        name: Of the file.
+        recording: What it holds.
+        wanted: What a person asks of its lines.
+        rows: How the film may have been made.
+        reference: A1g/Si of one layer on this instrument and oxide.
+        bands: Photoluminescence that goes with it.
+
+    Raises:
+        ValueError: As `assess` does; or the number of bands fits neither the file nor one spot.
+    """
+    found = assess(recording, rows=rows, reference=reference)
+    if len(bands) not in (0, 1, len(found.spectra)):
+        raise ValueError(
+            f"{len(bands)} spectra of photoluminescence for {len(found.spectra)} of Raman; "
+            "give one, or one for each"
+        )
+    material = wanted.material or found.material
+    ranges = ranges_of(material, found.spectra[0].shift_cm1, wanted.windows_cm1)
+    fitted = measure(found.spectra, _units_per_count(recording, found), ranges, wanted.baseline)
+    notes = tuple(_notes(wanted, found))
+    return Analysed(name, recording, found, material, fitted, bands, notes)
+
+
+def _notes(wanted: Wanted, found: Assessment) -> Iterator[str]:
+    axis = found.spectra[0].shift_cm1
+    if wanted.material not in (None, found.material):
+        yield f"the lines are those of {wanted.material}, as asked; it shows {found.material}"
+    for low, high in wanted.windows_cm1:
+        if not ranges_of(found.material, axis, [(low, high)]):
+            pixels = int(((axis >= low) & (axis <= high)).sum())
+            yield (
+                f"no line is fitted in {low:g}-{high:g} cm⁻¹: the axis has {pixels} pixels there, "
+                f"from {axis[0]:.0f} to {axis[-1]:.0f}"
+            )
+
+
+def _units_per_count(recording: Recording, found: Assessment) -> Array:
+    """Return what brings the electrons of each spectrum back to the unit of the file."""
+    brightest = np.abs(recording.intensity).argmax(axis=1)
+    each = np.arange(len(brightest))
+    counts = np.array(
+        [spectrum.counts[pixel] for spectrum, pixel in zip(found.spectra, brightest, strict=True)]
+    )
+    units: Array = recording.intensity[each, brightest] / counts
+    return units

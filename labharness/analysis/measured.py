@@ -1,0 +1,188 @@
+"""The lines of all spectra of a file, each with position, width, height, area and their errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.baseline import arpls
+from labharness.analysis.line_table import FitRange
+from labharness.analysis.lines import fit_lines
+from labharness.analysis.peaks import cut_window
+from labharness.analysis.spectrum import Spectrum
+
+__all__ = ["BASELINES", "FittedRange", "MeasuredLine", "measure"]
+
+Array = NDArray[np.float64]
+
+BASELINES = ("straight", "arpls")
+"""What is under the lines: a straight line that is fitted with them within their range, or a smooth
+curve through the whole spectrum, taken off before."""
+
+HEIGHT_SIGMA_MIN = 6.0
+"""A line stands out when it is this many of its own errors high; as for naming a material."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredLine:
+    """One line in every spectrum of a file: each attribute has one value a spectrum.
+
+    Errors are one sigma, from the noise of the pixels, enlarged by the root of the reduced
+    chi-squared where that is above one.
+
+    Attributes:
+        name: As its field calls it.
+        stands_out: The fit converged, and the line is ``HEIGHT_SIGMA_MIN`` errors high. Where it is
+            not so the numbers mean nothing.
+        height_counts: Over the background, in the unit of intensity of the file.
+        area_counts_cm1: Of the Lorentz line, in that unit times cm⁻¹.
+    """
+
+    name: str
+    stands_out: NDArray[np.bool_]
+    position_cm1: Array
+    position_sigma_cm1: Array
+    fwhm_cm1: Array
+    fwhm_sigma_cm1: Array
+    height_counts: Array
+    height_sigma_counts: Array
+    area_counts_cm1: Array
+    area_sigma_counts_cm1: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FittedRange:
+    """What was fitted within one range of all spectra, enough of it to be drawn.
+
+    Attributes:
+        range_cm1: From low to high.
+        lines: Those fitted together.
+        shift_cm1: Shift of each pixel, shape (pixels).
+        counts: In the unit of the file, shape (spectra, pixels).
+        noise_counts: One sigma of each pixel; infinite where a cosmic ray was left out.
+        baseline_counts: What was taken off before the fit; zeros for a straight one.
+        level_counts: The straight background at ``centre_cm1``, one value a spectrum.
+        slope_counts_per_cm1: Its slope.
+        centre_cm1: Where the level is measured.
+        reduced_chi2: Of each spectrum.
+    """
+
+    range_cm1: tuple[float, float]
+    lines: tuple[MeasuredLine, ...]
+    shift_cm1: Array
+    counts: Array
+    noise_counts: Array
+    baseline_counts: Array
+    level_counts: Array
+    slope_counts_per_cm1: Array
+    centre_cm1: float
+    reduced_chi2: Array
+
+    def ground(self, index: int, shift_cm1: Array) -> Array:
+        """Return the background of one spectrum, what was taken off before included."""
+        straight = self.level_counts[index] + self.slope_counts_per_cm1[index] * (
+            shift_cm1 - self.centre_cm1
+        )
+        curved = np.interp(shift_cm1, self.shift_cm1, self.baseline_counts[index])
+        total: Array = straight + curved
+        return total
+
+    def model(self, index: int, shift_cm1: Array) -> Array:
+        """Return the fitted curve of one spectrum."""
+        total = self.ground(index, shift_cm1)
+        for line in self.lines:
+            reach = (shift_cm1 - line.position_cm1[index]) / (line.fwhm_cm1[index] / 2)
+            total = total + line.height_counts[index] / (1 + reach * reach)
+        return total
+
+
+def measure(
+    spectra: Sequence[Spectrum],
+    units_per_count: Array,
+    ranges: Sequence[FitRange],
+    baseline: str = "straight",
+) -> tuple[FittedRange, ...]:
+    """Fit the lines of each range in all spectra at once.
+
+    Lorentz lines, weighted by the noise of the pixels as it was before any background was taken
+    off: the photons of a background scatter also where it is not drawn any more.
+
+    Args:
+        spectra: On one axis, in electrons.
+        units_per_count: What brings each spectrum back to the unit of its file, shape (spectra).
+        ranges: What to fit.
+        baseline: One of ``BASELINES``.
+
+    Raises:
+        ValueError: When there is no such baseline.
+    """
+    if baseline not in BASELINES:
+        raise ValueError(f"no baseline {baseline!r}; there are {', '.join(BASELINES)}")
+    if not spectra:
+        return ()
+    if baseline == "straight":
+        grounds = None
+    else:
+        grounds = np.stack([arpls(each.shift_cm1, each.counts) for each in spectra])
+    return tuple(_fitted(spectra, units_per_count, each, grounds) for each in ranges)
+
+
+def _fitted(
+    spectra: Sequence[Spectrum], units_per_count: Array, wanted: FitRange, grounds: Array | None
+) -> FittedRange:
+    x, counts, root_weight, _ = cut_window(spectra, wanted.range_cm1)
+    ground = np.zeros_like(counts)
+    if grounds is not None:
+        first = int(np.searchsorted(spectra[0].shift_cm1, x[0]))
+        ground = grounds[:, first : first + x.size]
+    fits = fit_lines(x, counts - ground, root_weight, [line.window for line in wanted.lines])
+    freedom = np.maximum((root_weight > 0).sum(axis=1) - fits.parameters.shape[1], 1)
+    reduced_chi2 = fits.chi2 / freedom
+    covariance = fits.covariance * np.maximum(reduced_chi2, 1.0)[:, None, None]
+    unit = units_per_count[:, None]
+    with np.errstate(divide="ignore"):
+        noise = unit / root_weight
+    first_background = 3 * len(wanted.lines)
+    return FittedRange(
+        range_cm1=wanted.range_cm1,
+        lines=tuple(
+            _line(line.name, fits.parameters, covariance, fits.converged, units_per_count, 3 * at)
+            for at, line in enumerate(wanted.lines)
+        ),
+        shift_cm1=x,
+        counts=counts * unit,
+        noise_counts=noise,
+        baseline_counts=ground * unit,
+        level_counts=fits.parameters[:, first_background] * units_per_count,
+        slope_counts_per_cm1=fits.parameters[:, first_background + 1] * units_per_count,
+        centre_cm1=fits.centre_cm1,
+        reduced_chi2=reduced_chi2,
+    )
+
+
+def _line(
+    name: str,
+    parameters: Array,
+    covariance: Array,
+    converged: NDArray[np.bool_],
+    units_per_count: Array,
+    at: int,
+) -> MeasuredLine:
+    height, position, fwhm = (parameters[:, at + part] for part in range(3))
+    variance = np.maximum(np.einsum("ijj->ij", covariance)[:, at : at + 3], 0.0)
+    height_sigma, position_sigma, fwhm_sigma = np.sqrt(variance).T
+    of_area = covariance[:, [[at], [at + 2]], [at, at + 2]]
+    return MeasuredLine(
+        name=name,
+        stands_out=converged & (height > HEIGHT_SIGMA_MIN * height_sigma),
+        position_cm1=position,
+        position_sigma_cm1=position_sigma,
+        fwhm_cm1=fwhm,
+        fwhm_sigma_cm1=fwhm_sigma,
+        height_counts=height * units_per_count,
+        height_sigma_counts=height_sigma * units_per_count,
+        area_counts_cm1=line_area(height, fwhm) * units_per_count,
+        area_sigma_counts_cm1=area_sigma(height, fwhm, of_area) * units_per_count,
+    )

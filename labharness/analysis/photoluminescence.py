@@ -1,0 +1,188 @@
+"""The photoluminescence of a film from a file of its own: one band, and how it compares with Raman.
+
+The ratio of its height to a Raman line tells one layer of MoS2 from more, on a microscope where
+somebody has measured what one layer gives: grating, camera, exposure and power all change it. Here
+it is reported and weighs nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.formats import BadFile, Recording
+from labharness.analysis.lines import LineWindow, fit_lines
+from labharness.analysis.noise import in_electrons
+from labharness.analysis.peaks import cut_window
+from labharness.analysis.spectrum import NM_TO_CM1, Spectrum
+
+__all__ = ["EV_NM", "PlBand", "pl_bands", "wavelengths_nm"]
+
+Array = NDArray[np.float64]
+
+EV_NM = 1239.841984
+"""Energy of a photon in eV times its wavelength in nm: hc/e (CODATA 2018, exact)."""
+
+NM_MIN, NM_MAX = 300.0, 1700.0
+EV_MIN, EV_MAX = 0.7, 4.2
+"""What cameras of silicon and InGaAs see; an axis without a unit that lies within is taken so."""
+
+START_SHARE = 0.15
+"""Of the axis: the width the fit starts from. An A exciton of 18 nm on a survey of 120 nm."""
+
+HEIGHT_SIGMA_MIN = 6.0
+
+BLUE_EV_MIN, BLUE_EV_MAX = 0.07, 0.45
+"""How far above the band a second one is looked for: the B exciton lies 0.15 eV above the A exciton
+in MoS2 and 0.4 eV in WS2 (Mak 2010, 10.1103/PhysRevLett.105.136805; Kormanyos 2015,
+10.1088/2053-1583/2/2/022001), by the splitting of the valence band."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlBand:
+    """The band of one spectrum: a Lorentz line against wavelength, on a straight background.
+
+    Where a second band stands out on its blue side, as the B exciton does, that is fitted with it.
+
+    Errors are one sigma, enlarged by the root of the reduced chi-squared where that is above one.
+
+    Attributes:
+        wavelength_nm: Axis of the spectrum.
+        counts: In the unit of its file.
+        stands_out: The fit converged, and the band is six errors high.
+        energy_ev: Of the position.
+        ground_counts: Background at each pixel, the second band included.
+    """
+
+    wavelength_nm: Array
+    counts: Array
+    noise_counts: Array
+    ground_counts: Array
+    stands_out: bool
+    position_nm: float
+    position_sigma_nm: float
+    energy_ev: float
+    fwhm_nm: float
+    fwhm_sigma_nm: float
+    height_counts: float
+    height_sigma_counts: float
+    area_counts_nm: float
+    area_sigma_counts_nm: float
+
+    def model(self, wavelength_nm: Array) -> Array:
+        """Return the fitted curve."""
+        reach = (wavelength_nm - self.position_nm) / (self.fwhm_nm / 2)
+        ground: Array = np.interp(wavelength_nm, self.wavelength_nm, self.ground_counts)
+        total: Array = ground + self.height_counts / (1 + reach * reach)
+        return total
+
+
+def pl_bands(recording: Recording, laser_nm: float | None) -> tuple[PlBand, ...]:
+    """Fit the band of each spectrum.
+
+    Args:
+        recording: The file.
+        laser_nm: Of the Raman spectra, for an axis in Raman shifts where the file names none.
+
+    Raises:
+        BadFile: When nothing says which wavelengths the axis has.
+        ValueError: When the numbers are no spectrum.
+    """
+    axis_nm = wavelengths_nm(recording, laser_nm)
+    order = slice(None) if axis_nm[0] < axis_nm[-1] else slice(None, None, -1)
+    return tuple(_band(axis_nm[order], row[order]) for row in recording.intensity)
+
+
+def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:
+    """Return the wavelength of each pixel: as stated, or as an axis without a unit looks.
+
+    Raises:
+        BadFile: The axis is a Raman shift, and nobody names the laser.
+    """
+    axis, low, high = recording.axis, float(recording.axis[0]), float(recording.axis[-1])
+    if recording.axis_unit == "nm":
+        return axis
+    if not recording.unit_stated:
+        if low >= EV_MIN and high <= EV_MAX:
+            converted: Array = EV_NM / axis
+            return converted
+        if low >= NM_MIN and high <= NM_MAX:
+            return axis
+    laser = laser_nm if recording.laser_nm is None else recording.laser_nm
+    if laser is None:
+        raise BadFile(
+            f"{recording.format}: the axis of the photoluminescence is a Raman shift "
+            f"({low:g} to {high:g}) and nobody names the laser; say it with --laser-nm"
+        )
+    if high >= NM_TO_CM1 / laser:
+        raise BadFile(
+            f"{recording.format}: no light is shifted by {high:g} cm⁻¹ from a laser of {laser:g} nm"
+        )
+    shifted: Array = NM_TO_CM1 / (NM_TO_CM1 / laser - axis)
+    return shifted
+
+
+def _band(wavelength_nm: Array, counts: Array) -> PlBand:
+    scaled = in_electrons(wavelength_nm, counts).spectrum
+    brightest = int(np.abs(counts).argmax())
+    unit = float(counts[brightest] / scaled.counts[brightest])
+    return _fitted(scaled, unit)
+
+
+def _fitted(scaled: Spectrum, unit: float) -> PlBand:
+    low, high = float(scaled.shift_cm1[0]), float(scaled.shift_cm1[-1])
+    span = high - low
+    alone = _with(scaled, unit, (LineWindow(low, high, START_SHARE * span, span),))
+    if not alone.stands_out:
+        return alone
+    width = alone.fwhm_nm
+    near = max(low, alone.position_nm - width), min(high, alone.position_nm + width)
+    blue = (
+        max(low, EV_NM / (alone.energy_ev + BLUE_EV_MAX)),
+        min(near[0], EV_NM / (alone.energy_ev + BLUE_EV_MIN)),
+    )
+    if not blue[0] < blue[1]:
+        return alone
+    windows = LineWindow(*near, width, span), LineWindow(*blue, width, span)
+    both = _with(scaled, unit, windows)
+    return both if both.stands_out else alone
+
+
+def _with(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -> PlBand:
+    """Fit lines together and tell the first; it stands out where all of them do."""
+    axis = scaled.shift_cm1
+    x, clean, root_weight, _ = cut_window([scaled], (float(axis[0]), float(axis[-1])))
+    fits = fit_lines(x, clean, root_weight, windows)
+    row = fits.parameters[0]
+    freedom = max(int((root_weight > 0).sum()) - row.size, 1)
+    covariance = fits.covariance[0] * max(float(fits.chi2[0]) / freedom, 1.0)
+    sigma = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    heights = slice(0, 3 * len(windows), 3)
+    stands_out = bool(
+        fits.converged[0] and (row[heights] > HEIGHT_SIGMA_MIN * sigma[heights]).all()
+    )
+    height, position, fwhm = row[:3].tolist()
+    ground = row[-2] + row[-1] * (x - fits.centre_cm1)
+    for other in row[3:-2].reshape(-1, 3):
+        ground = ground + other[0] / (1 + ((x - other[1]) / (other[2] / 2)) ** 2)
+    of_area = covariance[np.ix_((0, 2), (0, 2))][None]
+    with np.errstate(divide="ignore"):
+        noise = unit / root_weight[0]
+    return PlBand(
+        wavelength_nm=x,
+        counts=clean[0] * unit,
+        noise_counts=noise,
+        ground_counts=ground * unit,
+        stands_out=stands_out,
+        position_nm=position,
+        position_sigma_nm=float(sigma[1]),
+        energy_ev=EV_NM / position,
+        fwhm_nm=fwhm,
+        fwhm_sigma_nm=float(sigma[2]),
+        height_counts=height * unit,
+        height_sigma_counts=float(sigma[0]) * unit,
+        area_counts_nm=float(line_area(height, fwhm)) * unit,
+        area_sigma_counts_nm=float(area_sigma([height], [fwhm], of_area)[0]) * unit,
+    )

@@ -1,0 +1,181 @@
+"""One table of peaks over any number of files: a row for each line of each spectrum.
+
+A line that does not stand out has its row, without numbers: tables of two days then join, and a
+map keeps its shape.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.measured import FittedRange
+
+__all__ = ["COLUMNS", "PeakTable", "parquet_bytes", "place_columns", "plain_name"]
+
+Array = NDArray[np.float64]
+
+WORDS = ("file", "material", "line")
+COLUMNS = (
+    "file",
+    "spectrum",
+    "x_um",
+    "y_um",
+    "material",
+    "line",
+    "stands_out",
+    "position_cm1",
+    "sigma_position_cm1",
+    "fwhm_cm1",
+    "sigma_fwhm_cm1",
+    "height_counts",
+    "sigma_height_counts",
+    "area_counts_cm1",
+    "sigma_area_counts_cm1",
+    "reduced_chi2",
+    "axis_moved_cm1",
+)
+"""``spectrum`` counts from one; ``counts`` is the unit of intensity of the file, whatever that is.
+Positions are on the axis that was put to silicon, by ``axis_moved_cm1``."""
+
+DIGITS = 10
+"""Significant digits of a number in CSV; a position is known to seven."""
+
+UM_PER = {"um": 1.0, "mm": 1e3, "nm": 1e-3, "m": 1e6}
+FORMULA = ("=", "+", "-", "@")
+"""A cell of CSV that begins so is calculated by spreadsheets; a file's name shall not be."""
+
+
+@dataclass(slots=True)
+class PeakTable:
+    """Rows of any number of files, column by column.
+
+    Attributes:
+        columns: All have one value a row; a number that is not there is None. Places other than x
+            and y in µm are columns of their own, by the names that the files give them.
+    """
+
+    columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
+
+    def __len__(self) -> int:
+        return len(self.columns["file"])
+
+    def add(
+        self,
+        file: str,
+        materials: Sequence[str],
+        places: Mapping[str, Array],
+        fitted: Sequence[FittedRange],
+        axis_moved_cm1: float,
+    ) -> None:
+        """Add all lines of all spectra of one file.
+
+        Args:
+            file: Its name.
+            materials: What each spectrum shows.
+            places: As the file has them: a column of numbers for each name.
+            fitted: What was fitted.
+            axis_moved_cm1: What was added to the axis of the file.
+        """
+        here = place_columns(places)
+        for index, material in enumerate(materials):
+            for each in fitted:
+                for line in each.lines:
+                    row: dict[str, Any] = {
+                        "file": file,
+                        "spectrum": index + 1,
+                        "material": material,
+                        "line": line.name,
+                        "stands_out": bool(line.stands_out[index]),
+                        "axis_moved_cm1": axis_moved_cm1,
+                    }
+                    for name, column in here.items():
+                        row[name] = float(column[index])
+                    if line.stands_out[index]:
+                        row |= {
+                            "position_cm1": float(line.position_cm1[index]),
+                            "sigma_position_cm1": float(line.position_sigma_cm1[index]),
+                            "fwhm_cm1": float(line.fwhm_cm1[index]),
+                            "sigma_fwhm_cm1": float(line.fwhm_sigma_cm1[index]),
+                            "height_counts": float(line.height_counts[index]),
+                            "sigma_height_counts": float(line.height_sigma_counts[index]),
+                            "area_counts_cm1": float(line.area_counts_cm1[index]),
+                            "sigma_area_counts_cm1": float(line.area_sigma_counts_cm1[index]),
+                            "reduced_chi2": float(each.reduced_chi2[index]),
+                        }
+                    self._append(row)
+
+    def _append(self, row: Mapping[str, Any]) -> None:
+        before = len(self)
+        for name in row.keys() - self.columns.keys():
+            self.columns[name] = [None] * before
+        for name, column in self.columns.items():
+            column.append(row.get(name))
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Give each row by the names of its columns."""
+        for values in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, values, strict=True))
+
+    def csv_text(self) -> str:
+        """Write it as CSV with one heading; an empty cell where there is no number."""
+        written = io.StringIO()
+        writer = csv.writer(written, lineterminator="\n")
+        writer.writerow(self.columns)
+        for values in zip(*self.columns.values(), strict=True):
+            writer.writerow(map(_cell, values))
+        return written.getvalue()
+
+
+def parquet_bytes(table: PeakTable) -> bytes:
+    """Write it as the bytes of an Apache Parquet file: words, numbers and truths typed as such.
+
+    Raises:
+        ModuleNotFoundError: When pyarrow is missing; it comes with the extra ``formats``.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    types = {name: pyarrow.float64() for name in table.columns}
+    types |= {name: pyarrow.string() for name in WORDS}
+    types |= {"spectrum": pyarrow.int64(), "stands_out": pyarrow.bool_()}
+    words = {name: [plain_name(each) for each in table.columns[name]] for name in WORDS}
+    columns = {**table.columns, **words}
+    arrays = {name: pyarrow.array(columns[name], type=types[name]) for name in columns}
+    memory = io.BytesIO()
+    parquet.write_table(pyarrow.table(arrays), memory)
+    return memory.getvalue()
+
+
+def place_columns(places: Mapping[str, Array]) -> dict[str, Array]:
+    """Return places by the names of a table's columns: x and y in µm where their unit is known."""
+    found: dict[str, Array] = {}
+    for name, column in places.items():
+        quantity, _, unit = name.rpartition("_")
+        if quantity in ("x", "y") and unit in UM_PER:
+            found[f"{quantity}_um"] = column * UM_PER[unit]
+        else:
+            clean = re.sub(r"\W+", "_", name).strip("_") or "place"
+            found[clean if clean not in COLUMNS else f"place_{clean}"] = column
+    return found
+
+
+def plain_name(text: str) -> str:
+    """Return a text without what steers a terminal, and without bytes that are no character."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.{DIGITS}g}"
+    text = plain_name(str(value))
+    return f"./{text}" if text.startswith(FORMULA) else text
