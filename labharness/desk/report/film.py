@@ -2,12 +2,21 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from labharness.desk.report.facts import RunFacts
+from labharness.desk.report.fitted import (
+    FIT_PX,
+    RESIDUAL_SIGMA_MAX,
+    Fitted,
+    axis_name,
+    fit_parts,
+    upright_name,
+)
 from labharness.desk.report.html import Html, el, joined, table
 from labharness.desk.report.sentences import both
-from labharness.desk.report.svg import Frame, Scale, curve, number, rounded_ticks, significant
+from labharness.desk.report.svg import Frame, Scale, number, rounded_ticks, significant
 from labharness.desk.report.words import say
 from labharness.vocabulary import share_text
 
@@ -26,7 +35,7 @@ FIT_WINDOW_CM1: Final = (360.0, 435.0)
 """Where the analysis fits both lines of MoS2."""
 
 CURVE_STEPS: Final = 300
-RESIDUAL_SIGMA_MAX: Final = 6.0
+COSMIC_SIGMA: Final = RESIDUAL_SIGMA_MAX
 """A pixel further off is a cosmic ray: it is drawn at the edge and left out of the heights."""
 
 
@@ -141,18 +150,9 @@ def _map(spots: Sequence[Mapping[str, Any]]) -> Html:
                 below = y + 22 + 11 * line
                 parts.append(el("text", what, x=x, y=below, text_anchor="middle", class_="small"))
     middle = (frame.x.start_px + frame.x.end_px) / 2
-    parts.append(_axis_name("x_axis_um", middle, SIZE_PX - 6))
-    parts.append(_upright_name("y_axis_um", 12.0, SIZE_PX / 2))
+    parts.append(axis_name(say("x_axis_um", tag="tspan"), middle, SIZE_PX - 6))
+    parts.append(upright_name(say("y_axis_um", tag="tspan"), 12.0, SIZE_PX / 2))
     return el("svg", *parts, viewBox=f"0 0 {SIZE_PX:.0f} {SIZE_PX:.0f}", role="img")
-
-
-def _axis_name(key: str, x: float, y: float) -> Html:
-    return el("text", say(key, tag="tspan"), x=x, y=y, text_anchor="middle")
-
-
-def _upright_name(key: str, x: float, y: float) -> Html:
-    turned = f"translate({x:.0f} {y:.0f}) rotate(-90)"
-    return el("text", say(key, tag="tspan"), transform=turned, text_anchor="middle")
 
 
 def _spot_table(spots: Sequence[Mapping[str, Any]]) -> Html:
@@ -203,35 +203,21 @@ def _fit_drawing(
     lines: Sequence[tuple[float, float]],
     weights: Sequence[float],
 ) -> Html:
-    across = Scale(*FIT_WINDOW_CM1, 56.0, SIZE_PX - 8)
-    top = max(y for _, y in points)
-    spectrum = Frame(across, Scale(min(0.0, *(y for _, y in points)), top * 1.1, 310.0, 8.0))
-    below = Frame(across, Scale(-RESIDUAL_SIGMA_MAX, RESIDUAL_SIGMA_MAX, SIZE_PX - 42, 322.0))
     low, high = FIT_WINDOW_CM1
     steps = [low + (high - low) * each / CURVE_STEPS for each in range(CURVE_STEPS + 1)]
-    fitted = [(x, _model(x, lines, weights)) for x in steps]
-    ground = [(x, weights[2] + weights[3] * (x - _middle())) for x in (low, high)]
-    parts = [
-        spectrum.axes([], rounded_ticks(spectrum.y.low, spectrum.y.high, 5)),
-        *(
-            el("circle", cx=spectrum.x(x), cy=spectrum.y(y), r=1.8, class_="point")
-            for x, y in points
-        ),
-        curve(spectrum, ground, math.inf, class_="ground"),
-        curve(spectrum, fitted, math.inf, class_="fitted"),
-        below.axes(rounded_ticks(low, high, 6), [(-3.0, "−3"), (0.0, "0"), (3.0, "3")]),
-    ]
-    for x, sigma in residuals:
-        bounded = min(max(sigma, -RESIDUAL_SIGMA_MAX), RESIDUAL_SIGMA_MAX)
-        parts.append(el("circle", cx=below.x(x), cy=below.y(bounded), r=1.8, class_="point"))
-    for (place, _), name in zip(lines, ("E2g", "A1g"), strict=True):
-        label = f"{name} {place:.2f}"
-        height = spectrum.y(_model(place, lines, weights)) - 6
-        parts.append(el("text", label, x=across(place), y=max(height, 18.0), text_anchor="middle"))
-    parts.append(_axis_name("shift_axis", SIZE_PX / 2 + 24, SIZE_PX - 6))
-    parts.append(_upright_name("counts", 12.0, 160.0))
-    parts.append(_upright_name("residual", 12.0, 370.0))
-    return el("svg", *parts, viewBox=f"0 0 {SIZE_PX:.0f} {SIZE_PX:.0f}", role="img")
+    drawn = Fitted(
+        range=FIT_WINDOW_CM1,
+        points=points,
+        residuals=residuals,
+        fitted=[(x, _model(x, lines, weights)) for x in steps],
+        ground=[(x, weights[2] + weights[3] * (x - _middle())) for x in (low, high)],
+        labels=[
+            (place, _model(place, lines, weights), f"{name} {place:.2f}")
+            for (place, _), name in zip(lines, ("E2g", "A1g"), strict=True)
+        ],
+    )
+    parts = fit_parts(drawn, partial(say, tag="tspan"))
+    return el("svg", parts, viewBox=f"0 0 {FIT_PX:.0f} {FIT_PX:.0f}", role="img")
 
 
 def _middle() -> float:
@@ -260,7 +246,7 @@ def _heights(
     for _ in range(2):  # the second time without the cosmic rays that the first has shown
         ruled = shapes[kept] / noise[kept, None]
         weights = np.linalg.lstsq(ruled, counts[kept] / noise[kept], rcond=None)[0]
-        kept = np.abs(counts - shapes @ weights) <= RESIDUAL_SIGMA_MAX * noise
+        kept = np.abs(counts - shapes @ weights) <= COSMIC_SIGMA * noise
     return [float(each) for each in weights]
 
 

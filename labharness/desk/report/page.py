@@ -1,4 +1,4 @@
-"""The report of one run as one HTML page: no script, no network, both languages."""
+"""The report of one run as one page."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -6,21 +6,18 @@ from typing import Final
 
 from labharness.desk.report.beside import spectra_beside
 from labharness.desk.report.conditions import conditions, masthead
+from labharness.desk.report.document import document, section
 from labharness.desk.report.facts import RunFacts, StepRow
 from labharness.desk.report.film import evidence, film
 from labharness.desk.report.html import Html, el, joined, table, text
 from labharness.desk.report.sentences import both
-from labharness.desk.report.style import STYLE
 from labharness.desk.report.svg import clock, exact
 from labharness.desk.report.tables import extremes, phase_table
 from labharness.desk.report.traces import charts
 from labharness.desk.report.verdict import intent, verdict
-from labharness.desk.report.words import LANGUAGES, PHRASES, cell, known, plain, say
+from labharness.desk.report.words import PHRASES, cell, known, plain, say
 
 __all__ = ["page"]
-
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-"""Should a string ever get through as markup, a browser still runs and loads nothing."""
 
 LINES_MAX: Final = 100
 LIST_SHOWN_MAX: Final = 20
@@ -41,28 +38,7 @@ def page(facts: RunFacts, language: str = "en") -> str:
         KeyError: There is no such language.
     """
     title = f"{plain('title', language)}: {intent(facts)}"
-    choices = [
-        el(
-            "input",
-            type="radio",
-            name="language",
-            id=each,
-            class_="choice",
-            checked="" if each == language else None,
-        )
-        for each in LANGUAGES
-    ]
-    labels = [el("label", name, for_=each, lang=each) for each, name in LANGUAGES.items()]
-    body = el("body", *choices, el("nav", *labels), "\n", el("main", *_sections(facts)), "\n")
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", http_equiv="Content-Security-Policy", content=POLICY),
-        el("title", title[:200]),
-        el("style", Html(STYLE)),
-    )
-    return "<!doctype html>\n" + el("html", head, "\n", body, lang=language) + "\n"
+    return document(title, _sections(facts), language)
 
 
 def _sections(facts: RunFacts) -> Iterable[Html]:
@@ -70,29 +46,25 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
     yield verdict(facts)
     shown = conditions(facts)
     if shown is not None:
-        yield _section("conditions", shown)
+        yield section("conditions", shown)
     if not facts.by_hand:
-        yield _section("asked", _asked(facts))
+        yield section("asked", _asked(facts))
     if facts.plan:
-        yield _section("traces", charts(facts), extremes(facts), phase_table(facts))
+        yield section("traces", charts(facts), extremes(facts), phase_table(facts))
     drawn = _drawn(film, facts)
     if drawn is not None:
-        yield _section("film", drawn)
+        yield section("film", drawn)
         beside = _drawn(spectra_beside, facts) or Html("")
-        yield _section("evidence", beside, _drawn(evidence, facts) or Html(""))
+        yield section("evidence", beside, _drawn(evidence, facts) or Html(""))
     elif facts.results:
-        yield _section("results", _data(facts.results))
+        yield section("results", _data(facts.results))
     if facts.steps:
-        yield _section("steps", _steps(facts.steps))
+        yield section("steps", _steps(facts.steps))
     if facts.happenings:
-        yield _section("events", _events(facts))
-    yield _section("instruments", _instruments(facts))
-    yield _section("provenance", _provenance(facts))
+        yield section("events", _events(facts))
+    yield section("instruments", _instruments(facts))
+    yield section("provenance", _provenance(facts))
     yield el("footer", say("foot"), f" labharness {facts.about.get('labharness', '')}")
-
-
-def _section(key: str, *parts: Html) -> Html:
-    return joined(el("section", el("h2", say(key)), *parts), Html("\n"))
 
 
 def _drawn(draw: Callable[[RunFacts], Html], facts: RunFacts) -> Html | None:

@@ -150,7 +150,12 @@ def rounded_ticks(low: float, high: float, count: int) -> list[tuple[float, str]
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(size * power for size in (1, 2, 5, 10) if size * power >= raw * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [(index * step, number(index * step)) for index in range(first, last + 1)]
+    values = [index * step for index in range(first, last + 1)]
+    labels = [number(value) for value in values]
+    if len(set(labels)) < len(labels):  # four digits do not tell 418.2 from 418.25
+        decimals = max(-math.floor(math.log10(step)), 0)
+        labels = [f"{value:.{decimals}f}" for value in values]
+    return list(zip(values, labels, strict=True))
 
 
 def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:

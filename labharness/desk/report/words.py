@@ -3,6 +3,7 @@
 from typing import Final
 
 from labharness.desk.report.html import Html, el, text
+from labharness.desk.report.words_of_spectra import SPECTRA
 
 __all__ = ["LANGUAGES", "PHRASES", "cell", "known", "phase_text", "plain", "say"]
 
@@ -333,6 +334,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "event.mode": ("line", "设备模式"),
     "event.armed": ("armed", "布防"),
     "event.disarmed": ("disarmed", "撤防"),
+    **SPECTRA,
 }
 
 
