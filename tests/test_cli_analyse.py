@@ -220,8 +220,8 @@ def test_a_picture_is_drawn_beside_the_file(tmp_path: Path) -> None:
     text = " ".join(part.text or "" for part in picture.iter())
     assert "mine.txt" in text
     assert "1 layer, confidence" in text
-    assert "E 38" in text
-    assert "A 40" in text
+    assert "E2g 38" in text
+    assert "A1g 40" in text
 
 
 @pytest.mark.parametrize("ending", [".csv", ".nxs", ".h5"])

@@ -1,69 +1,144 @@
 """``labharness analyse``: what can honestly be said of anyone's spectra."""
 
 import argparse
-import json
-from collections import Counter
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import complain, say, write_whole
+from labharness.cli.analyse_entry import entry, json_text
+from labharness.cli.analyse_said import headline, lines_said
+from labharness.cli.analyse_written import (
+    CannotWrite,
+    may_write,
+    write_pictures,
+    write_report,
+    write_spectra,
+    write_table,
+)
+from labharness.cli.show import complain, one_line, say
 from labharness.guard.named import open_named
-from labharness.vocabulary import share_text
-from labharness.vocabulary.extras import EXTRAS
 
 if TYPE_CHECKING:
-    from labharness.analysis.assess import Assessment
+    from labharness.analysis.analysed import Analysed
     from labharness.analysis.formats import Recording
+    from labharness.analysis.photoluminescence import PlBand
 
 __all__ = ["analyse"]
 
-SAVED_AS = (".csv", ".nxs", ".h5")
-MISSING_H5PY = f"writing HDF5 needs h5py: {EXTRAS['h5py'].command}"
-
 
 class _Unreadable(Exception):
-    """One plain line about a file that cannot be read or written."""
+    """One plain line about a file that cannot be read."""
 
 
 def analyse(chosen: argparse.Namespace) -> int:
     """Judge each file; give 0 if every one has a verdict, 1 if not, 64 if one is unreadable."""
-    saved = Path(chosen.save) if chosen.save else None
-    if saved is not None and (len(chosen.files) > 1 or saved.suffix not in SAVED_AS):
-        complain(
-            f"labharness analyse: --save takes one FILE and a name ending in {', '.join(SAVED_AS)}"
-        )
-        return EXIT_USAGE
+    try:
+        _check(chosen)
+        may_write(chosen)
+    except (CannotWrite, ValueError) as why:
+        return _refused(str(why))
     worst = EXIT_COMPLETED
     entries: list[dict[str, Any]] = []
+    done: list[Analysed] = []
+    unread: list[str] = []
     for name in chosen.files:
         path = Path(name)
         try:
-            recording, found = _assess(path, chosen)
+            shown = _analysed(path, chosen)
             if chosen.plot:
-                _plot(path, found)
-            if saved is not None:
-                _save(saved, path, recording, found)
-        except _Unreadable as why:
-            complain(f"labharness analyse: {why}")
-            worst = EXIT_USAGE
+                for drawn in write_pictures(path, shown):
+                    complain(f"drawn: {one_line(str(drawn))}")
+            if chosen.save:
+                complain(f"written: {one_line(str(write_spectra(Path(chosen.save), path, shown)))}")
+        except (_Unreadable, CannotWrite) as why:
+            worst = _refused(str(why))
+            unread.append(str(why))
             continue
-        worst = max(worst, EXIT_FAILED if found.reasons else EXIT_COMPLETED)
+        worst = max(worst, EXIT_FAILED if shown.found.reasons else EXIT_COMPLETED)
+        if chosen.table or chosen.report:
+            done.append(shown)
         if chosen.json:
-            entries.append(_entry(path, recording, found))
+            entries.append(entry(shown))
         else:
-            _print(path, recording, found)
+            for line in lines_said(shown, chosen.baseline, every=chosen.peaks):
+                say(one_line(line))
     if chosen.json:
-        say(json.dumps(entries, ensure_ascii=False, indent=2))
+        say(json_text(entries))
+    try:
+        _write_together(chosen, done, unread)
+    except CannotWrite as why:
+        return _refused(str(why))
     return worst
 
 
-def _assess(path: Path, chosen: argparse.Namespace) -> "tuple[Recording, Assessment]":
-    from labharness.analysis.assess import FILM_ROWS, assess
+def _check(chosen: argparse.Namespace) -> None:
+    """Hold what was asked against what there is, before anything is read.
+
+    Raises:
+        ValueError: It cannot be; the message says what can.
+    """
+    from labharness.analysis.line_table import MATERIALS
+    from labharness.vocabulary.spelling import meant
+
+    if chosen.material is not None and chosen.material not in MATERIALS:
+        names = list(MATERIALS)
+        near = meant(chosen.material, names)
+        raise ValueError(
+            f"--material: no lines of {chosen.material!r} here{near}; there are {', '.join(names)}"
+        )
+    if chosen.pl is not None and len(chosen.files) > 1:
+        raise ValueError("--pl takes one FILE: it is the photoluminescence of that film")
+
+
+def _refused(why: str) -> int:
+    complain(one_line(f"labharness analyse: {why}"))
+    return EXIT_USAGE
+
+
+def _write_together(chosen: argparse.Namespace, done: "list[Analysed]", unread: list[str]) -> None:
+    """Write what is one for all files; nothing where none of them could be read."""
+    if not done:
+        return
+    of = "" if not unread else f", {len(done)} of {len(chosen.files)} files"
+    if chosen.table:
+        target, rows = write_table(Path(chosen.table), done)
+        complain(f"written: {one_line(str(target))} ({rows} rows{of})")
+    if chosen.report:
+        shown = [(headline(each.found), each, str(chosen.baseline)) for each in done]
+        program = f"labharness {version('labharness')}"
+        target = write_report(Path(chosen.report), shown, unread, program)
+        complain(f"written: {one_line(str(target))}{of}")
+
+
+def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
+    from labharness.analysis.analysed import Wanted, analysed
+    from labharness.analysis.assess import FILM_ROWS
     from labharness.analysis.evidence import Reference
+    from labharness.analysis.photoluminescence import pl_bands
+
+    reference = None
+    if chosen.a1g_si is not None:
+        reference = Reference(a1g_si_monolayer=chosen.a1g_si, source="--a1g-si")
+    wanted = Wanted(chosen.material, tuple(chosen.window), chosen.baseline)
+    recording = _read(path)
+    light = None if chosen.pl is None else _read(Path(chosen.pl))
+    try:
+        if chosen.laser_nm is not None:
+            recording = recording.with_laser(chosen.laser_nm)
+        bands: tuple[PlBand, ...] = ()
+        if light is not None:
+            try:
+                bands = pl_bands(light, recording.laser_nm)
+            except ValueError as why:
+                raise _Unreadable(f"{chosen.pl}: {why}") from None
+        rows = FILM_ROWS[chosen.film]
+        return analysed(str(path), recording, wanted, rows=rows, reference=reference, bands=bands)
+    except ValueError as why:  # BadFile is one; so is a spectrum of ten points
+        raise _Unreadable(f"{path}: {why}") from None
+
+
+def _read(path: Path) -> "Recording":
     from labharness.analysis.formats import BYTES_MAX, read_spectra
 
     try:
@@ -71,157 +146,7 @@ def _assess(path: Path, chosen: argparse.Namespace) -> "tuple[Recording, Assessm
             data = file.read(BYTES_MAX + 1)
     except OSError as why:
         raise _Unreadable(f"{path}: {why.strerror}") from None
-    reference = None
-    if chosen.a1g_si is not None:
-        reference = Reference(a1g_si_monolayer=chosen.a1g_si, source="--a1g-si")
     try:
-        recording = read_spectra(data)
-        if chosen.laser_nm is not None:
-            recording = recording.with_laser(chosen.laser_nm)
-        return recording, assess(recording, rows=FILM_ROWS[chosen.film], reference=reference)
-    except ValueError as why:  # BadFile is one; so is a spectrum of ten points
+        return read_spectra(data)
+    except ValueError as why:
         raise _Unreadable(f"{path}: {why}") from None
-
-
-def _best(found: "Assessment") -> int:
-    """Find the clearest MoS2, or the brightest silicon, or the first."""
-    clearest = {n: fit.snr_a for n, fit in enumerate(found.fits) if fit is not None}
-    if clearest:
-        return max(clearest, key=clearest.__getitem__)
-    return found.materials.index(found.material)
-
-
-def _plot(path: Path, found: "Assessment") -> None:
-    from labharness.analysis.figure import spectrum_svg
-
-    best = _best(found)
-    number = f", spectrum {best + 1} of {len(found.spectra)}" if len(found.spectra) > 1 else ""
-    picture = spectrum_svg(
-        f"{path.name}{number}", _headline(found), found.spectra[best], found.fits[best]
-    )
-    target = path.with_name(f"{path.name}.svg")
-    _write(target, picture.encode())
-    complain(f"drawn: {target}")
-
-
-def _save(target: Path, path: Path, recording: "Recording", found: "Assessment") -> None:
-    from labharness.analysis.formats import NexusNotes, csv_text, nexus_bytes
-
-    if target.exists() and target.samefile(path):
-        raise _Unreadable(f"{target} is the file that is read; name another one to save to")
-    if target.suffix == ".csv":
-        data = csv_text(recording).encode()
-    else:
-        calibrated = any(line is not None for line in found.silicon)
-        notes = NexusNotes(
-            program=f"labharness {version('labharness')}",
-            sample=path.name,
-            offset_cm1=found.offset_cm1 if calibrated else None,
-        )
-        try:
-            data = nexus_bytes(recording, notes)
-        except ModuleNotFoundError:
-            raise _Unreadable(MISSING_H5PY) from None
-    _write(target, data)
-    complain(f"written: {target}")
-
-
-def _write(target: Path, data: bytes) -> None:
-    try:
-        write_whole(target, data)
-    except OSError as why:
-        raise _Unreadable(f"{target}: {why.strerror}") from None
-
-
-def _headline(found: "Assessment") -> str:
-    verdict = found.verdict
-    if verdict is None:
-        return f"{found.material}; no layer count"
-    if verdict.layer_count is None:
-        chosen = ", ".join(map(_class_name, verdict.credible_set))
-        return f"MoS2; layers undetermined, with 90 % one of {chosen}"
-    name = _class_name(verdict.layer_count)
-    layers = "layer" if verdict.layer_count == 1 else "layers"
-    return f"MoS2; {name} {layers}, confidence {share_text(verdict.confidence, 2)}"
-
-
-def _class_name(layer_class: int) -> str:
-    return "6 or more" if layer_class == 6 else str(layer_class)
-
-
-def _print(path: Path, recording: "Recording", found: "Assessment") -> None:
-    count = len(found.spectra)
-    axis = found.spectra[0].shift_cm1
-    say(f"{path}: {_headline(found)}")
-    say(
-        f"  read as {recording.format}: {count} {'spectrum' if count == 1 else 'spectra'} "
-        f"of {axis.size} points, {axis[0]:.0f}–{axis[-1]:.0f} cm⁻¹"
-    )
-    if count > 1:
-        shown = Counter(found.materials).most_common()
-        say("  shows " + ", ".join(f"{name} in {number}" for name, number in shown))
-    lines = [line for line in found.silicon if line is not None]
-    if lines:
-        position = median(line.position_cm1 for line in lines)
-        fwhm = median(line.fwhm_cm1 for line in lines)
-        say(f"  silicon at {position:.2f} cm⁻¹, {fwhm:.1f} cm⁻¹ wide")
-    verdict = found.verdict
-    if verdict is not None:
-        if verdict.peak_distance_cm1 is not None:
-            sigma = verdict.peak_distance_sigma_cm1
-            say(f"  A1g - E2g: {verdict.peak_distance_cm1:.2f} ± {sigma:.2f} cm⁻¹")
-        posterior = (f"{_class_name(name)}: {p:.2f}" for name, p in verdict.posterior.items())
-        say("  probability of layers: " + ", ".join(posterior))
-        for term in verdict.evidence:
-            say(f"  evidence: {term.name} {term.measured:.3g} {term.unit} ({term.systematic})")
-    for reason in found.reasons:
-        say(f"  no layer count: {reason}")
-    for note in found.notes:
-        say(f"  note: {note}")
-
-
-def _entry(path: Path, recording: "Recording", found: "Assessment") -> dict[str, Any]:
-    verdict = found.verdict
-    return {
-        "file": str(path),
-        "format": recording.format,
-        "spectra": len(found.spectra),
-        "laser_nm": recording.laser_nm,
-        "material": found.material,
-        "materials": list(found.materials),
-        "layer_count": None if found.reasons or verdict is None else verdict.layer_count,
-        "confidence": None if verdict is None else verdict.confidence,
-        "posterior": None if verdict is None else _by_name(verdict.posterior),
-        "credible_set": None if verdict is None else list(verdict.credible_set),
-        "peak_distance_cm1": None if verdict is None else verdict.peak_distance_cm1,
-        "peak_distance_sigma_cm1": None if verdict is None else verdict.peak_distance_sigma_cm1,
-        "evidence": []
-        if verdict is None
-        else [
-            {
-                "name": term.name,
-                "measured": term.measured,
-                "unit": term.unit,
-                "log_likelihood": _by_name(term.log_likelihood),
-                "systematic_error": term.systematic,
-            }
-            for term in verdict.evidence
-        ],
-        "reasons": list(found.reasons),
-        "notes": list(found.notes),
-        "silicon": [
-            None
-            if line is None
-            else {
-                "position_cm1": line.position_cm1,
-                "position_sigma_cm1": line.position_sigma_cm1,
-                "fwhm_cm1": line.fwhm_cm1,
-            }
-            for line in found.silicon
-        ],
-        "axis_moved_by_cm1": found.offset_cm1,
-    }
-
-
-def _by_name(values: Mapping[int, float]) -> dict[str, float]:
-    return {str(name): value for name, value in values.items()}

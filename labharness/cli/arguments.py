@@ -14,6 +14,8 @@ WORKERS_MAX = 64  # processes
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
 """What a number is; Python's own takes ``5_0`` for 50, and the digits of any script."""
 NO_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE | re.ASCII)  # for the gate to refuse
+WINDOW = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)\s*[-:–]\s*(-?[0-9]+(?:\.[0-9]*)?)")
+"""From low to high; a shift below the laser's is negative."""
 WHOLE = re.compile(r"[0-9]+")
 
 
@@ -162,6 +164,11 @@ def make_parser() -> Parser:
     analyse = commands.add_parser("analyse", help="say what spectra show; count layers of MoS2")
     analyse.add_argument("files", nargs="+", metavar="FILE")
     analyse.add_argument("--json", action="store_true", help="print one JSON array")
+    analyse.add_argument("--peaks", action="store_true", help="print the lines of each spectrum")
+    analyse.add_argument(
+        "--table", metavar="OUT", help="write the lines of all FILEs into one .csv or .parquet"
+    )
+    analyse.add_argument("--report", metavar="OUT.html", help="write one page on all FILEs")
     analyse.add_argument("--plot", action="store_true", help="draw FILE.svg beside each FILE")
     analyse.add_argument("--save", metavar="OUT", help="write one FILE's spectra: .csv, .nxs, .h5")
     analyse.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
@@ -174,6 +181,22 @@ def make_parser() -> Parser:
     analyse.add_argument(
         "--a1g-si", type=_positive, metavar="RATIO", help="A1g over silicon of one layer here"
     )
+    analyse.add_argument("--material", metavar="NAME", help="whose lines are measured")
+    analyse.add_argument(
+        "--window",
+        type=_window,
+        action="append",
+        default=[],
+        metavar="LOW-HIGH",
+        help="fit the lines within it, in cm⁻¹, in place of the material's; again for each",
+    )
+    analyse.add_argument(
+        "--baseline",
+        choices=("straight", "arpls"),
+        default="straight",
+        help="under the measured lines: fitted with them, or a smooth one taken off before",
+    )
+    analyse.add_argument("--pl", metavar="FILE", help="photoluminescence of the same film")
 
     chaos = commands.add_parser("chaos", help="search for faults that harm, on a simulated line")
     chaos.add_argument("--hours", type=_positive, default=10.0, metavar="H", help="of lab time")
@@ -322,6 +345,16 @@ def _seed(text: str) -> int:
     if not WHOLE.fullmatch(text) or len(text) > 18:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
     return int(text)
+
+
+def _window(text: str) -> tuple[float, float]:
+    found = WINDOW.fullmatch(text)
+    low, high = (float(each) for each in found.groups()) if found else (0.0, 0.0)
+    if not low < high:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no window; write it from low to high in cm⁻¹, as 360-435"
+        )
+    return low, high
 
 
 def _positive(text: str) -> float:

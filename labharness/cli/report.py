@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
-from labharness.cli.show import BadPath, complain, looking, say, write_whole
+from labharness.cli.show import BadPath, complain, looking, one_line, say, write_whole
 from labharness.desk.folder import JOURNAL_NAME, REPORT_NAME
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
@@ -16,7 +16,7 @@ from labharness.journal import JournalFailed
 from labharness.vocabulary import share_text
 from labharness.vocabulary.durations import clock_text
 
-__all__ = ["report", "write_report"]
+__all__ = ["is_another", "report", "write_report"]
 
 CELL_CHARACTERS_MAX = 60
 PAGE = b"<!doctype html>"  # how every report begins
@@ -62,7 +62,7 @@ def _write(facts: RunFacts, path: Path, language: str) -> None:
     write_whole(path, page(facts, language).encode())
 
 
-def _is_another(path: Path) -> bool:
+def is_another(path: Path) -> bool:
     """Say whether a file is there that is no page: a journal or an answer is easily named."""
     try:
         with path.open("rb") as file:
@@ -75,8 +75,8 @@ def _report(folder: Path, out: str | None, language: str) -> int:
     facts = _run(folder)
     path = Path(out) if out else folder / REPORT_NAME
     with looking(path):
-        is_another = path.is_file() and _is_another(path)
-    if is_another:
+        in_the_way = path.is_file() and is_another(path)
+    if in_the_way:
         complain(f"labharness report: {path} is in the way: it is no report")
         return EXIT_USAGE
     try:
@@ -191,7 +191,6 @@ def _print(rows: list[tuple[str, ...]]) -> None:
 
 
 def _cell(text: str) -> str:
-    """Keep a recorded text on its line, without what would steer a terminal."""
-    clean = "".join(each if each.isprintable() else "\ufffd" for each in text)
+    clean = one_line(text)
     too_long = len(clean) > CELL_CHARACTERS_MAX
     return clean[: CELL_CHARACTERS_MAX - 1] + "…" if too_long else clean

@@ -20,6 +20,7 @@ __all__ = [
     "drop_output",
     "latched",
     "looking",
+    "one_line",
     "output",
     "say",
     "say_beside",
@@ -67,6 +68,11 @@ def say(text: str) -> None:
 def latched(plan: LabPlan, why: str) -> str:
     """Say that a line is latched, and what a person does about it."""
     return f"LATCHED: {why}; when the cause is gone: {plan.reset_command}"
+
+
+def one_line(text: str) -> str:
+    """Keep a text on its line, without what would steer a terminal: names and headers of files."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 @contextmanager

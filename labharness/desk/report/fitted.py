@@ -8,7 +8,15 @@ from typing import Final
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.svg import Frame, Scale, curve, rounded_ticks
 
-__all__ = ["FIT_PX", "RESIDUAL_SIGMA_MAX", "Fitted", "axis_name", "fit_parts", "upright_name"]
+__all__ = [
+    "FIT_PX",
+    "RESIDUAL_SIGMA_MAX",
+    "Fitted",
+    "axis_name",
+    "fit_parts",
+    "span_of",
+    "upright_name",
+]
 
 FIT_PX: Final = 460.0
 """Width and height of the drawing."""
@@ -20,6 +28,9 @@ SPLIT_PX: Final = 310.0
 FLOOR_PX: Final = FIT_PX - 42
 RESIDUAL_SIGMA_MAX: Final = 6.0
 """A pixel further off is drawn at the edge."""
+
+LEVEL_SHARE_MAX: Final = 0.4
+"""Of the highest: with all above it an axis from zero would show a flat line."""
 
 LETTER_PX, LINE_PX = 6.6, 15.0
 """Room that a letter of a label takes, and a line of them."""
@@ -60,10 +71,8 @@ def fit_parts(
         up: Key of the name of the axis of counts.
     """
     x_scale = Scale(*drawn.range, LEFT_PX, RIGHT_PX)
-    heights = [y for _, y in (*drawn.points, *drawn.fitted)]
-    low, high = min(0.0, *heights), max(heights)
-    room = 0.1 * (high - low) or 1.0
-    above = Frame(x_scale, Scale(low, high + room, SPLIT_PX, TOP_PX))
+    heights = [y for _, y in (*drawn.points, *drawn.fitted, *drawn.ground)]
+    above = Frame(x_scale, Scale(*span_of(heights), SPLIT_PX, TOP_PX))
     reach = RESIDUAL_SIGMA_MAX
     below = Frame(x_scale, Scale(-reach, reach, FLOOR_PX, SPLIT_PX + 12))
     parts = [
@@ -84,6 +93,16 @@ def fit_parts(
     parts.append(upright_name(words(up), 12.0, 160.0))
     parts.append(upright_name(words("residual"), 12.0, 370.0))
     return joined(*parts)
+
+
+def span_of(heights: Sequence[float]) -> tuple[float, float]:
+    """Give the ends of an axis of counts: from zero, or nearer where all stands on a high level."""
+    low, high = min(heights), max(heights)
+    if low > LEVEL_SHARE_MAX * high:
+        room = 0.1 * (high - low) or 1.0
+        return low - room, high + room
+    low = min(low, 0.0)
+    return low, high + (0.1 * (high - low) or 1.0)
 
 
 def axis_name(name: Html, x: float, y: float) -> Html:

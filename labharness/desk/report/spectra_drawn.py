@@ -15,7 +15,14 @@ from labharness.analysis.measured import FittedRange, MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import place_columns
 from labharness.desk.report.film import LAYER_COLOURS
-from labharness.desk.report.fitted import FIT_PX, Fitted, axis_name, fit_parts, upright_name
+from labharness.desk.report.fitted import (
+    FIT_PX,
+    Fitted,
+    axis_name,
+    fit_parts,
+    span_of,
+    upright_name,
+)
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.maps import (
     MAP_HEIGHT_PX,
@@ -62,7 +69,7 @@ def fits_drawn(shown: Analysed, words: In = BOTH) -> list[Html]:
     """Draw each fitted range of the clearest spectrum, with its fit and residuals."""
     return [
         _svg(fit_parts(_fitted(each, shown.best), words, up="intensity"), FIT_PX, FIT_PX)
-        for each in shown.fitted
+        for each in _drawn(shown)
     ]
 
 
@@ -84,7 +91,7 @@ def file_svg(shown: Analysed, title: str, subtitle: str) -> str:
     in_english: In = _english
     parts = [_placed(_whole_parts(shown, in_english), 0.0, 0.0)]
     squares = [
-        fit_parts(_fitted(each, shown.best), in_english, up="intensity") for each in shown.fitted
+        fit_parts(_fitted(each, shown.best), in_english, up="intensity") for each in _drawn(shown)
     ]
     band = shown.band_of(shown.best)
     if band is not None:
@@ -112,6 +119,14 @@ def map_svg(shown: Analysed, title: str, subtitle: str) -> str:
     rows = math.ceil(len(quantities) / MAPS_A_ROW)
     width = min(len(quantities), MAPS_A_ROW) * MAP_WIDTH_PX
     return _own(parts, max(width, FIT_PX), rows * MAP_HEIGHT_PX, title, subtitle)
+
+
+def _drawn(shown: Analysed) -> list[FittedRange]:
+    """Leave out ranges in which nothing stands out, as silicon's is on sapphire; never all."""
+    found = [
+        each for each in shown.fitted if any(line.stands_out[shown.best] for line in each.lines)
+    ]
+    return found or list(shown.fitted)
 
 
 def _english(key: str) -> Html:
@@ -153,11 +168,9 @@ def _svg_style() -> str:
 def _whole_parts(shown: Analysed, words: In) -> Html:
     row = shown.recording.intensity[shown.best]
     x = shown.found.spectra[shown.best].shift_cm1
-    low, high = min(0.0, float(row.min())), float(row.max())
-    room = 0.06 * (high - low) or 1.0
     frame = Frame(
         Scale(float(x[0]), float(x[-1]), 64.0, WHOLE_WIDTH - 8),
-        Scale(low, high + room, WHOLE_HEIGHT - 42, 8.0),
+        Scale(*span_of([float(row.min()), float(row.max())]), WHOLE_HEIGHT - 42, 8.0),
     )
     shaded = [
         el(
@@ -168,7 +181,7 @@ def _whole_parts(shown: Analysed, words: In) -> Html:
             height=WHOLE_HEIGHT - 50,
             fill="#eef2f6",
         )
-        for each in shown.fitted
+        for each in _drawn(shown)
     ]
     points = list(zip(x.tolist(), row.tolist(), strict=True))
     return joined(

@@ -109,7 +109,7 @@ def _facts(each: FileShown) -> Iterator[Html]:
         counted = [
             say("shows_in", material=each, count=found.materials.count(each)) for each in names
         ]
-        yield from _fact("shows", el("ul", *(el("li", each) for each in counted)))
+        yield from _fact("shows", _listed(counted))
     if shown.fitted:
         lines = say("lines_of_text", material=shown.material, baseline=each.baseline)
         yield from _fact("lines_of", lines)
@@ -146,7 +146,7 @@ def _peaks(shown: Analysed) -> Html:
         cells += [el("td", text, class_="number") for text in line_texts(line).values()]
         rows.append(el("tr", *cells))
     key = say("peaks_many" if many else "peaks_one")
-    return joined(table(heads, rows, class_="slim figures"), el("p", key, class_="note"))
+    return joined(table(heads, rows, class_="slim figures lines"), el("p", key, class_="note"))
 
 
 def _pl_said(shown: Analysed) -> Html:
@@ -165,3 +165,7 @@ def _pl_said(shown: Analysed) -> Html:
         return said
     compared = say("pl_ratio", ratio=f"{times.ratio:.3g}", line=times.line)
     return joined(said, " · ", compared)
+
+
+def _listed(parts: Sequence[Html]) -> Html:
+    return joined(*(joined(", " if at else "", each) for at, each in enumerate(parts)))

@@ -86,6 +86,8 @@ svg.posterior{max-width:460px}
 .pair svg{max-width:520px}
 .trio{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:0 16px}
 .trio svg{max-width:380px}
+.verdict+dl.facts{margin-top:14px}section+section>.verdict{margin-top:44px}
+table.lines th:first-child{text-align:left}
 .scroll{overflow-x:auto;margin:8px 0}
 table{border-collapse:collapse;width:100%;font-size:14px}
 table.slim{width:auto}table.slim td,table.slim th{padding-right:24px}

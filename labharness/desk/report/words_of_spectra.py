@@ -14,8 +14,8 @@ SPECTRA: Final[dict[str, tuple[str, str]]] = {
     "spectra_unread": ("Not read", "未能读取"),
     "read_as": ("Read as", "读取格式"),
     "read_as_text": (
-        "{format}: {count} spectra of {points} points, {low}–{high} cm⁻¹",
-        "{format}：{count} 条光谱，每条 {points} 点，{low}–{high} cm⁻¹",
+        "{format}: {count} × {points} points, {low}–{high} cm⁻¹",
+        "{format}：{count} × {points} 点，{low}–{high} cm⁻¹",
     ),
     "shows": ("Shows", "显示"),
     "shows_in": ("{material} in {count}", "{material}：{count} 条"),
