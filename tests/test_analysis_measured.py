@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from labharness.analysis.baseline import arpls
-from labharness.analysis.line_table import ranges_of
+from labharness.analysis.line_table import FitRange, NamedLine, ranges_of
+from labharness.analysis.lines import LineWindow
 from labharness.analysis.measured import FittedRange, MeasuredLine, measure
 from labharness.analysis.spectrum import Spectrum
 
@@ -53,6 +54,17 @@ def test_position_width_height_and_area_scatter_as_their_errors_say(at: int) -> 
     for name, values in pulls(line).items():
         assert abs(values.mean()) < 0.25, name
         assert values.std() == pytest.approx(0.97, abs=0.13), name  # errors are never made smaller
+
+
+def test_a_line_that_is_no_lorentz_line_has_larger_errors() -> None:
+    beside = clean() + 400 / (1 + ((AXIS - 411.0) / 2.5) ** 2)
+    chance = np.random.default_rng(9)
+    odd = film([Spectrum(AXIS, chance.poisson(beside).astype(float), 1.0) for _ in range(20)])
+    plain = film(noisy(20))
+    assert np.median(odd.reduced_chi2) > 5 > 1.5 > np.median(plain.reduced_chi2)
+    for name in ("position_sigma_cm1", "area_sigma_counts_cm1"):
+        wide, narrow = (np.median(getattr(each.lines[0], name)) for each in (odd, plain))
+        assert wide > 1.8 * narrow
 
 
 def test_the_unit_of_the_file_scales_heights_and_areas_and_nothing_else() -> None:
@@ -134,6 +146,22 @@ def test_a_baseline_follows_the_ground_and_not_the_lines() -> None:
     assert np.median(np.abs(ground - glow())) < 0.1 * glow().max()
     under = np.abs(AXIS - 404) < 2
     assert (spectrum.counts - ground)[under].min() > 0.5 * TRUTH["A1g"][2]
+
+
+@pytest.mark.parametrize(("fwhm_cm1", "least", "most"), [(40, -0.01, 0.01), (60, 0.07, 0.15)])
+def test_a_smooth_baseline_takes_the_wings_of_broad_lines_as_the_manual_says(
+    fwhm_cm1: float, least: float, most: float
+) -> None:
+    axis = np.linspace(100.0, 3200.0, 1600)
+    luminescence = 8000 * np.exp(-(((axis - 2600) / 1500) ** 2)) + 300
+    place = 2690.0 if fwhm_cm1 < 50 else 1350.0
+    counts = luminescence + 2000 / (1 + ((axis - place) / (fwhm_cm1 / 2)) ** 2)
+    reach = (2550.0, 2800.0) if fwhm_cm1 < 50 else (1000.0, 1800.0)
+    line = NamedLine("band", LineWindow(place - 50, place + 50, fwhm_cm1, 4 * fwhm_cm1))
+    spectrum = Spectrum(axis, np.random.default_rng(2).poisson(counts).astype(float), 1.0)
+    (found,) = measure([spectrum], np.ones(1), [FitRange(reach, (line,))], "arpls")
+    truth = np.pi / 2 * fwhm_cm1 * 2000
+    assert least < 1 - found.lines[0].area_counts_cm1[0] / truth < most
 
 
 def test_narrow_lines_are_the_same_over_either_baseline() -> None:

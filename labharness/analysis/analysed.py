@@ -150,9 +150,9 @@ def _notes(wanted: Wanted, found: Assessment) -> Iterator[str]:
 def _units_per_count(recording: Recording, found: Assessment) -> Array:
     """Return what brings the electrons of each spectrum back to the unit of the file."""
     brightest = np.abs(recording.intensity).argmax(axis=1)
-    each = np.arange(len(brightest))
+    rows = np.arange(len(brightest))
     counts = np.array(
         [spectrum.counts[pixel] for spectrum, pixel in zip(found.spectra, brightest, strict=True)]
     )
-    units: Array = recording.intensity[each, brightest] / counts
-    return units
+    units = np.ones(len(brightest))  # of a row of zeros there is nothing to bring back
+    return np.divide(recording.intensity[rows, brightest], counts, out=units, where=counts != 0)

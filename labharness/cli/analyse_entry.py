@@ -14,9 +14,13 @@ __all__ = ["entry", "json_text"]
 def json_text(value: object) -> str:
     """Write JSON in which whatever would steer a terminal stands as its number."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    return "".join(
-        each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text
-    )
+    return "\n".join(map(_plain, text.split("\n")))
+
+
+def _plain(line: str) -> str:
+    if line.isprintable():
+        return line
+    return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in line)
 
 
 def entry(shown: "Analysed") -> dict[str, Any]:
