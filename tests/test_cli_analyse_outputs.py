@@ -198,7 +198,7 @@ def test_a_window_that_is_none_is_refused(mine: Path, text: str) -> None:
 
 def test_the_material_is_taken_at_a_persons_word_and_the_word_is_noted(mine: Path) -> None:
     found = entry(say("analyse", "--json", "--material", "WS2", mine))
-    assert [row["line"] for row in found["peaks"]] == ["2LA(M)+E'", "A1'", "Si"]
+    assert [row["line"] for row in found["peaks"]] == ["2LA(M) + E2g", "A1g", "Si"]
     assert "the lines are those of WS2, as asked; it shows MoS2" in found["notes"]
     assert found["material"] == "MoS2"  # what it shows does not change by what it is called
 
@@ -378,3 +378,17 @@ def test_a_series_at_one_place_is_drawn_by_the_number_of_the_spectrum(tmp_path: 
     said = texts(Path(f"{path}.map.svg"))
     assert "spectrum" in said.split()
     assert "x, µm" not in said
+
+
+def test_a_dead_spectrum_of_a_map_has_rows_without_numbers(tmp_path: Path) -> None:
+    spectra = {(0.5 * x, 0.5 * y): film(MONOLAYER, x + 3 * y) for y in range(3) for x in range(3)}
+    spectra[0.5, 0.5] = np.zeros_like(AXIS)
+    path = written_map(tmp_path / "map.txt", spectra)
+    target = tmp_path / "t.csv"
+    assert say("analyse", "--plot", "--table", target, path).err.count("\n") == 3
+    rows = rows_of(target)
+    assert len(rows) == 27
+    dead = [row for row in rows if row["spectrum"] == "5"]
+    assert {row["material"] for row in dead} == {"not judged"}
+    assert {(row["stands_out"], row["height_counts"]) for row in dead} == {("false", "")}
+    assert "not judged: 1" in texts(Path(f"{path}.map.svg"))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from labharness.analysis.assess import Assessment, assess
 from labharness.analysis.evidence import Reference, SeparationRow
 from labharness.analysis.formats import Recording
-from labharness.analysis.line_table import ranges_of
+from labharness.analysis.line_table import SILICON_LINE_NAME, ranges_of
 from labharness.analysis.measured import FittedRange, MeasuredLine, measure
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import PeakTable
@@ -59,7 +59,10 @@ class Analysed:
     @property
     def best(self) -> int:
         """The spectrum with the clearest line, of the material before silicon's; else the first."""
-        for name in (*(each.name for each in self.lines() if each.name != "Si"), "Si"):
+        for name in (
+            *(each.name for each in self.lines() if each.name != SILICON_LINE_NAME),
+            SILICON_LINE_NAME,
+        ):
             line = self.line(name)
             if line is not None and line.stands_out.any():
                 clear = np.where(
@@ -128,8 +131,14 @@ def analysed(
             "give one, or one for each"
         )
     material = wanted.material or found.material
-    ranges = ranges_of(material, found.spectra[0].shift_cm1, wanted.windows_cm1)
-    fitted = measure(found.spectra, _units_per_count(recording, found), ranges, wanted.baseline)
+    seen = [
+        each.lines for each in found.named if each is not None and each.material.name == material
+    ]
+    judged = np.array([not why for why in found.left_out])
+    axis = found.spectra[0].shift_cm1
+    ranges = ranges_of(material, axis, wanted.windows_cm1, seen)
+    units = _units_per_count(recording, found)
+    fitted = measure(found.spectra, units, ranges, wanted.baseline, judged)
     notes = tuple(_notes(wanted, found))
     return Analysed(name, recording, found, material, fitted, bands, notes)
 

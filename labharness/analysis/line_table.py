@@ -1,39 +1,37 @@
-"""Which lines of which material are measured, and where: what a table of peaks has rows of."""
+"""Which lines are measured of a file, and where: of its material, of silicon, or a person's."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.lines import LineWindow
-from labharness.analysis.material import (
-    CARBON,
-    CARBON_LINES,
-    CARBON_RANGE_CM1,
-    GRAPHENE,
-    MOS2,
+from labharness.analysis.material_table import (
+    MATERIALS,
     SILICON,
-    TWO_D_LINES,
-    TWO_D_RANGE_CM1,
-    WS2,
-    WS2_LINES,
+    SUBSTRATES,
+    Form,
+    Group,
+    Material,
 )
-from labharness.analysis.peaks import (
-    A_LINE,
-    E_LINE,
-    PEAK_WINDOW_CM1,
-    SILICON_LINE,
-    SILICON_WINDOW_CM1,
-)
+from labharness.analysis.peaks import SILICON_LINE, SILICON_NEEDS_CM1, SILICON_WINDOW_CM1
+from labharness.analysis.stack import covers
 
-__all__ = ["MATERIALS", "SILICON_NAME", "FitRange", "NamedLine", "Ratio", "ranges_of", "ratio_of"]
+__all__ = [
+    "MATERIAL_NAMES",
+    "SILICON_LINE_NAME",
+    "FitRange",
+    "NamedLine",
+    "Ratio",
+    "ranges_of",
+    "ratio_of",
+]
+
+SILICON_LINE_NAME = "Si"
 
 WIDEST_SHARE, START_SHARE = 1.0, 0.125
 """Of a range that a person names: how wide its one line may be, and where the fit starts."""
-
-PIXELS_A_PARAMETER = 4 / 3
-"""Fewer leave a fit no freedom to be tested; as for naming a material."""
 
 
 class NamedLine(NamedTuple):
@@ -57,86 +55,91 @@ class Ratio(NamedTuple):
     below: str
 
 
-_CARBON = (
-    FitRange(CARBON_RANGE_CM1, tuple(map(NamedLine, ("D", "G"), CARBON_LINES))),
-    FitRange(TWO_D_RANGE_CM1, (NamedLine("2D", TWO_D_LINES[0]),)),
-)
-_SILICON_RANGE = FitRange(SILICON_WINDOW_CM1, (NamedLine("Si", SILICON_LINE),))
-_RANGES: dict[str, tuple[FitRange, ...]] = {
-    MOS2.name: (FitRange(PEAK_WINDOW_CM1, (NamedLine("E2g", E_LINE), NamedLine("A1g", A_LINE))),),
-    WS2.name: (
-        FitRange(WS2_LINES[0][0], (NamedLine("2LA(M)+E'", WS2_LINES[0][1]),)),
-        FitRange(WS2_LINES[1][0], (NamedLine("A1'", WS2_LINES[1][1]),)),
-    ),
-    GRAPHENE.name: _CARBON,
-    CARBON.name: _CARBON,
-    SILICON.name: (),
-}
-_RATIOS = {
-    MOS2.name: Ratio("A1g", "E2g"),
-    WS2.name: Ratio("2LA(M)+E'", "A1'"),
-    GRAPHENE.name: Ratio("2D", "G"),
-    CARBON.name: Ratio("D", "G"),
-}
+_SILICON_GROUP = Group((SILICON_LINE_NAME,), (SILICON_LINE,), SILICON_WINDOW_CM1, SILICON_NEEDS_CM1)
+_ROWS = {row.name: row for row in (*MATERIALS, *SUBSTRATES, SILICON)}
 
-MATERIALS = tuple(_RANGES)
-"""Those whose lines are known here."""
-
-SILICON_NAME = SILICON.name
+MATERIAL_NAMES = tuple(_ROWS)
+"""Those whose lines are known."""
 
 
 def ratio_of(material: str) -> Ratio | None:
     """Name the ratio of heights that people look for in a material; None where there is none."""
-    return _RATIOS.get(material)
+    row = _ROWS.get(material)
+    return None if row is None or not row.ratios else Ratio(*row.ratios[0])
 
 
 def ranges_of(
     material: str,
     axis_cm1: NDArray[np.float64],
     windows_cm1: Sequence[tuple[float, float]] = (),
+    seen: Sequence[Collection[str]] = (),
 ) -> tuple[FitRange, ...]:
     """Say what is fitted on an axis: the material's lines and silicon's, or a person's ranges.
 
     Of a range that a person names those lines of material and silicon are fitted that may lie in
-    it; where there are none, its highest line. A range that the axis ends in is cut there; a line
-    that may lie beyond the axis is not fitted, nor is one with too few pixels.
+    it; where there are none, its highest line. A range that the axis ends in is cut there; lines of
+    which it holds too little, or has too few pixels, are not fitted.
 
     Args:
         material: As the analysis names it; of one without lines here silicon is left.
         axis_cm1: Shift of each pixel, ascending.
         windows_cm1: Ranges a person names, each from low to high.
+        seen: The lines that stand out in each spectrum: of the ways in which the material shows,
+            the one that most spectra have is fitted.
     """
-    known = (*_RANGES.get(material, ()), _SILICON_RANGE)
+    row = _ROWS.get(material)
+    known = [*(_groups(row, seen) if row is not None else ()), _SILICON_GROUP]
     if windows_cm1:
         first, last = float(axis_cm1[0]), float(axis_cm1[-1])
         cut = ((max(low, first), min(high, last)) for low, high in windows_cm1)
-        known = tuple(_asked(each, known) for each in cut if each[0] < each[1])
-    found = (_on(axis_cm1, each) for each in known)
-    return tuple(each for each in found if each.lines)
-
-
-def _asked(window_cm1: tuple[float, float], known: Sequence[FitRange]) -> FitRange:
-    low, high = window_cm1
-    lines = tuple(
-        line
+        known = [_asked(each, known) for each in cut if each[0] < each[1]]
+    return tuple(
+        _cut(axis_cm1, each)
         for each in known
-        for line in each.lines
-        if low <= line.window.low_cm1 and line.window.high_cm1 <= high
+        if covers(axis_cm1, *each.needs_cm1, 4 * len(each.names) + 4)
     )
+
+
+def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[Group]:
+    """Return the groups of a material, none with a line that an earlier one has."""
+
+    def times(form: Form) -> int:
+        names = {name for group in form.groups for name in group.names}
+        return sum(names <= set(each) for each in seen)
+
+    # A line more is no other material: of forms that are seen as often, the one with most lines.
+    forms = sorted(
+        row.forms, key=lambda form: (times(form), sum(len(each.names) for each in form.groups))
+    )
+    forms = forms[::-1] if seen else list(row.forms)
+    groups: list[Group] = []
+    names: set[str] = set()
+    for group in (*(group for form in forms for group in form.groups), *row.besides):
+        if names.isdisjoint(group.names):
+            names.update(group.names)
+            groups.append(group)
+    return sorted(groups, key=lambda group: group.range_cm1)
+
+
+def _asked(window_cm1: tuple[float, float], known: Sequence[Group]) -> Group:
+    low, high = window_cm1
+    lines = [
+        (name, window)
+        for each in known
+        for name, window in zip(each.names, each.windows, strict=True)
+        if low <= window.low_cm1 and window.high_cm1 <= high
+    ]
     if not lines:
         span = high - low
-        window = LineWindow(low, high, START_SHARE * span, WIDEST_SHARE * span)
-        lines = (NamedLine(f"{low:g}-{high:g}", window),)
-    return FitRange(window_cm1, lines)
+        lines = [
+            (f"{low:g}-{high:g}", LineWindow(low, high, START_SHARE * span, WIDEST_SHARE * span))
+        ]
+    names, windows = zip(*lines, strict=True)
+    inner = min(each.low_cm1 for each in windows), max(each.high_cm1 for each in windows)
+    return Group(names, windows, window_cm1, inner)
 
 
-def _on(axis_cm1: NDArray[np.float64], wanted: FitRange) -> FitRange:
+def _cut(axis_cm1: NDArray[np.float64], wanted: Group) -> FitRange:
     low = max(wanted.range_cm1[0], float(axis_cm1[0]))
     high = min(wanted.range_cm1[1], float(axis_cm1[-1]))
-    lines = tuple(
-        line for line in wanted.lines if low <= line.window.low_cm1 and line.window.high_cm1 <= high
-    )
-    pixels = int(((axis_cm1 >= low) & (axis_cm1 <= high)).sum())
-    if pixels < PIXELS_A_PARAMETER * (3 * len(lines) + 2):
-        return FitRange((low, high), ())
-    return FitRange((low, high), lines)
+    return FitRange((low, high), tuple(map(NamedLine, wanted.names, wanted.windows)))

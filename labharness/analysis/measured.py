@@ -10,8 +10,8 @@ from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.baseline import arpls
 from labharness.analysis.line_table import FitRange
 from labharness.analysis.lines import fit_lines
-from labharness.analysis.peaks import cut_window
 from labharness.analysis.spectrum import Spectrum
+from labharness.analysis.stack import Stack, cut_window, stacked
 
 __all__ = ["BASELINES", "FittedRange", "MeasuredLine", "measure"]
 
@@ -29,8 +29,8 @@ HEIGHT_SIGMA_MIN = 6.0
 class MeasuredLine:
     """One line in every spectrum of a file: each attribute has one value a spectrum.
 
-    Errors are one sigma, from the noise of the pixels, enlarged by the root of the reduced
-    chi-squared where that is above one.
+    Errors are one sigma, which the noise of the pixels leaves in such a fit, enlarged by the root
+    of the reduced chi-squared where that is above one.
 
     Attributes:
         name: As its field calls it.
@@ -103,17 +103,21 @@ def measure(
     units_per_count: Array,
     ranges: Sequence[FitRange],
     baseline: str = "straight",
+    judged: NDArray[np.bool_] | None = None,
 ) -> tuple[FittedRange, ...]:
     """Fit the lines of each range in all spectra at once.
 
-    Lorentz lines, weighted by the noise of the pixels as it was before any background was taken
-    off: the photons of a background scatter also where it is not drawn any more.
+    Lorentz lines; a pixel is weighed with its noise and the misfit of such lines together, as it
+    was before any background was taken off: the photons of a background scatter also where it is
+    not drawn any more.
 
     Args:
         spectra: On one axis, in electrons.
         units_per_count: What brings each spectrum back to the unit of its file, shape (spectra).
         ranges: What to fit.
         baseline: One of ``BASELINES``.
+        judged: Which spectra are any, shape (spectra); of a dead or saturated one nothing stands
+            out. None takes all.
 
     Raises:
         ValueError: When there is no such baseline.
@@ -126,29 +130,44 @@ def measure(
         grounds = None
     else:
         grounds = np.stack([arpls(each.shift_cm1, each.counts) for each in spectra])
-    return tuple(_fitted(spectra, units_per_count, each, grounds) for each in ranges)
+    stack = stacked(spectra)
+    usable = np.ones(len(spectra), dtype=bool) if judged is None else judged
+    return tuple(_fitted(stack, units_per_count, each, grounds, usable) for each in ranges)
 
 
 def _fitted(
-    spectra: Sequence[Spectrum], units_per_count: Array, wanted: FitRange, grounds: Array | None
+    stack: Stack,
+    units_per_count: Array,
+    wanted: FitRange,
+    grounds: Array | None,
+    usable: NDArray[np.bool_],
 ) -> FittedRange:
-    x, counts, root_weight, _ = cut_window(spectra, wanted.range_cm1)
+    window = cut_window(stack, wanted.range_cm1)
+    x, counts, root_weight = window.shift_cm1, window.counts, window.root_weight
     ground = np.zeros_like(counts)
     if grounds is not None:
-        first = int(np.searchsorted(spectra[0].shift_cm1, x[0]))
+        first = int(np.searchsorted(stack.shift_cm1, x[0]))
         ground = grounds[:, first : first + x.size]
-    fits = fit_lines(x, counts - ground, root_weight, [line.window for line in wanted.lines])
+    places = [line.window for line in wanted.lines]
+    fits = fit_lines(x, counts - ground, root_weight, places, window.root_noise)
     freedom = np.maximum((root_weight > 0).sum(axis=1) - fits.parameters.shape[1], 1)
     reduced_chi2 = fits.chi2 / freedom
     covariance = fits.covariance * np.maximum(reduced_chi2, 1.0)[:, None, None]
     unit = units_per_count[:, None]
     with np.errstate(divide="ignore"):
-        noise = unit / root_weight
+        noise = unit / window.root_noise
     first_background = 3 * len(wanted.lines)
     return FittedRange(
         range_cm1=wanted.range_cm1,
         lines=tuple(
-            _line(line.name, fits.parameters, covariance, fits.converged, units_per_count, 3 * at)
+            _line(
+                line.name,
+                fits.parameters,
+                covariance,
+                fits.converged & usable,
+                units_per_count,
+                3 * at,
+            )
             for at, line in enumerate(wanted.lines)
         ),
         shift_cm1=x,

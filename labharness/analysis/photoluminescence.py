@@ -15,8 +15,8 @@ from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.formats import BadFile, Recording
 from labharness.analysis.lines import LineWindow, fit_lines
 from labharness.analysis.noise import in_electrons
-from labharness.analysis.peaks import cut_window
 from labharness.analysis.spectrum import NM_TO_CM1, Spectrum
+from labharness.analysis.stack import cut_window, stacked
 
 __all__ = ["EV_NM", "PlBand", "pl_bands", "wavelengths_nm"]
 
@@ -153,8 +153,9 @@ def _fitted(scaled: Spectrum, unit: float) -> PlBand:
 def _with(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -> PlBand:
     """Fit lines together and tell the first; it stands out where all of them do."""
     axis = scaled.shift_cm1
-    x, clean, root_weight, _ = cut_window([scaled], (float(axis[0]), float(axis[-1])))
-    fits = fit_lines(x, clean, root_weight, windows)
+    cut = cut_window(stacked([scaled]), (float(axis[0]), float(axis[-1])))
+    x, clean, root_weight = cut.shift_cm1, cut.counts, cut.root_weight
+    fits = fit_lines(x, clean, root_weight, windows, cut.root_noise)
     row = fits.parameters[0]
     freedom = max(int((root_weight > 0).sum()) - row.size, 1)
     covariance = fits.covariance[0] * max(float(fits.chi2[0]) / freedom, 1.0)
@@ -169,7 +170,7 @@ def _with(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -> PlBan
         ground = ground + other[0] / (1 + ((x - other[1]) / (other[2] / 2)) ** 2)
     of_area = covariance[np.ix_((0, 2), (0, 2))][None]
     with np.errstate(divide="ignore"):
-        noise = unit / root_weight[0]
+        noise = unit / cut.root_noise[0]
     return PlBand(
         wavelength_nm=x,
         counts=clean[0] * unit,

@@ -78,11 +78,11 @@ def _check(chosen: argparse.Namespace) -> None:
     Raises:
         ValueError: It cannot be; the message says what can.
     """
-    from labharness.analysis.line_table import MATERIALS
+    from labharness.analysis.line_table import MATERIAL_NAMES
     from labharness.vocabulary.spelling import meant
 
-    if chosen.material is not None and chosen.material not in MATERIALS:
-        names = list(MATERIALS)
+    if chosen.material is not None and chosen.material not in MATERIAL_NAMES:
+        names = list(MATERIAL_NAMES)
         near = meant(chosen.material, names)
         raise ValueError(
             f"--material: no lines of {chosen.material!r} here{near}; there are {', '.join(names)}"

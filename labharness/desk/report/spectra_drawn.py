@@ -314,12 +314,13 @@ def _classes(shown: Analysed) -> Classes:
     return Classes(title, known, colours, index)
 
 
+BARE: Final = ("silicon", "unknown", "not judged", "sapphire", "SiO2")
 GREYS: Final = ("#b9c0c7", "#d9dde1", "#8b949e", "#6b7580", "#a5acb3")
 
 
 def _other_colour(name: str, at: int, judged: bool) -> str:
     """Give colours to films, and greys to bare substrate and to what is beside the layers."""
-    if judged or name in ("silicon", "unknown"):
+    if judged or name in BARE:
         return GREYS[at % len(GREYS)]
     return COLOURS[at % len(COLOURS)]
 
