@@ -392,3 +392,10 @@ def test_a_dead_spectrum_of_a_map_has_rows_without_numbers(tmp_path: Path) -> No
     assert {row["material"] for row in dead} == {"not judged"}
     assert {(row["stands_out"], row["height_counts"]) for row in dead} == {("false", "")}
     assert "not judged: 1" in texts(Path(f"{path}.map.svg"))
+
+
+def test_of_an_unknown_material_silicon_is_measured_and_no_name_made_up(tmp_path: Path) -> None:
+    path = written(tmp_path / "odd.txt", film([(455.0, 40.0, 300.0)]))
+    said = say("analyse", path).out
+    assert said.startswith(f"{path}: unknown; no layer count")
+    assert "lines of" not in said

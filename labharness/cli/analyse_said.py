@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["headline", "lines_said"]
 
 SIX_OR_MORE = 6
+UNKNOWN = "unknown"  # a material of which there are no lines
 HEADS = ("line", "position / cm⁻¹", "width / cm⁻¹", "height / counts", "area / counts·cm⁻¹")
 
 
@@ -79,14 +80,15 @@ def _peaks(shown: "Analysed", baseline: str, *, every: bool) -> Iterator[str]:
         return
     under = "" if baseline == "straight" else f", background by {baseline}"
     many = len(shown.found.spectra) > 1
+    whose = "lines" if shown.material == UNKNOWN else f"lines of {shown.material}"
     if many and every:
-        yield f"  lines of {shown.material} in each spectrum, ± one sigma{under}:"
+        yield f"  {whose} in each spectrum, ± one sigma{under}:"
         yield from _each(shown)
         return
     from labharness.desk.report.line_texts import line_texts
 
     said = "median ± scatter between spectra" if many else "± one sigma"
-    yield f"  lines of {shown.material}, {said}{under}:"
+    yield f"  {whose}, {said}{under}:"
     rows: list[Sequence[str]] = [(*HEADS, "stands out in") if many else HEADS]
     for line in lines:
         seen = f"{int(line.stands_out.sum())} of {line.stands_out.size}"
