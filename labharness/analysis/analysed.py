@@ -164,4 +164,5 @@ def _units_per_count(recording: Recording, found: Assessment) -> Array:
         [spectrum.counts[pixel] for spectrum, pixel in zip(found.spectra, brightest, strict=True)]
     )
     units = np.ones(len(brightest))  # of a row of zeros there is nothing to bring back
-    return np.divide(recording.intensity[rows, brightest], counts, out=units, where=counts != 0)
+    np.divide(recording.intensity[rows, brightest], counts, out=units, where=counts != 0)
+    return units
