@@ -93,11 +93,7 @@ def ranges_of(
         first, last = float(axis_cm1[0]), float(axis_cm1[-1])
         cut = ((max(low, first), min(high, last)) for low, high in windows_cm1)
         known = [_asked(each, known) for each in cut if each[0] < each[1]]
-    return tuple(
-        _cut(axis_cm1, each)
-        for each in known
-        if covers(axis_cm1, *each.needs_cm1, 4 * len(each.names) + 4)
-    )
+    return tuple(_cut(axis_cm1, each) for each in known if _held(axis_cm1, each))
 
 
 def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[Group]:
@@ -137,6 +133,11 @@ def _asked(window_cm1: tuple[float, float], known: Sequence[Group]) -> Group:
     names, windows = zip(*lines, strict=True)
     inner = min(each.low_cm1 for each in windows), max(each.high_cm1 for each in windows)
     return Group(names, windows, window_cm1, inner)
+
+
+def _held(axis_cm1: NDArray[np.float64], group: Group) -> bool:
+    low, high = group.needs_cm1
+    return covers(axis_cm1, low, high, 4 * len(group.names) + 4)
 
 
 def _cut(axis_cm1: NDArray[np.float64], wanted: Group) -> FitRange:
