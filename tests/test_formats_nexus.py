@@ -3,16 +3,19 @@
 import io
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import h5py
 import nexusformat
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nexusformat.nexus import NXdata, NXentry, nxopen
 from nexusformat.nexus.validate import validate_application
 
-from labharness.analysis.formats import BadFile, NexusNotes, Recording, nexus_bytes
+from labharness.analysis.formats import BadFile, NexusNotes, Recording, nexus_bytes, read_spectra
 
 AXIS = np.linspace(100.0, 600.0, 60)
 ROWS = np.arange(120.0).reshape(2, 60)
@@ -180,3 +183,100 @@ def test_what_nobody_stated_is_left_out_or_called_unknown() -> None:
         assert set(file["entry/sample"]) == {"name"}
     with pytest.raises(BadFile, match="--laser-nm"):
         nexus_bytes(Recording("a test", np.linspace(535, 560, 60), "nm", ROWS), NOTES)
+
+
+TEXT = st.text(max_size=12)
+PLACE_NAMES = st.sampled_from(
+    ["x_um", "y_um", "z_um", "time_s", "column_1", "column_2", "x", "X/Y", "", ".", "a b", "x_mm"]
+)
+
+
+@given(
+    places=st.dictionaries(PLACE_NAMES | TEXT, st.integers(0, 9), max_size=4),
+    header=st.dictionaries(TEXT, TEXT, max_size=3),
+    laser_nm=st.one_of(st.none(), st.floats(300, 1100)),
+    unit_stated=st.booleans(),
+    offset_cm1=st.one_of(st.none(), st.floats(-5, 5)),
+    unit=st.sampled_from(["1/cm", "nm"]),
+)
+@settings(deadline=None, max_examples=8)
+def test_what_is_written_is_read_back_whatever_a_file_calls_its_columns(
+    places: dict[str, int],
+    header: dict[str, str],
+    laser_nm: float | None,
+    unit_stated: bool,
+    offset_cm1: float | None,
+    unit: str,
+) -> None:
+    axis = AXIS if unit == "1/cm" else np.linspace(500.25, 560.5, 60)
+    columns = {name: np.array([value, value + 0.5]) for name, value in places.items()}
+    laser_nm = laser_nm or (None if unit == "1/cm" else 532.0)
+    given_one = Recording("a test", axis, unit, ROWS, laser_nm, columns, header, unit_stated)
+    notes = NexusNotes(program="labharness 1", offset_cm1=offset_cm1, sample="film\x00 \udc80")
+    found = read_spectra(nexus_bytes(given_one, notes))
+    assert (found.format, found.axis_unit, found.laser_nm) == ("a test", unit, laser_nm)
+    assert np.array_equal(found.axis, axis)
+    assert np.array_equal(found.intensity, ROWS)
+    assert found.unit_stated == unit_stated
+    assert len(found.places) == len(columns)
+    for name, column in columns.items():
+        if name.isprintable() and name.isascii() and name:
+            assert np.array_equal(found.places[name], column)
+
+
+def test_settings_and_what_was_left_out_come_back_with_the_spectra() -> None:
+    rows = np.vstack([ROWS, np.full(60, np.nan)])
+    given_one = Recording("a test", AXIS, "1/cm", rows, header={"Grating": "1800"})
+    found = read_spectra(nexus_bytes(given_one, NOTES))
+    assert found.header == {"Grating": "1800"}
+    assert found.notes == ("spectrum 3 is left out: NaN or infinity among the numbers",)
+
+
+def foreign(**attributes: str) -> bytes:
+    """Write a NeXus file of somebody else: a default plot, nothing else."""
+    memory = io.BytesIO()
+    with h5py.File(memory, "w") as file:
+        entry = file.create_group("run")
+        entry.attrs["NX_class"] = "NXentry"
+        data = entry.create_group("plot")
+        data.attrs.update({"NX_class": "NXdata", "signal": "counts", "axes": [".", "shift"]})
+        data.attrs.update(attributes)
+        data["counts"] = ROWS
+        data["shift"] = AXIS
+        data["shift"].attrs["units"] = attributes.get("units", "cm^-1")
+    return memory.getvalue()
+
+
+def test_the_default_plot_of_another_program_is_read() -> None:
+    found = read_spectra(foreign())
+    assert (found.format, found.axis_unit) == ("NeXus", "1/cm")
+    assert np.array_equal(found.intensity, ROWS)
+
+
+def empty() -> bytes:
+    memory = io.BytesIO()
+    h5py.File(memory, "w").close()
+    return memory.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (empty(), "no NeXus entry with spectra"),
+        (foreign(units="eV"), "'eV'"),
+        (foreign(signal="nothing"), "no signal on an axis"),
+        (foreign(signal="shift", axes="counts"), "do not fit|eV|axis is in"),
+        (foreign()[:1000], "damaged or cut short"),
+        (b"\x89HDF\r\n\x1a\n", "damaged or cut short"),
+    ],
+)
+def test_hdf5_without_spectra_is_refused_in_one_line(data: bytes, words: str) -> None:
+    with pytest.raises(BadFile, match=words):
+        read_spectra(data)
+
+
+def test_without_h5py_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = nexus_bytes(MAP, NOTES)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(BadFile, match=r"reading HDF5 needs h5py: pip install"):
+        read_spectra(data)

@@ -113,7 +113,9 @@ def assess(
     """
     shift_cm1 = recording.shift_cm1()
     if shift_cm1.size < PIXELS_MIN:
-        raise ValueError(f"a spectrum needs at least {PIXELS_MIN} pixels, got {shift_cm1.size}")
+        raise ValueError(
+            f"its spectra have {shift_cm1.size} points; a judgement takes at least {PIXELS_MIN}"
+        )
     quiet = quiet_half(recording.intensity)
     kept, left_out, cut_off = _usable(recording, shift_cm1, quiet)
     count = len(left_out)
@@ -308,7 +310,7 @@ def _notes(
     verdict: LayerVerdict | None,
     reference: Reference | None,
 ) -> tuple[str, ...]:
-    notes = []
+    notes = list(recording.notes)
     lines = [line for line in silicon if line is not None]
     if lines:
         notes.append(f"axis moved by {offset_cm1:+.2f} cm⁻¹ to put silicon at 520.7")

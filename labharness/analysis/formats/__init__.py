@@ -2,16 +2,29 @@
 
 import zlib
 
-from labharness.analysis.formats.jcamp import parse_jcamp
-from labharness.analysis.formats.labspec import parse_labspec
+from labharness.analysis.formats.bwtek import MARK as BWTEK
+from labharness.analysis.formats.bwtek import parse_bwtek
+from labharness.analysis.formats.grid import is_grid, parse_grid
+from labharness.analysis.formats.guess import known_other, seems_text
+from labharness.analysis.formats.jasco import is_jasco, jasco_text, parse_jasco
+from labharness.analysis.formats.jcamp import is_jcamp, parse_jcamp
+from labharness.analysis.formats.labspec import is_labspec, parse_labspec
+from labharness.analysis.formats.labspec_xml import MARK as LABSPEC_XML
+from labharness.analysis.formats.labspec_xml import parse_labspec_xml
+from labharness.analysis.formats.long_map import parse_wire_text
 from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes
+from labharness.analysis.formats.nexus_read import MARK as HDF5
+from labharness.analysis.formats.nexus_read import parse_nexus
 from labharness.analysis.formats.own import parse_own
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rod import SHIFT, parse_rod
 from labharness.analysis.formats.spc import is_spc, parse_spc
-from labharness.analysis.formats.tables import parse_bwtek, parse_columns, parse_wire_text
+from labharness.analysis.formats.tables import NoTable, parse_columns
+from labharness.analysis.formats.trivista import MARK as TRIVISTA
+from labharness.analysis.formats.trivista import parse_trivista
 from labharness.analysis.formats.wdf import MAGIC, parse_wdf
 from labharness.analysis.formats.witec import parse_witec
+from labharness.vocabulary.extras import EXTRAS
 
 __all__ = [
     "BYTES_MAX",
@@ -27,19 +40,20 @@ BYTES_MAX = 256 * 1024 * 1024
 """A map of 16,000 spectra of 1,024 points is 67 MB; more than this is no file of spectra."""
 
 GZIP = b"\x1f\x8b"
-HDF5 = b"\x89HDF"
 HEAD_BYTES = 4096
 
 
 def read_spectra(data: bytes) -> Recording:
     """Read a file of spectra; its content says which format it is, not its name.
 
-    Knows two-column text and CSV, WiRE text, LabSpec text, WITec ASCII, B&W Tek exports, ROD CIF,
-    JCAMP-DX, Galactic SPC (new format), Renishaw WDF and a run's own raw_spectrum.json, each also
-    inside gzip.
+    Knows text in columns (one spectrum or many) and CSV, maps whose first row is the axis, WiRE
+    text, LabSpec text and XML, WITec ASCII, B&W Tek exports, JASCO text, TriVista XML, ROD CIF,
+    JCAMP-DX, Galactic SPC, Renishaw WDF, NeXus, and a run's own raw_spectrum.json, each also inside
+    gzip.
 
     Raises:
-        BadFile: When the content is none of these or does not hold together.
+        BadFile: When the content is none of these or does not hold together; it says what the file
+            seems to be.
     """
     if data.startswith(GZIP):
         data = _unzip(data)
@@ -47,10 +61,18 @@ def read_spectra(data: bytes) -> Recording:
         raise BadFile(f"it has {len(data)} bytes; at most {BYTES_MAX} are read")
     if data.startswith(MAGIC):
         return parse_wdf(data)
+    if data.startswith(HDF5):
+        try:
+            return parse_nexus(data)
+        except ModuleNotFoundError:
+            raise BadFile(f"reading HDF5 needs h5py: {EXTRAS['h5py'].command}") from None
+    other = known_other(data)
+    if other is not None:
+        raise BadFile(other)
     if is_spc(data):
         return parse_spc(data)
-    if data.startswith(HDF5):
-        raise BadFile("it is HDF5, which is written here and not read")
+    if is_jasco(data):
+        return parse_jasco(jasco_text(data))
     return _parse_text(_text(data))
 
 
@@ -60,20 +82,30 @@ def _parse_text(text: str) -> Recording:
         raise BadFile("it is empty")
     if head.startswith("{"):
         return parse_own(text)
-    if head.startswith("##"):
+    if is_jcamp(text):
         return parse_jcamp(text)
     if SHIFT in text:
         return parse_rod(text)
     if head.startswith("//Exported ASCII") or "[Header]" in head:
         return parse_witec(text)
-    if head.startswith("File Version;BWRam"):
+    if head.startswith(BWTEK):
         return parse_bwtek(text)
+    if LABSPEC_XML in head:
+        return parse_labspec_xml(text)
+    if TRIVISTA in head:
+        return parse_trivista(text)
     first = head.splitlines()[0]
     if first.startswith("#") and "Wave" in first and "Intensity" in first:
         return parse_wire_text(text.lstrip())
-    if (first.startswith("#") and "=\t" in first) or text.startswith("\t"):
+    if is_labspec(text):
         return parse_labspec(text)
-    return parse_columns(text)
+    lines = text.splitlines()
+    if is_grid(lines):
+        return parse_grid(lines)
+    try:
+        return parse_columns(text)
+    except NoTable:
+        raise BadFile(seems_text(text)) from None
 
 
 def _unzip(data: bytes) -> bytes:
@@ -90,8 +122,14 @@ def _unzip(data: bytes) -> bytes:
 def _text(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
-    if b"\0" in data[:HEAD_BYTES]:
-        raise BadFile("it is neither text nor a binary format that is read here (SPC, WDF)")
+    head = data[:HEAD_BYTES]
+    if b"\0" in head:
+        if not any(head[1::2]):  # every second byte is zero: UTF-16 whose mark was lost
+            return data.decode("utf-16-le", "replace")
+        raise BadFile(
+            "it is neither text nor a binary format that is read here (SPC, WDF, HDF5); save its "
+            "spectra as text or CSV"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:  # LabSpec and WiRE write µ and ° in the Windows code page

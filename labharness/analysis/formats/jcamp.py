@@ -10,15 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.tables import number_of
+from labharness.analysis.formats.rows import laser_of
 
-__all__ = ["parse_jcamp"]
+__all__ = ["is_jcamp", "parse_jcamp"]
 
 Array = NDArray[np.float64]
 
 NAME = "JCAMP-DX"
-UNITS = {"1/CM": "1/cm", "NANOMETERS": "nm", "NM": "nm", "CM-1": "1/cm"}
+LASER = re.compile("(LASER|EXCITATION).*WAVELENGTH")
+MARK = re.compile(r"^##\s*(JCAMP|XYDATA|XYPOINTS|PEAK\s*TABLE)", re.MULTILINE | re.IGNORECASE)
+COLUMNS = re.compile(r"^\s*[-+]?\d[\d.]*\s*,\s*[-+]?\d", re.MULTILINE)
 POINTS_MAX = 1_000_000
+NUMBER_MAX = 1e9
+"""No axis, factor or number of points is larger."""
+
 CHECK_TOLERANCE = 1.0
 """A Y-check differs from the value it repeats by rounding alone, in packed integers."""
 
@@ -33,6 +38,13 @@ DIFFERENCE = {c: str(n) for n, c in enumerate("%JKLMNOPQR")} | {
 REPEAT = {c: str(n) for n, c in enumerate("STUVWXYZs", 1)}
 
 
+def is_jcamp(text: str) -> bool:
+    """Tell the format by its labels; files of the RRUFF database begin with ## and have columns."""
+    if not text[:4096].lstrip().startswith("##"):
+        return False
+    return bool(MARK.search(text[:65536])) or not COLUMNS.search(text)
+
+
 def parse_jcamp(text: str) -> Recording:
     """Read the first spectrum of a file.
 
@@ -44,29 +56,70 @@ def parse_jcamp(text: str) -> Recording:
     kind = records.get("DATATYPE", "RAMAN SPECTRUM").upper()
     if "RAMAN" not in kind:
         raise BadFile(f"{NAME}: DATA TYPE is {kind}, not RAMAN SPECTRUM")
-    stated = records.get("XUNITS", "1/CM").upper()
-    if stated not in UNITS:
-        raise BadFile(f"{NAME}: XUNITS is {stated!r}; known are {', '.join(UNITS)}")
+    unit = _unit(records.get("XUNITS", "1/CM"))
     x_factor, y_factor = _number(records, "XFACTOR", 1.0), _number(records, "YFACTOR", 1.0)
     for label in ("XYPOINTS", "XYDATA", "PEAKTABLE"):
         if label in records:
             break
     else:
         raise BadFile(f"{NAME}: neither XYDATA nor XYPOINTS")
-    form, *lines = records[label].splitlines()
-    if "(XY..XY)" in form.replace(" ", ""):
-        x, y = _pairs(lines)
+    form, *lines = records[label].splitlines() or [""]
+    pairs = "(XY..XY)" in form.replace(" ", "")
+    points = int(_number(records, "NPOINTS", 0.0))
+    x, y = _points(lines, pairs, points)
+    notes: tuple[str, ...] = ()
+    if pairs:
         x = x * x_factor
     else:
-        y = _packed(lines)
-        first, last = _number(records, "FIRSTX", None), _number(records, "LASTX", None)
-        x = np.linspace(first, last, y.size)
-    points = int(_number(records, "NPOINTS", float(y.size)))
-    if points != y.size:
-        raise BadFile(f"{NAME}: {y.size} points, NPOINTS states {points}")
-    laser = records.get("LASERWAVELENGTH") or records.get("EXCITATIONWAVELENGTH", "")
+        first = _number(records, "FIRSTX", None)
+        x = np.linspace(first, _last(records, first, y.size), y.size)
+    if points and y.size != points:
+        if not pairs:  # nobody knows then which X belongs to which Y
+            raise BadFile(f"{NAME}: {y.size} points, NPOINTS states {points}")
+        notes = (f"the file has {y.size} points and NPOINTS states {points}",)
+    with np.errstate(over="ignore"):  # what is out of range is left out as no number
+        y = y * y_factor
     header = {key: value for key, value in records.items() if "\n" not in value}
-    return Recording(NAME, x, UNITS[stated], y * y_factor, laser_nm=number_of(laser), header=header)
+    laser_nm = next((laser_of(v) for k, v in header.items() if LASER.search(k)), None)
+    return Recording(NAME, x, unit, y, laser_nm=laser_nm, header=header, notes=notes)
+
+
+def _unit(stated: str) -> str:
+    plain = stated.upper()
+    if plain.startswith("NM") or "NANOMET" in plain:
+        return "nm"
+    if "CM" in plain or "WAVENUMBER" in plain or "SHIFT" in plain:
+        return "1/cm"
+    raise BadFile(f"{NAME}: XUNITS is {stated[:60]!r}; known are 1/CM and NANOMETERS")
+
+
+def _last(records: dict[str, str], first: float, points: int) -> float:
+    if "LASTX" not in records and "DELTAX" in records:
+        return first + (points - 1) * _number(records, "DELTAX", None)
+    return _number(records, "LASTX", None)
+
+
+def _points(lines: Sequence[str], pairs: bool, points: int) -> tuple[Array, Array]:
+    """Give axis (of pairs alone) and intensities.
+
+    A comma parts numbers, as the standard has it, unless the points are as many as stated only
+    when it is a decimal point: some programs write what their Windows is set to.
+
+    Raises:
+        BadFile: When a row is none, and with decimal commas neither.
+    """
+    read = _pairs if pairs else _packed
+    commas = any("," in line for line in lines)
+    try:
+        x, y = read(lines)
+    except BadFile:
+        if not commas:
+            raise
+        y = np.empty(0)
+        x = y
+    if commas and (y.size == 0 or (points and y.size != points)):
+        x, y = read([line.replace(",", ".") for line in lines])
+    return x, y
 
 
 def _records(text: str) -> dict[str, str]:
@@ -86,9 +139,14 @@ def _number(records: dict[str, str], key: str, otherwise: float | None) -> float
     if key not in records and otherwise is not None:
         return otherwise
     try:
-        return float(records[key].replace(",", "."))
+        found = float(records[key].replace(",", "."))
     except (KeyError, ValueError):
-        raise BadFile(f"{NAME}: {key} is {records.get(key)!r}, not a number") from None
+        found = NUMBER_MAX * 2
+    if not abs(found) <= NUMBER_MAX:
+        stated = records.get(key)
+        stated = "missing" if stated is None else repr(stated[:60])
+        raise BadFile(f"{NAME}: {key} is {stated}, not a number")
+    return found
 
 
 def _pairs(lines: Sequence[str]) -> tuple[Array, Array]:
@@ -101,7 +159,7 @@ def _pairs(lines: Sequence[str]) -> tuple[Array, Array]:
     return flat[::2], flat[1::2]
 
 
-def _packed(lines: Sequence[str]) -> Array:
+def _packed(lines: Sequence[str]) -> tuple[Array, Array]:
     """Unpack ``(X++(Y..Y))``: each line begins with its X, which the records state already."""
     values: list[float] = []
     check = False
@@ -111,7 +169,9 @@ def _packed(lines: Sequence[str]) -> Array:
         check = check_next
         if len(values) > POINTS_MAX:
             raise BadFile(f"{NAME}: more than {POINTS_MAX} points")
-    return np.array(values)
+    if len(values) < 2:
+        raise BadFile(f"{NAME}: XYDATA holds no two points")
+    return np.empty(0), np.array(values)
 
 
 def _unpack(line: str, before: float | None) -> tuple[list[float], bool]:
@@ -138,6 +198,8 @@ def _values(tokens: Sequence[str]) -> tuple[list[float], float | None]:
     step: float | None = None
     for token in tokens:
         head, rest = token[0], token[1:]
+        if len(values) > POINTS_MAX:  # a few characters may repeat a value a million times
+            raise ValueError
         if head in REPEAT:
             times = min(int(REPEAT[head] + rest), POINTS_MAX)
             for _ in range(times - 1):

@@ -1,24 +1,35 @@
-"""Horiba LabSpec text: a header of ``#Key=<tab>value``, then one spectrum or a map."""
+"""Horiba LabSpec text: a header of ``#Key=<tab>value``, then one spectrum or a map.
 
-from collections.abc import Sequence
+Tabs part the cells, in some exports commas or semicolons.
+"""
 
-import numpy as np
+import re
 
+from labharness.analysis.formats.grid import parse_grid
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.tables import number_of, table_of
+from labharness.analysis.formats.rows import laser_of, table_of
+from labharness.analysis.formats.windows import on_one_axis, runs_of
 
-__all__ = ["parse_labspec"]
+__all__ = ["is_labspec", "parse_labspec"]
 
 NAME = "LabSpec text"
 UNITS = {"1/cm": "1/cm", "cm-1": "1/cm", "cm⁻¹": "1/cm", "nm": "nm"}
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}
+HEADER = re.compile(r"#[^=\n]{1,80}=[\t,;]")
+MAP_ROW = re.compile(r"[\t,;]+\s*[-+\d.]")
+"""The axis of a map: its first cells, those above the places, are empty."""
+
+
+def is_labspec(text: str) -> bool:
+    """Tell the format by its first line."""
+    return bool(HEADER.match(text.lstrip()) or MAP_ROW.match(text))
 
 
 def parse_labspec(text: str) -> Recording:
     """Read LabSpec 5 and 6 text exports.
 
-    A single spectrum is two columns. A map has the axis in its first row, after one tab for each
-    column of places, and then one row a spectrum.
+    A single spectrum is two columns. A map has the axis in its first row, after one empty cell for
+    each column of places, and then one row a spectrum.
 
     Raises:
         BadFile: When the rows do not fit together or the axis has a unit that is no spectrum's.
@@ -31,43 +42,37 @@ def parse_labspec(text: str) -> Recording:
     stated = header.get(f"AxisUnit[{spectral}]", "1/cm")
     if stated not in UNITS:
         raise BadFile(f"{NAME}: the axis is in {stated!r}, not in 1/cm or nm")
-    laser_nm = number_of(header.get("Laser (nm)", ""))
-    if body and body[0].startswith("\t"):
-        return _map(body, header, UNITS[stated], laser_nm, count + 1)
+    laser_nm = laser_of(header.get("Laser (nm)", ""))
+    if body and MAP_ROW.match(body[0]):
+        columns = len(body[0]) - len(body[0].lstrip(body[0][0]))
+        # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the rest.
+        kinds = [header.get(f"AxisType[{columns + 1 - n}]", "") for n in range(columns)]
+        return parse_grid(
+            body,
+            name=f"{NAME} (map)",
+            unit=UNITS[stated],
+            unit_stated=True,
+            laser_nm=laser_nm,
+            header=header,
+            titles=[PLACES.get(kind, kind) for kind in kinds],
+            first_line=count + 1,
+        )
     table = table_of(NAME, body, count + 1)
-    if table.shape[1] != 2:
-        raise BadFile(f"{NAME}: {table.shape[1]} columns where a single spectrum has two")
+    if table.values.shape[1] != 2:
+        raise BadFile(f"{NAME}: {table.values.shape[1]} columns where a single spectrum has two")
+    axis, counts = table.values.T
+    axis, rows, notes = on_one_axis(NAME, [(axis[run], counts[run]) for run in runs_of(axis)])
     return Recording(
-        NAME, table[:, 0], UNITS[stated], table[:, 1], laser_nm=laser_nm, header=header
+        NAME,
+        axis,
+        UNITS[stated],
+        rows,
+        laser_nm=laser_nm,
+        header=header,
+        notes=(*table.notes, *notes),
     )
 
 
 def _entry(line: str) -> tuple[str, str]:
     key, _, value = line[1:].partition("=")
-    return key.strip(), value.strip()
-
-
-def _map(
-    body: Sequence[str],
-    header: dict[str, str],
-    unit: str,
-    laser_nm: float | None,
-    first_line: int,
-) -> Recording:
-    columns = len(body[0]) - len(body[0].lstrip("\t"))
-    axis = table_of(NAME, body[:1], first_line)[0]
-    table = table_of(NAME, body[1:], first_line + 1)
-    if table.shape[1] != columns + axis.size:
-        raise BadFile(
-            f"{NAME}: rows of {table.shape[1]} numbers under an axis of {axis.size} points "
-            f"and {columns} columns of places"
-        )
-    places = {}
-    for index in range(columns):
-        # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the rest.
-        kind = header.get(f"AxisType[{columns + 1 - index}]", f"column_{index + 1}")
-        places[PLACES.get(kind, kind)] = table[:, index]
-    counts = np.ascontiguousarray(table[:, columns:])
-    return Recording(
-        f"{NAME} (map)", axis, unit, counts, laser_nm=laser_nm, places=places, header=header
-    )
+    return key.strip(), value.strip(" \t,;")

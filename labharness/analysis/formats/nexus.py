@@ -7,6 +7,7 @@ which is a number, is not there, and the file then does not satisfy the definiti
 """
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from labharness.analysis.formats.recording import Recording
 if TYPE_CHECKING:
     import h5py
 
-__all__ = ["NexusNotes", "nexus_bytes"]
+__all__ = ["PLACE", "NexusNotes", "nexus_bytes"]
 
 DEFINITION_VERSION = "v2026.01"
 DEFINITION_URL = (
@@ -26,6 +27,12 @@ DEFINITION_URL = (
     f"{DEFINITION_VERSION}/applications/NXraman.nxdl.xml"
 )
 UNKNOWN = "unknown"
+PLACE = "place_"
+"""How the columns that say where each spectrum was taken begin."""
+
+PLACE_UNITS = ("um", "mm", "s")
+NAME_MAX = 40
+"""NeXus allows 63 characters in a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +70,7 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
         definition.attrs["version"] = DEFINITION_VERSION
         definition.attrs["URL"] = DEFINITION_URL
         entry["title"] = f"{recording.format}, {len(recording.intensity)} spectra"
+        entry["title"].attrs["format"] = recording.format
         entry["experiment_type"] = "Raman spectroscopy"
         if recording.places:
             entry["raman_experiment_type"] = "Raman imaging"
@@ -72,9 +80,11 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
         header = _group(entry, "header", "NXnote")
         header["type"] = "text/plain"
         header["description"] = f"header of the {recording.format} file"
-        header["data"] = "\n".join(f"{key}={value}" for key, value in recording.header.items())
+        header["data"] = _plain(
+            "\n".join(f"{key}={value}" for key, value in recording.header.items())
+        )
         _instrument(entry, recording, notes)
-        _group(entry, "sample", "NXsample")["name"] = notes.sample
+        _group(entry, "sample", "NXsample")["name"] = _plain(notes.sample)
         shift_cm1 = recording.shift_cm1()
         calibrated = shift_cm1 + (notes.offset_cm1 or 0.0)
         if notes.offset_cm1 is not None:
@@ -91,8 +101,7 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
         _number(data, "spectrum", np.arange(len(recording.intensity)), "")
         _number(data, "raman_shift", calibrated, "1/cm")
         for name, column in recording.places.items():
-            quantity, _, unit = name.rpartition("_")
-            _number(data, f"place_{quantity or name}", column, unit if quantity else "")
+            _place(data, name, column)
     return memory.getvalue()
 
 
@@ -113,11 +122,35 @@ def _instrument(entry: "h5py.Group", recording: Recording, notes: NexusNotes) ->
     # One of two words is required; every format read here comes from instruments with a camera.
     detector["detector_channel_type"] = "multichannel"
     raw = _group(detector, "raw_data", "NXdata")
+    raw.attrs["axis_stated"] = recording.unit_stated
+    raw.attrs["reading"] = [_plain(note) for note in recording.notes]
     raw.attrs["signal"] = "raw"
     raw.attrs["axes"] = ["spectrum", "axis_in_file"]
     _number(raw, "raw", recording.intensity, "counts")
     _number(raw, "spectrum", np.arange(len(recording.intensity)), "")
     _number(raw, "axis_in_file", recording.axis, recording.axis_unit)
+
+
+def _place(data: "h5py.Group", name: str, column: ArrayLike) -> None:
+    """Write a column of places; ``x_um`` becomes ``place_x`` in µm.
+
+    A file of spectra may name its columns as it likes; NeXus allows letters, digits and
+    underscores, and no name twice. The file's own name is kept beside it.
+    """
+    quantity, _, unit = name.rpartition("_")
+    if not quantity or unit not in PLACE_UNITS:
+        quantity, unit = name, ""
+    plain = PLACE + (re.sub(r"[^A-Za-z0-9_]", "_", quantity)[:NAME_MAX] or "unnamed")
+    free = plain
+    while free in data:
+        free = f"{plain}_{len(data)}"
+    _number(data, free, column, unit)
+    data[free].attrs["long_name"] = _plain(name)
+
+
+def _plain(text: str) -> str:
+    """Make a text one that HDF5 takes: no null characters, nothing that UTF-8 has not."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def _group(parent: "h5py.Group", name: str, kind: str) -> "h5py.Group":

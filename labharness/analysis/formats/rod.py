@@ -3,7 +3,7 @@
 import re
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.tables import number_of, table_of
+from labharness.analysis.formats.rows import laser_of, table_of
 
 __all__ = ["parse_rod"]
 
@@ -34,14 +34,16 @@ def parse_rod(text: str) -> Recording:
         (n for n in range(end, len(tags)) if re.match(r"_|loop_|data_|#", tags[n])), len(tags)
     )
     table = table_of(NAME, lines[end:stop], end + 1)
-    if table.shape[1] != len(columns):
-        raise BadFile(f"{NAME}: {table.shape[1]} numbers a row under {len(columns)} names")
+    values = table.values
+    if values.shape[1] != len(columns):
+        raise BadFile(f"{NAME}: {values.shape[1]} numbers a row under {len(columns)} names")
     header = {m[1]: m[2].strip(" '") for line in tags if (m := ENTRY.fullmatch(line))}
     return Recording(
         NAME,
-        table[:, columns.index(SHIFT)],
+        values[:, columns.index(SHIFT)],
         "1/cm",
-        table[:, columns.index(INTENSITY)],
-        laser_nm=number_of(header.get(LASER, "")),
+        values[:, columns.index(INTENSITY)],
+        laser_nm=laser_of(header.get(LASER, "")),
         header=header,
+        notes=table.notes,
     )

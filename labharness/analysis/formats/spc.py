@@ -1,16 +1,20 @@
-"""Galactic SPC, new format (version byte 0x4B, little-endian): one or many spectra on one axis.
+"""Galactic SPC, new format (0x4B little-endian, 0x4C big-endian) and old (0x4D).
 
-Layout from the vendor's published header file ``SPC.H``: 512 bytes of header, the axis if it is not
-even, then each spectrum behind a subheader of 32 bytes. Read from public descriptions; tried on
-files written in tests, not on every program's.
+Layout from the vendor's published header file ``SPC.H``: 512 bytes of header (256 in the old
+format), the axis if it is not even, then each spectrum behind a subheader of 32 bytes. The package
+spc-io is the witness of the new format in the tests; the old one was held against spc-spectra 0.4.0
+by hand. No big-endian file was seen by anyone who wrote a reader.
 """
 
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import laser_of
+from labharness.analysis.formats.windows import on_one_axis
 
 __all__ = ["is_spc", "parse_spc"]
 
@@ -19,6 +23,12 @@ Array = NDArray[np.float64]
 NAME = "Galactic SPC"
 NEW, OLD, BIG_ENDIAN = 0x4B, 0x4D, 0x4C
 HEADER_BYTES, SUBHEADER_BYTES = 512, 32
+OLD_HEADER_BYTES = 224
+"""The first subheader of an old file is counted to its header of 256 bytes."""
+
+DIRECTORY_ENTRY = "iif"
+"""Position, size and time of a spectrum in the directory of a file of pairs."""
+
 # Bits of the first byte.
 INTEGERS_16_BIT, MANY_SPECTRA, AXIS_EACH, AXIS_LISTED = 0x01, 0x04, 0x40, 0x80
 FLOATS = -128
@@ -27,15 +37,40 @@ FLOATS = -128
 UNITS = {1: "1/cm", 3: "nm", 13: "1/cm"}
 """Axis types: wavenumber, nanometres, Raman shift."""
 
+MICROMETRES, NM_PER_UM = 2, 1e3
+NAMED = {0: "arbitrary units", 4: "seconds", 5: "minutes", 14: "eV", 17: "channels", 22: "points"}
+"""Axis types that Raman programs leave in the header though the axis is a shift."""
+
+SHIFT_REACHED_CM1, SHIFT_MAX_CM1 = 200.0, 5000.0
+"""An axis of which the file does not say that it is a shift must reach where shifts do."""
+
+AXIS_MAX = 1e9
 POINTS_MAX, SPECTRA_MAX = 1_000_000, 1_000_000
+NUMBERS_MAX = 64_000_000
+"""Half a gigabyte of memory; no file that is read has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What the header of either format states."""
+
+    order: str
+    flags: int
+    exponent: int
+    points: int
+    first: float
+    last: float
+    spectra: int
+    unit: int
+    log_at: int
 
 
 def is_spc(data: bytes) -> bool:
     """Tell the format by its version byte; text has no zero bytes and is left to others."""
     return (
-        len(data) > HEADER_BYTES
+        len(data) > OLD_HEADER_BYTES + SUBHEADER_BYTES
         and data[1] in (NEW, OLD, BIG_ENDIAN)
-        and b"\0" in data[:HEADER_BYTES]
+        and b"\0" in data[: OLD_HEADER_BYTES + SUBHEADER_BYTES]
     )
 
 
@@ -43,46 +78,162 @@ def parse_spc(data: bytes) -> Recording:
     """Read the spectra of a file.
 
     Raises:
-        BadFile: On the old or the big-endian format, an axis for each spectrum, an unknown unit,
-            or a file that ends too early.
+        BadFile: On an unknown unit, or a file that ends too early.
     """
-    if data[1] != NEW:
-        kind = "the old" if data[1] == OLD else "the big-endian"
-        raise BadFile(f"{NAME}: this is {kind} format; save it in the new one (0x4B)")
-    flags, _, _, exponent, points, first, last, spectra, unit = struct.unpack_from(
-        "<BBBbiddiB", data
-    )
-    if flags & AXIS_EACH:
-        raise BadFile(f"{NAME}: each spectrum has an axis of its own; save them one by one")
-    if unit not in UNITS:
-        raise BadFile(f"{NAME}: axis type {unit} is no Raman shift (13, 1) and no wavelength (3)")
-    many = bool(flags & MANY_SPECTRA)
-    spectra = spectra if many else 1
-    if not (2 <= points <= POINTS_MAX and 1 <= spectra <= SPECTRA_MAX):
-        raise BadFile(f"{NAME}: the header states {spectra} spectra of {points} points")
-    at = HEADER_BYTES
-    if flags & AXIS_LISTED:
-        axis = _take(data, at, points, "<f4")
-        at += 4 * points
+    if data[1] != OLD and len(data) < HEADER_BYTES:
+        raise BadFile(f"{NAME}: {len(data)} bytes; the header alone has {HEADER_BYTES}")
+    head = _old_head(data) if data[1] == OLD else _head(data)
+    if head.flags & AXIS_EACH:
+        pieces = _pairs(data, head)
+    elif data[1] == OLD:
+        pieces = [_old_spectra(data, head)]
     else:
-        axis = np.linspace(first, last, points)
+        pieces = [_spectra(data, head)]
+    axis, rows, notes = on_one_axis(NAME, pieces)
+    axis, unit, stated, more = _in_known_unit(axis, head.unit)
+    log = _log(data, head)
+    return Recording(
+        NAME,
+        axis,
+        unit,
+        rows,
+        laser_nm=_laser(log),
+        header=log,
+        unit_stated=stated,
+        notes=(*notes, *more),
+    )
+
+
+def _head(data: bytes) -> _Head:
+    order = ">" if data[1] == BIG_ENDIAN else "<"
+    flags, _, _, exponent, points, first, last, spectra, unit = struct.unpack_from(
+        f"{order}BBBbiddiB", data
+    )
+    (log_at,) = struct.unpack_from(f"{order}i", data, 248)
+    _check_ends(points, first, last)
+    spectra = spectra if flags & (MANY_SPECTRA | AXIS_EACH) else 1
+    return _Head(order, flags, exponent, points, first, last, spectra, unit, log_at)
+
+
+def _old_head(data: bytes) -> _Head:
+    """Read the header of 256 bytes; how many spectra follow, only the file's end says."""
+    flags, _, exponent, points, first, last, unit = struct.unpack_from("<BBhfffB", data)
+    _check_ends(points, first, last)
+    return _Head("<", flags, exponent, int(points), first, last, SPECTRA_MAX, unit, 0)
+
+
+def _check_ends(points: float, first: float, last: float) -> None:
+    if not all(abs(each) <= AXIS_MAX for each in (points, first, last)):
+        raise BadFile(f"{NAME}: the header states {points:g} points from {first:g} to {last:g}")
+
+
+def _spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
+    if not (
+        2 <= head.points <= POINTS_MAX
+        and 1 <= head.spectra <= SPECTRA_MAX
+        and head.points * head.spectra <= NUMBERS_MAX
+    ):
+        raise BadFile(f"{NAME}: the header states {head.spectra} spectra of {head.points} points")
+    at = HEADER_BYTES
+    if head.flags & AXIS_LISTED:
+        axis = _take(data, at, head.points, f"{head.order}f4")
+        at += 4 * head.points
+    else:
+        axis = np.linspace(head.first, head.last, head.points)
     rows = []
-    for _ in range(spectra):
-        if len(data) < at + SUBHEADER_BYTES:
-            raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
-        own = struct.unpack_from("<b", data, at + 1)[0]
+    for _ in range(head.spectra):
+        own = _subheader(data, at, head)[0]
         at += SUBHEADER_BYTES
-        power = own if many else exponent
-        if FLOATS in (exponent, power):
-            rows.append(_take(data, at, points, "<f4"))
-            at += 4 * points
-        elif flags & INTEGERS_16_BIT:
-            rows.append(_take(data, at, points, "<i2") * 2.0 ** (power - 16))
-            at += 2 * points
+        power = own if head.flags & MANY_SPECTRA else head.exponent
+        counts, at = _counts(data, at, head.points, power, head)
+        rows.append(counts)
+    return axis, np.stack(rows)
+
+
+def _pairs(data: bytes, head: _Head) -> list[tuple[Array, Array]]:
+    """Read spectra that have an axis each, one behind the other or where a directory says."""
+    if not 1 <= head.spectra <= SPECTRA_MAX:
+        raise BadFile(f"{NAME}: the header states {head.spectra} spectra")
+    places = [HEADER_BYTES]
+    size = struct.calcsize(f"<{DIRECTORY_ENTRY}")
+    # The number of points is where the directory begins; some programs leave the points there.
+    if HEADER_BYTES < head.points <= len(data) - size * head.spectra and head.spectra > 1:
+        listed = [
+            struct.unpack_from(f"{head.order}{DIRECTORY_ENTRY}", data, head.points + size * n)[0]
+            for n in range(head.spectra)
+        ]
+        if all(HEADER_BYTES <= place < head.points for place in listed):
+            places = listed
+    pieces = []
+    at = places[0]
+    total = 0
+    for index in range(head.spectra):
+        at = places[index] if index < len(places) else at
+        own, points = _subheader(data, at, head)
+        points = points if points > 0 else head.points
+        total += max(points, 0)
+        if not 1 <= points <= POINTS_MAX or total > NUMBERS_MAX:
+            raise BadFile(f"{NAME}: spectrum {index + 1} states {points} points")
+        at += SUBHEADER_BYTES
+        axis = _take(data, at, points, f"{head.order}f4")
+        power = own if head.flags & MANY_SPECTRA else head.exponent
+        counts, at = _counts(data, at + 4 * points, points, power, head)
+        pieces.append((axis, counts[None, :]))
+    return pieces
+
+
+def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
+    """Read spectra until the file ends; integers have their high 16 bits first."""
+    if not 2 <= head.points <= POINTS_MAX:
+        raise BadFile(f"{NAME}: the header states {head.points} points")
+    axis = np.linspace(head.first, head.last, head.points)
+    size = 2 if head.flags & INTEGERS_16_BIT else 4
+    rows: list[Array] = []
+    at = OLD_HEADER_BYTES
+    while at + SUBHEADER_BYTES + size * head.points <= len(data) and (
+        not rows or head.flags & MANY_SPECTRA
+    ):
+        own = _subheader(data, at, head)[0]
+        at += SUBHEADER_BYTES
+        power = own if own > 0 else head.exponent
+        if FLOATS in (own, head.exponent) or head.exponent == -FLOATS:
+            rows.append(_take(data, at, head.points, "<f4"))
+        elif size == 2:
+            rows.append(_take(data, at, head.points, "<i2") * _scale(power, 16))
         else:
-            rows.append(_take(data, at, points, "<i4") * 2.0 ** (power - 32))
-            at += 4 * points
-    return Recording(NAME, axis, UNITS[unit], np.stack(rows), header=_log(data))
+            words = np.frombuffer(data, "<u2", 2 * head.points, at).astype(np.uint32)
+            whole = ((words[::2] << np.uint32(16)) | words[1::2]).view(np.int32)
+            rows.append(whole.astype(np.float64) * _scale(power, 32))
+        at += size * head.points
+        if len(rows) * head.points > NUMBERS_MAX:
+            raise BadFile(f"{NAME}: it holds more than {NUMBERS_MAX} numbers")
+    if not rows:
+        needed = at + SUBHEADER_BYTES + size * head.points
+        raise BadFile(f"{NAME}: the file ends at byte {len(data)}, the header promises {needed}")
+    return axis, np.stack(rows)
+
+
+def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
+    """Give the exponent of a spectrum and how many points it states."""
+    if len(data) < at + SUBHEADER_BYTES:
+        raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
+    exponent: int = struct.unpack_from("<b", data, at + 1)[0]
+    points: int = struct.unpack_from(f"{head.order}i", data, at + 16)[0]
+    return exponent, points
+
+
+def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple[Array, int]:
+    """Give the intensities of a spectrum and where the next one begins."""
+    if FLOATS in (head.exponent, power):
+        return _take(data, at, points, f"{head.order}f4"), at + 4 * points
+    if head.flags & INTEGERS_16_BIT:
+        counts = _take(data, at, points, f"{head.order}i2") * _scale(power, 16)
+        return counts, at + 2 * points
+    return _take(data, at, points, f"{head.order}i4") * _scale(power, 32), at + 4 * points
+
+
+def _scale(power: int, bits: int) -> float:
+    return float(np.ldexp(1.0, min(power - bits, 1000)))
 
 
 def _take(data: bytes, at: int, count: int, kind: str) -> Array:
@@ -94,12 +245,46 @@ def _take(data: bytes, at: int, count: int, kind: str) -> Array:
     return np.frombuffer(data, kind, count, at).astype(np.float64)
 
 
-def _log(data: bytes) -> dict[str, str]:
+def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str, ...]]:
+    """Give axis, unit, whether the file says it, and a note where it says another.
+
+    Raises:
+        BadFile: When the axis cannot be a Raman shift.
+    """
+    if kind in UNITS:
+        return axis, UNITS[kind], True, ()
+    if kind == MICROMETRES:
+        return axis * NM_PER_UM, "nm", True, ()
+    stated = NAMED.get(kind, f"axis type {kind}")
+    numbers = axis[np.isfinite(axis)]
+    farthest = float(np.abs(numbers).max()) if numbers.size else 0.0
+    if not SHIFT_REACHED_CM1 <= farthest <= SHIFT_MAX_CM1:
+        raise BadFile(
+            f"{NAME}: the file says that its axis is in {stated}, and it reaches {farthest:g}: "
+            "no Raman shift (axis type 13, 1) and no wavelength (3)"
+        )
+    note = () if kind == 0 else (f"the file says that its axis is in {stated}; taken for cm⁻¹",)
+    return axis, "1/cm", False, note
+
+
+def _log(data: bytes, head: _Head) -> dict[str, str]:
     """Give the ``key=value`` lines of the log, if there is one."""
-    (offset,) = struct.unpack_from("<i", data, 248)
-    if not HEADER_BYTES <= offset <= len(data) - 64:
+    if not HEADER_BYTES <= head.log_at <= len(data) - 64:
         return {}
-    (text_at,) = struct.unpack_from("<i", data, offset + 8)
-    text = data[offset + max(text_at, 0) :].decode("latin-1").split("\0", 1)[0]
+    (text_at,) = struct.unpack_from(f"{head.order}i", data, head.log_at + 8)
+    text = data[head.log_at + max(text_at, 0) :].decode("latin-1").split("\0", 1)[0]
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _laser(log: dict[str, str]) -> float | None:
+    """Find a wavelength under a key that names the laser; its power is in the log too."""
+    for key, value in log.items():
+        plain = key.lower()
+        if plain in ("laser", "excitation") or (
+            ("laser" in plain or "excit" in plain) and ("wave" in plain or "nm" in plain)
+        ):
+            found = laser_of(value)
+            if found is not None:
+                return found
+    return None

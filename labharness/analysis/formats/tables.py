@@ -1,4 +1,4 @@
-"""Text in columns: numbers between tabs, semicolons, commas or blanks, point or decimal comma."""
+"""Text in columns: an axis and one spectrum, or many spectra beside each other."""
 
 import re
 from collections.abc import Sequence
@@ -6,117 +6,161 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.formats.long_map import parse_long
 from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import cells_of, laser_of, numbers_of, table_of
+from labharness.analysis.formats.windows import on_one_axis, runs_of
 
-__all__ = ["number_of", "numbers_of", "parse_bwtek", "parse_columns", "parse_wire_text", "table_of"]
+__all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
 
 Array = NDArray[np.float64]
 
 HEADER_LINES_MAX = 500
 """Lines without numbers before the first row; more is no table."""
 
-NM_MARKS = ("wavelength", "nm")
+NM_MARKS = (
+    "wavelength",
+    "nm",
+    "wellenlänge",
+    "longueur d'onde",
+    "longitud de onda",
+    "波长",
+    "波長",
+)
 """Words of a heading that say that the first column is no Raman shift."""
 
-SHIFT_MARKS = ("shift", "cm-1", "cm^-1", "cm⁻¹", "1/cm", "cm1", "wavenumber")
+SHIFT_MARKS = (
+    *("shift", "cm-1", "cm^-1", "cm⁻¹", "1/cm", "cm1", "wavenumber", "wellenzahl", "verschiebung"),
+    *("nombre d'onde", "número de onda", "拉曼位移", "波数", "ラマンシフト"),
+)
 """Words of a heading that say that it is one."""
 
-PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}
+OTHER_MARKS = (
+    *("pixel", "dark", "reference", "background", "baseline", "fit", "residual", "error", "sigma"),
+    *("stdev", "std dev", "uncertainty", *NM_MARKS, *SHIFT_MARKS),
+)
+"""Words of a heading that say that a column holds no spectrum."""
+
+PLACE_NAMES = ("x", "y", "z", "t", "time")
+ROWS_TO_TELL = 10
+"""With fewer rows a second axis cannot be told from a spectrum that happens to rise."""
 
 
-def _fields(line: str) -> tuple[list[str], bool]:
-    """Part a row; say also whether a comma within a field is a decimal point."""
-    if "\t" in line or ";" in line:
-        return [part for part in re.split(r"[\t;]", line) if part.strip()], True
-    parts = line.split()
-    if len(parts) > 1 and not any(part.startswith(",") or part.endswith(",") for part in parts):
-        return parts, True
-    return (
-        ([part for part in line.split(",") if part.strip()], False)
-        if "," in line
-        else (parts, False)
-    )
+class NoTable(BadFile):
+    """A text in which no line holds two numbers."""
 
 
-def numbers_of(line: str) -> list[float] | None:
-    """Give the numbers of a row; None when a field is no number."""
-    fields, comma_is_point = _fields(line)
-    try:
-        return [float(f.replace(",", ".") if comma_is_point else f) for f in fields]
-    except ValueError:
-        return None
-
-
-def number_of(text: str) -> float | None:
-    """Give the number a header entry begins with, None when there is none."""
-    found = re.match(r"\s*[-+]?\d+(?:[.,]\d+)?", text)
-    return float(found[0].replace(",", ".")) if found else None
-
-
-def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Array:
-    """Give the rows of numbers, all of one length.
-
-    Raises:
-        BadFile: When a row is no numbers, or has more or fewer than the first; names its line.
-    """
-    rows: list[list[float]] = []
-    for number, line in enumerate(lines, first_line):
-        if not line.strip():
-            continue
-        row = numbers_of(line)
-        if row is None or (rows and len(row) != len(rows[0])):
-            wanted = f"{len(rows[0])} numbers" if rows else "numbers"
-            raise BadFile(f"{format_name}: line {number} is not {wanted}: {line.strip()[:60]!r}")
-        rows.append(row)
-    if not rows:
-        raise BadFile(f"{format_name}: it holds no row of numbers")
-    return np.array(rows)
+OWN = ("raman_shift_cm1,", "wavelength_nm,")
+"""How the CSV that this program writes begins."""
 
 
 def parse_columns(text: str) -> Recording:
-    """Read text of two columns, axis and intensity; this program's CSV may have more spectra.
+    """Read text in columns: axis and intensity, or axis and one column a spectrum.
 
-    Lines before the first row of numbers are a header. A first column is a Raman shift in cm⁻¹
-    unless its heading says wavelength or nm.
+    Lines before the first row of numbers are a header, those after the last a footer. A first
+    column is a Raman shift in cm⁻¹ unless its heading says wavelength or nm. An axis that jumps
+    back begins another spectrum, or another window of the same.
 
     Raises:
         BadFile: When there is no table, or it has a third column whose meaning nobody states.
     """
     name = "text in two columns"
     lines = text.splitlines()
-    start = 0
-    while start < len(lines):
-        row = numbers_of(lines[start])
-        if row is not None and len(row) >= 2:
-            break
-        start += 1
-        if start > HEADER_LINES_MAX:
-            break
-    else:
-        raise BadFile(f"{name}: no line holds two numbers, an axis and an intensity")
-    if start > HEADER_LINES_MAX:
-        raise BadFile(f"{name}: no row of numbers within the first {HEADER_LINES_MAX} lines")
-    table = table_of(name, lines[start:], start + 1)
+    start = first_row(name, lines)
     head = [line.strip() for line in lines[:start] if line.strip()]
-    heading = head[-1].lower() if head else ""
-    own = heading.startswith(("raman_shift_cm1,", "wavelength_nm,"))
-    if table.shape[1] != 2 and not own:
-        raise BadFile(
-            f"{name}: it has {table.shape[1]} columns; give a file of two, axis and intensity"
-        )
-    first = re.split(r"[\t;,]", heading)[0]
-    unit = "nm" if any(mark in first for mark in NM_MARKS) else "1/cm"
+    heading = head[-1] if head else ""
     pairs = dict(_pair(line) for line in head if "=" in line)
-    laser = number_of(pairs.get("laser_nm", ""))
+    laser_nm = laser_of(pairs.get("laser_nm", ""))
+    table = table_of(name, lines[start:], start + 1)
+    width = table.values.shape[1]
+    titles = _titles(heading, width)
+    own = heading.lower().startswith(OWN)
+    if width > 2 and titles and _places(titles):
+        return parse_long(titles, table, header=pairs, laser_nm=laser_nm)
+    at = _axis_column(titles)
+    columns = [1 - at] if width == 2 else _spectra(table.values, titles, at, own)
+    if own:
+        name = "CSV"
+    elif len(columns) > 1:
+        name = "text in columns"
+    axis, rows, notes = _parted(name, table.values[:, at], table.values[:, columns].T)
+    unit, stated = axis_unit_of(titles[at] if titles else heading.lower())
     return Recording(
-        "CSV" if own else name,
-        table[:, 0],
+        name,
+        axis,
         unit,
-        table[:, 1:].T,
-        laser_nm=laser,
+        rows,
+        laser_nm=laser_nm,
         header=pairs,
-        unit_stated=unit == "nm" or any(mark in first for mark in SHIFT_MARKS),
+        unit_stated=stated,
+        notes=(*table.notes, *notes),
     )
+
+
+def _parted(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[str, ...]]:
+    """Part axis and spectra where the axis jumps back: further spectra, or further windows."""
+    runs = runs_of(axis)
+    if len(runs) == 1:
+        return axis, rows, ()
+    lost = axis.size - sum(run.stop - run.start for run in runs)
+    axis, rows, notes = on_one_axis(name, [(axis[run], rows[:, run]) for run in runs])
+    if lost:
+        notes = (*notes, f"{lost} points between them are left out: the axis turns there")
+    return axis, rows, notes
+
+
+def first_row(name: str, lines: Sequence[str]) -> int:
+    """Find the first line of two numbers or more that is followed by one of as many.
+
+    Raises:
+        BadFile: When there is none, or none soon enough.
+    """
+    alone = None
+    for at, line in enumerate(lines[: HEADER_LINES_MAX + 1]):
+        row = numbers_of(line)
+        if row is None or len(row) < 2:
+            continue
+        alone = at if alone is None else alone
+        following = (numbers_of(later) for later in lines[at + 1 : at + 4] if later.strip())
+        if any(later is not None and len(later) == len(row) for later in following):
+            return _with_bad_rows(lines, at, len(row))
+    if alone is not None:
+        return alone
+    if len(lines) > HEADER_LINES_MAX:
+        raise NoTable(f"{name}: no row of numbers within the first {HEADER_LINES_MAX} lines")
+    raise NoTable(f"{name}: no line holds two numbers, an axis and an intensity")
+
+
+def _with_bad_rows(lines: Sequence[str], at: int, width: int) -> int:
+    """Count a line above to the rows where half of it are numbers, so that it is named.
+
+    Of two cells half is one: ``532 nm`` above a table is its header.
+    """
+    while at > 0 and width > 2:
+        cells = cells_of(lines[at - 1])[0]
+        if 2 * sum(bool(numbers_of(cell)) for cell in cells) < width:
+            break
+        at -= 1
+    return at
+
+
+def _titles(heading: str, width: int) -> list[str]:
+    """Part a heading as its table is parted; nothing where it has not a title for each column."""
+    plain = heading.lstrip("# ").lower()
+    for mark in ("\t", ";", ",", None):
+        titles = [cell.strip(' "') for cell in plain.split(mark)]
+        while titles and not titles[-1]:
+            titles.pop()
+        if len(titles) == width:
+            return titles
+    return []
+
+
+def axis_unit_of(title: str) -> tuple[str, bool]:
+    """Give the unit of an axis by its heading, and whether the heading says it."""
+    if any(mark in title for mark in SHIFT_MARKS):
+        return "1/cm", True
+    return ("nm", True) if any(mark in title for mark in NM_MARKS) else ("1/cm", False)
 
 
 def _pair(line: str) -> tuple[str, str]:
@@ -124,70 +168,44 @@ def _pair(line: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def parse_wire_text(text: str) -> Recording:
-    """Read Renishaw WiRE text: ``#Wave #Intensity``, for maps with ``#X #Y`` or ``#Time`` before.
-
-    Raises:
-        BadFile: When a column is missing or the spectra do not share one axis.
-    """
-    name = "WiRE text"
-    lines = text.splitlines()
-    columns = [part.strip("# ") for part in lines[0].split("\t") if part.strip("# ")]
-    if columns[-2:] != ["Wave", "Intensity"]:
-        raise BadFile(f"{name}: the columns are {columns}, the last two must be Wave, Intensity")
-    table = table_of(name, lines[1:], 2)
-    if table.shape[1] != len(columns):
-        raise BadFile(f"{name}: {table.shape[1]} columns of numbers under {len(columns)} headings")
-    wave = table[:, -2]
-    # A spectrum ends where the axis jumps back to where the first one began.
-    starts = np.nonzero(wave == wave[0])[0]
-    points = int(starts[1]) if starts.size > 1 else wave.size
-    if wave.size % points or not np.array_equal(wave, np.tile(wave[:points], wave.size // points)):
-        raise BadFile(f"{name}: the spectra of this map do not share one axis")
-    places = {
-        PLACES.get(column, column): table[::points, index]
-        for index, column in enumerate(columns[:-2])
-    }
-    return Recording(name, wave[:points], "1/cm", table[:, -1].reshape(-1, points), places=places)
-
-
-def parse_bwtek(text: str) -> Recording:
-    """Read a B&W Tek raw export (``File Version;BWRam…``): dark-subtracted against Raman shift.
-
-    Pixels outside the calibrated range have blanks for a shift and are left out.
-
-    Raises:
-        BadFile: When the two columns are missing or empty.
-    """
-    name = "B&W Tek export"
-    lines = text.splitlines()
-    head = [line.split(";") for line in lines[:HEADER_LINES_MAX]]
-    start = next((n for n, parts in enumerate(head) if parts[0] == "Pixel"), None)
-    if start is None:
-        raise BadFile(f"{name}: no heading line that begins with Pixel")
-    columns = head[start]
-    wanted = ("Raman Shift", "Dark Subtracted #1")
-    if any(each not in columns for each in wanted):
-        raise BadFile(f"{name}: the columns {' and '.join(wanted)} are missing")
-    shift_at, counts_at = (columns.index(each) for each in wanted)
-    rows = []
-    for number, line in enumerate(lines[start + 1 :], start + 2):
-        parts = [part.strip().replace(",", ".") for part in line.split(";")]
-        if len(parts) <= max(shift_at, counts_at) or not parts[shift_at]:
-            continue
-        try:
-            rows.append((float(parts[shift_at]), float(parts[counts_at])))
-        except ValueError:
-            raise BadFile(f"{name}: line {number} is not numbers: {line[:60]!r}") from None
-    if not rows:
-        raise BadFile(f"{name}: no pixel has a Raman shift")
-    pairs = {parts[0]: parts[1] for parts in head[:start] if len(parts) > 1}
-    table = np.array(rows)
-    return Recording(
-        name,
-        table[:, 0],
-        "1/cm",
-        table[:, 1],
-        laser_nm=number_of(pairs.get("laser_wavelength", "")),
-        header=pairs,
+def _places(titles: Sequence[str]) -> bool:
+    """Whether the columns before the axis say where each spectrum was taken."""
+    return re.split(r"\W", titles[0])[0] in PLACE_NAMES and any(
+        axis_unit_of(title)[1] or title.startswith("wave") for title in titles[1:]
     )
+
+
+def _axis_column(titles: Sequence[str]) -> int:
+    for marks in (SHIFT_MARKS, NM_MARKS):
+        for at, title in enumerate(titles):
+            if any(mark in title for mark in marks):
+                return at
+    return 0
+
+
+def _spectra(values: Array, titles: Sequence[str], at: int, own: bool) -> list[int]:
+    """Give the columns that hold spectra.
+
+    Raises:
+        BadFile: When nobody says which these are.
+    """
+    others = [column for column in range(values.shape[1]) if column != at]
+    if own:
+        return others
+    if titles:
+        found = [
+            column for column in others if not any(mark in titles[column] for mark in OTHER_MARKS)
+        ]
+        if found:
+            return found
+    elif len(values) >= ROWS_TO_TELL and not any(_runs_one_way(values[:, n]) for n in others):
+        return others
+    raise BadFile(
+        f"text in two columns: it has {values.shape[1]} columns, and no heading says which hold "
+        "spectra; give one as shift,spot1,spot2 or a file of two columns, axis and intensity"
+    )
+
+
+def _runs_one_way(column: Array) -> bool:
+    step = np.diff(column)
+    return bool((step > 0).all() or (step < 0).all())

@@ -1,7 +1,7 @@
 """WITec ASCII export: ``[Header]``, then ``[Data]`` in columns, the axis often in nm."""
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.tables import number_of, table_of
+from labharness.analysis.formats.rows import laser_of, table_of
 
 __all__ = ["parse_witec"]
 
@@ -36,9 +36,16 @@ def parse_witec(text: str) -> Recording:
     while first < len(lines) and not lines[first].strip()[:1].lstrip("-").isdigit():
         first += 1
     table = table_of(NAME, lines[first:], first + 1)
-    if table.shape[1] < 2:
+    values = table.values
+    if values.shape[1] < 2:
         raise BadFile(f"{NAME}: one column; an axis and intensities are needed")
-    laser_nm = number_of(header.get("ExcitationWavelength", ""))
+    laser_nm = laser_of(header.get("ExcitationWavelength", ""))
     return Recording(
-        NAME, table[:, 0], UNITS[unit], table[:, 1:].T, laser_nm=laser_nm, header=header
+        NAME,
+        values[:, 0],
+        UNITS[unit],
+        values[:, 1:].T,
+        laser_nm=laser_nm,
+        header=header,
+        notes=table.notes,
     )

@@ -1,0 +1,81 @@
+"""B&W Tek exports of BWSpec and BWRam: a header of ``key;value``, then a table of many columns.
+
+As 150 files of BWSpec 4.11 and BWRam 4.11 in public data sets have it (semicolons, decimal comma)
+and one of BWSpec 4.04 quoted in public code (commas, points).
+"""
+
+import numpy as np
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import laser_of, left_out
+
+__all__ = ["MARK", "parse_bwtek"]
+
+NAME = "B&W Tek export"
+MARK = "File Version;BW"
+HEADER_LINES_MAX = 500
+AXES = (("Raman Shift", "1/cm"), ("Wavelength", "nm"))
+COUNTS = ("Dark Subtracted #1", "Raw data #1")
+BAD_SHARE_MAX = 0.1
+
+
+def parse_bwtek(text: str) -> Recording:
+    """Read dark-subtracted counts against Raman shift; without these columns the nearest to them.
+
+    Pixels outside the calibrated range have blanks for a shift and are left out.
+
+    Raises:
+        BadFile: When the two columns are missing or empty.
+    """
+    lines = text.splitlines()
+    start = next((n for n, line in enumerate(lines[:HEADER_LINES_MAX]) if _is_head(line)), None)
+    if start is None:
+        raise BadFile(f"{NAME}: no heading line that begins with Pixel")
+    mark = lines[start][len("Pixel")]
+    columns = [title.strip() for title in lines[start].split(mark)]
+    axis, unit = next((each for each in AXES if each[0] in columns), ("", ""))
+    counts = next((title for title in COUNTS if title in columns), "")
+    if not axis or not counts:
+        wanted = f"{AXES[0][0]} and {COUNTS[0]}"
+        raise BadFile(f"{NAME}: the columns {wanted} are missing")
+    axis_at, counts_at = columns.index(axis), columns.index(counts)
+    rows: list[tuple[float, float]] = []
+    bad: list[int] = []
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        parts = [part.strip() for part in line.split(mark)]
+        if mark != ",":
+            parts = [part.replace(",", ".") for part in parts]
+        if not line.strip() or (len(parts) > axis_at and not parts[axis_at]):
+            continue
+        try:
+            rows.append((float(parts[axis_at]), float(parts[counts_at])))
+        except (ValueError, IndexError):
+            bad.append(number)
+    if not rows:
+        raise BadFile(f"{NAME}: no pixel has a {axis}")
+    if len(bad) > max(1, BAD_SHARE_MAX * len(rows)):
+        raise BadFile(f"{NAME}: line {bad[0]} is not numbers: {lines[bad[0] - 1][:60]!r}")
+    pairs = dict(_entry(line, mark) for line in lines[:start])
+    notes = left_out("line", bad, "numbers")
+    if counts != COUNTS[0]:
+        notes = (*notes, "the file has no dark-subtracted counts; the raw ones are read")
+    table = np.array(rows)
+    return Recording(
+        NAME,
+        table[:, 0],
+        unit,
+        table[:, 1],
+        laser_nm=laser_of(pairs.get("laser_wavelength", "")),
+        header=pairs,
+        notes=notes,
+    )
+
+
+def _is_head(line: str) -> bool:
+    return line.startswith(("Pixel;", "Pixel,", "Pixel\t"))
+
+
+def _entry(line: str, mark: str) -> tuple[str, str]:
+    """Part as the table is parted; the first line has a semicolon in every export."""
+    key, _, value = line.partition(";" if ";" in line else mark)
+    return key.strip(), value.strip()

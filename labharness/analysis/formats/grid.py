@@ -1,0 +1,153 @@
+"""Maps whose first row is the axis: each further row is a place and its spectrum.
+
+So write LabSpec (empty cells above the places), wafer mappers (``X;Y;`` and then the axis), and
+programs that leave these cells away. Parted by tabs, semicolons, commas or blanks.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import cells_of, numbers_of, table_of
+
+__all__ = ["first_cells", "is_grid", "parse_grid"]
+
+Array = NDArray[np.float64]
+
+NAME = "text of a map"
+AXIS_POINTS_MIN = 8
+"""A first row of fewer ascending numbers may as well be two or three columns."""
+
+PLACE_COLUMNS_MAX = 4
+"""X, Y, Z and time."""
+
+PLACES = {"x": "x", "y": "y", "z": "z"}
+UNITS = {"µm": "um", "μm": "um", "um": "um", "mm": "mm", "s": "s"}
+
+
+def first_cells(line: str) -> tuple[list[str], Array] | None:
+    """Part the row that may be the axis.
+
+    Returns:
+        The cells before its first number, and its numbers; None when others follow than numbers,
+        or they do not run one way.
+    """
+    cells, comma_is_point = cells_of(line.rstrip("\r\n\t;, "))
+    cells = [cell.replace(",", ".") if comma_is_point else cell for cell in cells]
+    before = 0
+    while before < len(cells) and not _is_number(cells[before]):
+        before += 1
+    if before > PLACE_COLUMNS_MAX or len(cells) - before < 2:
+        return None
+    try:
+        axis = np.array([float(cell) for cell in cells[before:]])
+    except ValueError:
+        return None
+    step = np.diff(axis)
+    if not ((step > 0).all() or (step < 0).all()):
+        return None
+    return cells[:before], axis
+
+
+def is_grid(lines: Sequence[str]) -> bool:
+    """Tell a map from columns by its first row of numbers and the one below it."""
+    body = [line for line in lines if line.strip() and not line.startswith("#")][:12]
+    if len(body) < 2:
+        return False
+    found = first_cells(body[0])
+    if found is None or found[1].size < AXIS_POINTS_MIN:
+        return False
+    before, axis = found
+    below = [row for line in body[1:] if (row := numbers_of(line)) is not None]
+    if before:
+        return any(len(row) == len(before) + axis.size for row in below)
+    more = {len(row) - axis.size for row in below}
+    if more & set(range(1, PLACE_COLUMNS_MAX)):
+        return True
+    # Nothing but numbers: the axis lies in the first row, or in the first column of a wide table.
+    column = np.diff([row[0] for row in [numbers_of(body[0]) or [], *below] if row])
+    return 0 in more and not ((column > 0).all() or (column < 0).all())
+
+
+def parse_grid(
+    lines: Sequence[str],
+    *,
+    name: str = NAME,
+    unit: str = "1/cm",
+    unit_stated: bool = False,
+    laser_nm: float | None = None,
+    header: Mapping[str, str] | None = None,
+    titles: Sequence[str] | None = None,
+    first_line: int = 1,
+) -> Recording:
+    """Read the rows of a map.
+
+    Args:
+        lines: The axis, and the rows below it.
+        name: Name of the format.
+        unit: Unit of the axis.
+        unit_stated: Whether the file says it.
+        laser_nm: Wavelength of the laser when the file names it.
+        header: Entries above the map.
+        titles: Names of the columns of places; None where the first row names them or nobody.
+        first_line: Number of the first line in the file.
+
+    Raises:
+        BadFile: When the first row is no axis, or the rows below do not fit it.
+    """
+    while lines and (not lines[0].strip() or lines[0].startswith("#")):
+        lines = lines[1:]
+        first_line += 1
+    found = first_cells(lines[0]) if lines else None
+    if found is None:
+        raise BadFile(f"{name}: line {first_line} is no axis: numbers that run one way")
+    words, axis = found
+    table = table_of(name, lines[1:], first_line + 1)
+    before = len(words) or max(table.values.shape[1] - axis.size, 0)
+    if table.values.shape[1] != before + axis.size:
+        raise BadFile(
+            f"{name}: rows of {table.values.shape[1]} numbers under an axis of {axis.size} points "
+            f"and {before} columns of places"
+        )
+    places: dict[str, Array] = {}
+    for index in range(before):
+        title = titles[index] if titles is not None and index < len(titles) else ""
+        title = title or _place(words[index] if index < len(words) else "", index)
+        if title in places:
+            title = f"{title}_{index + 1}"
+        places[title] = table.values[:, index]
+    return Recording(
+        name,
+        axis,
+        unit,
+        np.ascontiguousarray(table.values[:, before:]),
+        laser_nm=laser_nm,
+        places=places,
+        header=header or {},
+        unit_stated=unit_stated,
+        notes=table.notes,
+    )
+
+
+def _place(word: str, index: int) -> str:
+    """Name a column of places: ``X (mm)`` is ``x_mm``; a place whose unit nobody states has none.
+
+    The empty cells of LabSpec have no name; its columns are numbered.
+    """
+    name, _, unit = word.strip('"[]() ').lower().replace("[", "(").partition("(")
+    name, unit = name.strip(" _"), unit.strip(") ")
+    if name.partition("_")[2] in UNITS.values():
+        return name
+    if not name:
+        return f"column_{index + 1}"
+    return f"{PLACES.get(name, name)}_{UNITS[unit]}" if unit in UNITS else name
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

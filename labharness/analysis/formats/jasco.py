@@ -1,0 +1,92 @@
+"""JASCO text: ``KEY,value`` lines, ``XYDATA``, pairs, and a footer ``##### Extended Information``.
+
+As files of an NRS-5100 in a public repository have it (Spectra Manager, Japanese and English). The
+laser stands in the footer, and there only.
+"""
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import laser_of, number_of, table_of
+from labharness.analysis.formats.windows import on_one_axis, runs_of
+
+__all__ = ["is_jasco", "jasco_text", "parse_jasco"]
+
+NAME = "JASCO text"
+DATA, FOOTER = "XYDATA", "##### Extended Information"
+HEAD_BYTES = 4096
+UNITS = {
+    "1/CM": "1/cm",
+    "CM-1": "1/cm",
+    "RAMAN SHIFT": "1/cm",
+    "RAMAN SHIFT [CM-1]": "1/cm",
+    "NANOMETERS": "nm",
+    "NM": "nm",
+    "WAVELENGTH [NM]": "nm",
+}
+LASERS = ("Laser wavelength", "Excitation wavelength", "励起波長")
+
+
+def is_jasco(data: bytes) -> bool:
+    """Tell the format by its first key and by the line above the data."""
+    head = data[:HEAD_BYTES].lstrip(b"\xef\xbb\xbf \r\n")
+    return head.startswith((b"TITLE,", b"TITLE\t", b"TITLE;")) and b"XYDATA" in head
+
+
+def jasco_text(data: bytes) -> str:
+    """Decode: newer programs write UTF-8, a Japanese Windows its own code page."""
+    for encoding in ("utf-8-sig", "cp932"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return data.decode("latin-1")
+
+
+def parse_jasco(text: str) -> Recording:
+    """Read the spectrum.
+
+    Raises:
+        BadFile: On an infrared or other spectrum, an unknown axis, or when there is no data.
+    """
+    lines = text.splitlines()
+    plain = [line.strip() for line in lines]
+    if DATA not in plain:
+        raise BadFile(f"{NAME}: there is no line {DATA}")
+    start = plain.index(DATA)
+    stop = next((n for n in range(start, len(plain)) if plain[n].startswith("#####")), len(plain))
+    # Some exports have no mark before the footer, only the blank line.
+    stop = next((n for n in range(start + 1, stop) if not plain[n]), stop)
+    header = dict(_entry(line) for line in [*lines[:start], *lines[stop:]] if line.strip())
+    kind = header.get("DATA TYPE", "").upper()
+    if kind and "RAMAN" not in kind:
+        raise BadFile(f"{NAME}: DATA TYPE is {kind[:60]!r}, not RAMAN SPECTRUM")
+    stated = header.get("XUNITS", "").upper()
+    if stated not in UNITS:
+        raise BadFile(f"{NAME}: XUNITS is {stated[:60]!r}; known are {', '.join(UNITS)}")
+    table = table_of(NAME, lines[start + 1 : stop], start + 2)
+    if table.values.shape[1] < 2:
+        raise BadFile(f"{NAME}: one column below {DATA}; pairs of axis and intensity are needed")
+    axis, counts = table.values[:, 0], table.values[:, 1]
+    axis, rows, notes = on_one_axis(NAME, [(axis[run], counts[run]) for run in runs_of(axis)])
+    laser = next((header[key] for key in LASERS if key in header), "")
+    return Recording(
+        NAME,
+        axis,
+        UNITS[stated],
+        rows,
+        laser_nm=laser_of(laser),
+        header=header,
+        notes=(*table.notes, *notes, *_promised(header, len(axis))),
+    )
+
+
+def _promised(header: dict[str, str], points: int) -> tuple[str, ...]:
+    stated = number_of(header.get("NPOINTS", ""))
+    if stated is None or stated == points:
+        return ()
+    return (f"the file has {points} points and states NPOINTS {stated:g}",)
+
+
+def _entry(line: str) -> tuple[str, str]:
+    mark = next((mark for mark in "\t;," if mark in line), ",")
+    key, _, value = line.partition(mark)
+    return key.strip(), value.strip()

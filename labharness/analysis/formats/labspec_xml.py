@@ -1,0 +1,121 @@
+"""Horiba LabSpec 6 as XML (``LSX_Data``): axes in ``LSX_Tree``, a row a spectrum in ``LSX_Matrix``.
+
+Names are 32-bit numbers, the same in each of eight files of a LabRAM HR Evolution in a public
+repository (spectra in cm⁻¹, nm, eV and absolute cm⁻¹, a line scan, maps, one of them rotated).
+"""
+
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.xml_text import numbers_in, root_of
+
+__all__ = ["MARK", "parse_labspec_xml"]
+
+Array = NDArray[np.float64]
+
+NAME = "LabSpec XML"
+MARK = "<LSX_Data"
+AXES, TYPE, UNIT, VALUES = "0x7B697861", "0x6D707974", "0x7C696E75", "0x7D6CD4DB"
+KEY, SHOWN, EXACT = "0x6D6D616E", "0x7D6C61DB", "0x8736F70"
+"""A setting has its name, what the window shows ("633 ") and mostly the exact number (632.817)."""
+
+NM_CM1 = 1e7
+"""Product of wavelength in nm and wavenumber in cm⁻¹."""
+
+NM_EV = 1239.841984
+"""Product of wavelength in nm and photon energy in eV: h c / e, CODATA 2018."""
+
+PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "XA": "x_um", "YA": "y_um", "Time": "time_s"}
+"""A rotated map has axes XA and YA of its own, turned by an angle the file states."""
+
+
+def parse_labspec_xml(text: str) -> Recording:
+    """Read a spectrum, a line or a map.
+
+    Raises:
+        BadFile: When the XML is broken, the axis is missing or has a unit that is no spectrum's,
+            or no row fits it.
+    """
+    root = root_of(NAME, text)
+    tree = root.find("LSX_Tree")
+    matrix = root.find("LSX_Matrix")
+    if tree is None or matrix is None:
+        raise BadFile(f"{NAME}: {'LSX_Tree' if tree is None else 'LSX_Matrix'} is missing")
+    axes = [each for holder in _all(tree, AXES) for each in holder]
+    spectral = next((axis for axis in axes if _text(axis, TYPE).startswith("Spectr")), None)
+    values = None if spectral is None else numbers_in(_text(spectral, VALUES))
+    if spectral is None or values is None or values.size < 2:
+        raise BadFile(f"{NAME}: there is no axis of type Spectr")
+    wave, unit = _in_known_unit(values, _text(spectral, UNIT))
+    header, laser_nm = _settings(tree)
+    rows = [numbers_in(row.text) for row in matrix.iter("LSX_Row")]
+    kept = [n for n, row in enumerate(rows) if row is not None and row.size == wave.size]
+    gone = [n + 1 for n in range(len(rows)) if n not in set(kept)]
+    if not kept or len(gone) > max(1, len(kept)):
+        raise BadFile(f"{NAME}: {len(gone)} of {len(rows)} rows are not {wave.size} numbers")
+    places = _places([axis for axis in axes if axis is not spectral], len(rows))
+    return Recording(
+        NAME,
+        wave,
+        unit,
+        np.stack([row for n in kept if (row := rows[n]) is not None]),
+        laser_nm=laser_nm,
+        places={name: column[kept] for name, column in places.items()},
+        header=header,
+        notes=left_out("spectrum", gone, f"{wave.size} numbers"),
+    )
+
+
+def _in_known_unit(values: Array, unit: str) -> tuple[Array, str]:
+    if unit in ("1/cm", "cm-1", "cm⁻¹"):
+        return values, "1/cm"
+    if unit == "nm":
+        return values, "nm"
+    if unit in ("1/cm abs", "eV") and (values > 0).all():
+        return (NM_CM1 if unit == "1/cm abs" else NM_EV) / values, "nm"
+    raise BadFile(f"{NAME}: the axis is in {unit[:30]!r}; known are 1/cm, 1/cm abs, nm and eV")
+
+
+def _places(axes: list[Element], spectra: int) -> dict[str, Array]:
+    """Spread the axes of a map over its rows; the first of them runs fastest."""
+    named = [
+        (_text(axis, TYPE), column)
+        for axis in axes
+        if (column := numbers_in(_text(axis, VALUES))) is not None and column.size
+    ]
+    if not named or np.prod([float(column.size) for _, column in named]) != spectra:
+        return {}
+    found = {}
+    repeat = 1
+    for name, column in named:
+        spread = np.repeat(column, repeat)
+        found[PLACES.get(name, name or "place")] = np.tile(spread, spectra // spread.size)
+        repeat *= column.size
+    return found
+
+
+def _settings(tree: Element) -> tuple[dict[str, str], float | None]:
+    """Give the settings as the window shows them, and the exact wavelength of the laser."""
+    header: dict[str, str] = {}
+    laser_nm = None
+    for node in tree.iter("LSX"):
+        key = _text(node, KEY)
+        if not key:
+            continue
+        header.setdefault(key, _text(node, SHOWN))
+        if key == "Laser (nm)":
+            laser_nm = laser_of(_text(node, EXACT)) or laser_of(_text(node, SHOWN))
+    return header, laser_nm
+
+
+def _all(tree: Element, identity: str) -> list[Element]:
+    return [node for node in tree.iter("LSX") if node.get("ID") == identity]
+
+
+def _text(node: Element, identity: str) -> str:
+    """Give the text of the child of this number, ``""`` when there is none."""
+    return next(((child.text or "").strip() for child in node if child.get("ID") == identity), "")

@@ -1,0 +1,140 @@
+"""Rows of numbers out of text, and the names of those that had to be left out."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.formats.recording import LASER_NM_MAX, LASER_NM_MIN, BadFile
+
+__all__ = ["Table", "cells_of", "laser_of", "left_out", "number_of", "numbers_of", "table_of"]
+
+Array = NDArray[np.float64]
+
+LEFT_OUT_SHARE_MAX = 0.1
+"""Beyond a tenth, rows that do not fit are no accident: the file is something else. One row may
+always be bad, so that no file is refused for a line somebody has cut or typed over."""
+
+SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows of numbers, all of one length.
+
+    Attributes:
+        values: One row a line.
+        notes: Which lines were left out, and why; empty when none was.
+    """
+
+    values: Array
+    notes: tuple[str, ...] = ()
+
+
+def cells_of(line: str) -> tuple[list[str], bool]:
+    """Part a line at its tabs or semicolons, else at its blanks, else at its commas.
+
+    Returns:
+        The cells, empty ones among them, and whether a comma within a cell is a decimal point.
+    """
+    for mark in "\t;":
+        if mark in line:
+            return [cell.strip(' "') for cell in line.split(mark)], True
+    if '"' in line:  # "100,5","3": the commas within quotation marks part nothing
+        return next(csv.reader([line], skipinitialspace=True), []), True
+    parts = line.split()
+    if len(parts) > 1 and not any(part.startswith(",") or part.endswith(",") for part in parts):
+        return parts, True
+    if "," in line:
+        return [cell.strip() for cell in line.split(",")], False
+    return parts, False
+
+
+def numbers_of(line: str) -> list[float] | None:
+    """Give the numbers of a row, empty cells left away; None when a cell is no number."""
+    try:
+        if "\t" in line:  # most maps: a row of a thousand cells must not take a millisecond
+            return [float(cell) for cell in line.replace(",", ".").split("\t") if cell.strip()]
+        cells, comma_is_point = cells_of(line)
+        if comma_is_point:
+            return [float(cell.replace(",", ".")) for cell in cells if cell]
+        return [float(cell) for cell in cells if cell]
+    except (ValueError, csv.Error):
+        return None
+
+
+def number_of(text: str) -> float | None:
+    """Give the number a header entry begins with, None when there is none."""
+    found = re.match(r"\s*[-+]?\d{1,15}(?:[.,]\d{1,15})?", text)
+    return float(found[0].replace(",", ".")) if found else None
+
+
+def laser_of(text: str) -> float | None:
+    """Give the wavelength a header entry states; None where it is none, as the 0 of many files."""
+    found = number_of(text)
+    return found if found is not None and LASER_NM_MIN <= found <= LASER_NM_MAX else None
+
+
+def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Table:
+    """Give the rows of numbers, all of the length that most of them have.
+
+    Lines without numbers after the last row are a footer. Others that do not fit are left out and
+    named, as long as they are few.
+
+    Args:
+        format_name: For messages.
+        lines: Text below the header.
+        first_line: Number of the first of them in the file.
+
+    Raises:
+        BadFile: When there is no row, or more than a tenth of the rows do not fit; names the first.
+    """
+    rows = [
+        (number, line, numbers_of(line))
+        for number, line in enumerate(lines, first_line)
+        if line.strip(" \t;,\r\n")
+    ]
+    while rows and rows[-1][2] is None:
+        rows.pop()
+    lengths = Counter(len(row) for _, _, row in rows if row)
+    if not lengths:
+        raise BadFile(f"{format_name}: it holds no row of numbers")
+    length = lengths.most_common(1)[0][0]
+    good = [row for _, _, row in rows if row is not None and len(row) == length]
+    bad = [(number, line) for number, line, row in rows if row is None or len(row) != length]
+    allowed = max(1.0, LEFT_OUT_SHARE_MAX * len(rows)) if len(good) > 1 else 0.0
+    if len(bad) > allowed:
+        number, line = bad[0]
+        raise BadFile(
+            f"{format_name}: line {number} is not {_numbers(length)}: "
+            f"{line.strip()[:SHOWN_CHARACTERS]!r}"
+            + (f", and {len(bad) - 1} more like it" if len(bad) > 1 else "")
+        )
+    return Table(np.array(good), left_out("line", [number for number, _ in bad], _numbers(length)))
+
+
+def _numbers(length: int) -> str:
+    return "one number" if length == 1 else f"{length} numbers"
+
+
+def left_out(kind: str, numbers: Sequence[int], wanted: str) -> tuple[str, ...]:
+    """Name what was left out, in one sentence; nothing when nothing was.
+
+    Args:
+        kind: ``line``, ``spectrum`` or another noun with a plural in s; spectrum has its own.
+        numbers: Which ones, counted from 1 as a person does.
+        wanted: What they are not, as ``2 numbers``.
+    """
+    if not numbers:
+        return ()
+    if len(numbers) == 1:
+        return (f"{kind} {numbers[0]} is left out: it is not {wanted}",)
+    several = "spectra" if kind == "spectrum" else f"{kind}s"
+    return (
+        f"{len(numbers)} {several} are left out, the first is {kind} {numbers[0]}: "
+        f"they are not {wanted}",
+    )

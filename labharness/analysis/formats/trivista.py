@@ -1,0 +1,97 @@
+"""Princeton TriVista as XML (``.tvf`` of VistaControl): an axis in ``xDim``, spectra in ``Frame``.
+
+As nine files of one instrument in a public repository have it, all with an axis in nanometres; no
+file with another unit was seen. The binary ``.tvb`` is not read.
+"""
+
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.formats.recording import BadFile, Recording
+from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.windows import on_one_axis
+from labharness.analysis.formats.xml_text import numbers_in, root_of
+
+__all__ = ["MARK", "parse_trivista"]
+
+Array = NDArray[np.float64]
+
+NAME = "TriVista"
+MARK = "<XmlMain"
+SHIFT_MARKS = ("raman", "relative", "1/cm", "cm-1")
+PLACES = ("x_um", "y_um", "z_um")
+
+
+def parse_trivista(text: str) -> Recording:
+    """Read all frames of the first document that has any, and of those on the same axis.
+
+    Raises:
+        BadFile: When the XML is broken, or there is no axis, no frame, or an unknown unit.
+    """
+    root = root_of(NAME, text)
+    documents = [each for each in root.iter("Document") if each.find("Data/Frame") is not None]
+    if not documents:
+        raise BadFile(f"{NAME}: there is no document with a frame")
+    notes: tuple[str, ...] = ()
+    if len(documents) > 1:
+        notes = (f"of {len(documents)} documents the first is read",)
+    document = documents[0]
+    calibration = document.find("xDim/Calibration")
+    if calibration is None:
+        raise BadFile(f"{NAME}: xDim has no Calibration")
+    axis = _values(calibration.get("ValueArray", ""))
+    unit = _unit(calibration.get("Unit", ""))
+    laser = laser_of(calibration.get("LaserWave", ""))
+    frames = list(document.iter("Frame"))
+    rows: list[Array] = []
+    frame_of: list[int] = []
+    gone = []
+    for index, frame in enumerate(frames):
+        counts = numbers_in(frame.text, ";")
+        if counts is None or counts.size == 0 or counts.size % axis.size:
+            gone.append(index + 1)
+            continue
+        for row in counts.reshape(-1, axis.size):  # a camera of many lines gives one a line
+            rows.append(row)
+            frame_of.append(index)
+    if not rows or len(gone) > max(1, len(frames) - len(gone)):
+        raise BadFile(f"{NAME}: {len(gone)} of {len(frames)} frames do not fit {axis.size} points")
+    axis, stacked, _ = on_one_axis(NAME, [(axis, np.stack(rows))])
+    return Recording(
+        NAME,
+        axis,
+        unit,
+        stacked,
+        laser_nm=laser,
+        places=_places([frames[index] for index in frame_of]),
+        header={key: value for key, value in document.items() if not key.endswith("Serialized")},
+        notes=(*notes, *left_out("spectrum", gone, f"{axis.size} numbers")),
+    )
+
+
+def _values(text: str) -> Array:
+    """Unpack ``count|value|value``."""
+    numbers = numbers_in(text, "|")
+    if numbers is None or numbers.size < 3 or numbers[0] != numbers.size - 1:
+        raise BadFile(f"{NAME}: ValueArray of xDim is no count and as many numbers")
+    return numbers[1:]
+
+
+def _unit(stated: str) -> str:
+    plain = stated.lower()
+    if plain.startswith("nano") or plain == "nm":
+        return "nm"
+    if any(mark in plain for mark in SHIFT_MARKS):
+        return "1/cm"
+    raise BadFile(f"{NAME}: the axis is in {stated[:30]!r}; known are Nanometer and Raman shift")
+
+
+def _places(frames: list[Element]) -> dict[str, Array]:
+    """Give x, y and z of a map; a frame of a series has none."""
+    found = [numbers_in(frame.get("ValuePosition"), ";") for frame in frames]
+    known = [place for place in found if place is not None and place.size == len(PLACES)]
+    if len(known) != len(found):
+        return {}
+    return dict(zip(PLACES, np.stack(known).T, strict=True))

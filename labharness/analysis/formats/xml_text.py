@@ -1,0 +1,47 @@
+"""XML of spectrometers: read whole, without entities, and one plain line when it is broken."""
+
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.formats.recording import BadFile
+
+__all__ = ["numbers_in", "root_of"]
+
+Array = NDArray[np.float64]
+
+
+def root_of(format_name: str, text: str) -> ElementTree.Element:
+    """Give the root element.
+
+    Spectrometers declare no entities; a file that does might grow without end, and is refused.
+
+    Raises:
+        BadFile: When the XML is broken or ends too early.
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise BadFile(f"{format_name}: it declares a document type or entities; no such file does")
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError as why:
+        line = getattr(why, "position", (0, 0))[0]
+        raise BadFile(
+            f"{format_name}: the XML breaks at line {line}: cut short or damaged"
+        ) from None
+    except ValueError:  # a null character, a lone surrogate
+        raise BadFile(f"{format_name}: it holds characters that XML does not allow") from None
+
+
+def numbers_in(text: str | None, mark: str | None = None) -> Array | None:
+    """Give the numbers of an element, None when one is none.
+
+    Args:
+        text: What the element holds.
+        mark: What parts the numbers; blanks where None. A comma is a decimal point.
+    """
+    cells = (text or "").replace(",", ".").split(mark)
+    try:
+        return np.array([float(cell) for cell in cells if cell.strip()])
+    except ValueError:
+        return None
