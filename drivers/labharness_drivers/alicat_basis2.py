@@ -18,6 +18,7 @@ MODEL = "Alicat BASIS 2"
 INT16_MAX = 32_767
 OVER_RANGE = 1.025  # page 12: flow and setpoint reach 102.5 % of full scale
 FLOW_SHARE = 0.02  # of full scale: what a meter may read at rest, ten times its zero error
+FULL_SCALE_STEP = 0.001  # registers 35 and 36, as the setpoint (2053) has it: read off no page
 WATCHDOG_MS_MAX = 5000  # page 19, register 514
 GASES = ("Air", "Ar", "CO2", "N2", "O2", "N2O", "H2", "He", "CH4")  # register 2100
 
@@ -40,8 +41,10 @@ class AlicatBasis2(ModbusDriver):
     baud: ClassVar[int] = 38_400
     unverified: ClassVar[str] = (
         "register numbers unshifted on the wire and the scale of register 2106 (third-party "
-        "driver); the default Modbus address is not in the manual pages read"
+        "driver); the scale of registers 35 and 36; the default Modbus address is not in the "
+        "manual pages read"
     )
+    proves: ClassVar[tuple[str, ...]] = ("gas", "full_scale")
     settle_s = 0.002  # it acts only after 3.5 characters of silence; 0.9 ms at 38400 baud
 
     def __init__(
@@ -97,10 +100,15 @@ class AlicatBasis2(ModbusDriver):
             Scan("gas", self.read_registers(2100, 1), ("gas",), self._gas, period_s=30.0),
         )
         self._identity_words = self.words_of("identity", 7)
+        self._scale_words = self.words_of("full_scale", 2)
 
     def scans(self) -> tuple[Scan, ...]:
         """Give the measurements and the set-up every second, the gas every 30 s."""
         return self._scans
+
+    def queries(self) -> tuple[Query, ...]:
+        """Give the frame that reads the full scale in sccm (35 and 36)."""
+        return (Query("full_scale", self.read_registers(35, 2), self._full_scale),)
 
     def identify(self) -> Query:
         """Read firmware (25) and serial number (26 to 31) in one frame."""
@@ -142,6 +150,15 @@ class AlicatBasis2(ModbusDriver):
             name = GASES[gas] if gas < len(GASES) else "unknown"
             raise fault("gas", f"{gas} ({name}); the lab file says {self.gas} ({GASES[self.gas]})")
         return (float(gas),)
+
+    def _full_scale(self, reply: bytes) -> float:
+        high, low = self._scale_words(reply)
+        found = ((high << 16) + low) * FULL_SCALE_STEP
+        if abs(found - self.full_scale_sccm) > FULL_SCALE_STEP:
+            raise fault(
+                "full_scale", f"{found:g} sccm; the lab file says {self.full_scale_sccm:g} sccm"
+            )
+        return found
 
     def _identity(self, reply: bytes) -> Identity:
         words = self._identity_words(reply)

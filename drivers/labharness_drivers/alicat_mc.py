@@ -54,6 +54,7 @@ class AlicatMc(Driver):
     """
 
     baud: ClassVar[int] = 19200
+    proves: ClassVar[tuple[str, ...]] = ("frame",)
     unverified: ClassVar[str] = (
         "which status tokens besides HLD and LCK are harmless: all others count as a fault"
     )

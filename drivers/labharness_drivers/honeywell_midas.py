@@ -34,6 +34,7 @@ class HoneywellMidas(ModbusDriver):
 
     tcp = True
     baud: ClassVar[int] = 0
+    proves: ClassVar[tuple[str, ...]] = ("status",)
     unverified: ClassVar[str] = (
         "low word first in the concentration and the unit's bits in the high byte of 40007 "
         "(third-party driver)"

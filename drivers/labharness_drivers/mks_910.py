@@ -39,6 +39,7 @@ class Mks910(Driver):
     """
 
     baud: ClassVar[int] = 9600
+    proves: ClassVar[tuple[str, ...]] = ("unit",)
     unverified: ClassVar[str] = "meaning of NAK codes other than 160 and 180"
     # 902B manual p. 12: what sets has a ! where a query has its ?; 254 and 255 are for all.
     write_grammar = (rb"@[0-9]{3}[^;]*![^;]*;FF",)

@@ -33,6 +33,9 @@ class Driver(ABC):
             read of its port does. State what the instrument would obey, not only what this driver
             sends.
         programmer: How it takes whole programs; ``None`` where it runs none.
+        proves: Scans and queries whose replies are refused where the instrument is set otherwise
+            than the lab file says: another gas, full scale or unit. ``lab check --connect`` reads
+            them.
         off: In which ways it adds energy, each with what ends it; ``()`` where it adds none. While
             it is ``None`` the driver does not say, and a line on which it can be set is not armed.
     """
@@ -43,6 +46,7 @@ class Driver(ABC):
     unverified: ClassVar[str] = ""
     write_grammar: tuple[bytes, ...] = ()
     programmer: Programmer | None = None
+    proves: ClassVar[tuple[str, ...]] = ()
     off: tuple[Off, ...] | None = None
 
     @property

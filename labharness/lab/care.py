@@ -22,7 +22,8 @@ from labharness.lab.lab import Lab
 from labharness.lab.lock import MAKES_SAFE, LineLock
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.reading import LabPlan
-from labharness.line import NoReply
+from labharness.lab.silence import remedied
+from labharness.line import Instrument, NoReply
 from labharness.line.standing import causes_of
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Trip
@@ -49,11 +50,12 @@ class NotReset(RuntimeError):
 
 
 def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
-    """Ask every instrument who it is; nothing is written.
+    """Ask every instrument who it is, and if it is set as the lab file says; nothing is written.
 
     Returns:
-        Name, what it says it is, and what is wrong (``""`` when nothing is). Ports that are lost
-        for one reason are named together, and stand for their instruments.
+        Name, what it says it is, and what is wrong (``""`` when nothing is), a row for each thing
+        that is. Ports that are lost for one reason are named together, and stand for their
+        instruments.
 
     Raises:
         LineBusy: Somebody owns the line.
@@ -71,18 +73,52 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
             for why, ports in lost.items()
         ]
         shut = {port for ports in lost.values() for port in ports}
-        for name, instrument in lab.line.instruments.items():
-            if instrument.port in shut:
-                continue
-            try:
-                identity = await lab.line.identify(name)
-                found.append((name, f"{identity.model} {identity.firmware}".strip(), ""))
-            except (NoReply, LinkLost) as why:
-                found.append((name, "", str(why)))
+        open_ports = [port for port in lab.links if port not in shut]
+        # Side by side: a lab whose power is off is told of in the time of its slowest port.
+        for rows in await asyncio.gather(*(_on_port(plan, lab, port) for port in open_ports)):
+            found += rows
         return found
 
     with _unowned(plan, "checks the line"):
         return _with_lab(plan, ask)
+
+
+async def _on_port(plan: LabPlan, lab: Lab, port: str) -> list[tuple[str, str, str]]:
+    """Ask the instruments of one port, one after the other, as ``identify`` does."""
+    found: list[tuple[str, str, str]] = []
+    silent: list[tuple[Instrument, str]] = []
+    heard = False
+    for name, instrument in lab.line.instruments.items():
+        if instrument.port != port:
+            continue
+        try:
+            identity = await lab.line.identify(name)
+        except (NoReply, LinkLost) as why:
+            silent.append((instrument, str(why)))
+            continue
+        heard = True
+        serial = identity.serial and f", serial number {identity.serial}"
+        found.append((name, f"{identity.model} {identity.firmware}".strip() + serial, ""))
+        found += [(name, "", wrong) for wrong in await _set_otherwise(lab, instrument)]
+    return found + [
+        (instrument.name, "", remedied(plan, instrument, why, heard=heard))
+        for instrument, why in silent
+    ]
+
+
+async def _set_otherwise(lab: Lab, instrument: Instrument) -> list[str]:
+    """Read what shows whether an instrument is set as the lab file says; say where it is not."""
+    wrong = []
+    scans = {scan.name: scan for scan in instrument.driver.scans()}
+    for name in instrument.driver.proves:
+        try:
+            if name in scans:
+                await lab.line.read(f"{instrument.name}.{scans[name].channels[0]}")
+            else:
+                await lab.line.query(instrument.name, name)
+        except (NoReply, LinkLost) as why:
+            wrong.append(str(why))
+    return wrong
 
 
 def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
@@ -106,7 +142,10 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
                     await lab.links[instrument.port].open()
                     await lab.line.identify(name)
             except (LinkLost, NoReply) as why:
-                found.append({"ok": False, "error": str(why)})
+                said = str(why)
+                if instrument is not None and isinstance(why, NoReply):
+                    said = remedied(plan, instrument, said)
+                found.append({"ok": False, "error": said})
                 continue
             found.append(await hands.answer({"do": "read", "channel": channel}))
         return found

@@ -1,5 +1,6 @@
 """The lab file: strict tables in, frozen values out, and a digest over the text."""
 
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -198,11 +199,16 @@ class InstrumentRow(Strict):
         prepare: Channel and value pairs to set at arming, in order.
         polls: Poll periods (s) by scan name.
         accepted: Who has accepted what its driver is unverified in.
+        firmware: What it must tell as its firmware, where the lab says; else any that its driver
+            speaks to.
+        serial: What it must tell as its serial number, likewise.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     kind: str
     port: str
+    firmware: str = Field(default="", max_length=80)
+    serial: str = Field(default="", max_length=80)
     settings: dict[str, Any] = Field(default_factory=dict)
     prepare: tuple[tuple[str, StrictFloat], ...] = ()
     polls: dict[str, PollPeriod] = Field(default_factory=dict)
@@ -262,35 +268,37 @@ class LabFile(Strict):
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
+        wrong = tuple(self._disagreements())
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def _disagreements(self) -> Iterator[str]:
+        """Name all that does not fit, so that nobody mends one thing a round."""
         ports = [row.name for row in self.port]
         names = [row.name for row in self.instrument]
         alerts = [row.name for row in self.alert]
         for what, rows in (("port", ports), ("instrument", names), ("alert", alerts)):
-            double = sorted({row for row in rows if rows.count(row) > 1})
-            if double:
-                raise ValueError(f"{what} {double[0]!r} is there twice")
+            for double in sorted({row for row in rows if rows.count(row) > 1}):
+                yield f"{what} {double!r} is there twice"
         for row in self.instrument:
             if row.port not in ports:
-                raise ValueError(
-                    f"instrument {row.name!r}: no port {row.port!r}; there are {', '.join(ports)}"
-                )
+                known = ", ".join(ports)
+                yield f"instrument {row.name!r}: no port {row.port!r}; there are {known}"
         roads: dict[tuple[object, ...], str] = {}
         for each in self.port:
             if not any(row.port == each.name for row in self.instrument):
-                raise ValueError(f"port {each.name!r} has no instrument")
+                yield f"port {each.name!r} has no instrument"
             if each.link == "loopback":
                 continue
             road = (each.link, each.path, each.host, each.port, each.resource, each.url)
             other = roads.setdefault(road, each.name)
             if other != each.name:
-                raise ValueError(f"ports {other!r} and {each.name!r} are one road")
+                yield f"ports {other!r} and {each.name!r} are one road"
         loopback = {row.name for row in self.port if row.link == "loopback"}
         for row in self.instrument:
             if row.port in loopback and (self.plant is None or row.part is None):
-                raise ValueError(
-                    f"instrument {row.name!r} is on a loopback: it takes a part, and a [plant]"
-                )
-        return self
+                yield f"instrument {row.name!r} is on a loopback: it takes a part, and a [plant]"
 
     @property
     def has_a_plant(self) -> bool:

@@ -1,13 +1,15 @@
 """What the desk is told of a lab: who may ask, for what, on which line, and what was approved."""
 
+from collections.abc import Mapping
+
 from labharness.admission.approval import (
     BadApproval,
     StandingApproval,
     public_key_of,
     read_approval,
 )
-from labharness.admission.callers import BadCallers, read_callers
-from labharness.capability import LineFacts
+from labharness.admission.callers import BadCallers, Caller, read_callers
+from labharness.capability import Capability, LineFacts
 from labharness.desk import HouseFacts
 from labharness.lab.energy import energy_sources
 from labharness.lab.files import BadLabFile, read_text
@@ -27,15 +29,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         BadLabFile: The callers file or an approval cannot be honoured.
     """
     file = plan.file
-    approvals: list[StandingApproval] = []
-    try:
-        offered = capabilities()
-        callers = read_callers(read_text(plan.beside(file.lab.callers)))
-        for path in file.lab.approvals:
-            if plan.beside(path).exists():
-                approvals.append(read_approval(read_text(plan.beside(path))))
-    except (BadCallers, BadApproval, LookupError) as why:
-        raise BadLabFile(f"{plan.path.parent}: {why}") from None
+    offered, callers, approvals = _asked_for(plan)
     specs = {
         f"{each.name}.{channel}": spec
         for each in plan.instruments
@@ -61,6 +55,37 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         warnings=plan.warnings(),
         lab_option=plan.option,
     )
+
+
+def _asked_for(
+    plan: LabPlan,
+) -> tuple[Mapping[str, Capability], Mapping[str, Caller], list[StandingApproval]]:
+    """Read what is offered, to whom, and what was approved.
+
+    Raises:
+        BadLabFile: Says of every file that cannot be honoured why.
+    """
+    approvals: list[StandingApproval] = []
+    wrong: list[str] = []
+    callers = None
+    offered = None
+    try:
+        offered = capabilities()
+    except LookupError as why:
+        wrong.append(str(why))
+    try:
+        callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
+    except (BadCallers, BadLabFile) as why:
+        wrong.append(str(why))
+    for path in plan.file.lab.approvals:
+        try:
+            if plan.beside(path).exists():
+                approvals.append(read_approval(read_text(plan.beside(path))))
+        except (BadApproval, BadLabFile) as why:
+            wrong.append(str(why))
+    if wrong or callers is None or offered is None:
+        raise BadLabFile(f"{plan.path.parent}: {'; '.join(wrong)}")
+    return offered, callers, approvals
 
 
 def line_facts(plan: LabPlan) -> LineFacts:

@@ -401,6 +401,8 @@ def _instrument(row: InstrumentRow) -> Instrument:
         port=row.port,
         prepare=row.prepare,
         polls=dict(row.polls),
+        firmware=row.firmware,
+        serial=row.serial,
     )
 
 

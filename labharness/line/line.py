@@ -195,7 +195,7 @@ class Line:
         identity = await self.query(name, "identity")
         wrong = "it does not say who it is"
         if isinstance(identity, Identity):
-            wrong = instrument.driver.expects(identity)
+            wrong = instrument.wrong_in(identity)
             if not wrong:
                 self.identities[name] = identity
                 said = {"model": identity.model, "firmware": identity.firmware}

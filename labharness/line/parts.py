@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labharness.driver import Channel, Cools, Driver, Query, Scan
+from labharness.driver import Channel, Cools, Driver, Identity, Query, Scan
 from labharness.kernel import Envelope, Memory, Track
 from labharness.line.wiring import Contact
 from labharness.vocabulary import Command
@@ -25,6 +25,8 @@ class Instrument:
         polls: Poll period by scan name, where it is not the driver's; ``None`` is on demand only.
         fed_by: Relays through which its power or its gas comes.
         cools: How its temperatures go once it is off, on this line.
+        firmware: What the lab file says it runs; ``""`` where it does not say.
+        serial: Its serial number, likewise.
     """
 
     name: str
@@ -35,6 +37,20 @@ class Instrument:
     polls: Mapping[str, float | None] | None = None
     fed_by: tuple[Contact, ...] = ()
     cools: tuple[Cools, ...] = ()
+    firmware: str = ""
+    serial: str = ""
+
+    def wrong_in(self, identity: Identity) -> str:
+        """Say in what it is another than driver and lab file expect; ``""`` when it is the one."""
+        wrong = [self.driver.expects(identity)]
+        for what, stated, found in (
+            ("firmware", self.firmware, identity.firmware),
+            ("serial number", self.serial, identity.serial),
+        ):
+            if stated and found != stated:
+                said = f"{what} {found!r}" if found else f"no {what}"
+                wrong.append(f"it tells {said}, the lab file says {stated!r}")
+        return "; ".join(filter(None, wrong))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
