@@ -64,6 +64,26 @@ def test_a_labspec_header_goes_with_a_map_of_commas() -> None:
     assert list(found.places) == ["y_um", "x_um"]
 
 
+def test_a_table_of_pandas_is_columns_with_and_without_names() -> None:
+    rows = [f"{x:.2f},{counts(0)[n]},{counts(1)[n]}" for n, x in enumerate(AXIS)]
+    for head in (",0,1", "shift,a,b", ",a,b"):
+        found = read_spectra("\n".join([head, *rows]).encode())
+        assert found.axis.tolist() == UPWARD
+        assert found.intensity.tolist() == [counts(0)[::-1], counts(1)[::-1]]
+    numbered = "\n".join([",shift,a,b", *(f"{n},{row}" for n, row in enumerate(rows))])
+    assert read_spectra(numbered.encode()).intensity.shape == (2, POINTS)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_spectra_that_have_names_before_them_are_read(mark: str) -> None:
+    rows = [mark.join(["spot", *(f"{x:g}" for x in AXIS)])]
+    rows += [mark.join([f"flake {n}", *(f"{y:g}" for y in counts(n))]) for n in range(3)]
+    found = read_spectra("\n".join(rows).encode())
+    assert found.axis.tolist() == UPWARD
+    assert found.intensity.tolist() == [counts(n)[::-1] for n in range(3)]
+    assert dict(found.places) == {}
+
+
 def window(low: float, high: float, level: int) -> str:
     return "".join(f"{low + n}\t{level + n % 5}\n" for n in range(int(high - low) + 1))
 

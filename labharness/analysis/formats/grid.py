@@ -12,13 +12,16 @@ from numpy.typing import NDArray
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import cells_of, numbers_of, table_of
 
-__all__ = ["first_cells", "is_grid", "parse_grid"]
+__all__ = ["first_cells", "is_grid", "numbers_columns", "parse_grid"]
 
 Array = NDArray[np.float64]
 
 NAME = "text of a map"
 AXIS_POINTS_MIN = 8
 """A first row of fewer ascending numbers may as well be two or three columns."""
+
+COLUMN_ROWS_MIN = 8
+"""With fewer rows a first column that runs one way may be chance: a few places in order."""
 
 PLACE_COLUMNS_MAX = 4
 """X, Y, Z and time."""
@@ -51,18 +54,36 @@ def first_cells(line: str) -> tuple[list[str], Array] | None:
     return cells[:before], axis
 
 
+def numbers_columns(lines: Sequence[str]) -> bool:
+    """Whether the first row only counts columns (0, 1, 2 or 1, 2, 3) above an axis that runs down.
+
+    So pandas writes a table whose columns have no names.
+    """
+    body = [line for line in lines[:40] if line.strip() and not line.startswith("#")]
+    found = first_cells(body[0]) if body else None
+    if found is None:
+        return False
+    axis = found[1]
+    counts = np.arange(axis.size) + axis[0]
+    rows = [row for line in body[1:] if (row := numbers_of(line))]
+    down = np.diff([row[0] for row in rows])
+    runs = down.size >= COLUMN_ROWS_MIN and bool((down > 0).all() or (down < 0).all())
+    return axis[0] in (0, 1) and np.array_equal(axis, counts) and runs
+
+
 def is_grid(lines: Sequence[str]) -> bool:
     """Tell a map from columns by its first row of numbers and the one below it."""
     body = [line for line in lines if line.strip() and not line.startswith("#")][:12]
     if len(body) < 2:
         return False
     found = first_cells(body[0])
-    if found is None or found[1].size < AXIS_POINTS_MIN:
+    if found is None or found[1].size < AXIS_POINTS_MIN or numbers_columns(lines):
         return False
     before, axis = found
+    body = [body[0], *_unnamed(body[1:], len(before))]
     below = [row for line in body[1:] if (row := numbers_of(line)) is not None]
     if before:
-        return any(len(row) == len(before) + axis.size for row in below)
+        return any(len(row) in (axis.size, len(before) + axis.size) for row in below)
     more = {len(row) - axis.size for row in below}
     if more & set(range(1, PLACE_COLUMNS_MAX)):
         return True
@@ -104,8 +125,8 @@ def parse_grid(
     if found is None:
         raise BadFile(f"{name}: line {first_line} is no axis: numbers that run one way")
     words, axis = found
-    table = table_of(name, lines[1:], first_line + 1)
-    before = len(words) or max(table.values.shape[1] - axis.size, 0)
+    table = table_of(name, _unnamed(lines[1:], len(words)), first_line + 1)
+    before = max(table.values.shape[1] - axis.size, 0)
     if table.values.shape[1] != before + axis.size:
         raise BadFile(
             f"{name}: rows of {table.values.shape[1]} numbers under an axis of {axis.size} points "
@@ -129,6 +150,20 @@ def parse_grid(
         unit_stated=unit_stated,
         notes=table.notes,
     )
+
+
+def _unnamed(lines: Sequence[str], words: int) -> list[str]:
+    """Take a name away that stands before the numbers of a row, as ``spot 1;100;101``."""
+    if not words:
+        return list(lines)
+    found = []
+    for line in lines:
+        cells, comma_is_point = cells_of(line)
+        if len(cells) > words and cells[0] and not _is_number(cells[0].replace(",", ".")):
+            kept = cells[words:]
+            line = "\t".join(cell.replace(",", ".") if comma_is_point else cell for cell in kept)
+        found.append(line)
+    return found
 
 
 def _place(word: str, index: int) -> str:

@@ -5,7 +5,7 @@ Tabs part the cells, in some exports commas or semicolons.
 
 import re
 
-from labharness.analysis.formats.grid import parse_grid
+from labharness.analysis.formats.grid import numbers_columns, parse_grid
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, table_of
 from labharness.analysis.formats.windows import on_one_axis, runs_of
@@ -15,6 +15,7 @@ __all__ = ["is_labspec", "parse_labspec"]
 NAME = "LabSpec text"
 UNITS = {"1/cm": "1/cm", "cm-1": "1/cm", "cm⁻¹": "1/cm", "nm": "nm"}
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}
+HEAD_CHARACTERS = 100_000
 HEADER = re.compile(r"#[^=\n]{1,80}=[\t,;]")
 MAP_ROW = re.compile(r"[\t,;]+\s*[-+\d.]")
 """The axis of a map: its first cells, those above the places, are empty."""
@@ -22,7 +23,9 @@ MAP_ROW = re.compile(r"[\t,;]+\s*[-+\d.]")
 
 def is_labspec(text: str) -> bool:
     """Tell the format by its first line."""
-    return bool(HEADER.match(text.lstrip()) or MAP_ROW.match(text))
+    if HEADER.match(text.lstrip()):
+        return True
+    return bool(MAP_ROW.match(text)) and not numbers_columns(text[:HEAD_CHARACTERS].splitlines())
 
 
 def parse_labspec(text: str) -> Recording:

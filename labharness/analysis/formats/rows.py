@@ -47,7 +47,9 @@ def cells_of(line: str) -> tuple[list[str], bool]:
     if '"' in line:  # "100,5","3": the commas within quotation marks part nothing
         return next(csv.reader([line], skipinitialspace=True), []), True
     parts = line.split()
-    if len(parts) > 1 and not any(part.startswith(",") or part.endswith(",") for part in parts):
+    if len(parts) > 1 and not any(
+        part.startswith(",") or part.endswith(",") or part.count(",") > 1 for part in parts
+    ):
         return parts, True
     if "," in line:
         return [cell.strip() for cell in line.split(",")], False

@@ -41,6 +41,9 @@ OTHER_MARKS = (
 )
 """Words of a heading that say that a column holds no spectrum."""
 
+NUMBER_TITLES = ("", "#", "no", "no.", "nr", "id", "index", "point", "row")
+"""Headings of a column that only counts the rows; pandas writes one without a heading."""
+
 PLACE_NAMES = ("x", "y", "z", "t", "time")
 ROWS_TO_TELL = 10
 """With fewer rows a second axis cannot be told from a spectrum that happens to rise."""
@@ -176,6 +179,7 @@ def _places(titles: Sequence[str]) -> bool:
 
 
 def _axis_column(titles: Sequence[str]) -> int:
+    """Find the column of the axis: a shift before a wavelength, else the first."""
     for marks in (SHIFT_MARKS, NM_MARKS):
         for at, title in enumerate(titles):
             if any(mark in title for mark in marks):
@@ -194,7 +198,10 @@ def _spectra(values: Array, titles: Sequence[str], at: int, own: bool) -> list[i
         return others
     if titles:
         found = [
-            column for column in others if not any(mark in titles[column] for mark in OTHER_MARKS)
+            column
+            for column in others
+            if titles[column] not in NUMBER_TITLES
+            and not any(mark in titles[column] for mark in OTHER_MARKS)
         ]
         if found:
             return found
