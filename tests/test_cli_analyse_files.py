@@ -47,7 +47,9 @@ def test_too_few_points_are_said_in_plain_words(tmp_path: Path, count: int) -> N
     path = tmp_path / "short.txt"
     path.write_text(rows(count), "utf-8")
     said = say("analyse", path)
-    assert f"{path}: its spectra have {count} points; a judgement takes at least" in said.err
+    assert f"{path}: " in said.err
+    assert "at least" in said.err
+    assert str(count) in said.err.partition(str(path))[2]
     assert not [word for word in INTERNALS if word in said.err + said.out]
 
 

@@ -129,6 +129,26 @@ def test_jcamp_pairs_are_read() -> None:
     assert found.intensity.tolist() == [[0.5, 1, 2]]
 
 
+MANY = "\n".join(f"{400 + 5 * n} " + " ".join(str(100 + n + k) for k in range(5)) for n in range(8))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "gone", "note"),
+    [
+        (("415 103", "415 1?3"), range(415, 420), "row 4 is left out: it is not packed numbers"),
+        (("\n435 107 108 109 110 111", ""), range(435, 440), "35 points and NPOINTS states 40"),
+        ((" 110 111", ""), range(438, 440), "the file has 38 points and NPOINTS states 40"),
+    ],
+)
+def test_a_jcamp_file_with_a_bad_row_is_read_without_it(
+    spoil: tuple[str, str], gone: range, note: str
+) -> None:
+    text = JCAMP.replace("LASTX=411", "LASTX=439").replace("=12", "=40").format(rows=MANY)
+    found = read_spectra(text.replace(*spoil).encode())
+    assert found.axis.tolist() == [x for x in range(400, 440) if x not in gone]
+    assert any(note in each for each in found.notes)
+
+
 ONE = "400 1000 1002 1004 1004 1004 1000 995 995 996 990 990 -5"
 
 

@@ -4,17 +4,20 @@ Packing as in McDonald and Wilks 1988, 10.1366/0003702884428734, and JCAMP-DX 4.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labharness.analysis.formats.recording import BadFile, Recording
-from labharness.analysis.formats.rows import laser_of
+from labharness.analysis.formats.rows import laser_of, left_out
 
 __all__ = ["is_jcamp", "parse_jcamp"]
 
 Array = NDArray[np.float64]
+Row = tuple[float, list[float]]
+Read = TypeVar("Read", bound=tuple[Any, ...])
 
 NAME = "JCAMP-DX"
 LASER = re.compile("(LASER|EXCITATION).*WAVELENGTH")
@@ -23,6 +26,12 @@ COLUMNS = re.compile(r"^\s*[-+]?\d[\d.]*\s*,\s*[-+]?\d", re.MULTILINE)
 POINTS_MAX = 1_000_000
 NUMBER_MAX = 1e9
 """No axis, factor or number of points is larger."""
+
+BAD_SHARE_MAX, ROWS_MIN = 0.1, 3
+"""Of the rows a tenth may be none, one always; fewer rows do not show where they belong."""
+
+X_ROUNDED_MAX = 0.6
+"""The X of a row is rounded, by half a step and what the factor adds."""
 
 CHECK_TOLERANCE = 1.0
 """A Y-check differs from the value it repeats by rounding alone, in packed integers."""
@@ -64,19 +73,27 @@ def parse_jcamp(text: str) -> Recording:
     else:
         raise BadFile(f"{NAME}: neither XYDATA nor XYPOINTS")
     form, *lines = records[label].splitlines() or [""]
-    pairs = "(XY..XY)" in form.replace(" ", "")
     points = int(_number(records, "NPOINTS", 0.0))
-    x, y = _points(lines, pairs, points)
     notes: tuple[str, ...] = ()
-    if pairs:
+    if "(XY..XY)" in form.replace(" ", ""):
+        x, y = _by_comma(_pairs, lines, points)
         x = x * x_factor
+        if points and y.size != points:
+            notes = (f"the file has {y.size} points and NPOINTS states {points}",)
     else:
         first = _number(records, "FIRSTX", None)
-        x = np.linspace(first, _last(records, first, y.size), y.size)
-    if points and y.size != points:
-        if not pairs:  # nobody knows then which X belongs to which Y
-            raise BadFile(f"{NAME}: {y.size} points, NPOINTS states {points}")
-        notes = (f"the file has {y.size} points and NPOINTS states {points}",)
+        rows, bad, why = _by_comma(_packed, lines, points)
+        count = sum(len(row) for _, row in rows)
+        if bad or (points and count != points):
+            last = _last(records, first, points)
+            x, y = _placed(rows, len(bad), why, x_factor, first, last, points)
+            notes = (
+                *left_out("row", bad, "packed numbers"),
+                f"the file has {count} points and NPOINTS states {points}",
+            )
+        else:
+            x = np.linspace(first, _last(records, first, count), count)
+            y = np.array([value for _, row in rows for value in row])
     with np.errstate(over="ignore"):  # what is out of range is left out as no number
         y = y * y_factor
     header = {key: value for key, value in records.items() if "\n" not in value}
@@ -99,27 +116,58 @@ def _last(records: dict[str, str], first: float, points: int) -> float:
     return _number(records, "LASTX", None)
 
 
-def _points(lines: Sequence[str], pairs: bool, points: int) -> tuple[Array, Array]:
-    """Give axis (of pairs alone) and intensities.
+def _by_comma(read: Callable[[Sequence[str]], Read], lines: Sequence[str], points: int) -> Read:
+    """Read lines in which a comma parts numbers, as the standard has it, or is a decimal point.
 
-    A comma parts numbers, as the standard has it, unless the points are as many as stated only
-    when it is a decimal point: some programs write what their Windows is set to.
+    It is one where only so the points are as many as stated: some programs write what their Windows
+    is set to.
 
     Raises:
-        BadFile: When a row is none, and with decimal commas neither.
+        BadFile: When a row is none either way.
     """
-    read = _pairs if pairs else _packed
-    commas = any("," in line for line in lines)
+    with_points = [line.replace(",", ".") for line in lines]
+    if not any("," in line for line in lines):
+        return read(lines)
     try:
-        x, y = read(lines)
+        found = read(lines)
     except BadFile:
-        if not commas:
-            raise
-        y = np.empty(0)
-        x = y
-    if commas and (y.size == 0 or (points and y.size != points)):
-        x, y = read([line.replace(",", ".") for line in lines])
-    return x, y
+        return read(with_points)
+    return found if not points or _count(found) == points else read(with_points)
+
+
+def _count(found: tuple[object, ...]) -> int:
+    rows, second = found[0], found[1]
+    if isinstance(second, np.ndarray):
+        return second.size
+    return sum(len(row) for _, row in rows) if isinstance(rows, list) else 0
+
+
+def _placed(
+    rows: Sequence[Row], bad: int, why: str, x_factor: float, first: float, last: float, points: int
+) -> tuple[Array, Array]:
+    """Put rows where their own X says, where some are missing.
+
+    Raises:
+        BadFile: When too many are, or these X do not fit FIRSTX, LASTX and NPOINTS.
+    """
+    count = sum(len(row) for _, row in rows)
+    refused = BadFile(why or f"{NAME}: {count} points, NPOINTS states {points}")
+    step = (last - first) / (points - 1) if points > 1 else 0.0
+    allowed = max(1.0, BAD_SHARE_MAX * len(rows))
+    if not step or bad > allowed or len(rows) < ROWS_MIN or not 2 <= count <= points:
+        raise refused
+    x: list[float] = []
+    y: list[float] = []
+    free = 0
+    for at, row in rows:
+        index = (at * x_factor - first) / step
+        start = round(index) if abs(index) <= points else -1
+        if abs(index - start) > X_ROUNDED_MAX or start < free or start + len(row) > points:
+            raise refused
+        x += [first + step * n for n in range(start, start + len(row))]
+        y += row
+        free = start + len(row)
+    return np.array(x), np.array(y)
 
 
 def _records(text: str) -> dict[str, str]:
@@ -159,37 +207,56 @@ def _pairs(lines: Sequence[str]) -> tuple[Array, Array]:
     return flat[::2], flat[1::2]
 
 
-def _packed(lines: Sequence[str]) -> tuple[Array, Array]:
-    """Unpack ``(X++(Y..Y))``: each line begins with its X, which the records state already."""
-    values: list[float] = []
-    check = False
-    for line in lines:
-        row, check_next = _unpack(line, values[-1] if check else None)
-        values += row
-        check = check_next
-        if len(values) > POINTS_MAX:
+def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
+    """Unpack ``(X++(Y..Y))``: each line begins with its X.
+
+    Returns:
+        The rows; which lines are none, counted from the first; and what is wrong in the first of
+        these.
+    """
+    rows: list[Row] = []
+    bad: list[int] = []
+    why = ""
+    total = 0
+    before: float | None = None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row, check = _unpack(line, before)
+        except BadFile as wrong:
+            bad.append(number)
+            why = why or str(wrong)
+            before = None
+            continue
+        rows.append(row)
+        total += len(row[1])
+        if total > POINTS_MAX:
             raise BadFile(f"{NAME}: more than {POINTS_MAX} points")
-    if len(values) < 2:
-        raise BadFile(f"{NAME}: XYDATA holds no two points")
-    return np.empty(0), np.array(values)
+        before = check
+    if total < 2:
+        raise BadFile(why or f"{NAME}: XYDATA holds no two points")
+    return rows, bad, why
 
 
-def _unpack(line: str, before: float | None) -> tuple[list[float], bool]:
-    """Give the values of one line, and whether the next one repeats the last as a check."""
+def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
+    """Give X and the values of one line, and what the next one repeats as a check."""
     tokens = [token for token in TOKEN.findall(line) if token]
-    if "".join(tokens) != re.sub(r"[\s,;]", "", line):
+    if not tokens or "".join(tokens) != re.sub(r"[\s,;]", "", line):
         raise BadFile(f"{NAME}: {line[:60]!r} is no row of packed numbers")
     try:
+        at = _values(tokens[:1])[0][0]
         values, step = _values(tokens[1:])
     except (ValueError, IndexError):
         raise BadFile(f"{NAME}: {line[:60]!r} is no row of packed numbers") from None
+    check = values[-1] if values and step is not None else None
     if before is not None and values:
-        if abs(values[0] - before) > CHECK_TOLERANCE:
+        if not abs(values[0] - before) <= CHECK_TOLERANCE:
             raise BadFile(
                 f"{NAME}: a line begins with {values[0]:g}, the one before ended with {before:g}"
             )
         values = values[1:]
-    return values, step is not None
+    return (at, values), check
 
 
 def _values(tokens: Sequence[str]) -> tuple[list[float], float | None]:
