@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from commands import Said, line_texts, say, stated, wrote
+from commands import Said, say, stated, wrote
 from labharness.lab import Lab, read_lab
 from labharness.lab.silence import remedied
-from rig import SHORT_LINE
+from rig import SHORT_LINE, line_texts
 from small_lab import written
 
 

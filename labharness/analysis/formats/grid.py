@@ -80,10 +80,12 @@ def is_grid(lines: Sequence[str]) -> bool:
     if found is None or found[1].size < AXIS_POINTS_MIN or numbers_columns(lines):
         return False
     before, axis = found
-    body = [body[0], *_unnamed(body[1:], len(before))]
+    rest = body[1:]
+    body = [body[0], *_unnamed(rest, len(before))]
     below = [row for line in body[1:] if (row := numbers_of(line)) is not None]
     if before:
-        return any(len(row) in (axis.size, len(before) + axis.size) for row in below)
+        named = body[1:] != rest
+        return any(len(row) == axis.size + len(before) * (not named) for row in below)
     more = {len(row) - axis.size for row in below}
     if more & set(range(1, PLACE_COLUMNS_MAX)):
         return True
@@ -125,8 +127,11 @@ def parse_grid(
     if found is None:
         raise BadFile(f"{name}: line {first_line} is no axis: numbers that run one way")
     words, axis = found
-    table = table_of(name, _unnamed(lines[1:], len(words)), first_line + 1)
-    before = max(table.values.shape[1] - axis.size, 0)
+    rows = _unnamed(lines[1:], len(words))
+    table = table_of(name, rows, first_line + 1)
+    before = len(words) if rows == list(lines[1:]) else 0
+    if not words:
+        before = max(table.values.shape[1] - axis.size, 0)
     if table.values.shape[1] != before + axis.size:
         raise BadFile(
             f"{name}: rows of {table.values.shape[1]} numbers under an axis of {axis.size} points "
