@@ -22,8 +22,6 @@ volume_cm3 = 1000
 
 [raman]
 laser_nm = 532.0
-a1g_si_monolayer = 0.12
-source = "there is none"
 
 [[port]]
 name = "heat"

@@ -24,8 +24,7 @@ FACTS = LineFacts(
     },
     tube_volume_cm3=2000,
     laser_nm=532.0,
-    a1g_si_monolayer=0.12,
-    raman_source="test",
+    raman_reference={"a1g_si": {"value": 0.12, "on": "test"}},
 )
 
 

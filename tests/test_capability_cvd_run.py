@@ -44,8 +44,7 @@ SHORT = LineFacts(
     limits=LIMITS,
     tube_volume_cm3=200,
     laser_nm=532.0,
-    a1g_si_monolayer=0.12,
-    raman_source="this test's plant",
+    raman_reference={"a1g_si": {"value": 0.12, "on": "this test's plant"}},
     growth={
         "ramp_c_per_min": 50.0,
         "final_ramp_c_per_min": 50.0,

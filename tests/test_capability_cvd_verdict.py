@@ -15,6 +15,10 @@ from labharness_simulators.plant.sample import draw_sample
 from labharness_simulators.plant.spectrum import Light, Line, light_of
 
 LASER_MW, DARK, RAMAN_S, PL_S = 0.3, 300.0, 10.0, 1.0
+CALIBRATED = {
+    "a1g_si": {"value": 0.12, "uncertainty": 0.02, "date": "2025-01-15", "on": "a known monolayer"},
+    "pl_raman": {"value": 20.0, "uncertainty": 5.0, "date": "2025-01-15", "on": "the same"},
+}
 NOMINAL = Sample("nominal", "SiO2/Si")
 
 
@@ -48,7 +52,7 @@ def measured(
         camera.advance_to(100.0)
         glow = [value - DARK for value in camera.exposure(PL_S)]
         heights.append(peak_over_background(camera.wavelengths_nm(), glow) / PL_S)
-    verdict = judge(found, heights, DARK, 0.12, "test")
+    verdict = judge(found, heights, DARK, CALIBRATED)
     return {"verdict": verdict, "spots": found}
 
 
@@ -122,7 +126,7 @@ def test_bare_substrate_is_seen_as_no_film_and_a_monolayer_as_film() -> None:
 
 
 def test_without_spots_nothing_is_claimed() -> None:
-    verdict = judge([], [], DARK, 0.12, "test")
+    verdict = judge([], [], DARK, CALIBRATED)
     assert verdict["layer_count"] is None
     assert verdict["best_spot"] is None
     assert isinstance(composed({"verdict": verdict, "spots": []}), NoAnswer)

@@ -1,12 +1,9 @@
-"""What one measured number says about each layer count, with its own systematic error."""
+"""What numbers say of layers: tables, what is known of a microscope, and with which errors."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 __all__ = [
     "CVD_ROW",
@@ -18,12 +15,7 @@ __all__ = [
     "EvidenceTerm",
     "Reference",
     "SeparationRow",
-    "a1g_si_term",
-    "pl_raman_term",
-    "separation_term",
 ]
-
-Array = NDArray[np.float64]
 
 LAYER_CLASSES = (1, 2, 3, 4, 5, 6)
 """Layer counts told apart; the last means six or more."""
@@ -34,17 +26,33 @@ CALIBRATION_CM1 = 0.15
 OUTLIER_SHARE = 0.03
 """Share of samples that follow no row of the table."""
 
-OUTLIER_RANGE_CM1 = 10.0
-OUTLIER_RANGE_LN = math.log(1000.0)
-"""What an outlier may be: any separation within 10 cm⁻¹, any ratio within three decades."""
+STUDENT_NODES = (2.765, 1.433, 0.935, 0.580)
+"""Variances that, each as likely, stand for a Student-t of 5 degrees of freedom."""
 
-STUDENT_NU = 5
-STUDENT_NORM = math.gamma((STUDENT_NU + 1) / 2) / (
-    math.sqrt(STUDENT_NU * math.pi) * math.gamma(STUDENT_NU / 2)
-)
+THICK_NODES = (6.4, 8.0, 11.0)
+"""Layers of a film of six or more, each as likely: a ratio goes on growing there."""
 
 THICK_LAYERS = (6, 7, 8, 10, 12)
-"""Layer counts that stand for the class of six or more where a ratio goes on growing."""
+"""Layer counts that stand for the class of six or more in the proofs."""
+
+TWISTED_CENTRE_CM1, TWISTED_TAU_CM1, TWISTED_SHARE = 20.6, 0.45, 0.25
+"""Separation of bilayers whose layers are twisted by more than some degrees, and how many of the
+bilayers are. As grown, A1g lies lower at all angles but 0 and 60 degrees (arXiv:1406.6487), and the
+separation falls with the angle (arXiv:1912.00139); 20.6 is a middle. The share is judgement: most
+bilayers grown by CVD are stacked at 0 or 60 degrees."""
+
+A1G_SI_LN_SD = 1.0
+"""How unknown A1g/Si of one layer is on a microscope that was not calibrated: interference in the
+oxide alone makes it half to three times as high (10.1021/nn3025173 has the law), and optics,
+focus and polarisation do the rest. Judgement."""
+
+PL_RAMAN_LN_SD = 1.5
+"""The same of PL/Raman: another grating or camera sees 665 nm four times better or worse beside
+545 nm. Judgement."""
+
+
+STATED_UNCERTAINTY = 0.2
+"""Of a value that is given without one. Judgement."""
 
 
 class SeparationRow(NamedTuple):
@@ -100,49 +108,74 @@ NANOCRYSTALLINE_ROW = SeparationRow(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Intensity ratios this instrument sees on known films. Another oxide needs another one.
+    """Ratios of heights that a monolayer shows on this microscope, and how far they are known.
 
-    A1g/Si (ratio of heights) is ``a1g_si_monolayer`` · N^``a1g_si_exponent``; the default is a
-    fit to films of one and three layers on one instrument and one oxide, and its spread is
-    judgement. PL/Raman is the height of the A exciton over the height of A1g at equal exposure;
-    one layer against two is 10–100 times brighter (its middle, 32, and half of that range
-    as a spread are taken from there); the ratio of one layer and its spread are judgement.
+    A1g/Si is ``a1g_si_monolayer`` · N^``a1g_si_exponent``: two films of one and three layers on one
+    instrument, 0.12 and 4.2 times that. PL/Raman is the height of the A exciton over the height of
+    A1g at equal exposure. What a calibration settles is the microscope and its oxide; what a sample
+    has of its own stays: focus and texture, and in the photoluminescence defects and doping, which
+    quench one film by 30 and leave the next one as it is.
 
     Attributes:
-        a1g_si_log_sd: Spread of ln(A1g/Si) between samples.
-        pl_raman_monolayer: Median PL/Raman of one layer.
-        pl_raman_log_sd: Spread of ln(PL/Raman) between samples of one layer.
-        pl_raman_quenching: Median factor by which two or more layers are darker.
-        pl_raman_quenching_log_sd: Spread of the logarithm of that factor.
-        source: Where the numbers come from; shown with the verdict.
+        a1g_si_uncertainty: Of the value, one standard deviation; None where this microscope was not
+            calibrated: then the value is the middle of a broad prior.
+        a1g_si_source: On what and when it was calibrated, or where the number comes from.
+        a1g_si_sample_ln_sd: Spread of ln(A1g/Si) from sample to sample on one microscope.
+        pl_raman_uncertainty, pl_raman_source: As of A1g/Si.
+        pl_dimmed_ln, pl_dimmed_ln_sd: How much darker a film of one layer is than a good one.
+        pl_quenching: Median factor by which two or more layers are darker than one: 10 to 100 times
+            (its middle, and half of that range as a spread).
 
     Raises:
         ValueError: When a number is not positive and finite.
     """
 
     a1g_si_monolayer: float = 0.12
+    a1g_si_uncertainty: float | None = None
+    a1g_si_source: str = ""
     a1g_si_exponent: float = 1.3
-    a1g_si_log_sd: float = 0.35
+    a1g_si_sample_ln_sd: float = 0.35
     pl_raman_monolayer: float = 20.0
-    pl_raman_log_sd: float = 0.8
-    pl_raman_quenching: float = 32.0
-    pl_raman_quenching_log_sd: float = 1.15
-    source: str = "default reference: two films of known thickness; PL by judgement"
+    pl_raman_uncertainty: float | None = None
+    pl_raman_source: str = ""
+    pl_dimmed_ln: float = 0.7
+    pl_dimmed_ln_sd: float = 1.3
+    pl_quenching: float = 32.0
+    pl_quenching_ln_sd: float = 1.15
 
     def __post_init__(self) -> None:
-        for name in (
-            "a1g_si_monolayer",
-            "a1g_si_exponent",
-            "a1g_si_log_sd",
-            "pl_raman_monolayer",
-            "pl_raman_log_sd",
-            "pl_raman_quenching",
-            "pl_raman_quenching_log_sd",
-        ):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(
-                    f"Reference.{name} must be positive and finite, got {getattr(self, name)}"
-                )
+        for name in (each.name for each in fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, float | int) and not 0 < value < math.inf:
+                raise ValueError(f"Reference.{name} must be positive and finite, got {value}")
+
+    @classmethod
+    def stated(cls, a1g_si_monolayer: float, source: str) -> "Reference":
+        """Return a reference from A1g/Si of one layer that somebody states, good to a fifth."""
+        return cls(
+            a1g_si_monolayer=a1g_si_monolayer,
+            a1g_si_uncertainty=STATED_UNCERTAINTY * a1g_si_monolayer,
+            a1g_si_source=source,
+        )
+
+    def a1g_si_ln_sd(self) -> float:
+        """Return the spread of ln(A1g/Si) of one layer, from sample to sample."""
+        known = _ln_sd(self.a1g_si_monolayer, self.a1g_si_uncertainty, A1G_SI_LN_SD)
+        return math.hypot(known, self.a1g_si_sample_ln_sd)
+
+    def pl_medians_ln(self) -> tuple[float, float]:
+        """Return the median of ln(PL/Raman) of one layer, and of more."""
+        good = math.log(self.pl_raman_monolayer)
+        return good - self.pl_dimmed_ln, good - math.log(self.pl_quenching)
+
+    def pl_variances(self) -> tuple[float, float, float]:
+        """Return the variance of ln(PL/Raman) of one layer, of more, and what both share."""
+        shared = _ln_sd(self.pl_raman_monolayer, self.pl_raman_uncertainty, PL_RAMAN_LN_SD) ** 2
+        return shared + self.pl_dimmed_ln_sd**2, shared + self.pl_quenching_ln_sd**2, shared
+
+
+def _ln_sd(value: float, uncertainty: float | None, unknown: float) -> float:
+    return unknown if uncertainty is None else uncertainty / value
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,91 +192,3 @@ class EvidenceTerm:
     unit: str
     log_likelihood: Mapping[int, float]
     systematic: str
-
-
-def separation_term(
-    separation_cm1: float, sigma_cm1: float, rows: Sequence[SeparationRow]
-) -> EvidenceTerm:
-    """Weigh a separation against the mean of ``rows``: Student-t (nu 5) with an outlier floor."""
-    likelihood = np.zeros(len(LAYER_CLASSES))
-    for row in rows:
-        scale = np.sqrt(np.square(row.tau_cm1) + sigma_cm1**2 + CALIBRATION_CM1**2)
-        z = (separation_cm1 - np.array(row.centre_cm1)) / scale
-        bell = STUDENT_NORM / scale * (1 + z * z / STUDENT_NU) ** (-(STUDENT_NU + 1) / 2)
-        likelihood += bell / len(rows)
-    likelihood = (1 - OUTLIER_SHARE) * likelihood + OUTLIER_SHARE / OUTLIER_RANGE_CM1
-    low, high = (edge(tau for row in rows for tau in row.tau_cm1) for edge in (min, max))
-    names = ", ".join(row.name for row in rows)
-    return EvidenceTerm(
-        "A1g - E2g separation",
-        separation_cm1,
-        "cm⁻¹",
-        dict(zip(LAYER_CLASSES, np.log(likelihood).tolist(), strict=True)),
-        f"strain, doping and paper to paper: tau {low:g}–{high:g} cm⁻¹ ({names}); "
-        f"axis {CALIBRATION_CM1:g} cm⁻¹; {OUTLIER_SHARE:.0%} outliers",
-    )
-
-
-def a1g_si_term(ratio: float, relative_sigma: float, reference: Reference) -> EvidenceTerm:
-    """Weigh the ratio of heights A1g/Si against the instrument's reference.
-
-    Raises:
-        ValueError: When ``ratio`` is not positive.
-    """
-    spread = math.hypot(reference.a1g_si_log_sd, relative_sigma)
-
-    def bell(layers: int) -> float:
-        median = math.log(reference.a1g_si_monolayer) + reference.a1g_si_exponent * math.log(layers)
-        return _log_normal("A1g/Si", ratio, median, spread)
-
-    thick = sum(bell(layers) for layers in THICK_LAYERS) / len(THICK_LAYERS)
-    return EvidenceTerm(
-        "A1g/Si height ratio",
-        ratio,
-        "1",
-        _with_floor([*(bell(layers) for layers in LAYER_CLASSES[:-1]), thick]),
-        f"oxide thickness, focus and texture: ln spread {reference.a1g_si_log_sd:g}; "
-        f"{OUTLIER_SHARE:.0%} outliers; {reference.source}",
-    )
-
-
-def pl_raman_term(ratio: float, reference: Reference) -> EvidenceTerm:
-    """Weigh PL/Raman: it tells one layer from more, and nothing among the thicker ones.
-
-    Raises:
-        ValueError: When ``ratio`` is not positive.
-    """
-    median = math.log(reference.pl_raman_monolayer)
-    single = _log_normal("PL/Raman", ratio, median, reference.pl_raman_log_sd)
-    several = _log_normal(
-        "PL/Raman",
-        ratio,
-        median - math.log(reference.pl_raman_quenching),
-        math.hypot(reference.pl_raman_log_sd, reference.pl_raman_quenching_log_sd),
-    )
-    return EvidenceTerm(
-        "PL/Raman height ratio",
-        ratio,
-        "1",
-        _with_floor([single] + [several] * (len(LAYER_CLASSES) - 1)),
-        f"defects and doping quench: ln spread {reference.pl_raman_log_sd:g}; two or more layers "
-        f"{reference.pl_raman_quenching:g} times darker, ln spread "
-        f"{reference.pl_raman_quenching_log_sd:g}; {OUTLIER_SHARE:.0%} outliers; "
-        f"{reference.source}",
-    )
-
-
-def _log_normal(name: str, ratio: float, median_ln: float, spread_ln: float) -> float:
-    if not 0 < ratio < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {ratio}")
-    z = (math.log(ratio) - median_ln) / spread_ln
-    return math.exp(-z * z / 2) / (spread_ln * math.sqrt(2 * math.pi))
-
-
-def _with_floor(likelihood: Sequence[float]) -> dict[int, float]:
-    """Let a wrong reference cost a class no more than an outlier does."""
-    floor = OUTLIER_SHARE / OUTLIER_RANGE_LN
-    return {
-        layers: math.log((1 - OUTLIER_SHARE) * value + floor)
-        for layers, value in zip(LAYER_CLASSES, likelihood, strict=True)
-    }

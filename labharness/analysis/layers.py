@@ -3,23 +3,26 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from labharness.analysis.census import Measured, likelihood, take_census
 from labharness.analysis.evidence import (
+    A1G_SI_LN_SD,
+    CALIBRATION_CM1,
     CVD_ROW,
     CVD_ROWS,
     EXFOLIATED_ROW,
     LAYER_CLASSES,
     NANOCRYSTALLINE_ROW,
+    OUTLIER_SHARE,
+    PL_RAMAN_LN_SD,
     EvidenceTerm,
     Reference,
     SeparationRow,
-    a1g_si_term,
-    pl_raman_term,
-    separation_term,
 )
 from labharness.analysis.material import LaOverE
 from labharness.analysis.peaks import PeakFit, SiliconFit, intrinsic_fwhm_cm1
+from labharness.analysis.shares import UNDETERMINED, Claim, Share, claim_of, shares
 
 __all__ = ["LayerVerdict", "SpotEvidence", "judge_layers"]
 
@@ -81,28 +84,33 @@ class SpotEvidence:
 
 @dataclass(frozen=True, slots=True)
 class LayerVerdict:
-    """The layer count of a sample and everything it rests on.
+    """What the film is, how sure that is, and everything it rests on.
 
     Attributes:
-        layer_count: 1–5, 6 for six or more, None for undetermined.
-        confidence: Posterior of the most likely class times ``quality``, also when undetermined;
-            0 when no spot could be judged.
-        posterior: Probability of each class; flat when no spot could be judged.
-        credible_set: The fewest classes that together reach 0.9.
+        layer_count: The predominant class: 1-5, 6 for six or more, None for undetermined.
+        confidence: Probability that ``claim`` is right, times ``quality``; of the most likely class
+            when undetermined; 0 when no spot could be judged.
+        claim: What is said of the film; None when no spot could be judged.
+        shares: Share of each class in the film's area, over the spots that could be judged.
+        posterior: Expected share of each class among the judged spots; empty without any. With one
+            spot it is the probability of each class.
+        credible_set: The fewest classes that together reach 0.9 of that.
         reasons: Why the count is undetermined; empty otherwise.
         notes: What a reader must know of a count that stands.
-        evidence: The terms of the one posterior, each with its systematic error.
+        evidence: What the medians over the spots of the predominant class say, term by term.
         quality: 1 for clean fits, 0.5–0.9 for weak or badly fitting lines.
-        peak_distance_cm1: Median A1g − E2g separation of the spots of the most common class.
-        peak_distance_sigma_cm1: Its error from noise and from scatter between those spots.
-        spot_classes: Most likely class of each spot, in the order given; None where the spot
-            could not be judged.
+        peak_distance_cm1: Median A1g − E2g separation of those spots.
+        peak_distance_sigma_cm1: Its error from noise and from scatter between them.
+        spot_classes: Most likely class of each spot, all spots considered, in the order given; None
+            where the spot could not be judged.
         covered_spots: Spots where the A1g line stands out of the noise.
-        spots_of_class: Spots of the most common class, which carry the verdict.
+        spots_of_class: Spots of the predominant class.
     """
 
     layer_count: int | None
     confidence: float
+    claim: Claim | None
+    shares: Mapping[int, Share]
     posterior: Mapping[int, float]
     credible_set: tuple[int, ...]
     reasons: tuple[str, ...]
@@ -120,93 +128,106 @@ def judge_layers(
     spots: Sequence[SpotEvidence],
     reference: Reference | None,
     rows: Sequence[SeparationRow] = CVD_ROWS,
+    level: float = POSTERIOR_MIN,
 ) -> LayerVerdict:
-    """Say how many layers the sample has.
+    """Say what the film is.
 
-    Strain, doping, oxide and calibration are common to all spots of a sample, so spots are never
-    multiplied as if independent: each spot is given its most likely class, and the medians over
-    the spots of the most common class make one posterior. Terms multiply, because their
-    systematic errors differ. The prior is flat. A separation alone reaches 0.94 for one layer,
-    however many spots and however little noise; a higher confidence needs A1g/Si or PL/Raman.
+    Strain, doping, oxide and calibration are common to all spots of a sample and are integrated out
+    (`take_census`), so spots are never multiplied as if independent; each spot counts where the
+    film's area is shared out among the classes.
 
     Args:
         spots: What was measured.
-        reference: Ratios of this instrument on this substrate. Without one A1g/Si and PL/Raman
-            are no evidence: both depend on oxide, optics and polarisation.
+        reference: Ratios of this instrument; where it holds no calibration they are priors, and
+            broad. Without one A1g/Si and PL/Raman are no evidence.
         rows: Ways in which the film may have been made, each as likely; disordered film has rows
             of its own.
+        level: Probability that the claim of one class for the whole film takes, at least 0.75;
+            where it is not reached the weaker claim, of a predominant class, is made.
     """
     objections = [_objections(spot) for spot in spots]
-    opinions = [
-        None if objection else _posterior(_terms([spot], reference, rows))
-        for spot, objection in zip(spots, objections, strict=True)
-    ]
-    spot_classes = tuple(_most_likely(opinion) if opinion else None for opinion in opinions)
+    judged = [spot for spot, objection in zip(spots, objections, strict=True) if not objection]
     covered = sum(spot.fit.snr_a >= SNR_MIN for spot in spots)
     complaints = _count_objections(objections)
-    judged = [opinion for opinion in opinions if opinion]
     if not judged:
-        flat = dict.fromkeys(LAYER_CLASSES, 1 / len(LAYER_CLASSES))
         return LayerVerdict(
             layer_count=None,
             confidence=0.0,
-            posterior=flat,
-            credible_set=LAYER_CLASSES,
+            claim=None,
+            shares={},
+            posterior={},
+            credible_set=(),
             reasons=complaints or ("no spot was measured",),
             notes=(),
             evidence=(),
             quality=0.0,
             peak_distance_cm1=None,
             peak_distance_sigma_cm1=None,
-            spot_classes=spot_classes,
+            spot_classes=(None,) * len(spots),
             covered_spots=covered,
             spots_of_class=0,
         )
-
-    votes = Counter(name for name in spot_classes if name is not None)
-    # Equal votes go to the class the spots are surer of.
-    common = max(votes, key=lambda name: (votes[name], sum(opinion[name] for opinion in judged)))
-    cluster = [spot for spot, name in zip(spots, spot_classes, strict=True) if name == common]
-    evidence = _terms(cluster, reference, rows)
-    posterior = _posterior(evidence)
-    best = _most_likely(posterior)
-    reasons = []
-    if posterior[best] < POSTERIOR_MIN:
-        reasons.append(
-            f"the most likely count, {_name(best)}, has a probability of {posterior[best]:.2f}; "
-            f"{POSTERIOR_MIN:g} is needed"
-        )
-    if best != common:
-        reasons.append(
-            f"most spots look like {_name(common)}, their medians like {_name(best)} layers"
-        )
-    if len(evidence) == 1 and LAYER_CLASSES[0] < best < LAYER_CLASSES[-1]:
-        reasons.append(
-            "a separation alone tells one layer and bulk, never two to five: "
-            "a strained monolayer looks like a relaxed bilayer"
-        )
+    if _is_disordered(judged):
+        rows = (EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW)
+    known = Reference() if reference is None else reference
+    numbers = [_measured(spot, intensities=reference is not None) for spot in judged]
+    census = take_census(numbers, known, rows)
+    claim = claim_of(census.weight, census.counts, max(level, POSTERIOR_MIN))
+    expected = census.weight @ census.counts / census.counts[0].sum()
+    posterior = dict(zip(LAYER_CLASSES, expected.tolist(), strict=True))
+    names = [LAYER_CLASSES[index] for index in census.spots.argmax(1)]
+    common = claim.layer_class or _most_likely(posterior)
+    if common not in names:
+        common = Counter(names).most_common(1)[0][0]
+    cluster = [spot for spot, name in zip(judged, names, strict=True) if name == common]
     quality = _quality(cluster)
-    if posterior[best] >= POSTERIOR_MIN > posterior[best] * quality:
-        reasons.append(
-            f"weak or badly fitting lines lower the confidence in {_name(best)} to "
-            f"{posterior[best] * quality:.2f}; {POSTERIOR_MIN:g} is needed"
-        )
+    evidence = _terms(cluster, reference, rows)
+    reasons = _doubts(claim, posterior, quality, alone=len(evidence) == 1)
+    if reasons:
+        claim = replace(claim, kind="undetermined", layer_class=None, headline=UNDETERMINED)
+    opinions = iter(names)
     distance, sigma = _median_separation(cluster)
     return LayerVerdict(
-        layer_count=None if reasons else best,
-        confidence=posterior[best] * quality,
+        layer_count=claim.layer_class,
+        confidence=claim.probability * quality,
+        claim=claim,
+        shares=shares(census.weight, census.counts),
         posterior=posterior,
         credible_set=_credible_set(posterior),
-        reasons=tuple(reasons),
+        reasons=reasons,
         notes=(*complaints, *_notes(cluster, len(judged), common)),
         evidence=evidence,
         quality=quality,
         peak_distance_cm1=distance,
         peak_distance_sigma_cm1=sigma,
-        spot_classes=spot_classes,
+        spot_classes=tuple(None if objection else next(opinions) for objection in objections),
         covered_spots=covered,
         spots_of_class=len(cluster),
     )
+
+
+def _doubts(
+    claim: Claim, posterior: Mapping[int, float], quality: float, *, alone: bool
+) -> tuple[str, ...]:
+    """Say why there is no layer count; a mixed film has one however its classes are shared."""
+    best = claim.layer_class or _most_likely(posterior)
+    reasons = []
+    if claim.kind == "undetermined":
+        reasons.append(
+            f"the most likely count, {_name(best)}, has a probability of {claim.probability:.2f}; "
+            f"{POSTERIOR_MIN:g} is needed"
+        )
+    if alone and LAYER_CLASSES[0] < best < LAYER_CLASSES[-1]:
+        reasons.append(
+            "a separation alone tells one layer and bulk, never two to five: "
+            "a strained monolayer looks like a relaxed bilayer"
+        )
+    if claim.kind != "mixed" and claim.probability >= POSTERIOR_MIN > claim.probability * quality:
+        reasons.append(
+            f"weak or badly fitting lines lower the confidence in {_name(best)} to "
+            f"{claim.probability * quality:.2f}; {POSTERIOR_MIN:g} is needed"
+        )
+    return tuple(reasons)
 
 
 def _objections(spot: SpotEvidence) -> tuple[str, ...]:
@@ -247,33 +268,100 @@ def _count_objections(objections: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(f"{text} at {count} of {len(objections)} spots" for text, count in counts.items())
 
 
+def _measured(spot: SpotEvidence, *, intensities: bool) -> Measured:
+    fit = spot.fit
+    ratio, relative = _a1g_si(spot)
+    pl = spot.pl_counts_per_raman
+    return Measured(
+        fit.separation_cm1,
+        _separation_sigma_cm1(fit),
+        math.log(ratio) if intensities and ratio > 0 else math.nan,
+        relative if intensities and ratio > 0 else 0.0,
+        math.log(max(pl, PL_RAMAN_FLOOR)) if intensities and pl is not None else math.nan,
+    )
+
+
+def _a1g_si(spot: SpotEvidence) -> tuple[float, float]:
+    """Return the ratio of heights and its relative error; 0 without silicon."""
+    fit, silicon = spot.fit, spot.silicon
+    if silicon is None:
+        return 0.0, 0.0
+    return fit.a_height_counts / silicon.height_counts, math.hypot(
+        fit.a_height_sigma_counts / fit.a_height_counts,
+        silicon.height_sigma_counts / silicon.height_counts,
+    )
+
+
 def _terms(
     spots: Sequence[SpotEvidence], reference: Reference | None, rows: Sequence[SeparationRow]
 ) -> tuple[EvidenceTerm, ...]:
-    """Turn the medians over ``spots`` into evidence; an absent measurement makes no term."""
-    if _is_disordered(spots):
-        rows = (EXFOLIATED_ROW, CVD_ROW, NANOCRYSTALLINE_ROW)
-    terms = [separation_term(*_median_separation(spots), rows)]
+    """Say what the medians over ``spots`` are worth, each alone; what is absent makes no term."""
+    known = reference or Reference()
+    separation, sigma = _median_separation(spots)
+    low, high = (edge(tau for row in rows for tau in row.tau_cm1) for edge in (min, max))
+    terms = [
+        EvidenceTerm(
+            "A1g - E2g separation",
+            separation,
+            "cm⁻¹",
+            likelihood(Measured(separation, sigma), known, rows),
+            f"strain, doping and paper to paper: tau {low:g}–{high:g} cm⁻¹ "
+            f"({', '.join(row.name for row in rows)}); axis {CALIBRATION_CM1:g} cm⁻¹; "
+            f"{OUTLIER_SHARE:.0%} outliers",
+        )
+    ]
     if reference is None:
         return tuple(terms)
-    ratios = [
-        (
-            spot.fit.a_height_counts / spot.silicon.height_counts,
-            math.hypot(
-                spot.fit.a_height_sigma_counts / spot.fit.a_height_counts,
-                spot.silicon.height_sigma_counts / spot.silicon.height_counts,
-            ),
-        )
-        for spot in spots
-        if spot.silicon is not None
-    ]
+    ratios = [each for each in map(_a1g_si, spots) if each[0] > 0]
     if ratios:
-        ratio, relative_sigma = (_median(column) for column in zip(*ratios, strict=True))
-        terms.append(a1g_si_term(ratio, relative_sigma, reference))
+        ratio, relative = (_median(column) for column in zip(*ratios, strict=True))
+        number = Measured(math.nan, 0.0, math.log(ratio), relative)
+        terms.append(
+            EvidenceTerm(
+                "A1g/Si height ratio",
+                ratio,
+                "1",
+                likelihood(number, reference, rows),
+                "oxide, focus and texture: "
+                + _scale(
+                    reference.a1g_si_monolayer,
+                    reference.a1g_si_uncertainty,
+                    reference.a1g_si_source,
+                    math.hypot(A1G_SI_LN_SD, reference.a1g_si_sample_ln_sd),
+                )
+                + f"; between samples ln spread {reference.a1g_si_sample_ln_sd:g}",
+            )
+        )
     pl = [spot.pl_counts_per_raman for spot in spots if spot.pl_counts_per_raman is not None]
     if pl:
-        terms.append(pl_raman_term(max(_median(pl), PL_RAMAN_FLOOR), reference))
+        shine = max(_median(pl), PL_RAMAN_FLOOR)
+        number = Measured(math.nan, 0.0, ln_pl_raman=math.log(shine))
+        terms.append(
+            EvidenceTerm(
+                "PL/Raman height ratio",
+                shine,
+                "1",
+                likelihood(number, reference, rows),
+                "defects and doping quench: "
+                + _scale(
+                    reference.pl_raman_monolayer,
+                    reference.pl_raman_uncertainty,
+                    reference.pl_raman_source,
+                    math.hypot(PL_RAMAN_LN_SD, reference.pl_dimmed_ln_sd),
+                )
+                + f"; between samples ln spread {reference.pl_dimmed_ln_sd:g}; "
+                f"two or more layers {reference.pl_quenching:g} times darker, ln spread "
+                f"{reference.pl_quenching_ln_sd:g}",
+            )
+        )
     return tuple(terms)
+
+
+def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -> str:
+    """Say how far the ratio of one layer is known on this microscope."""
+    if uncertainty is None:
+        return f"not calibrated on this microscope, ln spread {ln_sd:.1f}"
+    return f"one layer {value:g} ± {uncertainty:g} on {source}"
 
 
 def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
@@ -304,14 +392,6 @@ def _median_separation(spots: Sequence[SpotEvidence]) -> tuple[float, float]:
     # The median of one or two is their mean.
     widening = MEDIAN_WIDENING if len(spots) > 2 else 1.0
     return middle, widening * max(noise, scatter) / math.sqrt(len(spots))
-
-
-def _posterior(terms: Sequence[EvidenceTerm]) -> dict[int, float]:
-    total = {name: sum(term.log_likelihood[name] for term in terms) for name in LAYER_CLASSES}
-    top = max(total.values())
-    weight = {name: math.exp(value - top) for name, value in total.items()}
-    norm = sum(weight.values())
-    return {name: value / norm for name, value in weight.items()}
 
 
 def _most_likely(posterior: Mapping[int, float]) -> int:

@@ -32,16 +32,15 @@ class LineFacts:
         tube_volume_cm3: Volume that the purge proof counts.
         ambient_torr: Pressure of the room, which an open tube takes.
         laser_nm: Wavelength of the Raman laser.
-        a1g_si_monolayer: Height of A1g over silicon of a monolayer on this microscope.
-        raman_source: Where that number comes from.
+        raman_reference: What a monolayer shows on this microscope: ``a1g_si`` and ``pl_raman``,
+            each with ``value``, and with ``uncertainty``, ``date`` and ``on`` if it was calibrated.
         growth: The lab file's own values for a growth; what it does not name has a default.
     """
 
     limits: Mapping[str, tuple[float, float, str]]
     tube_volume_cm3: float
     laser_nm: float
-    a1g_si_monolayer: float
-    raman_source: str
+    raman_reference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     growth: Mapping[str, float] = field(default_factory=dict)
     ambient_torr: float = ATMOSPHERE_TORR
 
@@ -84,20 +83,30 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a run found."""
+    """What a run found.
+
+    Attributes:
+        finding: It in one line, for the summary.
+    """
 
     outputs: Mapping[str, Any]
     artifacts: tuple[Artifact, ...] = ()
     warnings: tuple[str, ...] = ()
+    finding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Why a run that ended well has no answer: the task fails with an ``execution_error``."""
+    """Why a run that ended well has no answer: the task fails with an ``execution_error``.
+
+    Attributes:
+        suggestion: What would do.
+    """
 
     reason: str
     partial_outputs: Mapping[str, Any]
     artifacts: tuple[Artifact, ...] = ()
+    suggestion: str = ""
 
 
 class Capability(Protocol):
@@ -130,5 +139,11 @@ class Capability(Protocol):
     def answer(
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
-        """Turn what a run recorded into outputs, or say why there are none."""
+        """Turn what a run recorded into outputs, or say why there are none.
+
+        Args:
+            records: What became of each instruction.
+            constraints: ``confidence_threshold``; and ``intent``, the caller's words, which are
+                never obeyed: an answer may say that it is not what they name.
+        """
         ...

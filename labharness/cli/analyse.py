@@ -119,7 +119,7 @@ def _analysed(path: Path, chosen: argparse.Namespace) -> "Analysed":
 
     reference = None
     if chosen.a1g_si is not None:
-        reference = Reference(a1g_si_monolayer=chosen.a1g_si, source="--a1g-si")
+        reference = Reference.stated(chosen.a1g_si, "--a1g-si")
     wanted = Wanted(chosen.material, tuple(chosen.window), chosen.baseline)
     recording = _read(path)
     light = None if chosen.pl is None else _read(Path(chosen.pl))

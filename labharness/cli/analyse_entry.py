@@ -36,6 +36,13 @@ def entry(shown: "Analysed") -> dict[str, Any]:
         "materials": list(found.materials),
         "layer_count": None if found.reasons or verdict is None else verdict.layer_count,
         "confidence": None if verdict is None else verdict.confidence,
+        "claim": None
+        if verdict is None or verdict.claim is None
+        else {"kind": verdict.claim.kind, "headline": verdict.claim.headline},
+        "shares": {
+            str(name): {"share": each.mean, "low": each.low, "high": each.high}
+            for name, each in (verdict.shares if verdict is not None else {}).items()
+        },
         "posterior": None if verdict is None else _by_name(verdict.posterior),
         "credible_set": None if verdict is None else list(verdict.credible_set),
         "peak_distance_cm1": None if verdict is None else verdict.peak_distance_cm1,

@@ -27,6 +27,8 @@ def headline(found: "Assessment") -> str:
     if verdict.layer_count is None:
         chosen = ", ".join(map(_class_name, verdict.credible_set))
         return f"MoS2; layers undetermined, with 90 % one of {chosen}"
+    if verdict.claim is not None and verdict.claim.kind != "place":
+        return f"MoS2; {verdict.claim.headline}, confidence {share_text(verdict.confidence, 2)}"
     name = _class_name(verdict.layer_count)
     layers = "layer" if verdict.layer_count == 1 else "layers"
     return f"MoS2; {name} {layers}, confidence {share_text(verdict.confidence, 2)}"

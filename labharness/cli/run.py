@@ -248,6 +248,8 @@ def _print(result: RunResult) -> None:
             say(f"  {each}")
     elif result.message.type == "task_failed":
         say(f"failed ({body['error_code']}): {body['error_message']}")
+        if body.get("suggestion"):
+            say(f"suggestion: {body['suggestion']}")
     else:
         outputs = body["outputs"]
         say(
@@ -255,6 +257,10 @@ def _print(result: RunResult) -> None:
             f"confidence {share_text(outputs['confidence'])}, "
             f"peak_distance {outputs['peak_distance']:.2f} cm⁻¹"
         )
+        if "finding" in body["execution_summary"]:
+            say(f"the film: {body['execution_summary']['finding']}")
+        if outputs.get("intent", {}).get("said"):
+            say(outputs["intent"]["said"])
     if "execution_summary" in body:
         done = body["execution_summary"]
         took = clock_text(parse_duration(done["duration"]))

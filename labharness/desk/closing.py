@@ -10,6 +10,7 @@ from labharness.clock import Chance, Clock, utc_text
 from labharness.desk.facts import HouseFacts
 from labharness.desk.growth_log import growth_log
 from labharness.desk.session import Session
+from labharness.desk.suggesting import suggestion
 from labharness.hcp import answers
 from labharness.hcp.codec import Message
 from labharness.journal.artifacts import Artifacts
@@ -84,6 +85,8 @@ class Closing:
     def completed(self, answer: Answer, summary_: dict[str, Any]) -> Message:
         """Deliver the results."""
         summary_["warnings"] += answer.warnings
+        if answer.finding:
+            summary_["finding"] = answer.finding
         self._session.become("COMPLETED", "results delivered")
         self._keep_logs("growth_log", "growth_log.csv")
         return self._record(
@@ -119,6 +122,7 @@ class Closing:
                 session_id=self._session.session_id,
                 error_code=code,
                 error_message=message,
+                suggestion=suggestion(ended, answer, self._facts.lab_option),
                 error_details={
                     "phase": phase,
                     "step": len(started),

@@ -49,6 +49,10 @@ from labharness.vocabulary.durations import format_duration
 __all__ = ["ABORT_S_MAX", "Desk"]
 
 ABORT_S_MAX = 300.0  # the abort_timeout we promise: heat off, reactive gases closed, inert open
+UNFIT = (
+    "The outputs are in partial_outputs: change what is done (inputs), or what "
+    "expected_output asks of it"
+)
 HOLD_ANSWER_S = 2.0  # who asks for a hold is told so soon, held or not yet
 
 
@@ -313,7 +317,10 @@ class Desk:
         executor = Executor(
             planned.instructions, operations, capability.verbs, observer=self._telling.stepped
         )
-        constraints = {"confidence_threshold": screened.confidence_threshold}
+        constraints = {
+            "confidence_threshold": screened.confidence_threshold,
+            "intent": screened.submission.intent,
+        }
         ended = await self._execute(executor, screened.max_duration_s)
         if self.session.state == "PAUSED":  # ruling 10b: it goes on in order to end
             self.session.become("RUNNING", f"the hold has ended: {ended}")
@@ -334,7 +341,7 @@ class Desk:
             if not wrong:
                 self._closing.keep(answer.artifacts)
                 return self._closing.completed(answer, summary_)
-            answer = NoAnswer(wrong, answer.outputs, answer.artifacts)
+            answer = NoAnswer(wrong, answer.outputs, answer.artifacts, UNFIT)
         if isinstance(answer, NoAnswer):
             self._closing.keep(answer.artifacts)
             ended = StepFailed("answer", "analysis", answer.reason, FailureKind.EXECUTION)

@@ -112,6 +112,7 @@ def task_failed(
     session_id: str,
     error_code: str,
     error_message: str,
+    suggestion: str | None = None,
     error_details: Mapping[str, Any] | None = None,
     partial_outputs: Mapping[str, Any] | None = None,
     artifacts: Sequence[Mapping[str, Any]] = (),
@@ -127,6 +128,7 @@ def task_failed(
     payload = {
         "error_code": error_code,
         "error_message": error_message,
+        "suggestion": suggestion,
         "error_details": None if error_details is None else dict(error_details),
         "partial_outputs": None if partial_outputs is None else dict(partial_outputs),
         "artifacts": [dict(one) for one in artifacts],

@@ -146,6 +146,7 @@ class TaskFailed(Payload):
 
     error_code: Text
     error_message: str
+    suggestion: str | None = None
     error_details: dict[str, Any] | None = None
     partial_outputs: dict[str, Any] | None = None
     artifacts: list[ArtifactReference] = []

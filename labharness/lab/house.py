@@ -99,8 +99,7 @@ def line_facts(plan: LabPlan) -> LineFacts:
         tube_volume_cm3=file.tube.volume_cm3,
         ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
         laser_nm=file.raman.laser_nm,
-        a1g_si_monolayer=file.raman.a1g_si_monolayer,
-        raman_source=file.raman.source,
+        raman_reference=file.raman.reference(),
         growth=file.growth,
     )
 

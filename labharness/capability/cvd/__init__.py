@@ -47,7 +47,7 @@ class CvdSynthesis:
         self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
     ) -> Answer | NoAnswer:
         """Compose the outputs of a run."""
-        return compose(records, _threshold(constraints))
+        return compose(records, _threshold(constraints), str(constraints.get("intent") or ""))
 
 
 def _threshold(constraints: Mapping[str, Any]) -> float:

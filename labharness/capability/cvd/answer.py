@@ -6,6 +6,8 @@ from itertools import groupby
 from typing import Any
 
 from labharness.capability import Answer, Artifact, NoAnswer
+from labharness.capability.cvd.intent import met
+from labharness.capability.cvd.verdict import distribution
 from labharness.plan import StepRecord
 from labharness.vocabulary import share_text
 
@@ -13,13 +15,32 @@ __all__ = ["compose", "growth_log"]
 
 SIX_OR_MORE = 6
 
+MORE_FILM = (
+    "Grow for longer (inputs.recipe.dwell_s), hotter, or with more MoO3, and see that the boats "
+    "were loaded"
+)
+CALIBRATE = (
+    "Calibrate the microscope on a known monolayer (labharness calibrate), or ask for a lower "
+    "constraints.confidence_threshold; partial_outputs.film holds what was found"
+)
+EVENER = (
+    "The film is mixed: change the growth, or leave constraints.confidence_threshold out to be "
+    "answered with its shares, which are in partial_outputs.film"
+)
+LOOK_AT_SPECTRA = (
+    "Look at the spectra (artifact raw_spectrum): focus, exposure and the laser's spot decide "
+    "whether lines can be fitted"
+)
+"""What would do, for each way to have no answer."""
 
-def compose(records: Sequence[StepRecord], threshold: float) -> Answer | NoAnswer:
+
+def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -> Answer | NoAnswer:
     """Give the answer of a run, or why it has none.
 
     Args:
         records: What became of each instruction.
         threshold: Least confidence that the caller accepts.
+        intent: The caller's words.
     """
     results = {each.instruction.instruction_id: each.result for each in records if each.result}
     log = growth_log(records)
@@ -28,16 +49,19 @@ def compose(records: Sequence[StepRecord], threshold: float) -> Answer | NoAnswe
         return NoAnswer("the run ended before its analysis", {"growth_log": log})
     verdict = analysis["verdict"]
     raman = _raman_analysis(found, verdict)
+    film = distribution(found, verdict)
     spectra = _raw_spectra(analysis, results.get("photoluminescence"), found)
-    reason = _why_not(found, verdict, threshold)
+    reason, way_out = _why_not(found, verdict, film, threshold)
     if reason:
-        return NoAnswer(reason, {"raman_analysis": raman, "growth_log": log}, (spectra,))
+        partial = {"film": film, "raman_analysis": raman, "growth_log": log}
+        return NoAnswer(reason, partial, (spectra,), way_out)
     best = analysis["spots"][verdict["best_spot"]]
     offset_cm1 = verdict["spots"][verdict["best_spot"]]["silicon_offset_cm1"] or 0.0
     outputs = {
         "peak_distance": round(verdict["peak_distance_cm1"], 3),
         "layer_count": verdict["layer_count"],
         "confidence": verdict["confidence"],
+        "film": film,
         "spectrum_data": {
             "raman_shift": [round(value + offset_cm1, 3) for value in best["raman_shift"]],
             "intensity": list(best["counts"]),
@@ -48,7 +72,12 @@ def compose(records: Sequence[StepRecord], threshold: float) -> Answer | NoAnswe
     warnings = [note for note in verdict["notes"] if note != "6 means six or more"]
     if verdict["layer_count"] == SIX_OR_MORE:
         warnings.append("layer_count 6: 6 or more")
-    return Answer(outputs, (spectra,), tuple(warnings))
+    wish = met(intent, film, verdict["layer_count"])
+    if wish is not None:
+        outputs["intent"] = wish
+        if wish["said"]:
+            warnings.append(wish["said"])
+    return Answer(outputs, (spectra,), tuple(warnings), film["headline"])
 
 
 def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
@@ -108,21 +137,26 @@ def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
             yield f"volumes purged of {asked['contaminant']}", record.result["volumes"]
 
 
-def _why_not(found: Mapping[str, Any], verdict: Mapping[str, Any], threshold: float) -> str:
+def _why_not(
+    found: Mapping[str, Any], verdict: Mapping[str, Any], film: Mapping[str, Any], threshold: float
+) -> tuple[str, str]:
+    """Say why there is no answer, and what would do; both empty where there is one."""
     if not found["film"]:
-        return f"no film at any of {found['places']} surveyed places"
+        return f"no film at any of {found['places']} surveyed places", MORE_FILM
     spots = len(verdict["spots"])
     if verdict["layer_count"] is None:
-        return f"the layer count is undetermined after {spots} spots: " + "; ".join(
-            verdict["reasons"]
+        reasons = "; ".join(verdict["reasons"])
+        return f"the layer count is undetermined after {spots} spots: {reasons}", (
+            CALIBRATE if verdict["claim"] is not None else LOOK_AT_SPECTRA
         )
     if verdict["confidence"] < threshold:
         sure = share_text(verdict["confidence"])
-        return (
+        reason = (
             f"confidence {sure} in {verdict['layer_count']} layers is below "
-            f"the threshold {threshold:g} after {spots} spots"
+            f"the threshold {threshold:g} after {spots} spots ({film['headline']})"
         )
-    return ""
+        return reason, EVENER if film["claim"] == "mixed" else CALIBRATE
+    return "", ""
 
 
 def _raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +165,8 @@ def _raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dic
     return {
         "layer_count": verdict["layer_count"],
         "confidence": verdict["confidence"],
+        "claim": verdict["claim"],
+        "shares": verdict["shares"],
         "quality": verdict["quality"],
         "posterior": verdict["posterior"],
         "credible_set": verdict["credible_set"],

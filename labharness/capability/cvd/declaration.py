@@ -68,9 +68,26 @@ DECLARATION = Declaration(
                 "type": "integer",
                 "minimum": 1,
                 "maximum": 6,
-                "description": "Estimated layer count; 6 means six or more",
+                "description": "Predominant layer count of the film; 6 means six or more",
             },
-            "confidence": {"type": "number", "minimum": 0, "maximum": 1},
+            "confidence": {
+                "type": "number",
+                "minimum": 0,
+                "maximum": 1,
+                "description": "Probability that film.headline is right",
+            },
+            "film": {
+                "type": "object",
+                "description": "Shares of layers, bare substrate and what was not judged",
+                "properties": {
+                    "headline": {"type": "string"},
+                    "claim": {"enum": ["film", "place", "mainly", "mixed"]},
+                },
+            },
+            "intent": {
+                "type": "object",
+                "description": "Whether the thickness that the task's words name was found",
+            },
             "spectrum_data": {
                 "type": "object",
                 "properties": {"raman_shift": NUMBERS, "intensity": NUMBERS},

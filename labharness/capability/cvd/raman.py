@@ -135,8 +135,8 @@ async def analyse(step: Step) -> Mapping[str, Any]:
                 spots,
                 asked["pl_heights_per_s"],
                 found["dark_counts"],
-                asked["a1g_si_monolayer"],
-                asked["raman_source"],
+                asked["reference"],
+                asked["threshold"],
             )
         except ValueError as why:
             raise step.failed(f"a spectrum cannot be judged: {why}") from None

@@ -3,13 +3,13 @@
 `analysis` is imported where it is used: numpy takes longer to load than a plan to make.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labharness.analysis import LayerVerdict, Spectrum, SpotEvidence
+    from labharness.analysis import LayerVerdict, Reference, Spectrum, SpotEvidence
 
-__all__ = ["judge", "peak_over_background", "raman_shift", "sees_film"]
+__all__ = ["distribution", "judge", "peak_over_background", "raman_shift", "sees_film"]
 
 SHIFT_DECIMALS = 3
 """A pixel is some 0.6 cm-1 wide."""
@@ -48,23 +48,23 @@ def judge(
     spots: Sequence[dict[str, Any]],
     pl_heights_per_s: Sequence[float],
     dark_counts: float,
-    a1g_si_monolayer: float,
-    source: str,
+    reference: Mapping[str, Mapping[str, Any]],
+    threshold: float = 0.0,
 ) -> dict[str, Any]:
-    """Judge the number of layers from the spectra of all spots.
+    """Say what the film is from the spectra of all spots.
 
     Args:
         spots: Spectra with place and exposure; the first ones have photoluminescence too.
         pl_heights_per_s: A exciton in counts a second, for the first spots.
         dark_counts: What the camera counts without light.
-        a1g_si_monolayer: The microscope's own reference.
-        source: Where that comes from.
+        reference: ``a1g_si`` and ``pl_raman`` of one layer on this microscope, each with ``value``,
+            ``uncertainty``, ``date`` and ``on`` where it was calibrated.
+        threshold: Confidence that the caller asks for: the strongest claim that reaches it is made.
 
     Raises:
         ValueError: A spectrum is none, or does not hold the lines.
     """
     from labharness.analysis import (
-        Reference,
         SpotEvidence,
         fit_peaks,
         fit_silicon,
@@ -72,7 +72,6 @@ def judge(
         la_over_e,
     )
 
-    reference = Reference(a1g_si_monolayer=a1g_si_monolayer, source=source)
     evidence: list[SpotEvidence] = []
     for index, spot in enumerate(spots):
         light = _spectrum(spot["raman_shift"], [value - dark_counts for value in spot["counts"]])
@@ -82,11 +81,18 @@ def judge(
         if index < len(pl_heights_per_s) and fit.a_height_counts > 0:
             ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a_height_counts
         evidence.append(SpotEvidence(fit, fit_silicon(light), ratio, la_over_e(light, fit)))
-    verdict = judge_layers(evidence, reference)
+    verdict = judge_layers(evidence, _reference(reference), level=threshold)
     best = _best(verdict, evidence)
     return {
         "layer_count": verdict.layer_count,
         "confidence": verdict.confidence,
+        "claim": None
+        if verdict.claim is None
+        else {"kind": verdict.claim.kind, "headline": verdict.claim.headline},
+        "shares": {
+            str(name): {"share": each.mean, "low": each.low, "high": each.high}
+            for name, each in verdict.shares.items()
+        },
         "quality": verdict.quality,
         "posterior": {str(name): share for name, share in verdict.posterior.items()},
         "credible_set": list(verdict.credible_set),
@@ -112,6 +118,49 @@ def judge(
         ],
         "best_spot": best,
     }
+
+
+def distribution(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Share out the surveyed area: layers, bare substrate, and what could not be judged.
+
+    Args:
+        found: What the survey saw: ``places``, and ``film`` with those that have film.
+        verdict: As `judge` gives it.
+
+    Returns:
+        ``headline``; ``claim``: its kind; ``of_film``: the share of each class in the film that
+        could be judged, with the interval that holds it with 90 %; ``of_area``: shares of the
+        surveyed area, which add up to 1; ``bare``: the share without film, with its interval.
+    """
+    from labharness.analysis.shares import share
+
+    places, film = found["places"], len(found["film"])
+    spots = [each["layer_count"] for each in verdict["spots"]]
+    judged = sum(each is not None for each in spots) / len(spots) if spots else 0.0
+    covered = film / places if places else 0.0
+    area = {name: covered * judged * each["share"] for name, each in verdict["shares"].items()}
+    bare = share(places - film, places)
+    claim = verdict["claim"]
+    headline = "no film" if not film else "film that could not be judged"
+    return {
+        "headline": headline if claim is None else claim["headline"],
+        "claim": "no_film" if not film else "undetermined" if claim is None else claim["kind"],
+        "of_film": dict(verdict["shares"]),
+        "of_area": {**area, "bare": 1 - covered, "not_judged": covered * (1 - judged)},
+        "bare": {"share": bare.mean, "low": bare.low, "high": bare.high},
+    }
+
+
+def _reference(known: Mapping[str, Mapping[str, Any]]) -> "Reference":
+    """Build what the analysis takes from the lab's tables; what is not there is a prior."""
+    from labharness.analysis import Reference
+
+    fields: dict[str, Any] = {}
+    for name, row in known.items():
+        fields[f"{name}_monolayer"] = row["value"]
+        fields[f"{name}_uncertainty"] = row.get("uncertainty")
+        fields[f"{name}_source"] = ", ".join(row[key] for key in ("on", "date") if key in row)
+    return Reference(**fields)
 
 
 def _best(verdict: "LayerVerdict", evidence: Sequence["SpotEvidence"]) -> int | None:

@@ -13,7 +13,18 @@ from labharness.desk.report.svg import clock, exact, number
 __all__ = ["ABSENT", "Difference", "differences"]
 
 ABSENT: Final = "–"
-LEFT_OUT: Final = {"spectrum_data", "growth_log", "spots", "evidence", "posterior", "best_spot"}
+LEFT_OUT: Final = {
+    "spectrum_data",
+    "growth_log",
+    "spots",
+    "evidence",
+    "posterior",
+    "best_spot",
+    "shares",
+    "of_film",
+    "of_area",
+    "bare",
+}
 """Series and tables of an answer; the page of each run shows them."""
 
 ABOUT: Final = ("labharness", "python", "system")

@@ -16,16 +16,13 @@ from labharness.desk.report.fitted import (
 )
 from labharness.desk.report.html import Html, el, joined, table
 from labharness.desk.report.sentences import both
+from labharness.desk.report.shares import LAYER_CLASSES, LAYER_COLOURS, area, share_bars
 from labharness.desk.report.svg import Frame, Scale, number, rounded_ticks, significant
 from labharness.desk.report.words import say
 from labharness.vocabulary import share_text
 
 __all__ = ["evidence", "film", "layers_text", "percent"]
 
-LAYER_CLASSES: Final = ("1", "2", "3", "4", "5", "6")
-LAYER_COLOURS: Final = {
-    1: "#0072b2", 2: "#009e73", 3: "#b8860b", 4: "#d55e00", 5: "#a0448a", 6: "#4d4d4d"
-}  # fmt: skip
 SIX_OR_MORE: Final = 6
 NAMED_SPOTS_MAX: Final = 60
 """A map of more spots has no room for their numbers; the table has them."""
@@ -49,16 +46,23 @@ def film(facts: RunFacts) -> Html:
         places=found["places_surveyed"],
         spots=len(spots),
     )
+    shared = facts.results.get("film") or {}
+    said = joined(el("p", covered), area(shared) if shared else Html(""))
+    if not spots:
+        return said
+    bars = share_bars(shared["of_film"]) if shared.get("of_film") else Html("")
     drawn = [
         el("figure", el("figcaption", el("b", say("map"))), _map(spots), _note("map_key")),
         el("figure", el("figcaption", el("b", say("fit"))), *_fit(facts, found)),
     ]
-    return joined(el("p", covered), el("div", *drawn, class_="pair"), _spot_table(spots))
+    return joined(said, bars, el("div", *drawn, class_="pair"), _spot_table(spots))
 
 
 def evidence(facts: RunFacts) -> Html:
-    """Tabulate the terms of the posterior, and the posterior."""
+    """Tabulate what each term says, and what all spots say together."""
     found = facts.results["raman_analysis"]
+    if not found["posterior"]:
+        return el("ul", *(el("li", both(each)) for each in found["reasons"]))
     rows = []
     for term in found["evidence"]:
         shares = term["log_likelihood"]
@@ -79,7 +83,7 @@ def evidence(facts: RunFacts) -> Html:
     rows.append(
         el(
             "tr",
-            el("th", say("posterior")),
+            el("th", say("mean_share")),
             el("td"),
             *(el("td", _share(posterior[name]), class_="number") for name in LAYER_CLASSES),
             el("td"),
@@ -98,7 +102,7 @@ def evidence(facts: RunFacts) -> Html:
     said = [*found["reasons"], *found["notes"]]
     notes = el("ul", *(el("li", both(each)) for each in said)) if said else Html("")
     key = el("p", say("evidence_key", quality=number(found["quality"])), class_="note")
-    return joined(_bars(posterior), terms, key, notes)
+    return joined(terms, key, notes)
 
 
 def layers_text(count: int | None) -> Html:
@@ -248,20 +252,3 @@ def _heights(
         weights = np.linalg.lstsq(ruled, counts[kept] / noise[kept], rcond=None)[0]
         kept = np.abs(counts - shapes @ weights) <= COSMIC_SIGMA * noise
     return [float(each) for each in weights]
-
-
-def _bars(posterior: Mapping[str, float]) -> Html:
-    parts = []
-    for index, name in enumerate(LAYER_CLASSES):
-        left, share = 34.0 + 62.0 * index, posterior[name]
-        height = 70.0 * share
-        colour = LAYER_COLOURS[index + 1]
-        parts.append(
-            joined(
-                el("rect", x=left, y=88.0 - height, width=40.0, height=height, fill=colour),
-                el("line", x1=left, x2=left + 40, y1=88.0, y2=88.0, class_="axis"),
-                el("text", _share(share), x=left + 20, y=82.0 - height, text_anchor="middle"),
-                el("text", name, x=left + 20, y=104.0, text_anchor="middle"),
-            )
-        )
-    return el("svg", *parts, viewBox="0 0 420 110", role="img", class_="posterior")

@@ -51,13 +51,7 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
         yield section("asked", _asked(facts))
     if facts.plan:
         yield section("traces", charts(facts), extremes(facts), phase_table(facts))
-    drawn = _drawn(film, facts)
-    if drawn is not None:
-        yield section("film", drawn)
-        beside = _drawn(spectra_beside, facts) or Html("")
-        yield section("evidence", beside, _drawn(evidence, facts) or Html(""))
-    elif facts.results:
-        yield section("results", _data(facts.results))
+    yield from _found(facts)
     if facts.steps:
         yield section("steps", _steps(facts.steps))
     if facts.happenings:
@@ -65,6 +59,18 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
     yield section("instruments", _instruments(facts))
     yield section("provenance", _provenance(facts))
     yield el("footer", say("foot"), f" labharness {facts.about.get('labharness', '')}")
+
+
+def _found(facts: RunFacts) -> Iterator[Html]:
+    drawn = _drawn(film, facts)
+    if drawn is not None:
+        yield section("film", drawn)
+        if not facts.results["raman_analysis"]["spots"]:
+            return
+        beside = _drawn(spectra_beside, facts) or Html("")
+        yield section("evidence", beside, _drawn(evidence, facts) or Html(""))
+    elif facts.results:
+        yield section("results", _data(facts.results))
 
 
 def _drawn(draw: Callable[[RunFacts], Html], facts: RunFacts) -> Html | None:

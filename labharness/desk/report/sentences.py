@@ -154,18 +154,17 @@ SENTENCES: Final[dict[str, str]] = {
         "应变、掺杂及文献差异：tau {} cm⁻¹（{}）；轴 {} cm⁻¹；离群值 {}"
     ),
     "CVD as grown, CVD, strained in every layer": "CVD 生长态；CVD，各层均有应变",
-    "oxide thickness, focus and texture: ln spread {}; {} outliers; {}": (
-        "氧化层厚度、聚焦与织构：ln 离散 {}；离群值 {}；{}"
+    "oxide, focus and texture: {}; between samples ln spread {}": (
+        "氧化层、聚焦与织构：{}；样品间 ln 离散 {}"
     ),
-    "defects and doping quench: ln spread {}; two or more layers {} times darker, ln spread {}; "
-    "{} outliers; {}": (
-        "缺陷与掺杂淬灭：ln 离散 {}；两层及以上暗 {} 倍，ln 离散 {}；离群值 {}；{}"
+    "defects and doping quench: {}; between samples ln spread {}; two or more layers {} times "
+    "darker, ln spread {}": (
+        "缺陷与掺杂淬灭：{}；样品间 ln 离散 {}；两层及以上暗 {} 倍，ln 离散 {}"
     ),
+    "not calibrated on this microscope, ln spread {}": "本显微镜未校准，ln 离散 {}",
+    "one layer {} ± {} on {}": "单层为 {} ± {}，校准于 {}",
     "the most likely count, {}, has a probability of {}; {} is needed": (
         "最可能的层数 {} 的概率为 {}；要求 {}"
-    ),
-    "most spots look like {}, their medians like {} layers": (
-        "多数测量点像 {} 层，而其中位数像 {} 层"
     ),
     "a separation alone tells one layer and bulk, never two to five: a strained monolayer looks "
     "like a relaxed bilayer": (
@@ -184,9 +183,21 @@ SENTENCES: Final[dict[str, str]] = {
         "薄膜无序：取峰间距表三行的平均"
     ),
     "no film at any of {} surveyed places": "勘察的 {} 个位置均无薄膜",
-    "confidence {} in {} layers is below the threshold {} after {} spots": (
-        "测量 {3} 点后，{1} 层的置信度 {0} 低于要求的 {2}"
+    "confidence {} in {} layers is below the threshold {} after {} spots ({})": (
+        "测量 {3} 点后，{1} 层的置信度 {0} 低于要求的 {2}（{4}）"
     ),
+    'the intent says "{}", and that was not met: {}': "任务文字要求“{}”，未达到：{}",
+    "monolayer on at least {} % of the film": "薄膜至少 {} % 为单层",
+    "bilayer on at least {} % of the film": "薄膜至少 {} % 为双层",
+    "{} layers on at least {} % of the film": "薄膜至少 {1} % 为 {0} 层",
+    "monolayer on most of the film": "薄膜主要为单层",
+    "bilayer on most of the film": "薄膜主要为双层",
+    "{} layers on most of the film": "薄膜主要为 {} 层",
+    "mixed: {}": "混合：{}",
+    "{} % one layer, {} % two": "{} % 单层，{} % 双层",
+    "{} % two layers, {} % one layer": "{} % 双层，{} % 单层",
+    "layers undetermined": "层数未能确定",
+    "no film": "没有薄膜",
     "the layer count is undetermined after {} spots: {}": "测量 {} 点后仍无法确定层数：{}",
 }
 

@@ -14,7 +14,7 @@ from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import place_columns
-from labharness.desk.report.film import LAYER_COLOURS
+from labharness.desk.report.shares import LAYER_COLOURS
 from labharness.desk.report.fitted import (
     FIT_PX,
     Fitted,

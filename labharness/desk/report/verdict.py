@@ -7,6 +7,7 @@ from labharness.desk.report.facts import RunFacts, took_s
 from labharness.desk.report.film import layers_text, percent
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.sentences import both
+from labharness.desk.report.shares import headline
 from labharness.desk.report.svg import clock
 from labharness.desk.report.words import known, say
 
@@ -20,11 +21,14 @@ def verdict(facts: RunFacts) -> Html:
     """Give the box at the top."""
     parts = [el("div", _ending(facts), class_="ending"), _headline(facts)]
     confidence = _analysis(facts).get("confidence", facts.results.get("confidence"))
-    if isinstance(confidence, float | int):
+    if isinstance(confidence, float | int) and confidence > 0:
         parts.append(_sureness(float(confidence), facts))
     credible = _analysis(facts).get("credible_set")
-    if isinstance(credible, list) and len(credible) > 1:
+    if isinstance(credible, list) and len(credible) > 1 and _undetermined(facts):
         parts.append(el("p", say("credible", set=", ".join(str(each) for each in credible))))
+    unmet = _mapping(facts.results.get("intent")).get("said")
+    if unmet:
+        parts.append(el("p", both(unmet), class_="alarm"))
     parts += [*_whys(facts), _glance(facts)]
     if facts.answer and not facts.answer_chained:
         parts.append(el("p", say("unchained"), class_="alarm"))
@@ -60,13 +64,20 @@ def _headline(facts: RunFacts) -> Html:
     if answer.get("error_message") and not _has_count(facts):
         return el("div", both(answer["error_message"]), class_="big long")
     if _has_count(facts):
-        return el("div", layers_text(_analysis(facts)["layer_count"]), class_="big")
+        count = _analysis(facts)["layer_count"]
+        film = _mapping(facts.results.get("film"))
+        said = headline(film, count) if "claim" in film else layers_text(count)
+        return el("div", said, class_="big")
     return el("div", intent(facts), class_="big long")
 
 
 def _has_count(facts: RunFacts) -> bool:
     count = _analysis(facts).get("layer_count", "")
     return count is None or isinstance(count, int)
+
+
+def _undetermined(facts: RunFacts) -> bool:
+    return _analysis(facts).get("layer_count") is None
 
 
 def _sureness(confidence: float, facts: RunFacts) -> Html:
@@ -95,7 +106,7 @@ def _whys(facts: RunFacts) -> Iterable[Html]:
         else:
             yield el("p", el("b", say("where")), ": ", where)
     if answer.get("suggestion"):
-        yield el("p", el("b", say("suggestion")), ": ", answer["suggestion"])
+        yield el("p", el("b", say("suggestion")), ": ", both(answer["suggestion"]))
     if facts.ending not in ("task_completed", "task_rejected"):
         yield _made_safe(facts)
 

@@ -28,6 +28,26 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "layers_2": ("Bilayer: 2 layers", "双层：2 层"),
     "layers_n": ("{count} layers", "{count} 层"),
     "layers_many": ("6 or more layers", "6 层或更多"),
+    "class_1": ("one layer", "单层"),
+    "class_2": ("two layers", "双层"),
+    "class_3": ("three layers", "三层"),
+    "class_4": ("four layers", "四层"),
+    "class_5": ("five layers", "五层"),
+    "class_6": ("six or more layers", "六层或更多"),
+    "claim_film": ("{name} on at least 75 % of the film", "薄膜至少 75 % 为{name}"),
+    "claim_place": ("{name} at the one place measured", "所测的一处为{name}"),
+    "claim_mainly": ("Mainly {name}", "主要为{name}"),
+    "claim_mixed": ("Mixed: {shares}", "混合：{shares}"),
+    "claim_no_film": ("No film", "没有薄膜"),
+    "claim_undetermined": ("Number of layers: undetermined", "层数：未能确定"),
+    "area": ("Of the surveyed area", "勘察面积中"),
+    "area_bare": ("bare substrate", "裸露衬底"),
+    "area_not_judged": ("film that could not be judged", "无法判断的薄膜"),
+    "shares": (
+        "Share of the film by number of layers, with the interval that holds it with 90 %",
+        "各层数在薄膜中的份额及其 90 % 区间",
+    ),
+    "mean_share": ("All spots together: mean share", "全部测量点合计：平均份额"),
     "undetermined": ("Number of layers: undetermined", "层数：未能确定"),
     "confidence": ("Confidence {value}", "置信度 {value}"),
     "asked_confidence": ("{value} was asked for", "要求不低于 {value}"),
@@ -232,12 +252,12 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "value": ("Measured", "测量值"),
     "log_likelihood": ("Log-likelihood of 1 to 6 layers", "1 至 6 层的对数似然"),
     "systematic": ("Systematic error", "系统误差"),
-    "posterior": ("Posterior probability", "后验概率"),
     "evidence_key": (
-        "The terms add up, because their systematic errors differ; the prior is flat; 6 means six "
-        "or more. Quality {quality} multiplies the posterior of the likeliest count.",
-        "各项相加，因其系统误差相互独立；先验为均匀分布；6 表示六层或更多。"
-        "质量因子 {quality} 乘以最可能层数的后验概率。",
+        "Each row says what the median over the spots of the predominant class is worth by itself; "
+        "6 means six or more. What is common to all spots is integrated out, so spots do not "
+        "multiply. Quality {quality} multiplies the confidence.",
+        "每一行为主要层数各测量点的中位数单独所提供的证据；6 表示六层或更多。"
+        "各点共有的因素已积分消去，故测量点不相乘。质量因子 {quality} 乘以置信度。",
     ),
     "notes": ("Notes", "备注"),
     "results": ("Results", "结果"),

@@ -1,0 +1,176 @@
+"""What a film is: the share of each class with its interval, and the one claim made of it."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.analysis.evidence import LAYER_CLASSES
+
+__all__ = [
+    "SHARE_CLAIMED",
+    "UNDETERMINED",
+    "Claim",
+    "Share",
+    "beta_above",
+    "claim_of",
+    "class_name",
+    "share",
+    "shares",
+]
+
+Array = NDArray[np.float64]
+
+SHARE_CLAIMED = 0.75
+"""A film is called by one class where that is on at least so much of its area."""
+
+INTERVAL = 0.9
+"""Probability that a share lies in its credible interval."""
+
+JEFFREYS = 0.5
+"""Weight of the prior on either side of one share (Jeffreys' for a proportion)."""
+
+MENTIONED = 0.05
+"""A smaller share does not come into a headline."""
+
+UNDETERMINED = "layers undetermined"
+
+NODES = 1024
+ANGLES = (np.arange(NODES) + 0.5) * (math.pi / 2 / NODES)
+SQUARED_SINES: Array = np.sin(ANGLES) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A share of an area: its mean, and the interval that holds it with 90 %."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is said of a film in one sentence, and how sure that is.
+
+    Attributes:
+        kind: ``film``: one class is on at least ``SHARE_CLAIMED`` of it; ``place``: the same of the
+            one place that was measured; ``mainly``: one class is on more of it than any other;
+            ``mixed``: likewise, and there is more than one; ``undetermined``.
+        layer_class: The predominant class; None when undetermined.
+        probability: That the claim is right.
+        headline: It in words.
+    """
+
+    kind: str
+    layer_class: int | None
+    probability: float
+    headline: str
+
+
+@lru_cache(maxsize=4096)
+def _cumulated(a: float, b: float) -> Array:
+    """Return the distribution function of Beta(a, b) at ``SQUARED_SINES``."""
+    # With x = sin² the density is smooth for every a and b from 0.5.
+    ln = (2 * a - 1) * np.log(np.sin(ANGLES)) + (2 * b - 1) * np.log(np.cos(ANGLES))
+    density = np.exp(ln - ln.max())
+    total: Array = np.cumsum(density)
+    found: Array = (total - density / 2) / total[-1]
+    return found
+
+
+def beta_above(a: float, b: float, level: float) -> float:
+    """Return the probability that a share that is Beta(a, b) is above ``level``."""
+    return float(1 - np.interp(level, SQUARED_SINES, _cumulated(a, b)))
+
+
+def share(count: float, total: float) -> Share:
+    """Return the share of ``count`` among ``total`` that were looked at."""
+    return _mixture(np.ones(1), np.array([count]), total)
+
+
+def shares(weight: Array, counts: Array) -> dict[int, Share]:
+    """Return the share of each class of a film.
+
+    Args:
+        weight: Probability of each way to count, shape (ways,).
+        counts: Spots of each class in it, shape (ways, 6).
+    """
+    total = float(counts[0].sum())
+    return {
+        name: _mixture(weight, column, total)
+        for name, column in zip(LAYER_CLASSES, counts.T, strict=True)
+    }
+
+
+def _mixture(weight: Array, counts: Array, total: float) -> Share:
+    together = np.zeros(NODES)
+    for count in np.unique(counts):
+        part = _cumulated(_round(count) + JEFFREYS, _round(total - count) + JEFFREYS)
+        together += weight[counts == count].sum() * part
+    low, high = np.interp([(1 - INTERVAL) / 2, (1 + INTERVAL) / 2], together, SQUARED_SINES)
+    mean = float(weight @ counts) / total if total else 0.0
+    return Share(mean, min(float(low), mean), max(float(high), mean))
+
+
+def _round(count: float) -> float:
+    return round(max(float(count), 0.0), 1)
+
+
+def claim_of(weight: Array, counts: Array, level: float) -> Claim:
+    """State the strongest claim that is at least so sure, or the weaker one with what it has.
+
+    Args:
+        weight: Probability of each way to count, shape (ways,).
+        counts: Spots of each class in it, shape (ways, 6).
+        level: Probability that a claim of one class takes.
+    """
+    total = float(counts[0].sum())
+    if total <= 1:
+        at = weight @ counts
+        best = int(np.argmax(at))
+        return _stated("place", best, float(at[best]), level, "at the one place measured")
+    most = np.zeros(len(LAYER_CLASSES))
+    first = np.zeros(len(LAYER_CLASSES))
+    for part, row in zip(weight, counts, strict=True):
+        for index in np.flatnonzero(row > 0):
+            rest = _round(total - row[index])
+            most[index] += part * beta_above(
+                _round(row[index]) + JEFFREYS, rest + JEFFREYS, SHARE_CLAIMED
+            )
+            rival = _round(np.delete(row, index).max())
+            first[index] += part * beta_above(_round(row[index]) + JEFFREYS, rival + JEFFREYS, 0.5)
+    best = int(np.argmax(most))
+    if most[best] >= level:
+        said = f"on at least {SHARE_CLAIMED * 100:g} % of the film"
+        return _stated("film", best, float(most[best]), level, said)
+    mean = weight @ counts / total
+    several = 1 - float(weight @ (counts.max(1) >= total - 0.5))
+    best = int(np.argmax(first))
+    if several >= 0.5:
+        return Claim("mixed", LAYER_CLASSES[best], float(first[best]), _mixed(mean))
+    return _stated("mainly", best, float(first[best]), level, "on most of the film")
+
+
+def _stated(kind: str, index: int, probability: float, level: float, where: str) -> Claim:
+    name = LAYER_CLASSES[index]
+    if probability < min(level, 0.75):
+        return Claim("undetermined", None, probability, UNDETERMINED)
+    return Claim(kind, name, probability, f"{class_name(name)} {where}")
+
+
+def _mixed(mean: Array) -> str:
+    named = sorted(zip(mean.tolist(), LAYER_CLASSES, strict=True), reverse=True)
+    words = {1: "one layer", 2: "two", 3: "three", 4: "four", 5: "five", 6: "six or more"}
+    said = [f"{part * 100:.0f} % {words[name]}" for part, name in named if part >= MENTIONED]
+    if "layer" not in said[0]:
+        said[0] += " layers"
+    return "mixed: " + ", ".join(said)
+
+
+def class_name(name: int) -> str:
+    """Return a class as a chemist says it."""
+    names = {1: "monolayer", 2: "bilayer", 6: "six or more layers"}
+    return names.get(name, f"{name} layers")
