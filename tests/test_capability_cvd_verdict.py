@@ -53,7 +53,7 @@ def measured(
         glow = [value - DARK for value in camera.exposure(PL_S)]
         heights.append(peak_over_background(camera.wavelengths_nm(), glow) / PL_S)
     verdict = judge(found, heights, DARK, CALIBRATED)
-    return {"verdict": verdict, "spots": found}
+    return {"verdict": verdict, "spots": found, "heights": heights}
 
 
 def record(name: str, result: dict[str, Any]) -> StepRecord:
@@ -61,23 +61,68 @@ def record(name: str, result: dict[str, Any]) -> StepRecord:
     return StepRecord(what, Status.COMPLETED, 0.0, 1.0, result)
 
 
-def composed(analysis: dict[str, Any], threshold: float = 0.0) -> Answer | NoAnswer:
+def composed(
+    analysis: dict[str, Any], threshold: float = 0.0, intent: str = ""
+) -> Answer | NoAnswer:
     film = [{"x_um": spot["x_um"]} for spot in analysis["spots"]]
     survey = {"film": film, "places": 16, "dark_counts": DARK, "laser_nm": 532.0}
-    return compose([record("survey", survey), record("analysis", analysis)], threshold)
+    return compose([record("survey", survey), record("analysis", analysis)], threshold, intent)
 
 
 def test_a_monolayer_is_one_layer_with_photoluminescence_as_evidence() -> None:
-    found = composed(measured(1), 0.95)
+    found = composed(measured(1, spots=9), 0.95)
     assert isinstance(found, Answer)
     assert found.outputs["layer_count"] == 1
+    assert found.outputs["film"]["claim"] == "film"
+    assert found.finding == "monolayer on at least 75 % of the film"
     names = [term["name"] for term in found.outputs["raman_analysis"]["evidence"]]
     assert any("PL" in name for name in names)
-    assert found.outputs["raman_analysis"]["covered_fraction"] == 3 / 16
+    assert found.outputs["raman_analysis"]["covered_fraction"] == 9 / 16
+
+
+def test_the_surveyed_area_is_shared_out_to_the_last() -> None:
+    found = composed(measured(1))
+    assert isinstance(found, Answer)
+    film = found.outputs["film"]
+    assert film["of_area"]["bare"] == 13 / 16
+    assert film["of_area"]["1"] == pytest.approx(3 / 16, abs=0.01)
+    assert sum(film["of_area"].values()) == pytest.approx(1.0)
+    assert film["bare"]["low"] < 13 / 16 < film["bare"]["high"]
+    assert film["of_film"]["1"]["low"] < film["of_film"]["1"]["share"]
+
+
+def test_no_film_is_no_film_and_comes_with_what_would_do() -> None:
+    survey = {"film": [], "places": 49, "dark_counts": DARK, "laser_nm": 532.0}
+    nothing = {"verdict": judge([], [], DARK, CALIBRATED), "spots": []}
+    found = compose([record("survey", survey), record("analysis", nothing)], 0.95)
+    assert isinstance(found, NoAnswer)
+    assert found.reason == "no film at any of 49 surveyed places"
+    assert found.partial_outputs["film"]["headline"] == "no film"
+    assert found.partial_outputs["film"]["of_area"] == {"bare": 1.0, "not_judged": 0.0}
+    assert found.partial_outputs["raman_analysis"]["posterior"] == {}
+    assert "dwell_s" in found.suggestion
+
+
+def test_a_mixed_film_is_answered_with_its_shares_and_misses_the_word_monolayer() -> None:
+    both = measured(1, spots=3), measured(2, spots=2)
+    spots = [spot for each in both for spot in each["spots"]]
+    heights = [height for each in both for height in each["heights"]]
+    analysis = {"verdict": judge(spots, heights, DARK, CALIBRATED), "spots": spots}
+    found = composed(analysis, intent="Synthesize monolayer MoS2")
+    assert isinstance(found, Answer)
+    assert found.finding == "mixed: 60 % one layer, 40 % two"
+    assert found.outputs["layer_count"] == 1
+    assert found.outputs["confidence"] < 0.75
+    assert found.outputs["intent"]["met"] is False
+    assert found.outputs["intent"]["said"] in found.warnings
+    asked = composed(analysis, 0.95)
+    assert isinstance(asked, NoAnswer)
+    assert "mixed: 60 % one layer, 40 % two" in asked.reason
+    assert "partial_outputs.film" in asked.suggestion
 
 
 def test_a_thick_film_is_six_or_more_and_says_so() -> None:
-    found = composed(measured(10))
+    found = composed(measured(10, spots=9))
     assert isinstance(found, Answer)
     assert found.outputs["layer_count"] == 6
     assert "layer_count 6: 6 or more" in found.warnings

@@ -44,6 +44,9 @@ MIXING = 1.0
 """Weight of the prior on how a film is shared among the classes (Dirichlet, this much over all six,
 Perks): nine spots of one film are alike with a probability of 0.17, before anything is measured."""
 
+TWISTING = 0.2
+"""The same weight for how bilayers are shared among twisted and others: mostly they are alike."""
+
 SPOT_CM1 = 0.2
 """Scatter of the separation between spots of one class in one film: strain differs from place to
 place by some 0.05 %, 3.5 cm-1 for each (10.1021/acs.nanolett.6b02615). Judgement."""
@@ -58,6 +61,9 @@ SPOT_EDGE, SPOT_EDGE_LN = 0.1, 4.0
 
 PL_LN = 0.7
 """Scatter of ln(PL/Raman) between spots. Judgement."""
+
+SPOT_GLOW, SPOT_GLOW_LN = 0.03, 14.0
+"""Share of spots whose photoluminescence may be anything: a particle that shines, a defect."""
 
 NO_ROW_CM1 = 3.5
 """A sample that follows no row of the table: its separations may be shifted so far, all alike, and
@@ -203,9 +209,9 @@ def _urn_ln(counts: Whole) -> Array:
     total = counts.sum(1, keepdims=True)
     ln: Array = np.log((classes + MIXING / CLASSES) / (total + MIXING))[:, CLASS_OF_LABEL]
     # Within the bilayers an urn of its own: islands differ, a closed film is twisted as a whole.
-    both = np.log(classes[:, BILAYER] + 1.0)
-    ln[:, BILAYER] += np.log(counts[:, BILAYER] + 1 - TWISTED_SHARE) - both
-    ln[:, TWISTED] += np.log(counts[:, TWISTED] + TWISTED_SHARE) - both
+    both = np.log(classes[:, BILAYER] + TWISTING)
+    ln[:, BILAYER] += np.log(counts[:, BILAYER] + TWISTING * (1 - TWISTED_SHARE)) - both
+    ln[:, TWISTED] += np.log(counts[:, TWISTED] + TWISTING * TWISTED_SHARE) - both
     return ln
 
 
@@ -300,7 +306,8 @@ def _predicted(
     if not math.isnan(spot.ln_pl_raman):
         thick = (CLASS_OF_LABEL > 0).astype(int)
         p_var = np.stack([ways.q_var[:, 0, 0], ways.q_var[:, 1, 1]], axis=1)[:, thick] + PL_LN**2
-        total = total + _normal_ln(spot.ln_pl_raman, ways.q[:, thick], p_var)
+        bell = _normal_ln(spot.ln_pl_raman, ways.q[:, thick], p_var) + math.log(1 - SPOT_GLOW)
+        total = total + np.logaddexp(bell, math.log(SPOT_GLOW / SPOT_GLOW_LN))
     return total, d, r
 
 
