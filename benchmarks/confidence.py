@@ -12,22 +12,29 @@ from scipy.stats import binomtest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the films and bins are the test's own
 
-from test_confidence_calibration import (  # noqa: E402 - found only after the line above
+from films_drawn import (  # noqa: E402 - found only after the line above
     BINS,
     FILMS,
+    MIXED_PLANTS,
     PLANTS,
     WAYS,
     Kept,
     claims,
     kept,
+    mixed_claims,
 )
+from test_analysis_layers import spot  # noqa: E402
 
 FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
 SIDE, LEFT, TOP, GAP = 330, 60, 50, 90
 LOW = 0.6
-COLOURS = ("#0b6e99", "#b3261e", "#d98324", "#2f7d32", "#6a4c93", "#8a6d3b", "#555", "#c2185b")
+COLOURS = (
+    "#0b6e99", "#b3261e", "#d98324", "#2f7d32", "#6a4c93", "#8a6d3b", "#555", "#c2185b", "#00838f",
+    "#9e9d24", "#5d4037", "#ef6c00", "#1565c0", "#ad1457", "#558b2f", "#4527a0", "#00695c", "#000",
+)  # fmt: skip
+MIXED_SHARE = 0.3  # films of nine spots for each film of one
 LEVEL = 0.95
-HEADINGS = ("0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1")
+HEADINGS = ("below 0.75", "0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1")
 CLAIMS_MIN = 10  # fewer say nothing, and their bars hide the others
 
 
@@ -77,7 +84,10 @@ def panel(number: int, title: str, rows: dict[str, list[Kept]]) -> list[str]:
 
 
 def figure(sets: dict[str, dict[str, list[Kept]]]) -> str:
-    width, height = LEFT + len(sets) * (SIDE + GAP) - GAP + 20, TOP + SIDE + 96
+    width, height = (
+        LEFT + len(sets) * (SIDE + GAP) - GAP + 20,
+        TOP + SIDE + 56 + 20 * -(-len(PLANTS) // 4),
+    )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         'font-family="sans-serif" font-size="13" fill="#222">',
@@ -86,11 +96,22 @@ def figure(sets: dict[str, dict[str, list[Kept]]]) -> str:
     for number, (title, rows) in enumerate(sets.items()):
         parts += panel(number, title, rows)
     for index, plant in enumerate(PLANTS):
-        at = LEFT + index % 4 * 185
+        at = LEFT + index % 4 * 260
         down = TOP + SIDE + 62 + index // 4 * 20
         parts.append(f'<circle cx="{at}" cy="{down - 4}" r="4" fill="{COLOURS[index]}"/>')
         parts.append(f'<text x="{at + 9}" y="{down}">{plant.name}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def table(head: str, last: str) -> None:
+    print(f"\n**{head}**\n")
+    print(f"| plant | {' | '.join(HEADINGS)} | {last} |")
+    print("|---|" + "---|" * (len(HEADINGS) + last.count("|") + 1))
+
+
+def row(name: str, found: list[Kept], last: str) -> None:
+    cells = {each.low: cell(each) for each in found}
+    print(f"| {name} | {' | '.join(cells.get(low, '-') for low, _ in BINS)} | {last} |", flush=True)
 
 
 def main() -> None:
@@ -98,18 +119,21 @@ def main() -> None:
     sets = {}
     for way in WAYS:
         rows = {}
-        print(f"\n**{way}** ({count} films a plant)\n")
-        print(f"| plant | {' | '.join(HEADINGS)} | no count | truth in the 90 % set |")
-        print("|---|" + "---|" * (len(HEADINGS) + 2))
+        table(f"one place, {way} ({count} films a plant)", "no count | truth in the set")
         for plant in PLANTS:
             made = claims(plant, way, count)
             rows[plant.name] = kept(made)
-            cells = {each.low: cell(each) for each in rows[plant.name]}
             silent = sum(claim.said is None for claim in made)
             held = sum(claim.truth in claim.credible_set for claim in made)
-            shown = " | ".join(cells.get(low, "-") for low, _ in BINS[1:])
-            print(f"| {plant.name} | {shown} | {silent} | {held / count:.3f} |")
+            row(plant.name, rows[plant.name], f"{silent} | {held / count:.3f}")
         sets[way] = rows
+    template = spot(a1g_si=0.12, pl=20.0)
+    for way in list(WAYS)[:3]:
+        films = round(MIXED_SHARE * count)
+        table(f"nine spots, half of the films mixed, {way} ({films} films a plant)", "no count")
+        for plant in MIXED_PLANTS:
+            made = mixed_claims(plant, way, films, template)
+            row(plant.name, kept(made), str(sum(claim.said is None for claim in made)))
     FIGURE.write_text(figure(sets), "utf-8")
 
 

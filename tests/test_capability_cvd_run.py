@@ -44,7 +44,10 @@ SHORT = LineFacts(
     limits=LIMITS,
     tube_volume_cm3=200,
     laser_nm=532.0,
-    raman_reference={"a1g_si": {"value": 0.12, "on": "this test's plant"}},
+    raman_reference={
+        name: {"value": value, "uncertainty": value / 6, "date": "2025-01-15", "on": "this plant"}
+        for name, value in (("a1g_si", 0.12), ("pl_raman", 20.0))
+    },
     growth={
         "ramp_c_per_min": 50.0,
         "final_ramp_c_per_min": 50.0,

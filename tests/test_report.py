@@ -126,9 +126,12 @@ def test_every_ending_is_one_balanced_page_that_needs_nothing_from_outside(
 
 def test_a_completed_run_shows_its_verdict_and_how_sure_it_is(facts: dict[str, RunFacts]) -> None:
     html = page(facts["completed"])
-    assert "Monolayer: 1 layer" in html
-    assert "单层：1 层" in html
-    assert "Confidence 99.99 %" in html, "rounded down: it is never 100 %"
+    assert "Monolayer</span>" in html
+    assert "on at least 75 % of the film" in html
+    assert "薄膜至少 75 % 为" in html
+    assert "Confidence 97." in html
+    assert "Of the surveyed area" in html
+    assert "bare substrate" in html
     assert "Simulated instruments (seed 1)" in html
     assert "10v20.0-R24" in html
     assert facts["completed"].chain.head.hash in html

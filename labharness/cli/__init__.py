@@ -28,6 +28,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "analyse": ("analyse",),
     "approvals": ("approvals",),
     "arm": ("arm",),
+    "calibrate": ("calibrate",),
     "chaos": ("chaos",),
     "doctor": ("doctor",),
     "example": ("example",),

@@ -198,6 +198,15 @@ def make_parser() -> Parser:
     )
     analyse.add_argument("--pl", metavar="FILE", help="photoluminescence of the same film")
 
+    calibrate = commands.add_parser(
+        "calibrate", help="calibrate a microscope by spectra of a known monolayer"
+    )
+    calibrate.add_argument("files", nargs="+", metavar="FILE")
+    calibrate.add_argument("--on", required=True, metavar="SAMPLE", help="which, on which oxide")
+    calibrate.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help="(default today)")
+    calibrate.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
+    calibrate.add_argument("--write", metavar="LAB.toml", help="put it into that lab file")
+
     chaos = commands.add_parser("chaos", help="search for faults that harm, on a simulated line")
     chaos.add_argument("--hours", type=_positive, default=10.0, metavar="H", help="of lab time")
     chaos.add_argument("--seed", type=_seed, default=1, help="of the search (default 1)")

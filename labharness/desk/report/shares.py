@@ -23,7 +23,7 @@ def headline(film: Mapping[str, Any], layer_count: object) -> Html:
     key = f"claim_{film['claim']}"
     if key not in PHRASES:
         return both(film["headline"])
-    name = say(f"class_{layer_count}") if layer_count is not None else ""
+    name = say(f"film_{layer_count}") if layer_count is not None else ""
     return say(key, name=name, shares=joined(*_shares(film["of_film"])))
 
 

@@ -1,0 +1,95 @@
+"""What a known monolayer shows on a microscope: the calibration of A1g/silicon and of PL/Raman."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from labharness.analysis.film import peak_height
+from labharness.analysis.layers import SpotEvidence, judge_layers
+
+__all__ = ["Calibration", "Glow", "NotOneLayer", "a1g_si_of", "pl_raman_of"]
+
+REPEAT_LN = 0.1
+"""Scatter of a ratio from day to day on one microscope: focus, alignment. Judgement."""
+
+SPOTS_MIN = 3
+SEPARATION_MAX_CM1 = 21.0
+"""A strained monolayer stays below (CVD row, two standard deviations); two layers lie above."""
+
+
+class NotOneLayer(ValueError):
+    """The spectra are no calibration; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A ratio of one layer: the median over the spots, and one standard deviation of it."""
+
+    value: float
+    uncertainty: float
+    spots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Glow:
+    """The photoluminescence of a spot: wavelengths in nm, counts without dark, exposure in s."""
+
+    wavelength_nm: Sequence[float]
+    counts: Sequence[float]
+    exposure_s: float
+
+
+def a1g_si_of(spots: Sequence[SpotEvidence]) -> Calibration:
+    """Return A1g/silicon of a film of one layer.
+
+    Raises:
+        NotOneLayer: Too few spots can be judged, they show no silicon, or look thicker.
+    """
+    found = judge_layers(spots, None)
+    good = [spot for spot, name in zip(spots, found.spot_classes, strict=True) if name is not None]
+    if len(good) < SPOTS_MIN:
+        why = "; ".join(found.reasons)
+        raise NotOneLayer(
+            f"{len(good)} of {len(spots)} spots show lines that can be judged, and a calibration "
+            f"takes {SPOTS_MIN}" + (f": {why}" if why else "")
+        )
+    thick = [spot for spot in good if spot.fit.separation_cm1 > SEPARATION_MAX_CM1]
+    if thick:
+        raise NotOneLayer(
+            f"A1g - E2g is above {SEPARATION_MAX_CM1:g} cm⁻¹ at {len(thick)} of {len(good)} spots: "
+            "a monolayer has less, so the sample is not one layer everywhere"
+        )
+    ratios = [
+        spot.fit.a_height_counts / spot.silicon.height_counts
+        for spot in good
+        if spot.silicon is not None
+    ]
+    if len(ratios) < SPOTS_MIN:
+        raise NotOneLayer("the spectra show no silicon: A1g/silicon needs 520.7 cm⁻¹ on the axis")
+    return _calibration(ratios)
+
+
+def pl_raman_of(
+    spots: Sequence[tuple[SpotEvidence, float]], glows: Sequence[Glow]
+) -> Calibration | None:
+    """Return PL/Raman of a film of one layer; None where too few spots shine.
+
+    Args:
+        spots: Raman of a spot and its exposure in s.
+        glows: Photoluminescence of the same spots, in the same order.
+    """
+    ratios = []
+    for (spot, exposure_s), glow in zip(spots, glows, strict=False):
+        height = peak_height(np.asarray(glow.wavelength_nm), np.asarray(glow.counts))
+        if height > 0 and spot.fit.a_height_counts > 0:
+            ratios.append(height / glow.exposure_s * exposure_s / spot.fit.a_height_counts)
+    return _calibration(ratios) if len(ratios) >= SPOTS_MIN else None
+
+
+def _calibration(ratios: Sequence[float]) -> Calibration:
+    ln = np.log(ratios)
+    value = math.exp(float(np.median(ln)))
+    spread = float(np.std(ln, ddof=1)) / math.sqrt(ln.size)
+    return Calibration(value, value * math.hypot(spread, REPEAT_LN), int(ln.size))
