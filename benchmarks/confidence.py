@@ -23,7 +23,7 @@ from films_drawn import (  # noqa: E402 - found only after the line above
     kept,
     mixed_claims,
 )
-from test_analysis_layers import spot  # noqa: E402
+from test_analysis_layers import spot  # noqa: E402 - likewise found only there
 
 FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
 SIDE, LEFT, TOP, GAP = 330, 60, 50, 90

@@ -1,6 +1,7 @@
 """``labharness calibrate`` measures a known monolayer, and writes it where the lab file has it."""
 
 import json
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -12,11 +13,15 @@ from labharness.cli.calibrate import with_tables
 from labharness.lab.files import LabFile, parse
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
-from labharness_simulators.plant.spectrum import light_of
+from labharness_simulators.plant.spectrum import Light, light_of
 from rig import SHORT_LINE
 
 DARK, RAMAN_S, PL_S = 300.0, 8.0, 0.5
 ON = 'monolayer "M7" on 90 nm SiO2/Si'
+
+
+def shining(sample: Sample, layers: int, x_um: float, exposure_s: float) -> Light:
+    return light_of(sample, layers, x_um, 0.0, 0.3, exposure_s)
 
 
 def raw(folder: Path, layers: int, spots: int = 5, oxide: float = 2.0) -> Path:
@@ -26,9 +31,7 @@ def raw(folder: Path, layers: int, spots: int = 5, oxide: float = 2.0) -> Path:
     raman, glows = [], []
     for spot in range(spots):
         place = {"x_um": 60.0 * spot, "y_um": 0.0}
-        camera = Spectrometer(
-            lambda s, x=place["x_um"]: light_of(sample, layers, x, 0.0, 0.3, s), chance
-        )
+        camera = Spectrometer(partial(shining, sample, layers, place["x_um"]), chance)
         shift = shift_from_wavelength(LASER_NM, camera.wavelengths_nm()).tolist()
         counts = camera.exposure(RAMAN_S)
         raman.append({**place, "exposure_s": RAMAN_S, "raman_shift": shift, "counts": counts})

@@ -48,7 +48,7 @@ def test_a_thickness_is_read_from_plain_words(text: str, classes: tuple[int, ...
 )
 def test_what_is_denied_compared_or_not_said_is_not_read(text: str) -> None:
     assert named(text) is None
-    assert met(text, MIXED, 1) is None
+    assert met(text, MIXED, 1) == {"words": "", "met": None, "said": ""}
 
 
 @given(st.text(max_size=300))
@@ -61,11 +61,9 @@ def test_a_mixed_film_does_not_meet_the_word_monolayer_though_most_of_it_is_one(
     good = met("grow monolayer MoS2", FILM, 1)
     assert good == {"words": "monolayer", "met": True, "said": ""}
     bad = met("grow monolayer MoS2", MIXED, 1)
-    assert bad is not None
     assert bad["met"] is False
     assert bad["said"] == (
         'the intent says "monolayer", and that was not met: mixed: 53 % one layer, 41 % two'
     )
     other = met("grow monolayer MoS2", {**FILM, "headline": "bilayer"}, 2)
-    assert other is not None
     assert other["met"] is False

@@ -79,7 +79,7 @@ NEGLIGIBLE_LN = 7.0
 """What is a thousand times less likely than the best is left out of the answer."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Measured:
     """The numbers of one spot, or the medians over some.
 
@@ -235,7 +235,7 @@ def take_census(
     """
     starts = _starts(reference, tuple(rows))
     ways = starts.ways()
-    ordered = sorted(spots, key=_canonical)
+    ordered = _ordered(spots)
     weighed = ordered
     if len(ordered) > SPOTS_WEIGHED:
         chosen = np.linspace(0, len(ordered) - 1, SPOTS_WEIGHED).round().astype(int)
@@ -264,10 +264,28 @@ def likelihood(
     return found
 
 
-def _canonical(spot: Measured) -> tuple[float, ...]:
-    """Order spots by what they say: the clear ones first, so that doubt meets knowledge."""
-    numbers = (spot.sigma_cm1, spot.separation_cm1, spot.ln_a1g_si, spot.ln_pl_raman)
-    return tuple(math.inf if math.isnan(each) else each for each in numbers)
+def _ordered(spots: Sequence[Measured]) -> list[Measured]:
+    """Order spots by what they say, the usual ones first: an odd one is then seen to be odd."""
+
+    def middle(numbers: list[float]) -> float:
+        known = sorted(each for each in numbers if not math.isnan(each))
+        return known[len(known) // 2] if known else math.nan
+
+    d0 = middle([spot.separation_cm1 for spot in spots])
+    r0 = middle([spot.ln_a1g_si for spot in spots])
+    p0 = middle([spot.ln_pl_raman for spot in spots])
+
+    def key(spot: Measured) -> tuple[float, ...]:
+        off = (
+            abs(spot.separation_cm1 - d0) + spot.sigma_cm1,
+            abs(spot.ln_a1g_si - r0),
+            abs(spot.ln_pl_raman - p0) / 2,
+        )
+        numbers = (spot.separation_cm1, spot.ln_a1g_si, spot.ln_pl_raman, spot.sigma_cm1)
+        told = sum(each for each in off if not math.isnan(each))
+        return (told, *(math.inf if math.isnan(each) else each for each in numbers))
+
+    return sorted(spots, key=key)
 
 
 def _normal_ln(x: float, mean: Array, variance: Array) -> Array:
@@ -277,22 +295,26 @@ def _normal_ln(x: float, mean: Array, variance: Array) -> Array:
 
 def _predicted(
     ways: _Ways, starts: _Starts, spot: Measured
-) -> tuple[Array, tuple[Array, Array, Array], tuple[Array, Array]]:
-    """Weigh a spot under each label, shape (ways, labels); with what an update needs."""
+) -> tuple[Array, tuple[Array, Array, Array, Array], tuple[Array, Array, Array], Array]:
+    """Weigh a spot under each label, shape (ways, labels); with what an update needs.
+
+    Each number may be an outlier: how far it is none is the last of what belongs to it.
+    """
     start = ways.start
     tau = starts.tau[start]
     mean = starts.centre[start] + tau * ways.z[:, None]
-    total, gain = np.zeros_like(mean), np.zeros_like(mean)
+    total, gain, straight = np.zeros_like(mean), np.zeros_like(mean), np.zeros_like(mean)
     if not math.isnan(spot.separation_cm1):
         own = spot.sigma_cm1**2 + starts.spread[start, None] ** 2
         variance = tau**2 * ways.z_var[:, None] + own
         bell = _normal_ln(spot.separation_cm1, mean, variance) + math.log(1 - SPOT_OUTLIER)
         floor = math.log(SPOT_OUTLIER / SPOT_OUTLIER_CM1)
         total = np.logaddexp(bell, floor)
-        gain = np.where(bell > floor, tau * ways.z_var[:, None] / variance, 0.0)
-    d = (gain, spot.separation_cm1 - mean, tau)
+        gain = tau * ways.z_var[:, None] / variance
+        straight = np.exp(bell - total)
+    d = (gain, spot.separation_cm1 - mean, tau, straight)
     ratio = starts.ln_ratio[start]
-    r = (np.zeros_like(mean), mean)
+    r = (mean, mean, mean)
     if not math.isnan(spot.ln_a1g_si):
         r_mean = ways.a[:, None] + ratio
         r_variance = np.broadcast_to(
@@ -300,44 +322,52 @@ def _predicted(
         )
         bell = _normal_ln(spot.ln_a1g_si, r_mean, r_variance) + math.log(1 - SPOT_EDGE)
         edge = math.log(SPOT_EDGE / SPOT_EDGE_LN)
-        total = total + np.logaddexp(bell, edge)
-        r_gain = np.where(bell > edge, ways.a_var[:, None] / r_variance, 0.0)
-        r = (r_gain, spot.ln_a1g_si - r_mean)
+        both = np.logaddexp(bell, edge)
+        total = total + both
+        r = (ways.a_var[:, None] / r_variance, spot.ln_a1g_si - r_mean, np.exp(bell - both))
+    shines = mean
     if not math.isnan(spot.ln_pl_raman):
         thick = (CLASS_OF_LABEL > 0).astype(int)
         p_var = np.stack([ways.q_var[:, 0, 0], ways.q_var[:, 1, 1]], axis=1)[:, thick] + PL_LN**2
         bell = _normal_ln(spot.ln_pl_raman, ways.q[:, thick], p_var) + math.log(1 - SPOT_GLOW)
-        total = total + np.logaddexp(bell, math.log(SPOT_GLOW / SPOT_GLOW_LN))
-    return total, d, r
+        both = np.logaddexp(bell, math.log(SPOT_GLOW / SPOT_GLOW_LN))
+        total, shines = total + both, np.exp(bell - both)
+    return total, d, r, shines
 
 
 def _continued(ways: _Ways, starts: _Starts, spot: Measured) -> _Ways:
     """Continue each hypothesis with each label of one more spot; merge, and drop the unlikely."""
-    ln_spot, (gain, off, tau), (r_gain, r_off) = _predicted(ways, starts, spot)
+    ln_spot, for_z, for_a, shines = _predicted(ways, starts, spot)
     ln_weight = ways.ln_weight[:, None] + _urn_ln(ways.counts) + ln_spot
     kept = np.flatnonzero(ln_weight.ravel() > ln_weight.max() - PRUNED_LN)
     way, label = np.divmod(kept, LABELS)
-    gain, off, tau = gain[way, label], off[way, label], tau[way, label]
     found = ways.taken(way)
     found.ln_weight = ln_weight[way, label]
-    found.z = found.z + gain * off
-    found.z_var = found.z_var * (1 - gain * tau)
+    gain, off, tau, straight = (each[way, label] for each in for_z)
+    found.z, found.z_var = _learnt(found.z, found.z_var, gain * off, gain * tau, straight)
     if not math.isnan(spot.ln_a1g_si):
-        r_gain, r_off = r_gain[way, label], r_off[way, label]
-        found.a = found.a + r_gain * r_off
-        found.a_var = found.a_var * (1 - r_gain)
+        gain, off, straight = (each[way, label] for each in for_a)
+        found.a, found.a_var = _learnt(found.a, found.a_var, gain * off, gain, straight)
     if not math.isnan(spot.ln_pl_raman):
         many = (CLASS_OF_LABEL[label] > 0).astype(int)
         every = np.arange(way.size)
         column = found.q_var[every, :, many]
         variance = column[every, many] + PL_LN**2
-        p_gain = column / variance[:, None]
+        p_gain = shines[way, label][:, None] * column / variance[:, None]
         found.q = found.q + p_gain * (spot.ln_pl_raman - found.q[every, many])[:, None]
         found.q_var = found.q_var - p_gain[:, :, None] * column[:, None, :]
     counts = found.counts.copy()
     counts[np.arange(way.size), label] += 1
     found.counts = counts
     return _merged(found)
+
+
+def _learnt(
+    mean: Array, variance: Array, step: Array, narrowed: Array, straight: Array
+) -> tuple[Array, Array]:
+    """Move a Gaussian by a measurement as far as that is no outlier; both become one again."""
+    spread = straight * (1 - straight) * step**2
+    return mean + straight * step, variance * (1 - straight * narrowed) + spread
 
 
 def _merged(ways: _Ways) -> _Ways:
@@ -355,8 +385,7 @@ def _merged(ways: _Ways) -> _Ways:
     share /= total[group]
 
     def mean(values: Array) -> Array:
-        found: Array = np.bincount(group, share * values, size)
-        return found
+        return np.bincount(group, share * values, size).astype(float)
 
     z, a = mean(ways.z), mean(ways.a)
     q = np.stack([mean(ways.q[:, 0]), mean(ways.q[:, 1])], axis=1)

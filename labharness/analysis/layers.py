@@ -224,6 +224,11 @@ def _doubts(
             "a separation alone tells one layer and bulk, never two to five: "
             "a strained monolayer looks like a relaxed bilayer"
         )
+    if alone and claim.kind == "mixed" and claim.probability < POSTERIOR_MIN:
+        reasons.append(
+            "spots differ, and a separation alone does not tell twisted from other bilayers: "
+            "which class there is more of is open"
+        )
     if claim.kind != "mixed" and claim.probability >= POSTERIOR_MIN > claim.probability * quality:
         reasons.append(
             f"weak or badly fitting lines lower the confidence in {_name(best)} to "

@@ -73,10 +73,9 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
     if verdict["layer_count"] == SIX_OR_MORE:
         warnings.append("layer_count 6: 6 or more")
     wish = met(intent, film, verdict["layer_count"])
-    if wish is not None:
-        outputs["intent"] = wish
-        if wish["said"]:
-            warnings.append(wish["said"])
+    outputs["intent"] = wish
+    if wish["said"]:
+        warnings.append(wish["said"])
     return Answer(outputs, (spectra,), tuple(warnings), film["headline"])
 
 

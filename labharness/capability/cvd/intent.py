@@ -48,7 +48,7 @@ def named(text: str) -> tuple[str, tuple[int, ...]] | None:
     return " / ".join(dict.fromkeys(each.lower() for each in said)), tuple(sorted(meant))
 
 
-def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str, Any] | None:
+def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str, Any]:
     """Hold what the words name against what was found.
 
     Args:
@@ -57,12 +57,13 @@ def met(text: str, film: Mapping[str, Any], layer_count: int | None) -> dict[str
         layer_count: The predominant class.
 
     Returns:
-        None where the words name no thickness; else ``words``, ``met``, and ``said``: a sentence,
-        empty where it was met. A mixed film meets no word, nor does one that is mainly so.
+        ``words`` that name a thickness, ``met``, and ``said``: a sentence, empty where it was met.
+        Where no thickness is named ``words`` is empty and ``met`` None. A mixed film meets no word,
+        nor does one that is mainly so.
     """
     wish = named(text)
     if wish is None:
-        return None
+        return {"words": "", "met": None, "said": ""}
     words, classes = wish
     good = film["claim"] in ("film", "place") and layer_count in classes
     said = "" if good else f'the intent says "{words}", and that was not met: {film["headline"]}'
