@@ -14,7 +14,6 @@ from labharness.analysis.line_table import ratio_of
 from labharness.analysis.measured import FittedRange, MeasuredLine
 from labharness.analysis.photoluminescence import PlBand
 from labharness.analysis.table import place_columns
-from labharness.desk.report.shares import LAYER_COLOURS
 from labharness.desk.report.fitted import (
     FIT_PX,
     Fitted,
@@ -32,6 +31,7 @@ from labharness.desk.report.maps import (
     map_parts,
 )
 from labharness.desk.report.places import places_of
+from labharness.desk.report.shares import LAYER_COLOURS
 from labharness.desk.report.style import STYLE
 from labharness.desk.report.svg import COLOURS, Frame, Scale, curve, rounded_ticks
 from labharness.desk.report.words import plain, say
