@@ -62,7 +62,7 @@ class Plant:
         edge: Every spot lies partly on bare substrate.
         fano: Silicon is asymmetric and wide, as of a doped wafer.
         shoulders: Lines have shoulders that no fit has, and spectra are ten times brighter: the
-            reduced chi-squared is that of real spectra.
+            reduced chi-squared is 46 in the middle, that of bright real spectra 5 to 41.
     """
 
     name: str

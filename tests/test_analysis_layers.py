@@ -138,13 +138,15 @@ def test_separations_alone_never_say_one_layer_of_a_place_above_96(
         assert answer.confidence <= 0.96 or answer.layer_count != 1
 
 
-@pytest.mark.parametrize("separation_cm1", [19.0, 20.6, 22.0, 23.5, 25.5])
+@pytest.mark.parametrize(
+    ("separation_cm1", "a1g_si"), [(19.0, 0.1), (20.6, 0.2), (22.0, 0.3), (23.5, 0.6), (25.5, 1.5)]
+)
 @pytest.mark.parametrize("reference", [None, Reference()])
 def test_measuring_the_same_again_says_nothing_new_of_what_all_spots_share(
-    separation_cm1: float, reference: Reference | None
+    separation_cm1: float, a1g_si: float, reference: Reference | None
 ) -> None:
     """A film that is twice as strained is so at every spot."""
-    one = spot(separation_cm1, a1g_si=0.2, pl=3.0)
+    one = spot(separation_cm1, a1g_si=a1g_si, pl=3.0)
     once, often = judge_layers([one], reference), judge_layers([one] * 30, reference)
     for name in LAYER_CLASSES:
         assert often.posterior[name] == pytest.approx(once.posterior[name], abs=0.12)

@@ -22,7 +22,7 @@ from films_drawn import (
 )
 from labharness.analysis import Reference, judge_layers
 from labharness.analysis.assess import FILM_ROWS, assess
-from labharness.analysis.evidence import CVD_ROW
+from labharness.analysis.evidence import CVD_ROWS
 from labharness.analysis.formats import read_spectra
 from test_analysis_layers import spot
 
@@ -37,6 +37,7 @@ REAL_SPECTRA = sorted(
 SIGNIFICANCE = 0.01
 MIXED_FILMS = 120
 NOMINAL = PLANTS[0]
+DARKER = next(plant for plant in PLANTS if plant.oxide_factor == 2.0 and plant.pl_factor < 1)
 TEMPLATE = spot(a1g_si=0.12, pl=20.0)
 
 
@@ -120,9 +121,14 @@ def test_without_la_m_fewer_disordered_films_are_counted() -> None:
 
 
 def test_the_test_would_see_a_microscope_that_is_taken_for_calibrated() -> None:
-    plant = Plant("darker", oxide_factor=0.33, pl_factor=0.1)
-    known = Reference(a1g_si_uncertainty=0.01, pl_raman_uncertainty=2.0)
-    made = [claim(truth, spot, known, (CVD_ROW,)) for truth, spot in films(plant, FILMS)]
+    surely = Reference(
+        a1g_si_uncertainty=0.001,
+        a1g_si_sample_ln_sd=0.1,
+        pl_raman_uncertainty=0.1,
+        pl_dimmed_ln=0.01,
+        pl_dimmed_ln_sd=0.5,
+    )
+    made = [claim(truth, spot, surely, CVD_ROWS) for truth, spot in films(DARKER, FILMS)]
     assert min(each.p_value for each in kept(made)) < SIGNIFICANCE
 
 

@@ -128,7 +128,7 @@ def _glance(facts: RunFacts) -> Html:
     if isinstance(distance, float | int) and isinstance(sigma, float | int):
         rows.append((say("distance"), f"{distance:.2f} ± {sigma:.2f} cm⁻¹"))
     spots, carried = analysis.get("spots"), analysis.get("spots_of_class")
-    if isinstance(spots, list) and isinstance(carried, int):
+    if isinstance(spots, list) and spots and isinstance(carried, int):
         rows.append((say("spots_agree"), say("of", count=carried, total=len(spots))))
     if facts.accepted or facts.by_hand:
         rows.append((say("duration"), clock(took_s(facts.answer, facts.duration_s))))
