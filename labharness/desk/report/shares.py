@@ -47,7 +47,7 @@ def area(film: Mapping[str, Any]) -> Html:
     shown.append(joined(say("area_bare"), said))
     if rows["not_judged"] >= 0.005:
         shown.append(joined(say("area_not_judged"), f" {rows['not_judged'] * 100:.0f} %"))
-    return el("p", say("area"), ": ", *_between(shown))
+    return el("p", say("surveyed_area"), ": ", *_between(shown))
 
 
 def _between(parts: Sequence[object]) -> Iterator[object]:

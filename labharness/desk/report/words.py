@@ -46,7 +46,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "claim_mixed": ("Mixed: {shares}", "混合：{shares}"),
     "claim_no_film": ("No film", "没有薄膜"),
     "claim_undetermined": ("Number of layers: undetermined", "层数：未能确定"),
-    "area": ("Of the surveyed area", "勘察面积中"),
+    "surveyed_area": ("Of the surveyed area", "勘察面积中"),
     "area_bare": ("bare substrate", "裸露衬底"),
     "area_not_judged": ("film that could not be judged", "无法判断的薄膜"),
     "shares": (
