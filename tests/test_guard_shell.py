@@ -373,6 +373,19 @@ def test_noise_before_a_reply_is_told_and_waited_out(tmp_path: Path) -> None:
     virtually(main())
 
 
+def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_path: Path) -> None:
+    async def main() -> None:
+        bench = Bench(tmp_path)
+        ends: list[tuple[bytes | None, str]] = []
+        bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
+        bench.guard.give_up("somebody else had the port")
+        assert ends == []
+        await asyncio.sleep(0.1)
+        assert ends == [(b"A\r", "")]
+
+    virtually(main())
+
+
 def test_closing_closes_every_road_and_leaves_no_timer(tmp_path: Path) -> None:
     async def main() -> list[bool]:
         bench = Bench(tmp_path)

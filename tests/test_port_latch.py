@@ -136,6 +136,19 @@ def test_one_process_holds_a_port_and_says_who_it_is(road: RoadName) -> None:
     PortLock(ports, LINE, {}).release()
 
 
+@pytest.mark.parametrize("written", [b"", b"no json", b"[7]", b"\xff"])
+def test_a_lock_whose_words_are_damaged_is_held_by_nobody_that_is_known(
+    road: RoadName, written: bytes
+) -> None:
+    ports = [identify(road)]
+    lock = PortLock(ports, LINE, {"pid": 7})
+    (key,) = ports[0].lock_keys
+    for place in places.LOCK_PLACES:
+        (place / f"{key}.line").write_bytes(written)
+    assert who_holds(ports, LINE) == ("heat", {})
+    lock.release()
+
+
 def test_what_is_taken_before_a_port_that_is_not_free_is_given_back(road: RoadName) -> None:
     other = Identity("gas", ("tcp-here-1",), ("tcp-here-1",))
     held = PortLock([identify(road)], LINE, {})
