@@ -129,7 +129,7 @@ def test_a_thick_film_is_six_or_more_and_says_so() -> None:
 
 
 def test_disorder_that_only_la_m_shows_is_measured_and_said() -> None:
-    crystal, disordered = measured(1), measured(1, la_over_e=0.6)
+    crystal, disordered = measured(1, spots=1), measured(1, spots=1, la_over_e=0.6)
     for row in disordered["verdict"]["spots"]:
         # E is narrower than LA(M), so the instrument lowers it more
         assert row["la_over_e"] == pytest.approx(0.6, abs=0.06 + 3 * row["la_over_e_sigma"])

@@ -184,7 +184,8 @@ def judge_layers(
     cluster = [spot for spot, name in zip(judged, names, strict=True) if name == common]
     quality = _quality(cluster)
     evidence = _terms(cluster, reference, rows)
-    reasons = _doubts(claim, posterior, quality, alone=len(evidence) == 1)
+    strained = any(row is not EXFOLIATED_ROW for row in rows)
+    reasons = _doubts(claim, posterior, quality, alone=len(evidence) == 1, strained=strained)
     if reasons:
         claim = replace(claim, kind="undetermined", layer_class=None, headline=UNDETERMINED)
     opinions = iter(names)
@@ -209,7 +210,7 @@ def judge_layers(
 
 
 def _doubts(
-    claim: Claim, posterior: Mapping[int, float], quality: float, *, alone: bool
+    claim: Claim, posterior: Mapping[int, float], quality: float, *, alone: bool, strained: bool
 ) -> tuple[str, ...]:
     """Say why there is no layer count; a mixed film has one however its classes are shared."""
     best = claim.layer_class or _most_likely(posterior)
@@ -224,6 +225,8 @@ def _doubts(
             "a separation alone tells one layer and bulk, never two to five: "
             "a strained monolayer looks like a relaxed bilayer"
         )
+    if alone and strained and best == LAYER_CLASSES[-1]:
+        reasons.append("a separation alone does not tell bulk from five layers that are strained")
     if alone and claim.kind == "mixed" and claim.probability < POSTERIOR_MIN:
         reasons.append(
             "spots differ, and a separation alone does not tell twisted from other bilayers: "

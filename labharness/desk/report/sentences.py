@@ -170,6 +170,9 @@ SENTENCES: Final[dict[str, str]] = {
     "like a relaxed bilayer": (
         "仅凭峰间距只能区分单层与块体，无法区分二至五层：有应变的单层与弛豫的双层相似"
     ),
+    "a separation alone does not tell bulk from five layers that are strained": (
+        "仅凭峰间距无法区分块体与有应变的五层"
+    ),
     "spots differ, and a separation alone does not tell twisted from other bilayers: which class "
     "there is more of is open": "各点不同；仅凭峰间距无法区分扭转双层与其他双层，故哪一类更多未定",
     "weak or badly fitting lines lower the confidence in {} to {}; {} is needed": (
