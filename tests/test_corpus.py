@@ -243,7 +243,7 @@ REJECTED: dict[str, Bad] = {
     "certainty beyond 1": invalid(
         wanting(properties={"confidence": {"exclusiveMinimum": 1}}), f"{FITS_NONE}.confidence"
     ),
-    "no outputs but one": invalid(wanting(maxProperties=1), f"{FITS_NONE} hold 6 values"),
+    "no outputs but one": invalid(wanting(maxProperties=1), f"{FITS_NONE} hold 8 values"),
 }
 
 

@@ -83,7 +83,7 @@ def test_nothing_in_a_whole_growth_takes_back_its_leak_check(
     plan = approved_copy(tmp_path, gases=GASES)
     asked = submission(recipe={"hydrogen_sccm": hydrogen_sccm, "argon_sccm": 100})
     ran = run_task(plan, asked, inject=(Injection("leak_check", 0.1, spy),))
-    assert ran.type == "task_completed", ran.body
+    assert ran.lab.line.memory.trip is None, ran.body  # whatever film has grown
     assert any(seen), "the leak check is passed"
     passed = seen.index(True)
     assert all(seen[passed:]), "until a person is asked to open the lid"
