@@ -134,7 +134,14 @@ OTHERS: dict[str, Lines] = {
         (515.0, 22.0, 1500),
         (639.0, 25.0, 2000),
     ),
-    "hematite": ((226.0, 8.0, 1500), (246.0, 8.0, 400), (293.0, 10.0, 2000), (412.0, 12.0, 1200)),
+    "hematite": (
+        (226.0, 8.0, 1500),
+        (246.0, 8.0, 400),
+        (293.0, 10.0, 2000),
+        (412.0, 12.0, 1200),
+        (500.0, 20.0, 300),
+        (613.0, 18.0, 900),
+    ),
     "black phosphorus": ((362.0, 3.0, 2000), (439.0, 3.0, 1500), (467.0, 3.0, 3500)),
     "sulfur": ((153.0, 5.0, 3000), (219.0, 5.0, 3000), (246.0, 5.0, 300), (473.0, 5.0, 3500)),
     "calcite": ((155.0, 6.0, 500), (281.0, 8.0, 1500), (711.0, 6.0, 600), (1086.0, 5.0, 5000)),
@@ -154,7 +161,7 @@ def draw(
     offset_cm1: float = 0.0,
 ) -> Array:
     """Return counts with photon and read noise, each line a Lorentz line moved by an offset."""
-    clean = np.full(axis.size, background)
+    clean = np.full(axis.size, float(background))
     for position, fwhm, height in lines:
         clean += height / (1 + (2 * (axis - position - offset_cm1) / fwhm) ** 2)
     counts: Array = rng.poisson(clean) + rng.normal(0, 6, axis.size)

@@ -37,7 +37,7 @@ FILM_ROWS = {
 }
 """Tables of the separation by how the film was made."""
 
-SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 14.0, 8.0
+SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 12.5, 8.0
 """A wider line, or one farther from its place, may be another mineral's: feldspars have one at
 513 cm⁻¹. Within them a coarse or badly calibrated instrument still shows that it is one."""
 

@@ -71,7 +71,7 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
     photoluminescence. The height is good to some 20 %; `fit_peaks` measures it.
 
     Raises:
-        ValueError: When the axis does not cover 370–420 cm⁻¹.
+        ValueError: When the axis does not cover 374–414 cm⁻¹.
     """
     axis = spectrum.shift_cm1
     if not holds_peaks(axis):

@@ -271,7 +271,7 @@ GRAPHITE = Material(
             (G, TWO_D),
             (
                 Limit("G", "", 0, 35),
-                Limit("2D", "", 50, 120),
+                Limit("2D", "", 47, 120),
                 Limit("2D", "G", 0.15, 0.7),
                 Limit("D", "G", 0, 0.6),
             ),
@@ -337,8 +337,13 @@ SILICA_D2 = _line("D2", 596.0, 614.0, 22.0, 60.0, 36.0)
 SILICA = Material(
     "SiO2",
     "it shows silica and no film",
-    (Form((SILICA_D1, SILICA_D2), (Limit("D1", "", 12, 60), Limit("D2", "", 10, 60))),),
-    outshines_cm1=(560.0, 760.0),
+    (
+        Form(
+            (SILICA_D1, SILICA_D2),
+            (Limit("D1", "", 12, 60), Limit("D2", "", 10, 60), Limit("D2", "D1", 0.1, 0.9)),
+        ),
+    ),
+    outshines_cm1=(150.0, 760.0),
     source="D1 490 and D2 606 of fused silica on its band at 440: Galeener 1979, "
     "10.1103/PhysRevB.19.4292",
 )

@@ -34,8 +34,8 @@ Array = NDArray[np.float64]
 PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""
 
-PEAKS_NEED_CM1 = (370.0, 420.0)
-"""What of it the axis must reach over: the lines at 379–410 cm⁻¹ and some 10 beside them."""
+PEAKS_NEED_CM1 = (374.0, 414.0)
+"""What of it the axis must reach over: the lines of usual films and some 8 cm⁻¹ beside them."""
 
 E_LINE = LineWindow(374.0, 394.5, 4.0)
 """E'/E2g: 380–386 cm⁻¹ over all layers and strains, and ±5 cm⁻¹ for a shifted axis."""
@@ -183,7 +183,7 @@ def fit_peaks(spectra: Sequence[Spectrum]) -> tuple[PeakFit, ...]:
     first and left out.
 
     Raises:
-        ValueError: When the spectra do not share one axis or it does not cover 370–420 cm⁻¹.
+        ValueError: When the spectra do not share one axis or it does not cover 374–414 cm⁻¹.
     """
     return fit_peak_rows(stacked(spectra)) if spectra else ()
 
