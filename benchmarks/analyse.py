@@ -8,7 +8,7 @@ installed for benchmarks alone (extra ``benchmark``).
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "2")  # before numpy: the two cores of the targets
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: one core for everybody
 
 import sys
 from collections.abc import Callable
