@@ -99,7 +99,7 @@ def test_a_damaged_file_is_refused_or_read(name: str, data: st.DataObject) -> No
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", FILES)
 @given(data=st.data())
-@settings(deadline=2000, max_examples=3000, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=2000, max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
 def test_thousands_of_damaged_files_are_refused_or_read(name: str, data: st.DataObject) -> None:
     readable(damaged(data, FILES[name]()))
 
@@ -135,6 +135,14 @@ def test_a_dataset_that_states_more_than_a_memory_holds_is_refused() -> None:
         plot["shift"].attrs["units"] = "1/cm"
     with pytest.raises(BadFile, match="states a shape of"):
         read_spectra(memory.getvalue())
+
+
+def test_what_a_message_quotes_of_a_file_cannot_steer_a_terminal() -> None:
+    hostile = JCAMP.replace(b"RAMAN SPECTRUM", b"\x1b[2Jgone\r")
+    with pytest.raises(BadFile) as raised:
+        read_spectra(hostile)
+    assert str(raised.value).isprintable()
+    assert str(BadFile("one\ntwo\x1b")) == "one two "
 
 
 REAL = Path(__file__).parent / "data" / "raman"

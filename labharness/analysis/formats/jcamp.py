@@ -64,7 +64,7 @@ def parse_jcamp(text: str) -> Recording:
     records = _records(text)
     kind = records.get("DATATYPE", "RAMAN SPECTRUM").upper()
     if "RAMAN" not in kind:
-        raise BadFile(f"{NAME}: DATA TYPE is {kind}, not RAMAN SPECTRUM")
+        raise BadFile(f"{NAME}: DATA TYPE is {kind[:60]!r}, not RAMAN SPECTRUM")
     unit = _unit(records.get("XUNITS", "1/CM"))
     x_factor, y_factor = _number(records, "XFACTOR", 1.0), _number(records, "YFACTOR", 1.0)
     for label in ("XYPOINTS", "XYDATA", "PEAKTABLE"):

@@ -36,8 +36,11 @@ UNITS = {
     "nm": "nm",
     "nanometer": "nm",
 }
-# What h5py raises on a damaged file, as its own tests and fuzzing showed.
-BROKEN = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, MemoryError)
+# What h5py raises on a damaged file, as thousands of damaged ones showed, and their like.
+BROKEN = (
+    *(OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, MemoryError),
+    *(ArithmeticError, EOFError, SystemError),
+)
 
 
 def parse_nexus(data: bytes) -> Recording:

@@ -43,7 +43,14 @@ NUMBER_MAX = 1e30
 
 
 class BadFile(ValueError):
-    """A file that cannot be read; the message says in one line what was expected where."""
+    """A file that cannot be read; the message says in one line what was expected where.
+
+    Args:
+        said: The message. It may quote the file: what is not printable becomes a blank.
+    """
+
+    def __init__(self, said: str) -> None:
+        super().__init__("".join(each if each.isprintable() else " " for each in said))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -44,6 +44,9 @@ NAMED = {0: "arbitrary units", 4: "seconds", 5: "minutes", 14: "eV", 17: "channe
 SHIFT_REACHED_CM1, SHIFT_MAX_CM1 = 200.0, 5000.0
 """An axis of which the file does not say that it is a shift must reach where shifts do."""
 
+EXPONENT_MAX = 900
+"""An integer of 32 bits times two to this is a double still; as a count it is none."""
+
 AXIS_MAX = 1e9
 POINTS_MAX, SPECTRA_MAX = 1_000_000, 1_000_000
 NUMBERS_MAX = 64_000_000
@@ -233,7 +236,7 @@ def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple
 
 
 def _scale(power: int, bits: int) -> float:
-    return float(np.ldexp(1.0, min(power - bits, 1000)))
+    return float(np.ldexp(1.0, min(power - bits, EXPONENT_MAX)))
 
 
 def _take(data: bytes, at: int, count: int, kind: str) -> Array:
@@ -242,7 +245,8 @@ def _take(data: bytes, at: int, count: int, kind: str) -> Array:
         raise BadFile(
             f"{NAME}: the file ends at byte {len(data)}, the header promises {at + count * size}"
         )
-    return np.frombuffer(data, kind, count, at).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN is one more that is left out
+        return np.frombuffer(data, kind, count, at).astype(np.float64)
 
 
 def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str, ...]]:
