@@ -23,7 +23,6 @@ from films_drawn import (  # noqa: E402 - found only after the line above
     kept,
     mixed_claims,
 )
-from test_analysis_layers import spot  # noqa: E402 - likewise found only there
 
 FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
 SIDE, LEFT, TOP, GAP = 330, 60, 50, 90
@@ -127,12 +126,11 @@ def main() -> None:
             held = sum(claim.truth in claim.credible_set for claim in made)
             row(plant.name, rows[plant.name], f"{silent} | {held / count:.3f}")
         sets[way] = rows
-    template = spot(a1g_si=0.12, pl=20.0)
     for way in list(WAYS)[:3]:
         films = round(MIXED_SHARE * count)
         table(f"nine spots, half of the films mixed, {way} ({films} films a plant)", "no count")
         for plant in MIXED_PLANTS:
-            made = mixed_claims(plant, way, films, template)
+            made = mixed_claims(plant, way, films)
             row(plant.name, kept(made), str(sum(claim.said is None for claim in made)))
     FIGURE.write_text(figure(sets), "utf-8")
 

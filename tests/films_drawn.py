@@ -11,6 +11,7 @@ from random import Random
 import numpy as np
 from scipy.stats import binomtest
 
+from clean_spots import spot
 from labharness.analysis import (
     LAYER_CLASSES,
     Reference,
@@ -36,6 +37,7 @@ from labharness_simulators.plant.spectrum import Band, Light, Line, light_of
 
 BINS = ((0.0, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 0.99), (0.99, 1.01))
 FILMS = 400
+TEMPLATE = spot(a1g_si=0.12, pl=20.0)
 LASER_MW = 0.3
 RAMAN_S, PL_S = 5.0, 0.5
 RAMAN_NM, PL_NM, TURN_S = 545.0, 662.0, 100.0
@@ -288,7 +290,6 @@ def mixed_claims(
     plant: Plant,
     way: str,
     count: int,
-    template: SpotEvidence,
     shared: Callable[[Random], float] = Random.random,
 ) -> list[Claim]:
     """Judge films by nine spots whose numbers are taken from the light, with noise and no camera.
@@ -309,7 +310,7 @@ def mixed_claims(
             where = (SPACING_UM * (index % 3), SPACING_UM * (index // 3))
             change = change_of(plant, chance)
             on_edge = plant if index < 3 else replace(plant, edge=False)
-            spots.append(numbers(template, film, layers, on_edge, where, change, chance))
+            spots.append(numbers(film, layers, on_edge, where, change, chance))
         verdict = judge_layers(spots, reference, WAYS[way][1])
         most = max(share, 1 - share)
         truth = first if share >= 0.5 else first + 1
@@ -323,7 +324,6 @@ def mixed_claims(
 
 
 def numbers(
-    template: SpotEvidence,
     film: Sample,
     layers: int,
     plant: Plant,
@@ -342,14 +342,14 @@ def numbers(
     band: Band = shone.bands[0]
     height = part * a1g.height * chance.lognormvariate(0.0, NUMBER_LN)
     fit = replace(
-        template.fit,
+        TEMPLATE.fit,
         separation_cm1=separation + chance.gauss(0.0, NUMBER_SIGMA_CM1),
         separation_sigma_cm1=NUMBER_SIGMA_CM1,
         a_height_counts=height,
         a_height_sigma_counts=NUMBER_LN * height,
     )
-    assert template.silicon is not None
-    line = replace(template.silicon, height_counts=silicon.height)
+    assert TEMPLATE.silicon is not None
+    line = replace(TEMPLATE.silicon, height_counts=silicon.height)
     return SpotEvidence(fit, line, dark * part * band.height / height)
 
 

@@ -2,28 +2,15 @@
 
 import json
 import random
-from types import SimpleNamespace
 from typing import Any
 
+from hand_clock import Clock
 from labharness.simulation import LoopEnvironment
 from labharness.vocabulary import Request
 from labharness_drivers.horiba_icl import HoribaIcl
 from labharness_simulators.horiba_icl import Simulator
 
 PLACEHOLDER = 1_000_000_000  # the id that a frame carries until the port fills in its own
-
-
-class Clock:
-    """A loop that only knows the time."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def time(self) -> float:
-        return self.now_s
-
-    def call_at(self, when_s: float, *_: object) -> object:
-        return SimpleNamespace(cancel=lambda: None)
 
 
 class Optics:

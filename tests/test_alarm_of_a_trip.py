@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from labharness.lab.reading import SAFE_TABLE
 from labharness.line.escalation import Stage
 from labharness.line.latched import LATCH_S_MAX, latch_lost
 from labharness.vocabulary import Cause, Trip
+from platforms import serves_ports
 from served import Served
 
 TWO = (Channel(name="one"), Channel(name="two"))
@@ -189,7 +189,7 @@ def quick_lab(folder: Path) -> Path:
 
 
 @pytest.mark.calm
-@pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux")
+@serves_ports
 @pytest.mark.parametrize("fault", ["guard killed", "harness stopped"])
 def test_a_trip_of_the_guard_process_calls_once_on_two_channels(tmp_path: Path, fault: str) -> None:
     with server() as one, server() as two:

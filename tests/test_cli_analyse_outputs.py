@@ -15,6 +15,7 @@ import pytest
 from commands import Said, say
 from films import AXIS, BILAYER, MONOLAYER, SUBSTRATE, film, written, written_map
 from markup import parsed
+from platforms import names_any_file
 
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """What a terminal obeys, or shows in another order than it is written."""
@@ -334,7 +335,7 @@ def test_a_report_is_written_again_over_its_like(tmp_path: Path, mine: Path) -> 
 # ---- names and headers that mean harm
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such names")
+@names_any_file
 @pytest.mark.parametrize(
     "name", ["a\x1b[2Jb", "a\x9b2Jb", "a\nb: MoS2; 1 layer", "a\u202eb", "a\x7fb"]
 )

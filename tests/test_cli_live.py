@@ -8,7 +8,6 @@ import select
 import subprocess
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -16,6 +15,7 @@ from rich.cells import cell_len
 from commands import COMMAND, payload
 from labharness.cli.beside import ERASED, Beside
 from labharness.cli.live import drawn
+from platforms import has_terminals
 from rig import SHORT_LINE
 
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -65,7 +65,7 @@ def test_what_is_pinned_where_nothing_is_leaves_no_trace() -> None:
     assert stream.getvalue() == "a line\n"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+@has_terminals
 def test_on_a_terminal_something_stands_there_at_once_and_the_answer_stands_alone(
     tmp_path: Path,
 ) -> None:

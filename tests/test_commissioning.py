@@ -10,6 +10,7 @@ import pytest
 from commands import Said, say, stated, wrote
 from labharness.lab import Lab, read_lab
 from labharness.lab.silence import remedied
+from platforms import has_terminals
 from rig import SHORT_LINE, line_texts
 from small_lab import written
 
@@ -101,7 +102,7 @@ def ports() -> Iterator[list[str]]:
             os.close(end)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+@has_terminals
 def test_every_silent_instrument_is_named_with_power_address_speed_and_wires(
     tmp_path: Path, ports: list[str]
 ) -> None:

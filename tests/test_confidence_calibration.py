@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from scipy.stats import binomtest
 
+from clean_spots import spot
 from films_drawn import (
     EVERY_DAY,
     FILMS,
@@ -24,7 +25,6 @@ from labharness.analysis import Reference, judge_layers
 from labharness.analysis.assess import FILM_ROWS, assess
 from labharness.analysis.evidence import CVD_ROWS
 from labharness.analysis.formats import read_spectra
-from test_analysis_layers import spot
 
 REAL = Path(__file__).parent / "data" / "raman"
 REAL_SPECTRA = sorted(
@@ -44,7 +44,6 @@ NOT_KEPT = ("strain +0.3 %", "calibrated")
 MIXED_FILMS = 120
 NOMINAL = PLANTS[0]
 DARKER = next(plant for plant in PLANTS if plant.oxide_factor == 2.0 and plant.pl_factor < 1)
-TEMPLATE = spot(a1g_si=0.12, pl=20.0)
 
 
 def each_of(plants: tuple[Plant, ...]) -> pytest.MarkDecorator:
@@ -75,7 +74,7 @@ def test_a_nominal_plant_is_counted_at_all(way: str) -> None:
 @pytest.mark.parametrize("way", ["calibrated", "uncalibrated", "separation alone"])
 @each_of(MIXED_PLANTS)
 def test_what_is_claimed_of_a_film_whose_spots_disagree_is_kept_too(plant: Plant, way: str) -> None:
-    found = kept(mixed_claims(plant, way, MIXED_FILMS, TEMPLATE))
+    found = kept(mixed_claims(plant, way, MIXED_FILMS))
     broken = [each for each in found if each.p_value < SIGNIFICANCE]
     if (plant.name, way) == NOT_KEPT:
         assert [(each.low, each.claims, each.right) for each in broken] == [(0.95, 14, 11)]
@@ -146,7 +145,7 @@ def test_the_test_would_see_a_microscope_that_is_taken_for_calibrated() -> None:
 def test_the_test_would_see_spots_that_multiply_as_if_independent() -> None:
     """The confidence of the spot that is surest, for the whole film: what a mixed film must not."""
     made = []
-    for each in mixed_claims(NOMINAL, "calibrated", MIXED_FILMS, TEMPLATE, Random.random):
+    for each in mixed_claims(NOMINAL, "calibrated", MIXED_FILMS, Random.random):
         made.append(replace(each, confidence=max(each.confidence, 0.995)))
     assert min(each.p_value for each in kept(made)) < SIGNIFICANCE
 

@@ -18,6 +18,7 @@ from commands import COMMAND, say
 from guard_rig import until
 from labharness.journal.reading import verify_file
 from labharness.lab import read_lab
+from platforms import serves_ports
 from rig import EXAMPLE, HERE
 from served import Served
 
@@ -30,7 +31,7 @@ pytestmark = [
     pytest.mark.soak,
     pytest.mark.serial,  # half a second of silence trips the line
     pytest.mark.timeout(2_000),
-    pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux"),
+    serves_ports,
 ]
 
 

@@ -3,13 +3,13 @@
 import asyncio
 import math
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from hand_clock import Clock
 from labharness.clock import VirtualLoop, run
 from labharness.driver import Identity, Scan
 from labharness.simulation import LoopEnvironment, SimulatedBus
@@ -17,19 +17,6 @@ from labharness.vocabulary import BadReply, DeviceFault, Request
 from labharness_drivers.prior_proscan import PriorProscan
 from labharness_simulators.plant.stage import Stage
 from labharness_simulators.prior_proscan import Simulator
-
-
-class Clock:
-    """A loop that only knows the time."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def time(self) -> float:
-        return self.now_s
-
-    def call_at(self, when_s: float, *_: object) -> object:
-        return SimpleNamespace(cancel=lambda: None)
 
 
 class Bench:

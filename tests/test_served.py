@@ -23,11 +23,12 @@ from labharness.lab.operators import ServedOperator
 from labharness.lab.preflight import predict
 from labharness.link import LinkLost
 from labharness_simulators.plant import CvdTube
+from platforms import serves_ports
 from rig import SHORT_LINE
 from served import Served
 from test_preflight import planned
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux")
+pytestmark = serves_ports
 
 SPEED = 60  # of the plant and its wires: an hour of a plant's life is one minute
 LOAD = {

@@ -1,7 +1,7 @@
 """Served simulators at TCP ports of the user's choice, for clients that take no other."""
 
 import socket
-import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,10 +9,11 @@ from pymodbus.client import ModbusTcpClient
 
 from commands import say
 from labharness.lab import read_lab
+from platforms import serves_ports
 from rig import SHORT_LINE
 from served import Served
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux")
+pytestmark = serves_ports
 
 
 def test_a_port_is_served_at_the_number_that_was_asked_for(tmp_path: Path) -> None:
@@ -26,10 +27,8 @@ def test_a_port_is_served_at_the_number_that_was_asked_for(tmp_path: Path) -> No
         assert served.status["ports"]["spectrometer"] == f"ws://127.0.0.1:{spectrometer}"
         links = {row.name: row for row in read_lab(served.lab_file).file.port}
         assert links["detector"].port == detector
-        client = ModbusTcpClient("127.0.0.1", port=detector, timeout=2, retries=0)
-        assert client.connect()  # type: ignore[no-untyped-call]  # pymodbus leaves it so
-        assert not client.read_holding_registers(0, count=1, device_id=1).isError()
-        client.close()  # type: ignore[no-untyped-call]  # pymodbus leaves it so
+        with closing(ModbusTcpClient("127.0.0.1", port=detector, timeout=2, retries=0)) as client:
+            assert not client.read_holding_registers(0, count=1, device_id=1).isError()
         said = say("simulate", SHORT_LINE, "--folder", tmp_path / "b", *asked)
         said.is_one_plain_error("detector", f"127.0.0.1:{detector}", "in use")
 

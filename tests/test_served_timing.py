@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from labharness.clock import PacedLoop, run
+from platforms import serves_ports
 from served import Served
 
 EXCHANGES = 40
@@ -28,7 +29,7 @@ LATENCY_S = 0.005
 
 pytestmark = [
     pytest.mark.serial,
-    pytest.mark.skipif(sys.platform != "linux", reason="serial ports are served on Linux"),
+    serves_ports,
 ]
 
 

@@ -22,10 +22,10 @@ from labharness.cli.watching import bounds_text, how_it_ended, standing, watch_l
 from labharness.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from labharness.lab import LabPlan
 from labharness.lab.control import Control, NoOwner
+from platforms import has_terminals
 from rig import SHORT_LINE
 
 LAB = ("--lab", SHORT_LINE)
-unix = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
 
 
 # ---- which channels
@@ -157,7 +157,7 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
 # ---- a terminal
 
 
-@unix
+@has_terminals
 def test_keys_are_heard_one_by_one_and_the_terminal_is_left_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -187,7 +187,7 @@ def test_no_other_key_moves_anything() -> None:
     assert [rows_of(key) for key in (b"", b"\x1b", b"a", b"\x1b[C")] == [0, 0, 0, 0]
 
 
-@unix
+@has_terminals
 def test_on_a_terminal_the_table_is_scrolled_and_ended_by_a_key(short_plan: LabPlan) -> None:
     master, slave = os.openpty()
     clean = {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "12"}

@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Literal
 
 from labharness.cli.beside import BESIDE
 from labharness.clock import steady_s
@@ -48,13 +48,19 @@ class LiveLine:
             BESIDE.pin(sys.stderr, drawn(self._percent, self._words))
 
 
-def drawn(percent: float, words: Mapping[str, str], **console: Any) -> str:  # noqa: ANN401 - rich's own
+def drawn(
+    percent: float,
+    words: Mapping[str, str],
+    width: int | None = None,
+    color_system: Literal["auto", "truecolor"] = "auto",
+) -> str:
     """Draw the line as wide as the terminal is, and no wider.
 
     Args:
         percent: 0 to 100.
         words: As ``LiveLine.show`` takes them.
-        console: Settings of rich's console, of tests.
+        width: Of another terminal than standard error's, in cells.
+        color_system: What that terminal can show.
     """
     from rich.console import Console
     from rich.progress_bar import ProgressBar
@@ -62,7 +68,7 @@ def drawn(percent: float, words: Mapping[str, str], **console: Any) -> str:  # n
     from rich.text import Text
 
     # one cell is left free: in the last one some terminals begin a new line
-    settings = {"width": Console(stderr=True).width - 1, "force_terminal": True, **console}
+    cells = Console(stderr=True).width - 1 if width is None else width
     buffer = io.StringIO()
     line = Table.grid(padding=(0, 1), expand=True)
     line.add_column(min_width=BAR_CELLS)
@@ -76,6 +82,8 @@ def drawn(percent: float, words: Mapping[str, str], **console: Any) -> str:  # n
         if text:
             said.append(" · " if said else "").append(text, style)
     line.add_row(ProgressBar(100.0, percent, width=BAR_CELLS), f"{percent:.0f} %", said)
-    out = Console(file=buffer, highlight=False, **settings)
+    out = Console(
+        file=buffer, highlight=False, width=cells, force_terminal=True, color_system=color_system
+    )
     out.print(line, end="", no_wrap=True, crop=True)
     return buffer.getvalue().split("\n")[0].rstrip()

@@ -10,10 +10,16 @@ from served import Served
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # a client's own
 
+ASK_S, IDLE_S_MAX = 0.05, 20.0
 
-async def _until(idle: Any) -> None:
-    while await idle():  # noqa: ASYNC110 - its client has nothing but polling
-        await asyncio.sleep(0.05)
+
+async def _until_idle(is_busy: Any) -> None:
+    """Ask as its client does, which has nothing but polling."""
+    for _ in range(round(IDLE_S_MAX / ASK_S)):
+        if not await is_busy():
+            return
+        await asyncio.sleep(ASK_S)
+    raise AssertionError(f"busy after {IDLE_S_MAX:g} s")
 
 
 def test_it_discovers_sets_exposes_reads_and_is_told_what_is_refused(lab: Served) -> None:
@@ -32,10 +38,10 @@ def test_it_discovers_sets_exposes_reads_and_is_told_what_is_refused(lab: Served
         assert icl.spectracq3_devices == []
         await mono.open()
         await mono.initialize()
-        await _until(mono.is_busy)
+        await _until_idle(mono.is_busy)
         assert (await mono.configuration())["gratings"][0]["grooveDensity"] == 1800
         await mono.move_to_target_wavelength(544.0)
-        await _until(mono.is_busy)
+        await _until_idle(mono.is_busy)
         assert await mono.get_current_wavelength() == 544.0
 
         await ccd.open()
@@ -52,7 +58,7 @@ def test_it_discovers_sets_exposes_reads_and_is_told_what_is_refused(lab: Served
         await ccd.set_x_axis_conversion_type(axis.FROM_ICL_SETTINGS_INI)
         assert await ccd.get_exposure_time() == 200
         await ccd.acquisition_start(open_shutter=True)
-        await _until(ccd.get_acquisition_busy)
+        await _until_idle(ccd.get_acquisition_busy)
         (found,) = (await ccd.get_acquisition_data())["acquisition"][0]["roi"]
         assert len(found["xData"]) == len(found["yData"][0]) == width
         assert found["xData"][width // 2] == pytest.approx(544.0, abs=0.02)

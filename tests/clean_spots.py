@@ -1,0 +1,53 @@
+"""One clean spot of a film, as the fits of a good spectrum give it."""
+
+from dataclasses import replace
+from typing import Any
+
+from labharness.analysis import PeakFit, SiliconFit, SpotEvidence
+
+__all__ = ["CLEAN", "SILICON", "spot"]
+
+CLEAN = PeakFit(
+    e_position_cm1=384.1,
+    e_position_sigma_cm1=0.15,
+    e_fwhm_cm1=3.2,
+    e_fwhm_sigma_cm1=0.1,
+    e_height_counts=1700.0,
+    e_height_sigma_counts=30.0,
+    a_position_cm1=404.0,
+    a_position_sigma_cm1=0.13,
+    a_fwhm_cm1=4.8,
+    a_fwhm_sigma_cm1=0.1,
+    a_height_counts=4400.0,
+    a_height_sigma_counts=40.0,
+    separation_cm1=19.9,
+    separation_sigma_cm1=0.2,
+    snr_e=60.0,
+    snr_a=150.0,
+    reduced_chi2=1.0,
+    converged=True,
+    cosmic_near_line=False,
+    pixel_cm1=0.6,
+)
+SILICON = SiliconFit(
+    position_cm1=520.7,
+    position_sigma_cm1=0.01,
+    fwhm_cm1=3.4,
+    height_counts=4400.0 / 0.12,
+    height_sigma_counts=100.0,
+)
+
+
+def spot(
+    separation_cm1: float = 19.9,
+    *,
+    a1g_si: float | None = None,
+    pl: float | None = None,
+    **changes: Any,
+) -> SpotEvidence:
+    """One clean spot; without ``a1g_si`` there is no silicon line."""
+    fit = replace(CLEAN, separation_cm1=separation_cm1, **changes)
+    silicon = (
+        None if a1g_si is None else replace(SILICON, height_counts=fit.a_height_counts / a1g_si)
+    )
+    return SpotEvidence(fit, silicon, pl)
