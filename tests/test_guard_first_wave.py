@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from guard_rig import ON, SHUT, GuardBench, bench, until
+from guard_rig import BOUND_S, ON, SHUT, GuardBench, bench, until
 from labharness.clock import PacedLoop, run, steady_s
 from labharness.guard import GuardCore, Latch, SafeFrame, places
 from labharness.guard.fields import BadFields
@@ -233,6 +233,24 @@ def test_a_latch_that_cannot_be_written_holds_and_is_told_and_is_written_later(
     os.rmdir(rig.state_dir / "latch.new")
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
     caller.leave(reset=True)
+
+
+def test_a_latch_that_could_not_be_written_is_tried_once_more_when_the_guard_leaves(
+    rig: GuardBench,
+) -> None:
+    guard = rig.start()
+    caller = rig.call()
+    caller.arm()
+    (rig.state_dir / "latch.new").mkdir()
+    caller.say(do="trip", trip=told())
+    until(rig.made_safe, "the procedure")
+    while "Is a directory" not in caller.hear("standing")["write_error"]:
+        pass  # hear() is bounded in time
+    os.rmdir(rig.state_dir / "latch.new")
+    guard.terminate()  # long before the next try would be due
+    assert guard.wait(BOUND_S) == 0
+    assert (rig.state_dir / "latch.json").exists()
+    caller.socket.close()
 
 
 @pytest.mark.parametrize("file", ["latch.new", "guard.jsonl"])

@@ -185,9 +185,9 @@ class RemoteGuard(Tells):
                 if not said:
                     self._kept = not self._child.running()
                     return
-                if said == "armed with other files" and self._transport is not None:
+                if said == "armed with other files":
                     self._write_arming()  # it makes place for one that reads it
-                    self._transport.write(line_of({"do": "bye", "retire": True}))
+                    self._tell({"do": "bye", "retire": True})
                 if said == "busy":
                     raise LinkLost("another harness is at the guard process of this lab")
             await asyncio.sleep(LOOK_S)
