@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two more than two cores: tests that wait for real processes leave a fifth of each idle.
 WORKERS ?= 4
 
-.PHONY: demo help test check interop soak mutants mutants-table bench approve-sim lock clean
+.PHONY: demo help test thorough check interop soak mutants mutants-table bench approve-sim lock clean
 
 demo: .venv/.installed-all ## run the example, a growth of six hours, in ten seconds
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -18,14 +18,18 @@ help: ## list what there is
 # started hundreds of times, and is not to compile our modules each time. `make check` has the tidy
 # tests. Only the files that hold a mark are read for the tests that run beside their like, or alone.
 test: TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
-test: .venv/.installed-dev ## all tests but the long proofs
+test: .venv/.installed-dev ## what is asked of every change, in minutes
 	for half in a-f g-z; do $(TESTS) -q --collect-only tests/test_[$$half]*.py > /dev/null & done; wait
-	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak and not calm and not serial" \
+	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak and not thorough and not calm and not serial" \
 	  --ignore tests/test_tidy.py --junitxml build/junit.xml
 	$(TESTS) -n $(WORKERS) -m "calm and not soak" --junitxml build/junit-calm.xml \
 	  $$(grep -l "mark.calm" tests/test_*.py)
 	$(TESTS) -m "serial and not soak" --junitxml build/junit-serial.xml \
 	  $$(grep -l "mark.serial" tests/test_*.py)
+
+thorough: .venv/.installed-dev ## the dearer tests, which a change must pass before it lands
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "thorough and not soak" \
+	  --junitxml build/junit-thorough.xml $$(grep -l "mark.thorough" tests/test_*.py)
 
 check: .venv/.installed-dev ## format, lint, types, imports, tidy rules
 	$(BIN)/ruff format --check

@@ -24,6 +24,7 @@ OF_COMMANDS = (
         "                    reply = await lease.send(request, command=True)\n",
         "tests/test_commands_of_frames.py::"
         "test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sent_again",
+        dear=True,
     ),
     PlantedBug(
         "ten steps of tolerance in a read-back",

@@ -41,6 +41,7 @@ IN_THE_GATE = (
         "value",
         "tests/test_proofs_on_the_line.py::"
         "test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows",
+        dear=True,
     ),
     PlantedBug(
         "a failed leak check forgotten",

@@ -18,6 +18,7 @@ IN_THE_GUARD = (
         "if request.frame not in port.reads:",
         "if not any(request.frame[:2] == each[:2] for each in port.reads):",
         "tests/test_guard_core.py::test_a_read_with_any_byte_changed_added_or_left_out_is_refused",
+        dear=True,
     ),
     PlantedBug(
         "late reply accepted",

@@ -100,6 +100,7 @@ IN_THE_WORDS = (
         "        if why:\n            return Outcome(command",
         "        if why is None:\n            return Outcome(command",
         "tests/test_nobodys_word.py::test_a_command_that_adds_energy_and_was_not_stated_is_refused_when_it_is_sent",
+        dear=True,
     ),
     PlantedBug(
         "what pre-flight saw not weighed",

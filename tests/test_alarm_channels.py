@@ -69,6 +69,7 @@ def test_a_trip_is_told_on_two_channels_within_ten_seconds(
     print(f"alert on two channels {took_s[0]:.3f} s after the fault")  # noqa: T201 - the measured figure
 
 
+@pytest.mark.thorough
 def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,7 +112,7 @@ class _Os:
         return getattr(os, name)
 
 
-@pytest.mark.parametrize("how", ["killed", "silent"])
+@pytest.mark.parametrize("how", ["killed", pytest.param("silent", marks=pytest.mark.thorough)])
 def test_a_dead_channel_is_an_alarm_on_the_other_and_the_line_does_not_wait(
     short_plan: LabPlan, tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:

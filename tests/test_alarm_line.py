@@ -339,6 +339,7 @@ def test_a_second_channel_that_dies_is_told_as_the_first_was(
     assert told == [ESTOP, "alert_channel/mail", leak, "alert_channel/chat"]
 
 
+@pytest.mark.thorough
 def test_a_network_that_takes_every_channel_with_it_does_not_flood(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -361,10 +362,8 @@ def test_a_network_that_takes_every_channel_with_it_does_not_flood(
 
 
 class Hangs:
-    """A road whose foreign library never comes back."""
-
     def send(self, channel: str, title: str, text: str, done: Done) -> None:
-        """Say nothing, ever."""
+        """Say nothing, ever: a foreign library that never comes back."""
 
 
 def test_a_channel_that_never_ends_is_dead_after_ten_seconds(

@@ -45,6 +45,7 @@ def left_by_its_owner(folder: Path, web: Hears, boss: Hears) -> Said:
     return say(*words, "--out", folder / "run", "--speed", "real")
 
 
+@pytest.mark.thorough
 def test_the_next_level_is_called_though_the_owner_has_left_the_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def looking(plan: LabPlan, seen: list[str], folder: Path) -> Callable[..., objec
     return look
 
 
+@pytest.mark.thorough
 def test_who_comes_to_help_may_have_a_line_that_is_called_for(
     short_plan: LabPlan, tmp_path: Path, run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def errors(fits: LineFits) -> Array:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(3))
 def test_films_are_fitted_alike_to_a_billionth(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     # more than one part, and the last one not full
@@ -80,6 +81,7 @@ def test_films_are_fitted_alike_to_a_billionth(monkeypatch: pytest.MonkeyPatch, 
     assert fast.centre_cm1 == plain.centre_cm1
 
 
+@pytest.mark.thorough
 def test_one_line_has_an_odd_number_of_parameters_and_is_fitted_alike(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,6 +94,7 @@ def test_one_line_has_an_odd_number_of_parameters_and_is_fitted_alike(
     assert (np.abs(fast.parameters - plain.parameters) <= SAME * errors(plain)).all()
 
 
+@pytest.mark.thorough
 def test_noise_has_no_lines_for_either(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = np.random.default_rng(5).poisson(200, (200, AXIS.size)).astype(float)
     plain, fast = both(monkeypatch, AXIS, counts, 1 / np.sqrt(counts + 16), (E_LINE, A_LINE))

@@ -36,6 +36,7 @@ def agreed(folder: ApprovalFolder, asked: ApprovalRequest, who: str = "Ada") -> 
     return name
 
 
+@pytest.mark.thorough
 def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
     tmp_path: Path, short_plan: LabPlan, wires: list[Lab]
 ) -> None:

@@ -36,6 +36,7 @@ def waiting() -> str:
     return lines[0].split()[0]
 
 
+@pytest.mark.thorough
 def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_after_it(
     tmp_path: Path, wires: list[Lab]
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_virtual_run_is_rejected_with_the_way_to_an_approval_and_runs_once_aft
     assert again.answer["payload"]["reason_code"] == "approval_denied", "an approval counts once"
 
 
+@pytest.mark.thorough
 def test_another_plan_does_not_profit_from_an_approval(tmp_path: Path) -> None:
     submit(tmp_path, hot())
     say("approvals", "approve", waiting(), "--name", "Ada", "--reason", "fine", *LAB)
@@ -157,6 +159,7 @@ def test_a_paced_run_waits_for_a_person_and_goes_on_when_one_agrees(
     assert paced.returncode == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_stop_request_while_waiting_withdraws_the_request(
     paced: subprocess.Popen[str], tmp_path: Path
@@ -172,6 +175,7 @@ def test_a_stop_request_while_waiting_withdraws_the_request(
     assert not [each for each in journal if each.kind in ("intent", "safe_frame")]
 
 
+@pytest.mark.thorough
 @unix
 def test_a_line_made_safe_while_its_run_waits_is_latched_and_both_terminals_are_told(
     paced: subprocess.Popen[str],

@@ -317,6 +317,7 @@ def test_a_disk_that_fills_up_while_arming_leaves_no_doubt_about_the_line(tmp_pa
     assert say("reset", "--name", "Ada", "--reason", "made room", *LAB).out.startswith("reset by")
 
 
+@pytest.mark.thorough
 def test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe(
     tmp_path: Path, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:

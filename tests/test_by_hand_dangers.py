@@ -178,6 +178,7 @@ def test_a_furnace_set_hot_at_its_own_keys_in_a_tube_that_is_not_purged_trips(
     play(scene, path)
 
 
+@pytest.mark.thorough
 def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(play: Play) -> None:
     """Air that leaks in is kept harmless by what flows: less of it, and hydrogen burns in it."""
 
@@ -221,6 +222,7 @@ async def nobody_is_asked() -> None:
     raise AssertionError("somebody was asked to open the tube")
 
 
+@pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("share", [0.5, 3.0])
 def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
@@ -238,6 +240,7 @@ def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
     play(scene, path)
 
 
+@pytest.mark.thorough
 def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(play: Play) -> None:
     async def scene(lab: Lab) -> None:
         await purge(lab)
@@ -295,6 +298,7 @@ def test_more_hydrogen_than_may_be_set_trips(play: Play) -> None:
     play(scene)
 
 
+@pytest.mark.thorough
 @LINES
 def test_a_shut_tube_is_not_filled_with_nitrogen(play: Play, path: Path) -> None:
     """No row looks for a pressure that rises with nitrogen, and the bypass has no meter at all."""
@@ -307,6 +311,7 @@ def test_a_shut_tube_is_not_filled_with_nitrogen(play: Play, path: Path) -> None
     play(scene, path)
 
 
+@pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("sccm", [0.5, pytest.param(490.0, marks=pytest.mark.soak)])
 def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
@@ -373,6 +378,7 @@ def test_hydrogen_that_flows_without_its_watchdog_trips(play: Play, register: in
     play(scene)
 
 
+@pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize(
     "sccm", [5.05, *(pytest.param(sccm, marks=pytest.mark.soak) for sccm in (0.2, 4.0, 5.0, 9.5))]

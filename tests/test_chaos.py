@@ -46,7 +46,7 @@ from labharness.lab import LabPlan
 from planted_harms import HARMS, HOURS_MAX, Harm, planted
 from rig import SHORT_LINE
 
-CLEAN_HOURS = (1.1, pytest.param(5.0, marks=pytest.mark.soak))  # 1.1: two growths
+CLEAN_HOURS = 5.0
 
 
 @pytest.fixture
@@ -89,6 +89,7 @@ def test_a_pause_shorter_than_the_heartbeat_disturbs_no_growth(
     assert "trip" not in told(verdict)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("kind", "rule"),
     [
@@ -169,6 +170,7 @@ BUGS = {
 EVERY_DAY = ("procedure", "stuck gauge")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("bug", "each"),
     [
@@ -185,12 +187,12 @@ def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     assert played(each).violation is None
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(300)  # a growth takes long where others want the same two cores
-@pytest.mark.parametrize("hours", CLEAN_HOURS)
-def test_hours_of_the_search_find_nothing(short_plan: LabPlan, hours: float) -> None:
-    asked = Search(lab=str(SHORT_LINE), hours=hours, seed=1)
+def test_hours_of_the_search_find_nothing() -> None:
+    asked = Search(lab=str(SHORT_LINE), hours=CLEAN_HOURS, seed=1)
     tally = search(asked, Tally(seed=1, rate=1.0, lab_digest=""), lambda *said: None, workers=1)
-    assert tally.lab_s >= hours * 3600
+    assert tally.lab_s >= CLEAN_HOURS * 3600
     assert 1 <= tally.injected <= tally.drawn
     assert tally.violations == []
 
@@ -395,6 +397,7 @@ def test_a_search_that_is_killed_leaves_no_worker_behind(tmp_path: Path) -> None
     assert waited(lambda: [pid for pid in workers if not alive(pid)], len(workers))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists a process's children")
 @pytest.mark.parametrize(
     ("killed", "code", "words"),
@@ -476,6 +479,7 @@ def waited(found: Callable[[], list[int]], count: int) -> list[int]:
     return found()
 
 
+@pytest.mark.thorough
 def test_the_command_finds_says_shrinks_and_replays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def test_a_reset_gives_a_tube_that_a_lying_gauge_relieved_its_time_anew(
     assert verdict.demands["no inert gas over a hot source"] > TRIP_S
 
 
+@pytest.mark.thorough
 def test_the_worst_leak_that_nothing_sees_ignites_nothing(played: Play) -> None:
     """Found by the search, seed 1, growth 373: 15 sccm of air beside 30 of argon."""
     leak = fault("air_leak", "ramp", 60.0, amount=LEAK_SCCM[1])
@@ -52,6 +53,7 @@ def test_no_recipe_has_so_little_argon_beside_hydrogen_that_a_leak_could_ignite(
     assert argon.low < 0.99 * BESIDE_HYDROGEN_SCCM
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["write_lost", "write_refused"])
 @pytest.mark.parametrize("port", ["relays", "heat", "hydrogen"])
 def test_each_way_is_off_though_one_safe_frame_was_lost_or_refused_when_the_harness_died(
@@ -64,6 +66,7 @@ def test_each_way_is_off_though_one_safe_frame_was_lost_or_refused_when_the_harn
     assert verdict.violation is None, verdict.violation
 
 
+@pytest.mark.thorough
 def test_a_port_that_refuses_all_leaves_every_other_way_off(played: Play) -> None:
     refuses = fault("writes_refused", "ramp", 59.0, target="relays")
     verdict = played(scenario(refuses, fault("kill", "ramp", 60.0), hydrogen_sccm=20.0))

@@ -353,6 +353,7 @@ def test_a_leak_check_that_was_passed_on_a_lie_stays_passed_while_the_leak_is_op
     assert blind == {"hot furnace in air, and heated"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("bug", "lied", "then"),
     [

@@ -63,12 +63,14 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / name
 
 
+@pytest.mark.thorough
 def test_the_answer_of_the_workflows_synthesis_is_green(answer: Path) -> None:
     _, (_, script, _, *options) = commands()
     assert ROOT / script == CHECK
     assert check(answer, *options) == (0, f"{answer}: as expected\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("outputs", "words"),
     [

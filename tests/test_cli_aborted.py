@@ -42,7 +42,8 @@ def made_safe(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "stop", ["SIGINT", "SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.soak)]
+    "stop",
+    ["SIGINT", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("SIGTERM", "SIGHUP"))],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows ends a process without asking it")
 def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
@@ -67,7 +68,11 @@ def test_a_stop_signal_while_heating_exits_3_with_the_line_made_safe(
 
 
 @pytest.mark.parametrize(
-    "moment", ["safe table", "Pump down", "Heat the furnace", "Grow for", "Take Raman"]
+    "moment",
+    [
+        *("safe table", "Pump down", "Heat the furnace"),
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in ("Grow for", "Take Raman")),
+    ],
 )
 def test_ctrl_c_at_any_moment_ends_in_one_session_closed_message(
     tmp_path: Path, wires: list[Lab], monkeypatch: pytest.MonkeyPatch, moment: str

@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from commands import COMMAND, TIMEOUT_S, Said, edited_lab, example, payload, say, submit, wrote
 from labharness.lab import Lab
 from labharness.vocabulary.durations import format_duration
@@ -67,6 +69,7 @@ def test_a_rejection_in_words_gives_reason_and_suggestion(tmp_path: Path) -> Non
     assert last == f"open {tmp_path / 'run' / 'report.html'}"
 
 
+@pytest.mark.thorough
 def test_a_rejection_that_nobody_reads_still_exits_2(tmp_path: Path) -> None:
     path = tmp_path / "task.json"
     path.write_text(json.dumps(payload(1250, *RANGE, "max")), "utf-8")

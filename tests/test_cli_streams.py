@@ -59,6 +59,7 @@ def test_nothing_is_printed_into_a_file_that_took_the_number_of_a_closed_stream(
     assert say("journal", "verify", tmp_path / "run").code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full device here")
 def test_what_a_full_disk_does_not_take_is_said_in_one_line(driven: Path) -> None:
     uri = f"hcp://session-{SESSION}/artifacts/notes.txt"
@@ -96,6 +97,7 @@ def test_a_terminal_of_another_encoding_gets_every_line(tmp_path: Path, encoding
     assert b"no layer count" in said.stdout
 
 
+@pytest.mark.thorough
 @posix
 def test_a_run_ends_by_itself_before_a_terminal_that_stands_still(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")

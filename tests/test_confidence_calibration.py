@@ -46,6 +46,9 @@ NOMINAL = PLANTS[0]
 DARKER = next(plant for plant in PLANTS if plant.oxide_factor == 2.0 and plant.pl_factor < 1)
 
 
+pytestmark = pytest.mark.thorough  # hundreds of films a plant
+
+
 def each_of(plants: tuple[Plant, ...]) -> pytest.MarkDecorator:
     """Run the nominal plant every day; the others are measured in the long proofs, 3 s each."""
     return pytest.mark.parametrize(

@@ -364,6 +364,7 @@ def passes(folder: Path, body: dict[str, Any]) -> None:
     ACCEPTED.add(text)
 
 
+@pytest.mark.thorough
 def test_a_caller_that_follows_one_suggestion_after_the_other_is_accepted_in_the_end(
     tmp_path: Path,
 ) -> None:

@@ -24,14 +24,14 @@ from rig import EXAMPLE
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = (
-    "README.md",
+    pytest.param("README.md", marks=pytest.mark.thorough),  # five flights of the shipped line
     pytest.param("docs/tutorial/first-growth.md", marks=pytest.mark.soak),  # four more flights
-    "docs/reference/command-line.md",
-    "docs/reference/journal.md",
+    pytest.param("docs/reference/command-line.md", marks=pytest.mark.thorough),
+    pytest.param("docs/reference/journal.md", marks=pytest.mark.thorough),
     "docs/how-to/add-a-driver.md",
-    "docs/how-to/approve-a-task.md",
+    pytest.param("docs/how-to/approve-a-task.md", marks=pytest.mark.thorough),
     "docs/how-to/drive-a-line-by-hand.md",
-    "docs/how-to/read-a-report.md",
+    pytest.param("docs/how-to/read-a-report.md", marks=pytest.mark.thorough),
     "docs/how-to/record-a-proof-test.md",
     "docs/how-to/analyse-your-own-spectra.md",
 )

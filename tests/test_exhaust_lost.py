@@ -122,6 +122,7 @@ def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_l
     watch(short_plan, tmp_path / "run", work)
 
 
+@pytest.mark.thorough
 def test_a_growth_that_loses_its_exhaust_sweeps_no_vapour_through_the_bypass(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -197,6 +198,7 @@ def test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon
     is_held_in_argon(labs[-1])
 
 
+@pytest.mark.thorough
 def test_nothing_is_said_of_an_idle_line_whose_exhaust_runs_or_that_is_cold(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

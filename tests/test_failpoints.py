@@ -134,7 +134,9 @@ QUICK = (
     Failpoint(COMMIT, "locked", "purge", lost("purge")),
     Failpoint("replace latch.json", "dies before", "ramp", DIED, faults=ESTOP),
 )
-"""Five of them for every day; the growth after the restart is stopped once it purges."""
+"""Five of them; the growth after the restart is stopped once it purges."""
+
+BEFORE_ARMING = QUICK[:2]
 
 
 def test_there_are_forty_points_and_more_and_no_two_are_one() -> None:
@@ -142,7 +144,13 @@ def test_there_are_forty_points_and_more_and_no_two_are_one() -> None:
     assert set(QUICK) <= set(POINTS)
 
 
-@pytest.mark.parametrize("point", QUICK, ids=str)
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param(each, marks=[pytest.mark.thorough] * (each not in BEFORE_ARMING), id=str(each))
+        for each in QUICK
+    ],
+)
 def test_after_a_failing_write_a_restart_finds_the_line_as_it_is(
     short_plan: LabPlan, tmp_path: Path, point: Failpoint
 ) -> None:

@@ -22,6 +22,7 @@ def heat_is_off(ran: Ran) -> bool:
     return not (coils[6] or coils[7])
 
 
+@pytest.mark.thorough
 def test_a_decoder_that_breaks_ends_the_run_safe_and_is_called_ours(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -40,6 +41,7 @@ def test_a_decoder_that_breaks_ends_the_run_safe_and_is_called_ours(
     assert "make_safe" in kinds
 
 
+@pytest.mark.thorough
 def test_a_verb_that_breaks_ends_the_run_safe(
     short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +92,7 @@ def test_an_intent_that_cannot_be_recorded_trips_the_line_and_is_no_internal_err
     assert (short_plan.state_dir / "latch.json").exists()
 
 
+@pytest.mark.thorough
 def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -107,6 +110,7 @@ def test_an_operator_who_never_comes_ends_the_task_at_its_max_duration(
     assert heat_is_off(ran)
 
 
+@pytest.mark.thorough
 def test_a_stop_request_during_the_ramp_closes_the_session_aborted(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -146,6 +150,7 @@ def test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run
     assert again.body["reason_code"] == "resource_unavailable"
 
 
+@pytest.mark.thorough
 def test_a_good_end_that_nothing_verifies_is_no_good_end(
     short_plan: LabPlan, run_task: Run
 ) -> None:

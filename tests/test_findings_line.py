@@ -18,13 +18,7 @@ from rig import Injection, Ran, cut, plant_fault
 Run = Callable[..., Ran]
 Act = Callable[[Lab], None]
 DWELL = "material_growth"
-PORTS = (
-    *("relays", "heat"),
-    *(
-        pytest.param(port, marks=pytest.mark.soak)
-        for port in ("inert", "hydrogen", "vacuum", "detector", "laser")
-    ),
-)
+PORTS = ("heat", "relays", "inert", "hydrogen", "vacuum", "detector", "laser")
 VERIFY_S_MAX = 10.0  # of every procedure of the short line
 VENT_PA_MIN = 93_326.0  # 700 Torr: below it an open vent sucks the bubbler's oil back
 CONTACTOR_FURNACE, CONTACTOR_SULFUR, HYDROGEN_VALVE, VENT = 6, 7, 2, 4  # coils from 0, as wired
@@ -99,6 +93,7 @@ def test_an_emergency_stop_while_arming_is_told_as_a_safety_violation(
 # ---- a port that does not answer, or answers without end
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("port", PORTS)
 def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(
     short_plan: LabPlan, run_task: Run, port: str
@@ -113,6 +108,7 @@ def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(
     assert port == "relays" or heat_is_off(ran)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("port", ["heat", pytest.param("relays", marks=pytest.mark.soak)])
 def test_a_port_that_babbles_without_end_is_answered(
     short_plan: LabPlan, run_task: Run, port: str
@@ -146,11 +142,13 @@ def test_a_port_that_babbles_without_end_is_answered(
 @pytest.mark.parametrize(
     ("act", "at_s"),
     [
-        (all_of(stick_argon, plant_fault("estop_open")), 60.6),
         pytest.param(
-            *(all_of(stick_argon, plant_fault("estop_open")), 62.0), marks=pytest.mark.soak
+            *(all_of(stick_argon, plant_fault("estop_open")), 60.6), marks=pytest.mark.thorough
         ),
-        (cut("heat"), 66.0),
+        pytest.param(
+            *(all_of(stick_argon, plant_fault("estop_open")), 62.0), marks=pytest.mark.thorough
+        ),
+        pytest.param(*(cut("heat"), 66.0), marks=pytest.mark.thorough),
     ],
     ids=["as it begins", "as a step is tried again", "on a dead bus"],
 )
@@ -216,6 +214,7 @@ def test_a_safe_state_that_is_not_verified_is_told_by_the_message_and_at_the_com
 # ---- over-pressure
 
 
+@pytest.mark.thorough
 def test_the_answer_to_over_pressure_does_not_raise_the_pressure(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -235,6 +234,7 @@ def test_the_answer_to_over_pressure_does_not_raise_the_pressure(
 # ---- what a command was, and what a latch is
 
 
+@pytest.mark.thorough
 def test_a_command_whose_second_frame_is_refused_is_not_confirmed(
     short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

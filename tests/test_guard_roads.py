@@ -361,6 +361,7 @@ print(round(time.monotonic() - since, 2), b"".join(heard).replace(b"\r", b" ").d
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="network namespaces are Linux's")
 def test_after_an_outage_no_safe_frame_waits_behind_a_stale_one() -> None:
     apart = ["unshare", "-rn"]

@@ -59,6 +59,7 @@ def states(ran: Ran) -> list[str]:
     return [data["to_state"] for kind, data in ran.events if kind == "state_changed"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "stage", [pytest.param("purge", marks=pytest.mark.soak), "material_growth"]
 )
@@ -93,6 +94,7 @@ def test_a_hold_that_nobody_ends_fails_the_run_and_leaves_the_line_safe(
     assert heat_is_off(ran)
 
 
+@pytest.mark.thorough
 def test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran]
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_stop_is_never_refused_for_its_words(
     assert run_by_hand(short_plan, "loading", act).type == "event"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("word_", "ends"),
     [pytest.param("stop", "event", marks=pytest.mark.soak), ("safe", "task_failed")],
@@ -193,6 +196,7 @@ def test_a_stop_during_a_hold_is_carried_out_at_once(
     assert ran.truth["laser_output_w"] == 0
 
 
+@pytest.mark.thorough
 def test_no_hold_leaves_the_laser_standing_on_one_spot(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran]
 ) -> None:
@@ -232,6 +236,7 @@ def test_what_cannot_be_read_or_counted_at_the_socket_hurts_nobody(
     assert run_by_hand(short_plan, "loading", act).body["event_type"] == "session_closed"
 
 
+@pytest.mark.thorough
 def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
     short_plan: LabPlan, run_task: Callable[..., Ran], hands: dict[int, ByHand]
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide
     is_refused(run_task(plan, submission(recipe=IN_HYDROGEN)), wires, OVERDUE)
 
 
+@pytest.mark.thorough
 def test_an_attended_growth_in_hydrogen_with_that_hardware_overdue_is_riskier(
     tmp_path: Path, run_task: Run
 ) -> None:
@@ -103,6 +104,7 @@ def test_an_attended_growth_in_hydrogen_with_that_hardware_overdue_is_riskier(
     assert "R5" in weighed(ran)
 
 
+@pytest.mark.thorough
 def test_a_growth_without_hydrogen_is_not_asked_for_it(tmp_path: Path, run_task: Run) -> None:
     text = HAZARDS.read_text("utf-8").replace(*LATE)
     accepted(run_task(on_their_own(unattended(tmp_path, text), "safe(5)"), abort=SOON))

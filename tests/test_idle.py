@@ -35,35 +35,42 @@ def warned(bench: Bench, time: VirtualTime, *commands: Command) -> str:
     return time.run(scene())
 
 
+EVERY_DAY = ("without mains", "with mains", "a dark laser")
+COMMANDS = {
+    "without mains": (
+        (WARM,),
+        "box.furnace_contactor is off (0), so nothing heats",
+    ),
+    "with mains": ((MAINS, WARM), ""),
+    "nothing asked for": ((Command("furnace.setpoint", 0.0, "degC"),), ""),
+    "not what it heats by": ((Command("furnace.setpoint_rate", 5.0, "degC/min"),), ""),
+    "in manual": (
+        (Command("furnace.mode", 1.0, ""), WARM),
+        "the controller is in manual and box.furnace_contactor is off (0), so nothing heats",
+    ),
+    "behind a shut valve": (
+        (Command("box.argon_valve", 0.0, ""), Command("argon.setpoint", 50.0, "sccm")),
+        "box.argon_valve is off (0), so nothing flows",
+    ),
+    "through an open valve": ((Command("argon.setpoint", 50.0, "sccm"),), ""),
+    "no valve": ((Command("nitrogen.setpoint", 50.0, "sccm"),), ""),
+    "a dark laser": (
+        (Command("laser.power", 0.0005, "W"),),
+        "emission is off, so nothing shines",
+    ),
+    "a lit laser": (
+        (Command("laser.emission", 1.0, ""), Command("laser.power", 0.0005, "W")),
+        "",
+    ),
+}
+
+
 @pytest.mark.parametrize(
     ("commands", "warning"),
-    {
-        "without mains": (
-            (WARM,),
-            "box.furnace_contactor is off (0), so nothing heats",
-        ),
-        "with mains": ((MAINS, WARM), ""),
-        "nothing asked for": ((Command("furnace.setpoint", 0.0, "degC"),), ""),
-        "not what it heats by": ((Command("furnace.setpoint_rate", 5.0, "degC/min"),), ""),
-        "in manual": (
-            (Command("furnace.mode", 1.0, ""), WARM),
-            "the controller is in manual and box.furnace_contactor is off (0), so nothing heats",
-        ),
-        "behind a shut valve": (
-            (Command("box.argon_valve", 0.0, ""), Command("argon.setpoint", 50.0, "sccm")),
-            "box.argon_valve is off (0), so nothing flows",
-        ),
-        "through an open valve": ((Command("argon.setpoint", 50.0, "sccm"),), ""),
-        "no valve": ((Command("nitrogen.setpoint", 50.0, "sccm"),), ""),
-        "a dark laser": (
-            (Command("laser.power", 0.0005, "W"),),
-            "emission is off, so nothing shines",
-        ),
-        "a lit laser": (
-            (Command("laser.emission", 1.0, ""), Command("laser.power", 0.0005, "W")),
-            "",
-        ),
-    }.values(),
+    [
+        pytest.param(*each, id=name, marks=[pytest.mark.thorough] * (name not in EVERY_DAY))
+        for name, each in COMMANDS.items()
+    ],
 )
 def test_a_value_without_effect_is_warned_of(
     simulated_lab: Bench,

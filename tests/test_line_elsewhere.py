@@ -146,7 +146,7 @@ def test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_cop
     "taken",
     [
         *(pytest.param(each, marks=pytest.mark.soak) for each in ("the folder", "the socket")),
-        "another in its place",
+        pytest.param("another in its place", marks=pytest.mark.thorough),
     ],
 )
 def test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so(

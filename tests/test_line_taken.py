@@ -80,6 +80,7 @@ def test_safe_says_nothing_of_who_is_gone_within_a_second(short_plan: LabPlan) -
     assert (said.code, said.err) == (0, ""), said
 
 
+@pytest.mark.thorough
 def test_a_safe_that_waits_in_vain_says_that_nothing_was_sent_and_who_holds_the_line(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, wires: list[Any]
 ) -> None:

@@ -47,7 +47,6 @@ UNSAFE = [  # what looks safe by itself, and is not: law 2
 
 
 NEEDED = [row.name for row in SHIPPED.interlocks if row.name not in REDUNDANT]
-IN_SOAK = [pytest.mark.soak]
 
 
 def without(name: str) -> Envelope:
@@ -94,7 +93,11 @@ def test_the_list_of_redundant_rows_names_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=IN_SOAK * (at % 3 > 0)) for at, name in enumerate(NEEDED)]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.thorough] * (at % 3 > 0))
+        for at, name in enumerate(NEEDED)
+    ],
 )
 def test_an_interlock_dropped_opens_the_way_to_a_hazard(name: str) -> None:
     assert found(without(name)) is not None
@@ -123,7 +126,7 @@ def test_what_is_marked_always_safe_is_what_was_searched() -> None:
 
 @pytest.mark.parametrize(
     ("channel", "value", "hazard"),
-    [pytest.param(*each, marks=IN_SOAK * (at > 0)) for at, each in enumerate(UNSAFE)],
+    [pytest.param(*each, marks=pytest.mark.thorough) for each in UNSAFE],
 )
 def test_a_mark_that_cannot_be_proven_is_found(channel: str, value: float, hazard: str) -> None:
     limit = replace(SHIPPED.limits[channel], always_safe=(value,))

@@ -32,6 +32,7 @@ def test_the_sample_is_whole_and_from_every_room() -> None:
     assert [room.name for room in ROOMS if not FILES & {*room.paths}] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("file", "what", "test"), DRAWN, ids=range(len(DRAWN)))
 def test_a_mutant_of_the_sample_turns_its_test_red(
     copy: Copy, mutants: dict[str, AnyMutant], file: str, what: str, test: str

@@ -40,6 +40,7 @@ def tight_plan(tmp_path: Path) -> LabPlan:
     return approved_copy(tmp_path, edit=lambda text: text.replace("high = 300", f"high = {TRIP_C}"))
 
 
+@pytest.mark.thorough
 def test_the_prediction_is_what_then_happens(short_plan: LabPlan, run_task: Run) -> None:
     ran = run_task(short_plan)
     records = list(read(ran.result.folder / "journal.sqlite"))
@@ -119,6 +120,7 @@ def test_what_stays_on_is_said_in_plain_words(
         assert first.endswith("and no hardware limiter is recorded")
 
 
+@pytest.mark.thorough
 def test_a_prediction_is_nominal_and_the_same_twice(short_plan: LabPlan) -> None:
     instructions = planned(short_plan)
     once = predict(short_plan, instructions, {}).to_json()
@@ -134,6 +136,7 @@ def test_a_hot_furnace_takes_longer_to_be_loaded(short_plan: LabPlan) -> None:
     assert hot.duration_s > cold.duration_s + 60
 
 
+@pytest.mark.thorough
 def test_a_flight_begins_with_the_pressure_and_the_valves_that_were_read(
     short_plan: LabPlan,
 ) -> None:
@@ -161,6 +164,7 @@ def test_a_plan_that_would_trip_is_refused_before_anything_is_written(
     assert accepted(run_task(tight_plan, abort=SOON))["risk_level"] == "R3"
 
 
+@pytest.mark.thorough
 def test_1250_degrees_are_refused_with_a_suggestion_that_works(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -205,6 +209,7 @@ def test_a_flight_makes_no_state_directory(short_plan: LabPlan) -> None:
     assert not short_plan.state_dir.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="root gives up its privilege as on Linux")
 def test_another_account_may_plan_and_is_told_that_the_latch_is_not_seen(
     short_plan: LabPlan,

@@ -275,6 +275,7 @@ def test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_erro
     scene(act)
 
 
+@pytest.mark.thorough
 def test_a_segment_that_cannot_be_read_back_ends_the_upload(scene: Callable[..., None]) -> None:
     async def act(lab: Lab) -> None:
         line, face = lab.line, room_of(lab).faces["furnace"]
@@ -378,6 +379,7 @@ def test_a_program_held_counts_as_heat_and_goes_on(scene: Callable[..., None]) -
     scene(act)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once(
     scene: Callable[..., None], seed: int

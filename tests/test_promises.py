@@ -25,6 +25,8 @@ DETECTORS = {
     "lint",
 }
 
+NOT_DAILY = {"pytest.mark.soak", "pytest.mark.thorough"}
+
 TEST = re.compile(r"`(test_\w+\.py)::(test_\w+)`")
 
 # What an untrained reader takes for more than software is: each needs its denial beside it.
@@ -53,6 +55,24 @@ def test_every_test_that_a_promise_names_exists(number: int) -> None:
     named = TEST.findall(ROWS[number][4])
     assert [(file, name) for file, name in named if name not in names_in(file)] == []
     assert len(named) == ROWS[number][4].count("::")
+
+
+@cache
+def daily_in(file: str) -> set[str]:
+    """Name the tests of a file that no mark takes out of ``make test``; tidy ones are checked."""
+    tree = ast.parse((ROOT / "tests" / file).read_text("utf-8"))
+    return {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and not any(ast.unparse(each) in NOT_DAILY for each in node.decorator_list)
+    }
+
+
+def test_every_promise_keeps_a_test_for_every_day() -> None:
+    for number, row in ROWS.items():
+        named = TEST.findall(row[4])
+        assert any(name in daily_in(file) for file, name in named), f"promise {number}"
 
 
 def test_every_planted_bug_attacks_one_promise_and_has_its_detector() -> None:

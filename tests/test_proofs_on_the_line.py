@@ -69,6 +69,7 @@ def test_a_leak_that_a_second_check_finds_takes_back_what_the_first_one_proved(
     assert virtual_time.run(found()) == (True, False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("hydrogen_sccm", [pytest.param(0, marks=pytest.mark.soak), 10])
 def test_nothing_in_a_whole_growth_takes_back_its_leak_check(
     run_task: Run, tmp_path: Path, hydrogen_sccm: float

@@ -78,6 +78,7 @@ def energised(served: Served) -> bool:
     return bool(reply[3] >> CONTACTOR & 1)
 
 
+@pytest.mark.thorough
 @unix
 @pytest.mark.parametrize("declares", ["Modbus", pytest.param("text", marks=pytest.mark.soak)])
 def test_a_poll_that_is_a_coil_write_never_reaches_the_contactor(
@@ -110,6 +111,7 @@ def test_a_poll_that_is_a_coil_write_never_reaches_the_contactor(
     assert writes == []
 
 
+@pytest.mark.thorough
 @unix
 def test_the_same_package_without_the_error_reads_the_contactor(site: Path, served: Served) -> None:
     lab = with_kind(served, "waveshare_relay", their(site, "waveshare_relay"))
@@ -206,6 +208,7 @@ def test_a_read_is_held_against_the_grammars_of_all_on_its_port(site: Path, tmp_
 NO_GRAMMAR = ("    write_grammar = (rb", "    not_stated = (rb")
 
 
+@pytest.mark.thorough
 @unix
 def test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links(
     site: Path, tmp_path: Path, served: Served

@@ -28,6 +28,7 @@ def grow(run_task: Run, plan: LabPlan, temperature_c: float, **recipe: Any) -> R
     return run_task(plan, submission(temperature_range=bounds, recipe=recipe), seed=3)
 
 
+@pytest.mark.thorough
 def test_nothing_grows_at_600_degrees(hot_plan: LabPlan, run_task: Run) -> None:
     ran = grow(run_task, hot_plan, 600)
     assert ran.body["error_code"] == "execution_error"

@@ -36,6 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFacts]:
         yield read_run(folder / JOURNAL_NAME)
 
 
+@pytest.mark.thorough
 def test_date_lab_and_run_stand_above_everything(run: RunFacts) -> None:
     said = words(masthead(run))
     assert str(run.about["at"])[:16].replace("T", " ") in said
@@ -45,6 +46,7 @@ def test_date_lab_and_run_stand_above_everything(run: RunFacts) -> None:
     assert whole.index('class="masthead"') < whole.index("<h1")
 
 
+@pytest.mark.thorough
 def test_the_growth_is_given_as_mean_and_standard_deviation(run: RunFacts) -> None:
     (phase,) = [each for each in run.phases if each.name == "material_growth"]
     trace = run.traces["furnace.temperature"]
@@ -55,6 +57,7 @@ def test_the_growth_is_given_as_mean_and_standard_deviation(run: RunFacts) -> No
     assert "hydrogen.flow" not in said, "none flowed: what is left is noise"
 
 
+@pytest.mark.thorough
 def test_leak_rate_and_purges_are_those_of_the_answer(run: RunFacts) -> None:
     said = words(conditions(run))
     measured = {
@@ -66,6 +69,7 @@ def test_leak_rate_and_purges_are_those_of_the_answer(run: RunFacts) -> None:
     assert "<span" not in said
 
 
+@pytest.mark.thorough
 def test_laser_power_grating_and_exposures_are_named(run: RunFacts) -> None:
     said = words(conditions(run))
     exposures = [each["exposure_s"] for each in run.spectra["raman"]]
@@ -82,6 +86,7 @@ def test_laser_power_grating_and_exposures_are_named(run: RunFacts) -> None:
     assert "not stated" not in said
 
 
+@pytest.mark.thorough
 def test_the_spectra_that_the_evidence_leans_on_are_drawn(run: RunFacts) -> None:
     whole = page(run)
     assert "Silicon at the clearest spot" in whole
@@ -91,6 +96,7 @@ def test_the_spectra_that_the_evidence_leans_on_are_drawn(run: RunFacts) -> None
     assert "Photoluminescence at the same spot" not in none
 
 
+@pytest.mark.thorough
 def test_a_run_that_measured_nothing_has_no_conditions(run: RunFacts) -> None:
     bare = replace(run, answer={}, spectra={}, phases=())
     assert conditions(bare) is None

@@ -31,6 +31,7 @@ def asked(lab: Path) -> list[str]:
     return [*COMMAND, "run", str(EXAMPLE), "--lab", str(lab), "--out", str(out), "--json"]
 
 
+@pytest.mark.thorough
 def test_a_step_that_nobody_can_confirm_ends_the_run_safe_and_says_so(
     terminal_lab: Path,
 ) -> None:

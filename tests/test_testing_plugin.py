@@ -159,6 +159,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
     return Session(folder, done.stdout, ends, words)
 
 
+@pytest.mark.thorough
 def test_every_test_of_the_how_to_passes_and_leaves_nothing(session: Session) -> None:
     theirs = {name: end for name, end in session.ends.items() if "test_fail" not in name}
     assert len(theirs) == 8
@@ -166,6 +167,7 @@ def test_every_test_of_the_how_to_passes_and_leaves_nothing(session: Session) ->
     assert not any(session.kept(name).exists() for name in theirs)
 
 
+@pytest.mark.thorough
 def test_a_failure_leaves_journal_seed_and_wire_log_and_says_where(session: Session) -> None:
     name = "test_fail.py::test_that_fails_in_the_middle_of_a_run"
     assert session.ends[name] == "failure"
@@ -186,6 +188,7 @@ def test_a_failure_leaves_journal_seed_and_wire_log_and_says_where(session: Sess
     assert 0.0 < float(at_s) < about["lab_time_s"]
 
 
+@pytest.mark.thorough
 def test_bytes_past_the_guard_fail_the_test_and_are_named(session: Session) -> None:
     name = "test_fail.py::test_that_goes_past_the_guard"
     assert session.ends[name] == "error", "the proof is made when the test is over"
@@ -193,6 +196,7 @@ def test_bytes_past_the_guard_fail_the_test_and_are_named(session: Session) -> N
     assert "'AS50" in (session.kept(name) / "0" / WIRES).read_text("utf-8")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("test", "words"),
     [
@@ -213,12 +217,14 @@ def test_a_wrong_name_or_level_is_one_error_with_the_right_ones(
         assert word in session.words[name]
 
 
+@pytest.mark.thorough
 def test_a_fault_that_never_comes_fails_the_test(session: Session) -> None:
     name = "test_fail.py::test_whose_fault_never_comes"
     assert session.ends[name] == "failure"
     assert "lid_open was to come 3600 s" in session.words[name]
 
 
+@pytest.mark.thorough
 def test_only_failed_tests_with_a_lab_leave_something(session: Session) -> None:
     kept = {each.name for each in (session.folder / "kept").iterdir()}
     failed = ("fails_in_the_middle_of_a_run", "goes_past_the_guard", "asks_for_an_unknown_port")
@@ -229,6 +235,7 @@ def test_only_failed_tests_with_a_lab_leave_something(session: Session) -> None:
     assert session.ends["test_fail.py::test_that_takes_its_labs_out_of_the_proof"] == "failure"
 
 
+@pytest.mark.thorough
 def test_the_junit_file_says_where_the_evidence_is(session: Session) -> None:
     found = {
         case.get("name"): each.get("value")

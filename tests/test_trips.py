@@ -15,7 +15,7 @@ Run = Callable[..., Ran]
 DWELL = "material_growth"
 
 
-EVERY_DAY = ("over_temperature", "gas_leak_detected")
+EVERY_DAY = ("over_temperature",)
 FAULTS = [
     ("over_temperature", plant_fault("add_furnace_c_per_s", 20.0), "immediate_shutdown"),
     ("sensor_break", plant_fault("furnace_sensor_broken", True), "immediate_shutdown"),
@@ -33,7 +33,7 @@ FAULTS = [
 @pytest.mark.parametrize(
     ("cause", "act", "procedure"),
     [
-        pytest.param(*each, id=each[0], marks=[pytest.mark.soak] * (each[0] not in EVERY_DAY))
+        pytest.param(*each, id=each[0], marks=[pytest.mark.thorough] * (each[0] not in EVERY_DAY))
         for each in FAULTS
     ],
 )
@@ -119,6 +119,7 @@ def test_one_lost_reply_is_no_trip(short_plan: LabPlan, run_task: Run) -> None:
     assert ran.type == "task_completed", ran.body
 
 
+@pytest.mark.thorough
 def test_late_replies_are_never_taken_for_fresh_ones(short_plan: LabPlan, run_task: Run) -> None:
     def delay(lab: Lab) -> None:
         assert lab.simulated is not None
@@ -135,12 +136,14 @@ def hydrogen_plan(tmp_path: Path) -> LabPlan:
     return approved_copy(tmp_path, gases=("argon", "nitrogen", "hydrogen", "hydrogen sulfide"))
 
 
+@pytest.mark.thorough
 def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task: Run) -> None:
     ran = run_task(short_plan, submission(recipe={"hydrogen_sccm": 5}))
     assert ran.body["reason_code"] == "approval_denied"
     assert ran.body["assessed_risk_level"] == "R4"
 
 
+@pytest.mark.thorough
 def test_a_hydrogen_leak_in_a_hydrogen_growth_closes_hydrogen_first(
     hydrogen_plan: LabPlan, run_task: Run
 ) -> None:
@@ -186,6 +189,7 @@ def stick_argon(lab: Lab) -> None:
     lab.simulated.faces["argon"].setpoint_source = "A"
 
 
+@pytest.mark.thorough
 def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run_task: Run) -> None:
     ran = run_task(
         short_plan,

@@ -135,6 +135,7 @@ def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
             watching.terminate()
 
 
+@pytest.mark.thorough
 @unix
 def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
     running.process.send_signal(signal.SIGKILL)
@@ -146,6 +147,7 @@ def test_an_owner_that_was_killed_leaves_no_door_behind(running: Run) -> None:
     assert spawn("safe", *LAB).code == 0
 
 
+@pytest.mark.thorough
 @unix
 def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
     running: Run, short_plan: LabPlan
@@ -181,6 +183,7 @@ def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
     assert status()["state"] == "RUNNING"
 
 
+@pytest.mark.thorough
 @unix
 @pytest.mark.parametrize(
     "then",
@@ -208,6 +211,7 @@ def test_safe_tells_of_an_owner_that_stands_still_and_makes_the_line_safe_withou
     assert "immediate_shutdown: every step verified" in out, err
 
 
+@pytest.mark.thorough
 @unix
 def test_a_line_attended_in_one_terminal_is_set_from_another(tmp_path: Path) -> None:
     arguments = ["set", "argon.setpoint", "90", "sccm", "--attend", "--speed", "8", "--name", "Ada"]

@@ -113,6 +113,7 @@ def test_unattended_work_is_refused_without_hardware_that_was_tested(
     is_refused(ran, wires, says, "labharness hazards proof")
 
 
+@pytest.mark.thorough
 def test_attended_work_with_an_overdue_test_is_one_level_riskier(
     tmp_path: Path, run_task: Run
 ) -> None:
@@ -134,6 +135,7 @@ def hazards(plan: LabPlan, *arguments: str) -> Said:
     return say("hazards", *arguments, "--lab", plan.path)
 
 
+@pytest.mark.thorough
 def test_a_recorded_proof_test_lifts_the_refusal_and_voids_no_approval(
     tmp_path: Path, run_task: Run
 ) -> None:

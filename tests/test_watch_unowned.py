@@ -29,6 +29,7 @@ def without_detector(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return act
 
 
+@pytest.mark.thorough
 def test_one_silent_instrument_blinds_nobody_to_the_others(
     short_plan: LabPlan, without_detector: Callable[[], None]
 ) -> None:

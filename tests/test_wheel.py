@@ -86,6 +86,7 @@ def test_the_wheel_holds_what_a_plain_install_runs_and_nothing_of_the_checkout(w
     }
 
 
+@pytest.mark.thorough
 def test_the_default_job_runs_on_the_plain_dependencies_alone(tmp_path: Path) -> None:
     words = ["run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run"]
     plain = json.dumps(PROJECT["dependencies"])
