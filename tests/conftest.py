@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from labharness.guard import places
@@ -34,6 +35,12 @@ pytest_plugins = ["labharness.testing.plugin"]
 STARTUP = Path(__file__).parent / "startup"
 MEMORY = Path("/dev/shm")
 MEMORY_FREE_BYTES_MIN = 2 * 1024**3
+
+# The same examples for the same code: a change lands, or not, for its own sake. Who runs the tests
+# without CI draws others.
+hypothesis.settings.register_profile("landing", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("landing")
 
 
 def pytest_configure(config: pytest.Config) -> None:
