@@ -13,6 +13,7 @@ from planted_guard import IN_THE_GUARD
 from planted_house import IN_THE_HOUSE
 from planted_latch import IN_LATCH_AND_LOCK
 from planted_proof import IN_THE_PROOF
+from planted_spectra import IN_SPECTRA
 from planted_watch import IN_THE_WATCH
 from planted_words import IN_THE_WORDS
 
@@ -26,6 +27,7 @@ PLANTED = (
     *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,
     *IN_THE_HOUSE,
+    *IN_SPECTRA,
     *IN_THE_WATCH,
     *IN_THE_WORDS,
     PlantedBug(

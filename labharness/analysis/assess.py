@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.bare import bareness
 from labharness.analysis.evidence import CVD_ROWS, EXFOLIATED_ROW, Reference, SeparationRow
 from labharness.analysis.formats import Recording
 from labharness.analysis.layers import (
@@ -145,7 +146,10 @@ def assess(
             f"{recording.axis[-1]:g}; name the laser, as --laser-nm 532",
         )
     if material is not MOS2:
-        reasons.append(material.why_no_count + _measured(material, names))
+        reasons.append(
+            _of_substrate(material, stack, lines, names)
+            or material.why_no_count + _measured(material, names)
+        )
     verdict = None
     if not reasons:
         disorder = la_over_e_rows(film_stack, film_fits)
@@ -255,6 +259,29 @@ def _of_most(materials: Sequence[Material]) -> Material:
     films = Counter(each.name for each in materials if each not in bare)
     most = (films or Counter(each.name for each in materials)).most_common(1)[0][0]
     return next(each for each in materials if each.name == most)
+
+
+def _of_substrate(
+    material: Material,
+    stack: Stack,
+    silicon: Sequence[SiliconFit | None],
+    names: Sequence[Named],
+) -> str:
+    """Say what a substrate has on it, as far as its spectra tell; empty where it is none."""
+    if material is not SILICON and material not in SUBSTRATES:
+        return ""
+    rows, heights = [], []
+    for row, (line, name) in enumerate(zip(silicon, names, strict=True)):
+        if name.material is not material:
+            continue
+        own = line if material is SILICON else next(iter(name.lines.values()), None)
+        if own is not None:
+            rows.append(row)
+            heights.append(own.height_counts)
+    if not rows:
+        return ""
+    found = bareness(stack.of(np.array(rows, dtype=np.intp)), material, heights)
+    return found.said(material.name, len(rows))
 
 
 def _measured(material: Material, names: Sequence[Named]) -> str:

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import minimum_filter1d, uniform_filter1d
 
+from labharness.analysis.areas import area_sigma, line_area
+from labharness.analysis.despike import despike
 from labharness.analysis.film import film_rows
-from labharness.analysis.lines import ITERATIONS_MAX, LineWindow, fit_lines
+from labharness.analysis.lines import ITERATIONS_MAX, LineFits, LineWindow, fit_lines
 from labharness.analysis.material_table import (
     MATERIALS,
     MOS2_PAIR,
@@ -32,7 +34,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 HEIGHT_SIGMA_MIN = 6.0
-"""A line stands this many of its own errors above its background."""
+"""A line stands so many of its own errors out: of its height, or of its area."""
 
 ALONE_SIGMA_MIN = 10.0
 """A line that is the only witness of its material must stand higher."""
@@ -282,7 +284,8 @@ def _all_groups(material: Material) -> list[Group]:
 def _relief(stack: Stack) -> Array:
     """Return how high each pixel stands over the lowest ones about it, noise smoothed away."""
     pixel = float(np.median(np.diff(stack.shift_cm1)))
-    smooth = uniform_filter1d(stack.counts, 3, axis=1, mode="nearest")
+    # A cosmic ray outshines anything, and is no line of something else.
+    smooth = uniform_filter1d(despike(stack.counts)[0], 3, axis=1, mode="nearest")
     wide = 2 * max(round(BACKGROUND_CM1 / pixel), 1) + 1
     lowest = minimum_filter1d(smooth, wide, axis=1, mode="nearest")
     relief: Array = smooth - lowest
@@ -319,10 +322,26 @@ def _fit_group(stack: Stack, group: Group) -> tuple[Array, NDArray[np.bool_], ND
         for column, parameter in ((0, 1), (2, 2), (4, 0)):  # position, width, height
             values[at, line, column] = fits.parameters[:, 3 * line + parameter]
             values[at, line, column + 1] = sigma[:, 3 * line + parameter]
-        height, error = values[at, line, 4], values[at, line, 5]
-        stands[at, line] = fits.converged & (height > HEIGHT_SIGMA_MIN * error)
-        sure[at, line] = fits.converged & (height > ALONE_SIGMA_MIN * error)
+        clear = _clear(fits, line, inflation[:, 0])
+        stands[at, line] = fits.converged & (clear > HEIGHT_SIGMA_MIN)
+        sure[at, line] = fits.converged & (clear > ALONE_SIGMA_MIN)
     return values, stands, sure
+
+
+def _clear(fits: LineFits, line: int, inflation: Array) -> Array:
+    """Return how many of its own errors a line stands out: those of its height or of its area.
+
+    Of a line two pixels wide nobody knows how high and how wide it is, only the product.
+    """
+    height, fwhm = fits.parameters[:, 3 * line], fits.parameters[:, 3 * line + 2]
+    covariance = fits.covariance[:, [[3 * line], [3 * line + 2]], [3 * line, 3 * line + 2]]
+    of_height = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+    of_area = area_sigma(height, fwhm, covariance)
+    tiny = np.finfo(float).tiny
+    clear: Array = np.maximum(
+        height / np.maximum(of_height, tiny), line_area(height, fwhm) / np.maximum(of_area, tiny)
+    ) / np.sqrt(inflation)
+    return clear
 
 
 def _promises(window: Window, group: Group) -> NDArray[np.bool_]:

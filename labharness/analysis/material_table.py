@@ -325,7 +325,7 @@ SAPPHIRE_WITNESSES = (
 )
 SAPPHIRE = Material(
     "sapphire",
-    "it shows sapphire and no film",
+    "it shows sapphire",
     tuple(Form((SAPPHIRE_A, witness)) for witness in SAPPHIRE_WITNESSES),
     outshines_cm1=(150.0, 800.0),
     source="A1g 418 and 645, Eg 379, 432, 449, 578, 751: Porto and Krishnan 1967, "
@@ -336,7 +336,7 @@ SILICA_D1 = _line("D1", 480.0, 500.0, 25.0, 60.0, 22.0)
 SILICA_D2 = _line("D2", 596.0, 614.0, 22.0, 60.0, 36.0)
 SILICA = Material(
     "SiO2",
-    "it shows silica and no film",
+    "it shows silica",
     (
         Form(
             (SILICA_D1, SILICA_D2),
@@ -350,7 +350,7 @@ SILICA = Material(
 
 SILICON = Material(
     "silicon",
-    "it shows silicon and no film",
+    "it shows silicon",
     source="520.7 ± 0.2, 2.7–3.0 wide: Parker 1967, 10.1103/PhysRev.155.712",
 )
 UNKNOWN = Material(
