@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from labharness.analysis.bare import bareness
 from labharness.analysis.evidence import CVD_ROWS, EXFOLIATED_ROW, Reference, SeparationRow
 from labharness.analysis.formats import Recording
+from labharness.analysis.formats.recording import SHIFT_CM1_MAX, SHIFT_CM1_MIN
 from labharness.analysis.layers import (
     INSTRUMENT_FWHM_MAX_CM1,
     PIXEL_MAX_CM1,
@@ -57,6 +58,9 @@ NOT_JUDGED = "not judged"
 STRESS_SIGMA_MIN, STRESS_SPREAD_MIN_CM1 = 3.0, 0.1
 """Silicon moves over a map where it scatters by three of its errors and by 0.1 cm⁻¹; stages and
 rooms move it by less."""
+
+SPAN_CM1_MIN = 10.0
+"""A line has a foot on both sides; an axis in eV spans less than one."""
 
 LASER_NM_MIN, LASER_NM_MAX = 500.0, 550.0
 """The table of separations is for 514–532 nm; near 633 nm resonances add lines beside A1g."""
@@ -117,6 +121,7 @@ def assess(
         raise ValueError(
             f"its spectra have {shift_cm1.size} points; a judgement takes at least {PIXELS_MIN}"
         )
+    _must_be_shift(shift_cm1)
     quiet = quiet_half(recording.intensity)
     kept, left_out, cut_off = _usable(recording, shift_cm1, quiet)
     count = len(left_out)
@@ -176,6 +181,21 @@ def assess(
         named=tuple(named),
         left_out=left_out,
     )
+
+
+def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
+    """Refuse an axis that is none in cm⁻¹.
+
+    Raises:
+        ValueError: It lies beyond every Raman shift, or spans less than a line is wide.
+    """
+    low, high = float(shift_cm1[0]), float(shift_cm1[-1])
+    if low > SHIFT_CM1_MAX or high < SHIFT_CM1_MIN or high - low < SPAN_CM1_MIN:
+        raise ValueError(
+            f"the axis goes from {low:g} to {high:g}, which is no Raman shift in cm⁻¹; head its "
+            "column Wavelength (nm), Energy (eV) or Absolute wavenumber (cm-1) where it is that, "
+            "and name the laser, as --laser-nm 532"
+        )
 
 
 def _usable(

@@ -1,6 +1,7 @@
 """Files of spectrometers and databases: bytes in, spectra out, and back."""
 
 import zlib
+from dataclasses import replace
 
 from labharness.analysis.formats.bwtek import MARK as BWTEK
 from labharness.analysis.formats.bwtek import parse_bwtek
@@ -15,6 +16,7 @@ from labharness.analysis.formats.long_map import parse_wire_text
 from labharness.analysis.formats.nexus import NexusNotes, nexus_bytes
 from labharness.analysis.formats.nexus_read import MARK as HDF5
 from labharness.analysis.formats.nexus_read import parse_nexus
+from labharness.analysis.formats.numerals import plain_numerals
 from labharness.analysis.formats.own import parse_own
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rod import SHIFT, parse_rod
@@ -99,33 +101,37 @@ def _parse_text(text: str) -> Recording:
         return parse_wire_text(text.lstrip())
     if is_labspec(text):
         return parse_labspec(text)
+    text, notes = plain_numerals(text)
     lines = text.splitlines()
-    if is_grid(lines):
-        return parse_grid(lines)
     try:
-        return parse_columns(text)
+        found = parse_grid(lines) if is_grid(lines) else parse_columns(text)
     except NoTable:
         raise BadFile(seems_text(text)) from None
+    return replace(found, notes=(*found.notes, *notes)) if notes else found
 
 
 def _unzip(data: bytes) -> bytes:
     unzip = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:
         plain = unzip.decompress(data, BYTES_MAX + 1)
-    except zlib.error as why:
-        raise BadFile(f"gzip: {why}") from None
+    except zlib.error:
+        raise BadFile("gzip: its content is damaged") from None
     if not unzip.eof and len(plain) <= BYTES_MAX:
         raise BadFile("gzip: the file ends too early")
     return plain
 
 
 def _text(data: bytes) -> str:
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return data.decode("utf-32", "replace")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     head = data[:HEAD_BYTES]
     if b"\0" in head:
         if not any(head[1::2]):  # every second byte is zero: UTF-16 whose mark was lost
             return data.decode("utf-16-le", "replace")
+        if not any(head[0::2]):
+            return data.decode("utf-16-be", "replace")
         raise BadFile(
             "it is neither text nor a binary format that is read here (SPC, WDF, HDF5); save its "
             "spectra as text or CSV"

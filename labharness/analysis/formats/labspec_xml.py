@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import laser_of, left_out
+from labharness.analysis.formats.units import NM_CM1, NM_EV
 from labharness.analysis.formats.xml_text import numbers_in, root_of
 
 __all__ = ["MARK", "parse_labspec_xml"]
@@ -22,12 +23,6 @@ MARK = "<LSX_Data"
 AXES, TYPE, UNIT, VALUES = "0x7B697861", "0x6D707974", "0x7C696E75", "0x7D6CD4DB"
 KEY, SHOWN, EXACT = "0x6D6D616E", "0x7D6C61DB", "0x8736F70"
 """A setting has its name, what the window shows ("633 ") and mostly the exact number (632.817)."""
-
-NM_CM1 = 1e7
-"""Product of wavelength in nm and wavenumber in cm⁻¹."""
-
-NM_EV = 1239.841984
-"""Product of wavelength in nm and photon energy in eV: h c / e, CODATA 2018."""
 
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "XA": "x_um", "YA": "y_um", "Time": "time_s"}
 """A rotated map has axes XA and YA of its own, turned by an angle the file states."""

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from labharness.analysis.spectrum import shift_from_wavelength
 
-__all__ = ["LASER_NM_MAX", "LASER_NM_MIN", "BadFile", "Recording"]
+__all__ = [
+    "LASER_NM_MAX",
+    "LASER_NM_MIN",
+    "SHIFT_CM1_MAX",
+    "SHIFT_CM1_MIN",
+    "BadFile",
+    "Recording",
+]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from labharness.analysis.formats.long_map import parse_long
 from labharness.analysis.formats.recording import BadFile, Recording
 from labharness.analysis.formats.rows import cells_of, laser_of, numbers_of, table_of
+from labharness.analysis.formats.units import in_other_unit
 from labharness.analysis.formats.windows import on_one_axis, runs_of
 
 __all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
@@ -86,8 +87,13 @@ def parse_columns(text: str) -> Recording:
         name = "CSV"
     elif len(columns) > 1:
         name = "text in columns"
-    axis, rows, notes = _parted(name, table.values[:, at], table.values[:, columns].T)
-    unit, stated = axis_unit_of(titles[at] if titles else heading.lower())
+    title = titles[at] if titles else heading.lower()
+    unit, stated = axis_unit_of(title)
+    values = table.values[:, at]
+    other = in_other_unit(name, title, values)
+    if other is not None:
+        (values, unit), stated = other, True
+    axis, rows, notes = _parted(name, values, table.values[:, columns].T)
     return Recording(
         name,
         axis,
