@@ -36,4 +36,12 @@ IN_SPECTRA = (
         "tests/test_analysis_bare.py::"
         "test_a_film_too_weak_for_a_name_is_not_denied[MoS2 on silicon-0.06]",
     ),
+    PlantedBug(
+        "file of somebody else written over",
+        "labharness/cli/analyse_own.py",
+        "    return bool(data) and not (data.startswith(begins) and holds in data)\n",
+        "    return False\n",
+        "tests/test_cli_analyse_own.py::"
+        "test_a_file_of_somebody_else_is_not_written_over[--table-out.csv]",
+    ),
 )

@@ -87,7 +87,7 @@ def test_two_spots_are_too_few_and_bare_silicon_is_no_film(tmp_path: Path) -> No
     )
     bare = say("calibrate", str(raw(tmp_path, 0)), "--on", ON)
     assert bare.code == 1
-    assert "a calibration takes 3" in bare.err
+    assert "it shows silicon, and a calibration takes MoS2" in bare.err
 
 
 def test_a_file_that_is_not_there_is_one_plain_line(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from labharness.analysis.areas import area_sigma, line_area
 from labharness.analysis.formats import BadFile, Recording
 from labharness.analysis.lines import LineWindow, fit_lines
 from labharness.analysis.noise import in_electrons
-from labharness.analysis.spectrum import NM_TO_CM1, Spectrum
+from labharness.analysis.peaks import fit_silicon
+from labharness.analysis.spectrum import NM_TO_CM1, PIXELS_MIN, Spectrum
 from labharness.analysis.stack import cut_window, stacked
 
 __all__ = ["EV_NM", "PlBand", "pl_bands", "wavelengths_nm"]
@@ -33,6 +34,13 @@ START_SHARE = 0.15
 """Of the axis: the width the fit starts from. An A exciton of 18 nm on a survey of 120 nm."""
 
 HEIGHT_SIGMA_MIN = 6.0
+
+BAND_SHIFT_CM1_MIN = 800.0
+"""The A exciton of MoS2 at 1.85 eV is 890 cm⁻¹ from a laser of 633 nm, which is the nearest in use
+(Mak 2010, 10.1103/PhysRevLett.105.136805)."""
+
+SILICON_FWHM_CM1_MAX = 12.5
+"""As wide as an instrument can make silicon; no band is as narrow."""
 
 BLUE_EV_MIN, BLUE_EV_MAX = 0.07, 0.45
 """How far above the band a second one is looked for: the B exciton lies 0.15 eV above the A exciton
@@ -91,8 +99,42 @@ def pl_bands(recording: Recording, laser_nm: float | None) -> tuple[PlBand, ...]
         ValueError: When the numbers are no spectrum.
     """
     axis_nm = wavelengths_nm(recording, laser_nm)
+    _must_be_light(recording, axis_nm, recording.laser_nm or laser_nm)
     order = slice(None) if axis_nm[0] < axis_nm[-1] else slice(None, None, -1)
     return tuple(_band(axis_nm[order], row[order]) for row in recording.intensity)
+
+
+def _must_be_light(recording: Recording, axis_nm: Array, laser_nm: float | None) -> None:
+    """Refuse what holds Raman lines: an axis too near to the laser, or silicon as its top.
+
+    Raises:
+        BadFile: It is a Raman spectrum.
+    """
+    axes = [recording.axis] if recording.axis_unit == "1/cm" else []
+    if laser_nm is not None:
+        shift_cm1 = NM_TO_CM1 / laser_nm - NM_TO_CM1 / axis_nm
+        if float(shift_cm1.max()) < BAND_SHIFT_CM1_MIN:
+            raise BadFile(
+                f"{recording.format}: its axis ends {shift_cm1.max():.0f} cm⁻¹ from the laser: "
+                "that is a Raman spectrum; photoluminescence begins beyond "
+                f"{BAND_SHIFT_CM1_MIN:g}"
+            )
+        axes.append(np.sort(shift_cm1))
+    if any(_has_silicon_on_top(axis, recording.intensity) for axis in axes):
+        raise BadFile(
+            f"{recording.format}: its highest line is silicon's at 520.7 cm⁻¹: that is a Raman "
+            "spectrum, and no photoluminescence"
+        )
+
+
+def _has_silicon_on_top(shift_cm1: Array, intensity: Array) -> bool:
+    row = np.median(intensity, axis=0)
+    line = None
+    if row.size >= PIXELS_MIN and np.ptp(row) > 0:
+        line = fit_silicon(in_electrons(shift_cm1, row).spectrum)
+    if line is None or line.fwhm_cm1 > SILICON_FWHM_CM1_MAX:
+        return False
+    return abs(float(shift_cm1[int(row.argmax())]) - line.position_cm1) < line.fwhm_cm1
 
 
 def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:

@@ -47,7 +47,7 @@ def analyse(chosen: argparse.Namespace) -> int:
         try:
             shown = _analysed(path, chosen)
             if chosen.plot:
-                for drawn in write_pictures(path, shown):
+                for drawn in write_pictures(path, shown, overwrite=chosen.overwrite):
                     complain(f"drawn: {one_line(str(drawn))}")
             if chosen.save:
                 complain(f"written: {one_line(str(write_spectra(Path(chosen.save), path, shown)))}")

@@ -171,6 +171,9 @@ def make_parser() -> Parser:
     analyse.add_argument("--report", metavar="OUT.html", help="write one page on all FILEs")
     analyse.add_argument("--plot", action="store_true", help="draw FILE.svg beside each FILE")
     analyse.add_argument("--save", metavar="OUT", help="write one FILE's spectra: .csv, .nxs, .h5")
+    analyse.add_argument(
+        "--overwrite", action="store_true", help="write over files that analyse did not write, too"
+    )
     analyse.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
     analyse.add_argument(
         "--film",

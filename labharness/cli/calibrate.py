@@ -38,9 +38,9 @@ def calibrate(chosen: argparse.Namespace) -> int:
         for name in chosen.files:
             data = _read(Path(name))
             found = _spots(Path(name), data, chosen.laser_nm)
-            spots += found
+            spots += found.values()
             exposures, glow = _glows(data)
-            shining += zip(found, exposures, strict=False)
+            shining += [(spot, exposures[at]) for at, spot in found.items() if at < len(exposures)]
             glows += glow
         tables: dict[str, Calibration] = {"a1g_si": a1g_si_of(spots)}
         pl = pl_raman_of(shining, glows)
@@ -73,23 +73,34 @@ def _read(path: Path) -> bytes:
         raise _Unreadable(f"{path}: {why.strerror}") from None
 
 
-def _spots(path: Path, data: bytes, laser_nm: float | None) -> "list[SpotEvidence]":
-    from labharness.analysis import SpotEvidence, fit_peaks, fit_silicon, la_over_e
+def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEvidence]":
+    """Return the spectra that show MoS2, by their place in the file.
+
+    Raises:
+        NotOneLayer: None of them does.
+    """
+    from labharness.analysis import SpotEvidence, la_over_e
+    from labharness.analysis.assess import assess
+    from labharness.analysis.calibration import NotOneLayer
     from labharness.analysis.formats import read_spectra
-    from labharness.analysis.noise import in_electrons
 
     try:
         recording = read_spectra(data)
         if laser_nm is not None:
             recording = recording.with_laser(laser_nm)
-        shift = recording.shift_cm1()
-        spectra = [in_electrons(shift, row).spectrum for row in recording.intensity]
-        return [
-            SpotEvidence(fit, fit_silicon(each), None, la_over_e(each, fit))
-            for each, fit in zip(spectra, fit_peaks(spectra), strict=True)
-        ]
+        found = assess(recording)
     except ValueError as why:  # BadFile is one
         raise _Unreadable(f"{path}: {why}") from None
+    spots = {
+        at: SpotEvidence(fit, silicon, None, la_over_e(spectrum, fit))
+        for at, (fit, silicon, spectrum) in enumerate(
+            zip(found.fits, found.silicon, found.spectra, strict=True)
+        )
+        if fit is not None
+    }
+    if not spots:
+        raise NotOneLayer(f"{path}: it shows {found.material}, and a calibration takes MoS2")
+    return spots
 
 
 def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
@@ -129,8 +140,10 @@ def _told(tables: "dict[str, Calibration]", on: str, day: date) -> str:
 def _write(path: Path, text: str, names: tuple[str, ...]) -> None:
     try:
         before = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as why:
-        raise _Unreadable(f"{path}: {why}") from None
+    except OSError as why:
+        raise _Unreadable(f"{path}: {why.strerror}") from None
+    except UnicodeDecodeError:
+        raise _Unreadable(f"{path}: it is no text in UTF-8, as a lab file is") from None
     try:
         parse(LabFile, before, str(path))
         after = with_tables(before, text, names)

@@ -151,6 +151,7 @@ def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitl
         el("text", title, x=12.0, y=20.0, font_size=15, font_weight="bold"),
         el("text", subtitle, x=12.0, y=40.0),
         *parts,
+        id="labharness-analyse",  # by this it is known as one that may be drawn again
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {width:.0f} {whole:.0f}",
         width=width,
