@@ -283,7 +283,9 @@ def test_a_picture_shows_each_line_with_its_fit_residuals_and_axes(mine: Path) -
     for words in ("mine.txt", "E2g 384", "A1g 403", "Si 520.70", "intensity, unit of the file"):
         assert words in said, words
     drawn = Path(f"{mine}.svg").read_text("utf-8")
-    assert drawn.count('class="fitted"') == 2
+    assert drawn.count('class="fitted"') == 4  # each curve, and its mark in the legend
+    for words in ("measured", "fit", "background"):
+        assert drawn.count(f">{words}</text>") == 2, words
     assert "svg .fitted{" in drawn  # a file of its own brings its style
 
 
@@ -303,6 +305,20 @@ def test_a_map_is_drawn_as_position_width_ratio_and_class(grid: Path) -> None:
     ):
         assert words in texts(path), words
     assert path.read_text("utf-8").count("data:image/png;base64,") == 9
+
+
+def test_a_map_gives_no_place_a_count_that_the_answer_does_not_claim(tmp_path: Path) -> None:
+    spectra = {
+        (float(x), float(y)): film(BILAYER, 8 * y + x)  # a strained monolayer, or two
+        for y, x in np.ndindex(4, 4)
+    }
+    path = written_map(tmp_path / "map.txt", spectra)
+    said = say("analyse", "--plot", path)
+    assert "layers undetermined" in said.out
+    drawn = texts(Path(f"{path}.map.svg"))
+    assert "what each spectrum shows" in drawn
+    assert "MoS2: 16" in drawn
+    assert re.search(r"\d layers?: ", drawn) is None
 
 
 def test_the_page_needs_nothing_from_outside(tmp_path: Path, mine: Path, grid: Path) -> None:

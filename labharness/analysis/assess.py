@@ -360,7 +360,9 @@ def _notes(
     notes = list(recording.notes)
     lines = [line for line in silicon if line is not None]
     if lines:
-        notes.append(f"axis moved by {offset_cm1:+.2f} cm⁻¹ to put silicon at 520.7")
+        notes.append(
+            f"axis moved by {round(offset_cm1, 2) + 0.0:+.2f} cm⁻¹ to put silicon at 520.7"
+        )
         notes.extend(_of_silicon(lines))
     else:
         notes.append("no silicon line: the axis is as the file has it")

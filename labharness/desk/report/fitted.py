@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from labharness.desk.report.html import Html, el, joined
+from labharness.desk.report.legend import Entry, legend_parts
 from labharness.desk.report.svg import Frame, Scale, curve, rounded_ticks
 
 __all__ = [
@@ -21,7 +22,7 @@ __all__ = [
 FIT_PX: Final = 460.0
 """Width and height of the drawing."""
 
-LEFT_PX, RIGHT_PX, TOP_PX = 62.0, FIT_PX - 14, 8.0
+LEFT_PX, RIGHT_PX, TOP_PX = 62.0, FIT_PX - 14, 26.0
 SPLIT_PX: Final = 310.0
 """Above it counts, below it residuals."""
 
@@ -34,6 +35,11 @@ LEVEL_SHARE_MAX: Final = 0.4
 
 LETTER_PX, LINE_PX = 6.6, 15.0
 """Room that a letter of a label takes, and a line of them."""
+
+LEGEND: Final = {"point": 8, "fitted": 3, "ground": 10}
+"""Marks by their class in the style, each with the letters of its longest name."""
+
+LEGEND_Y_PX: Final = 16.0
 
 Points = Sequence[tuple[float, float]]
 
@@ -89,6 +95,8 @@ def fit_parts(
         bounded = min(max(sigma, -reach), reach)
         parts.append(el("circle", cx=below.x(x), cy=below.y(bounded), r=1.8, class_="point"))
     parts += _labels(above, drawn.labels)
+    key = [Entry(words(f"legend_{name}"), letters, class_=name) for name, letters in LEGEND.items()]
+    parts.append(legend_parts(key, LEFT_PX, LEGEND_Y_PX, RIGHT_PX - LEFT_PX))
     parts.append(axis_name(words(across), (LEFT_PX + RIGHT_PX) / 2, FIT_PX - 6))
     parts.append(upright_name(words(up), 12.0, 160.0))
     parts.append(upright_name(words("residual"), 12.0, 370.0))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from labharness.desk.report.fitted import axis_name, upright_name
 from labharness.desk.report.html import Html, el, joined
+from labharness.desk.report.legend import Entry, legend_parts
 from labharness.desk.report.places import Grid, Places, grid_of
 from labharness.desk.report.png import png_bytes
 from labharness.desk.report.svg import Frame, Scale, rounded_ticks
@@ -25,7 +26,8 @@ LEFT_PX, RIGHT_PX, TOP_PX, FLOOR_PX = 54.0, 268.0, 28.0, 268.0
 BAR_PX: Final = (278.0, 290.0)
 """Where the key to the colours stands."""
 
-LEGEND_PX, LEGEND_LINE_PX, LEGEND_LETTER_PX = 320.0, 14.0, 6.2
+LEGEND_PX: Final = 320.0
+LEGEND_Y_PX: Final = FLOOR_PX + 50
 
 # "viridis" of matplotlib (CC0), nine of its 256 colours: even to the eye, also without colour.
 _VIRIDIS: Final = (
@@ -212,16 +214,12 @@ def _legend(shown: Classes) -> Html:
     left_out = int((shown.index < 0).sum())
     if left_out:
         entries.append((f"none: {left_out}", "#{:02x}{:02x}{:02x}".format(*NO_VALUE)))
-    parts = []
-    x, y = 12.0, FLOOR_PX + 50
-    for label, colour in entries:
-        wide = 18 + LEGEND_LETTER_PX * len(label) + 8
-        if x + wide > LEGEND_PX and x > 12.0:
-            x, y = 12.0, y + LEGEND_LINE_PX
-        parts.append(el("rect", x=x, y=y - 9, width=10.0, height=10.0, fill=colour))
-        parts.append(el("text", label, x=x + 14, y=y, class_="small"))
-        x += wide
-    return joined(*parts)
+    return legend_parts(
+        [Entry(label, len(label), colour) for label, colour in entries],
+        12.0,
+        LEGEND_Y_PX,
+        LEGEND_PX,
+    )
 
 
 def _profile(places: Places, shown: Quantity | Classes) -> Html:
@@ -261,13 +259,7 @@ def _numbered(shown: Classes) -> Html:
         f"{at}: {name} ({count})"
         for at, (name, count) in enumerate(zip(shown.names, counted, strict=True), 1)
     ]
-    return joined(
-        *(
-            el("text", name, x=12.0 + 165 * (at % 2), y=FLOOR_PX + 50 + LEGEND_LINE_PX * (at // 2),
-               class_="small")
-            for at, name in enumerate(names)
-        )
-    )  # fmt: skip
+    return legend_parts([Entry(name, len(name)) for name in names], 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
 def _error_bars(frame: Frame, x: Array, shown: Quantity) -> list[Html]:

@@ -291,8 +291,14 @@ def _ratio(above: MeasuredLine, below: MeasuredLine) -> Quantity:
 
 
 def _classes(shown: Analysed) -> Classes:
-    """Tell layers apart where they were judged, and materials everywhere else."""
-    layers = shown.layer_classes()
+    """Tell layers apart where a count is claimed, and materials everywhere else.
+
+    Of a film whose layers are undetermined no place has a number: that would claim what the answer
+    does not.
+    """
+    verdict = shown.found.verdict
+    claimed = verdict is not None and verdict.layer_count is not None
+    layers = shown.layer_classes() if claimed else (None,) * len(shown.found.materials)
     judged = any(each is not None for each in layers)
     film = shown.found.material
     names = [
