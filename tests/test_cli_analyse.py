@@ -257,11 +257,11 @@ def test_what_cannot_be_saved_is_said_in_one_line(
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_a_full_disk_leaves_what_was_saved_before(tmp_path: Path) -> None:
     path, target = written(tmp_path, *spectrum(1)), tmp_path / "out.csv"
-    target.write_text("of last week", "utf-8")
+    target.write_text("# read_from=last week\n", "utf-8")
     said = spawn_on_full_disk(5_000, "analyse", path, "--save", target)
     said.is_one_plain_error("out.csv: File too large")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["mine.txt", "out.csv"]
-    assert target.read_text("utf-8") == "of last week"
+    assert target.read_text("utf-8") == "# read_from=last week\n"
 
 
 @pytest.mark.parametrize("options", [("--laser-nm", "red"), ("--a1g-si", "-1"), ("--film", "ald")])
