@@ -9,6 +9,7 @@ from planted_bug import PlantedBug
 from planted_commands import OF_COMMANDS
 from planted_envelopes import IN_THE_ENVELOPES
 from planted_gate import IN_THE_GATE
+from planted_growth import IN_THE_GROWTH
 from planted_guard import IN_THE_GUARD
 from planted_house import IN_THE_HOUSE
 from planted_latch import IN_LATCH_AND_LOCK
@@ -23,6 +24,7 @@ PLANTED = (
     *OF_COMMANDS,
     *IN_THE_ENVELOPES,
     *IN_THE_GATE,
+    *IN_THE_GROWTH,
     *IN_THE_GUARD,
     *IN_LATCH_AND_LOCK,
     *IN_THE_PROOF,

@@ -37,6 +37,8 @@ SULFUR_TOLERANCE_C = 5.0
 FINAL_RAMP_C = 30.0
 """The last part, which is heated slowly against overshoot."""
 
+HEATERS = ("furnace", "sulfur")
+
 ROOM_C = 25.0
 IDLE_SCCM = 100.0
 RISE_SETTLE_S, RISE_S = 15.0, 60.0
@@ -60,7 +62,7 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
     _purge(steps, recipe, facts, growth)
     _heat(steps, recipe, growth)
     _grow(steps, recipe)
-    _cool(steps, recipe, growth)
+    _cool(steps, recipe, facts, growth)
     _transfer(steps, growth)
     add_look(steps, facts, threshold)
     return Planned(
@@ -79,11 +81,12 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
 
 def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "loading"
-    _heat_off(steps, "load")
+    for heater in HEATERS:
+        _heat_off(steps, "load", heater, facts)
     open_below_c, volumes = growth["open_below_c"], growth["purge_volumes"]
     # a run that died under vacuum left it so; of any other the vent is open, and this takes no time
     _fill(steps, "load_", facts, growth, VENTED_TORR_GAUGE, expected_s=0.0)
-    for heater in ("furnace", "sulfur"):
+    for heater in HEATERS:
         # 24 h: whatever an earlier run left hot has cooled by then
         steps.add(
             f"load_{heater}_cold",
@@ -274,16 +277,32 @@ def _grow(steps: Steps, recipe: Recipe) -> None:
         steps.set("hydrogen_shut", "box.hydrogen_valve", 0, "", "Shut the hydrogen valve")
 
 
-def _cool(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
-    open_below_c = growth["open_below_c"]
+def _cool(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    """Cool the film in its own sulfur first, then flush the tube while all of it gets cold."""
+    open_below_c, sulfur_until_c = growth["open_below_c"], growth["sulfur_until_c"]
     steps.stage = "cooling"
-    _heat_off(steps, "cool")
+    _heat_off(steps, "cool", "furnace", facts)
+    _rest(steps, "furnace", facts)
+
+    def cooling_s(from_c: float, to_c: float) -> float:
+        hotter = (from_c - ROOM_C) / max(to_c - ROOM_C, 1.0)
+        return growth["cool_tau_s"] * math.log(max(hotter, 1.0))
+
+    if sulfur_until_c < recipe.temperature_c:
+        steps.wait(
+            "film_cool",
+            f"Keep sulfur over the film until the furnace is below {sulfur_until_c:g} degC",
+            cooling_s(recipe.temperature_c, sulfur_until_c),
+            channel="furnace.temperature",
+            at_most=sulfur_until_c,
+        )
+    _heat_off(steps, "cool", "sulfur", facts)
+    _rest(steps, "sulfur", facts)
     steps.set("cool_flow", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush while cooling")
-    hotter = (recipe.temperature_c - ROOM_C) / max(open_below_c - ROOM_C, 1.0)
     steps.wait(
         "furnace_cold",
         "Wait until the furnace is cold enough to open the tube",
-        growth["cool_tau_s"] * math.log(max(hotter, 1.0)),
+        cooling_s(min(recipe.temperature_c, sulfur_until_c), open_below_c),
         channel="furnace.temperature",
         at_most=open_below_c,
     )
@@ -333,20 +352,42 @@ def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
     )
 
 
-def _heat_off(steps: Steps, when: str) -> None:
-    for heater in ("furnace", "sulfur"):
-        name = heater.capitalize()
-        steps.set(
-            f"{when}_{heater}_mains_off",
-            f"box.{heater}_contactor",
-            0,
-            "",
-            f"{name}: open the contactor",
-        )
-        steps.set(
-            f"{when}_{heater}_setpoint",
-            f"{heater}.setpoint",
-            COLD_C,
-            "degC",
-            f"{name}: setpoint to {COLD_C:g} degC",
-        )
+def _heat_off(steps: Steps, when: str, heater: str, facts: LineFacts) -> None:
+    """Open a heater's contactor, and let its setpoint fall as fast as the line allows.
+
+    A setpoint that falls more slowly than the heater cools asks for full output behind the open
+    contactor: a welded one would heat.
+    """
+    name = heater.capitalize()
+    steps.set(
+        f"{when}_{heater}_mains_off",
+        f"box.{heater}_contactor",
+        0,
+        "",
+        f"{name}: open the contactor",
+    )
+    fastest = facts.limits.get(f"{heater}.setpoint_rate")
+    if fastest is not None:
+        _, rate, unit = fastest
+        what = f"{name}: let the setpoint fall by {rate:g} {unit}"
+        steps.set(f"{when}_{heater}_rate", f"{heater}.setpoint_rate", rate, unit, what)
+    steps.set(
+        f"{when}_{heater}_setpoint",
+        f"{heater}.setpoint",
+        COLD_C,
+        "degC",
+        f"{name}: setpoint to {COLD_C:g} degC",
+    )
+
+
+def _rest(steps: Steps, heater: str, facts: LineFacts) -> None:
+    """Leave a heater that is off without output: its controller in manual, at 0 %.
+
+    A furnace of small mass cools faster than any setpoint may fall. The line's ``prepare`` puts the
+    controller to automatic again before the next run.
+    """
+    if not {f"{heater}.mode", f"{heater}.output"} <= facts.limits.keys():
+        return
+    name = heater.capitalize()
+    steps.set(f"cool_{heater}_manual", f"{heater}.mode", 1, "", f"{name}: controller to manual")
+    steps.set(f"cool_{heater}_output", f"{heater}.output", 0, "%", f"{name}: output to 0 %")
