@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from labharness.capability import Planned
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
@@ -55,9 +56,10 @@ def flown(request: pytest.FixtureRequest) -> Flown:
         step(plant, dt_s)
         moments.append(plant.truth())
 
+    assert isinstance(found, Planned)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CvdTube, "step", seen)
-        prediction = predict(plan, found.instructions, {})  # type: ignore[union-attr]
+        prediction = predict(plan, found.instructions, {})
     assert prediction.violation is None
     return Flown(moments)
 
@@ -79,7 +81,7 @@ def test_then_the_sulfur_is_off_and_the_tube_is_flushed(flown: Flown) -> None:
 
 
 def test_no_controller_asks_for_heat_behind_its_open_contactor(flown: Flown) -> None:
-    """Its setpoint fell by 5 degC/min and its furnace by 9: full output for an hour, were it welded."""
+    """It was full for an hour: the setpoint fell by 5 degC/min, and the furnace by 9."""
     for heater in ("furnace", "sulfur"):
         last = max(at for at, each in enumerate(flown.moments) if each[f"{heater}_mains"])
         off_s = number(flown.moments[last], "time_s")

@@ -23,8 +23,8 @@ GROWTH_DEFAULTS: Mapping[str, float] = {
     "sulfur_mass_mg": 100.0,
     "sulfur_temperature_c": 200.0,  # 312 Pa of vapour; sources are kept at 150-250 degC
     "sulfur_ramp_c_per_min": 30.0,  # a light jacket: 80 W heat it by 60 degC/min
-    # Published growths keep sulfur until the film is below 500-600 degC. The film lags its furnace by
-    # 13 degC (2-inch tube, 9 degC/min) to 40 (one of small mass): below 500 here it is below 550.
+    # Published growths keep sulfur until the film is below 500-600 degC. The film lags its furnace
+    # by 13 degC (2-inch tube, 9 degC/min) to 40 (small mass): below 500 here, it is below 550.
     "sulfur_until_c": 500.0,
     "open_below_c": 60.0,  # may be touched; the envelope's own number
     "cool_tau_s": 5800.0,  # heat capacity 1620 J/K over 0.28 W/K with the lid shut
