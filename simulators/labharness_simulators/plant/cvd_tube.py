@@ -16,7 +16,8 @@ from labharness_simulators.plant.furnace import (
 )
 from labharness_simulators.plant.gas import BYPASS_SCCM, PA_PER_TORR, MassFlow, TubeGas
 from labharness_simulators.plant.gauges import Detector, Gauge
-from labharness_simulators.plant.growth import GROWTH_ONSET_K, LAYERS, Growth
+from labharness_simulators.plant.growth import GROWTH_ONSET_K, LAYERS
+from labharness_simulators.plant.hot_zone import HOT_SULFUR_K, HotZone
 from labharness_simulators.plant.optics import Laser, Spectrometer
 from labharness_simulators.plant.relays import (
     ARGON_VALVE,
@@ -30,15 +31,6 @@ from labharness_simulators.plant.relays import (
     Relays,
 )
 from labharness_simulators.plant.sample import Sample, draw_sample
-from labharness_simulators.plant.sources import (
-    MOO3_G_PER_MOL,
-    SULFUR_G_PER_MOL,
-    carried_mg_per_s,
-    crusted_moo3_pa,
-    delivered_metal_pa,
-    delivered_sulfur_pa,
-    sulfur_vapour_pa,
-)
 from labharness_simulators.plant.spectrum import Light, light_of
 from labharness_simulators.plant.stage import Stage
 
@@ -56,8 +48,6 @@ COIL_OF = {
 
 SUBSTEP_S_MAX = 2.0
 STEP_S_MAX = 3_600.0
-OXIDISING_FRACTION = 1e-3
-HOT_SULFUR_K = 383.15  # 110 °C: below it the boat delivers nothing that counts
 BURNING_W = 5e-3
 SPOTS_MAX = 1_000  # measured spots remembered for `truth`
 LOAD_S = 180.0
@@ -168,13 +158,10 @@ class CvdTube:
             "stage": self._stage,
         }
         self._in_hand: str | None = None
-        self._in_tube: Sample | None = None
+        self._hot = HotZone()
         self._on_stage: Sample | None = None
-        self._growth = Growth()
         self._film: Film | None = None
         self._film_coverage = (0.0,) * LAYERS
-        self._moo3_mass_mg = 0.0
-        self._sulfur_mass_mg = 0.0
         self._spots: deque[tuple[float, float, int]] = deque(maxlen=SPOTS_MAX)
         self._peak_pressure_pa = self._gas.pressure_pa
         self._opened_h2_fraction = 0.0
@@ -263,7 +250,7 @@ class CvdTube:
         self._stage.advance_to(now_s)
         self._spectrometer.advance_to(now_s)
         if furnace.tube_k > GROWTH_ONSET_K or sulfur.boat_k > HOT_SULFUR_K:
-            self._evaporate_and_grow(dt_s, inflow_sccm)
+            self._hot.step(dt_s, furnace.tube_k, sulfur.boat_k, inflow_sccm, gas)
 
     def _bypass_sccm(self) -> float:
         shut = self._relays.contacts[NITROGEN_BYPASS]
@@ -303,31 +290,6 @@ class CvdTube:
         if faults.exhaust_lost:
             return inflow_sccm, gas.hydrogen_fraction * gas.out_sccm
         return inflow_sccm, 0.0
-
-    def _evaporate_and_grow(self, dt_s: float, flow_sccm: float) -> None:
-        """Empty the boats into the gas, and grow or burn the sample's film."""
-        sulfur_pa = metal_pa = 0.0
-        if self._sulfur.boat_k > HOT_SULFUR_K and self._sulfur_mass_mg > 0.0:
-            vapour_pa = sulfur_vapour_pa(self._sulfur.boat_k)
-            sulfur_pa = delivered_sulfur_pa(vapour_pa, self._sulfur_mass_mg, flow_sccm)
-            lost_mg = carried_mg_per_s(sulfur_pa, flow_sccm, SULFUR_G_PER_MOL) * dt_s
-            self._sulfur_mass_mg = max(0.0, self._sulfur_mass_mg - lost_mg)
-        sample = self._in_tube
-        if sample is None:
-            return
-        substrate_k = self._furnace.tube_k + sample.temperature_offset_k
-        if substrate_k <= GROWTH_ONSET_K:
-            return
-        if self._moo3_mass_mg > 0.0:
-            crusted_pa = crusted_moo3_pa(substrate_k)
-            metal_pa = delivered_metal_pa(crusted_pa, self._moo3_mass_mg, flow_sccm)
-            lost_mg = carried_mg_per_s(crusted_pa, flow_sccm, MOO3_G_PER_MOL) * dt_s
-            self._moo3_mass_mg = max(0.0, self._moo3_mass_mg - lost_mg)
-        if self._gas.oxygen_fraction > OXIDISING_FRACTION:
-            # Sulfur vapour burns to SO2 before it arrives, and a film that is there burns too.
-            self._growth.oxidise(dt_s)
-            return
-        self._growth.advance(dt_s, substrate_k, metal_pa * sample.delivery_factor, sulfur_pa)
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
         """Begin what an operator does by hand; give the seconds until `finish` is due.
@@ -377,24 +339,16 @@ class CvdTube:
             self._sample_chance, str(details["sample_id"]), str(details["substrate"])
         )
         self._open_lid("load")
-        self._moo3_mass_mg, self._sulfur_mass_mg = moo3_mg, sulfur_mg
-        self._in_tube = sample
-        self._growth = Growth(sample.nucleation_factor)
+        self._hot.load(sample, moo3_mg, sulfur_mg)
         return LOAD_S
 
     def _begin_move(self) -> float:
-        sample = self._in_tube
-        if sample is None:
-            raise ValueError(
-                "CvdTube: asked to 'move_to_microscope'; there is no sample in the tube"
-            )
+        sample, growth = self._hot.unload()
         self._open_lid("move_to_microscope")
         self._relays.enclosure_held_open = True
-        growth = self._growth
         self._film = Film(growth.nuclei_per_m2, growth.extended_area, sample.film_seed)
         self._film_coverage = growth.coverage
-        self._on_stage, self._in_tube = sample, None
-        self._growth = Growth()
+        self._on_stage = sample
         self._spots.clear()
         return TO_MICROSCOPE_S
 
@@ -434,8 +388,7 @@ class CvdTube:
         `coverage`, `mean_layers`, `nuclei_per_mm2` and `edge_um` are of the sample in the tube, or
         of the film on the stage once there is none in the tube (coverage and mean only).
         """
-        gas, growth = self._gas, self._growth
-        in_tube = self._in_tube
+        gas, growth, in_tube = self._gas, self._hot.growth, self._hot.sample
         coverage = growth.coverage if in_tube is not None else self._film_coverage
         sample = in_tube or self._on_stage
         return {
@@ -470,8 +423,8 @@ class CvdTube:
             "sucked_back_pa": gas.sucked_back_pa,
             "laser_on": self._laser.on,
             "laser_output_w": self._laser.output_w,
-            "moo3_mass_mg": self._moo3_mass_mg,
-            "sulfur_mass_mg": self._sulfur_mass_mg,
+            "moo3_mass_mg": self._hot.moo3_mass_mg,
+            "sulfur_mass_mg": self._hot.sulfur_mass_mg,
             "sample": sample,
             "sample_at": "tube" if in_tube else "stage" if self._on_stage else None,
             "coverage": coverage,

@@ -1,5 +1,7 @@
 """Powder sources: the vapours of MoO3 and sulfur, as far as the gas delivers them."""
 
+from math import sqrt
+
 from labharness_simulators.plant.furnace import ZERO_C_K
 from labharness_simulators.plant.gas import ATMOSPHERE_PA
 
@@ -11,6 +13,7 @@ __all__ = [
     "delivered_metal_pa",
     "delivered_sulfur_pa",
     "moo3_vapour_pa",
+    "nuclei_share",
     "sulfur_vapour_pa",
 ]
 
@@ -21,8 +24,12 @@ SCC_PER_MOL = 22_414.0
 NOMINAL_MOO3_MG = 15.0
 NOMINAL_FLOW_SCCM = 50.0
 LEAST_FLOW_SCCM = 5.0  # the fit's range ends here; below it transport dies away with the flow
+BOAT_MG = 50.0  # more powder than covers a boat's floor lies deeper (judgement)
 DELIVERY_EFFICIENCY = 0.0045  # fitted to the growth calibration points, see growth.py
-CRUST_PA = 20.0  # fitted: the sulfurised crust flattens the vapour pressure's slope
+# The sulfurised crust flattens the vapour pressure's slope (20 Pa fitted at the usual sulfur), and
+# too much sulfur poisons the source. Twice as much without any, and the root, are judgement.
+CRUST_PA = 40.0
+NOMINAL_SULFUR_PA = 15.6  # delivered by a boat at 200 °C in 50 sccm
 SULFUR_PICK_UP = 0.05
 COLD_SULFUR_C = 20.0
 
@@ -47,22 +54,42 @@ def sulfur_vapour_pa(temperature_k: float) -> float:
     return float(PA_PER_MMHG * 10.0 ** (6.84359 - 2_500.12 / (temperature_c + 186.30)))
 
 
-def crusted_moo3_pa(temperature_k: float) -> float:
-    """Give the pressure in Pa over a MoO3 boat whose powder carries a sulfurised crust."""
+def crusted_moo3_pa(temperature_k: float, sulfur_pa: float = NOMINAL_SULFUR_PA) -> float:
+    """Return the pressure in Pa over a MoO3 boat whose powder carries a sulfurised crust.
+
+    Args:
+        temperature_k: Of the boat.
+        sulfur_pa: Over the boat; the more of it, the denser the crust.
+    """
     vapour = moo3_vapour_pa(temperature_k)
-    return vapour / (1.0 + vapour / CRUST_PA)
+    most = CRUST_PA / (1.0 + sqrt(sulfur_pa / NOMINAL_SULFUR_PA))
+    return vapour / (1.0 + vapour / most)
 
 
 def delivered_metal_pa(crusted_pa: float, mass_mg: float, flow_sccm: float) -> float:
-    """Give the pressure of MoO3 in Pa that reaches the substrate."""
+    """Return the pressure of MoO3 in Pa that reaches the substrate.
+
+    The surface of a ridge of powder goes with the root of its mass, until it covers the boat.
+    """
     if mass_mg <= 0.0 or flow_sccm <= 0.0:
         return 0.0
-    boat = float((mass_mg / NOMINAL_MOO3_MG) ** 0.67)
+    nominal = NOMINAL_MOO3_MG / (1.0 + NOMINAL_MOO3_MG / BOAT_MG)
+    boat = sqrt(mass_mg / (1.0 + mass_mg / BOAT_MG) / nominal)
     if flow_sccm < LEAST_FLOW_SCCM:
         carried = float((NOMINAL_FLOW_SCCM / LEAST_FLOW_SCCM) ** 0.5) * flow_sccm / LEAST_FLOW_SCCM
     else:
         carried = float((NOMINAL_FLOW_SCCM / flow_sccm) ** 0.5)
     return DELIVERY_EFFICIENCY * crusted_pa * boat * carried
+
+
+def nuclei_share(flow_sccm: float) -> float:
+    """Return how many nuclei a flow in sccm makes, against 50 sccm, at equal pressure of the metal.
+
+    A slow gas leaves a thick boundary layer, in which metal that desorbs finds an edge before it is
+    swept away (arXiv:2311.15007). Its thickness goes with the flow to the power of -1/2, and a
+    nucleus takes two arrivals. That the flow sets the density of nuclei: Materials 2018, 11, 870.
+    """
+    return flow_sccm / NOMINAL_FLOW_SCCM
 
 
 def delivered_sulfur_pa(vapour_pa: float, mass_mg: float, flow_sccm: float) -> float:
