@@ -31,7 +31,8 @@ from labharness_simulators.plant.relays import (
     Relays,
 )
 from labharness_simulators.plant.sample import Sample, draw_sample
-from labharness_simulators.plant.spectrum import Light, light_of
+from labharness_simulators.plant.spectrum import Light
+from labharness_simulators.plant.spot import spot_light
 from labharness_simulators.plant.stage import Stage
 
 __all__ = ["CvdTube"]
@@ -364,12 +365,11 @@ class CvdTube:
         sample, film = self._on_stage, self._film
         if power_w <= 0.0 or sample is None or film is None:
             return None
-        x_um, y_um, _ = self._stage.position_um
+        x_um, y_um, _ = position_um = self._stage.position_um
         if power_w > BURNING_W:
             film.burn(x_um, y_um)
-        layers = film.layers_at(x_um, y_um)
-        self._spots.append((x_um, y_um, layers))
-        return light_of(sample, layers, x_um, y_um, 1e3 * power_w, exposure_s)
+        self._spots.append((x_um, y_um, film.layers_at(x_um, y_um)))
+        return spot_light(film, sample, position_um, 1e3 * power_w, exposure_s)
 
     def lose_power(self) -> None:
         """Let the power dip: every coil drops, the laser is off, unsaved setpoints are gone.

@@ -21,6 +21,9 @@ class Sample:
         a_over_e: height of A1g over E2g.
         pl_factor: on photoluminescence/A1g.
         background_factor: on the spectra's background.
+        disorder: on the shoulders of its lines and on LA(M).
+        height_um: of its middle, above the plane in which the stage holds the focus at z = 0.
+        tilt_x, tilt_y: how much it rises over its own length.
         film_seed: of the triangles' places.
         spot_seed: of the scatter from spot to spot; None for none.
     """
@@ -36,15 +39,23 @@ class Sample:
     a_over_e: float = 2.0
     pl_factor: float = 1.0
     background_factor: float = 1.0
+    disorder: float = 1.0
+    height_um: float = 0.0
+    tilt_x: float = 0.0
+    tilt_y: float = 0.0
     film_seed: int = 0
     spot_seed: int | None = None
+
+    def height_at_um(self, x_um: float, y_um: float) -> float:
+        """Return its height in um at a place of the stage."""
+        return self.height_um + self.tilt_x * x_um + self.tilt_y * y_um
 
 
 def draw_sample(chance: random.Random | None, sample_id: str, substrate: str) -> Sample:
     """Draw a sample's scatter in a fixed order; without `chance` it is the nominal sample.
 
     Widths are judgement: powder CVD repeats poorly. Strain and doping put the separation of a
-    monolayer at 19.9 ± 0.69 cm⁻¹, as grown by CVD, against 19.0 exfoliated.
+    monolayer at 19.6 ± 0.69 cm⁻¹, as grown by CVD, against 18.7 exfoliated.
     """
     if chance is None:
         return Sample(sample_id, substrate)
@@ -62,4 +73,8 @@ def draw_sample(chance: random.Random | None, sample_id: str, substrate: str) ->
         background_factor=chance.lognormvariate(0.0, 0.40),
         film_seed=chance.getrandbits(63),
         spot_seed=chance.getrandbits(63),
+        disorder=chance.lognormvariate(0.0, 0.40),
+        height_um=chance.normalvariate(0.0, 0.30),
+        tilt_x=chance.normalvariate(0.0, 5e-4),
+        tilt_y=chance.normalvariate(0.0, 5e-4),
     )
