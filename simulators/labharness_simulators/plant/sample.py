@@ -73,7 +73,7 @@ def draw_sample(chance: random.Random | None, sample_id: str, substrate: str) ->
         background_factor=chance.lognormvariate(0.0, 0.40),
         film_seed=chance.getrandbits(63),
         spot_seed=chance.getrandbits(63),
-        disorder=chance.lognormvariate(0.0, 0.40),
+        disorder=chance.lognormvariate(0.0, 0.25),
         height_um=chance.normalvariate(0.0, 0.30),
         tilt_x=chance.normalvariate(0.0, 5e-4),
         tilt_y=chance.normalvariate(0.0, 5e-4),

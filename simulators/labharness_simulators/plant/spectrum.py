@@ -132,8 +132,8 @@ def light_of(
 # 2015, 10.1103/PhysRevB.91.195411. The foot of A1g, of places that are doped more, and all heights
 # are judgement: bright real spectra fit two lines with a chi-squared of 5 to 41.
 LA_M_CM1, LA_M_WIDTH_CM1, LA_M_OVER_E2G = 227.0, 15.0, 0.07
-E2G_SHOULDERS = ((-8.0, 7.0, 0.10),)
-A1G_SHOULDERS = ((-7.0, 7.0, 0.08), (9.0, 8.0, 0.06))
+E2G_SHOULDERS = ((-7.5, 9.0, 0.06),)
+A1G_SHOULDERS = ((-6.0, 9.0, 0.05), (9.0, 10.0, 0.05))
 
 
 def with_disorder(light: Light, sample: Sample) -> Light:
