@@ -42,7 +42,7 @@ def test_silicon_stands_at_520_7() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layers", "separation_cm1"), [(1, 19.6), (2, 22.4), (3, 23.4), (4, 24.4), (5, 25.2), (6, 25.9)]
+    ("layers", "separation_cm1"), [(1, 19.9), (2, 22.7), (3, 23.7), (4, 24.7), (5, 25.4), (6, 26.2)]
 )
 def test_the_separation_of_the_nominal_film_follows_its_layers(
     layers: int, separation_cm1: float
@@ -63,13 +63,13 @@ def test_a_monolayer_gives_hundreds_and_silicon_thousands_of_counts() -> None:
     assert a1g / silicon == pytest.approx(0.115, rel=0.1)
 
 
-def test_monolayers_as_grown_scatter_about_19_6() -> None:
+def test_monolayers_as_grown_scatter_about_19_9() -> None:
     chance = random.Random(11)
     separations = []
     for _ in range(1500):
         lines = light_of(draw_sample(chance, "s", "SiO2/Si"), 1, 0.0, 0.0, 0.3, 2.0).lines
         separations.append(lines[4].centre_cm1 - lines[3].centre_cm1)
-    assert statistics.mean(separations) == pytest.approx(19.6, abs=0.06)
+    assert statistics.mean(separations) == pytest.approx(19.9, abs=0.06)
     assert statistics.stdev(separations) == pytest.approx(0.69, abs=0.05)
 
 
@@ -151,7 +151,7 @@ def test_the_calibration_error_moves_all_lines_alike() -> None:
     silicon, _ = peak(spectrometer, 500, 540)
     a1g, _ = peak(spectrometer, 397, 415)
     assert silicon == pytest.approx(522.7, abs=0.1)
-    assert a1g == pytest.approx(404.7, abs=0.2)
+    assert a1g == pytest.approx(404.6, abs=0.2)
 
 
 @pytest.mark.parametrize("exposure_s", [0.0, -1.0, float("nan"), 1e9])

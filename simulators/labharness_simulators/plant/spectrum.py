@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, replace
 
-from labharness_simulators.plant.sample import Sample
+from labharness_simulators.plant.sample import STRAIN_PERCENT, Sample
 
 __all__ = ["SILICON_CM1", "Band", "Light", "Line", "light_of", "with_disorder"]
 
@@ -119,7 +119,7 @@ def light_of(
         Line(452.0, 22.0, 0.1 * a1g_height),  # 2LA(M)
     ]
     glow = PL_OVER_A1G[kind] * sample.pl_factor * a1g_height
-    shift = EXCITON_EV_PER_STRAIN * (strain - 0.35)
+    shift = EXCITON_EV_PER_STRAIN * (strain - STRAIN_PERCENT)
     bands = (
         Band(EXCITON_A_EV + shift, EXCITON_WIDTH_EV, glow),
         Band(EXCITON_B_EV + shift, 1.6 * EXCITON_WIDTH_EV, 0.15 * glow),
