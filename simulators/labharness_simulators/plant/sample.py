@@ -3,12 +3,15 @@
 import math
 import random
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 __all__ = ["STRAIN_PERCENT", "Sample", "draw_sample"]
 
 STRAIN_PERCENT = 0.43
 """Biaxial, of a usual film: cooling from 750 °C it shrinks by up to 0.5 % more than its substrate,
 and slides a little. It puts a monolayer at 19.9 cm⁻¹, as grown by CVD, against 18.7 exfoliated."""
+
+BITS = 15  # of a seed, for one drawn number
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,18 @@ def draw_sample(chance: random.Random | None, sample_id: str, substrate: str) ->
         film_seed=chance.getrandbits(63),
         spot_seed=chance.getrandbits(63),
     )
-    own = random.Random(drawn.spot_seed)  # a source of its own, so that no later draw moves
+    # What came later is read from the bits of that seed, so that no other draw moves.
+    first, second, third, fourth = (_normal(drawn.spot_seed, number) for number in range(4))
     return replace(
         drawn,
-        disorder=own.lognormvariate(0.0, 0.25),
-        height_um=own.normalvariate(0.0, 0.30),
-        tilt_x=own.normalvariate(0.0, 5e-4),
-        tilt_y=own.normalvariate(0.0, 5e-4),
+        disorder=math.exp(0.25 * first),
+        height_um=0.30 * second,
+        tilt_x=5e-4 * third,
+        tilt_y=5e-4 * fourth,
     )
+
+
+def _normal(seed: int | None, number: int) -> float:
+    """Return a standard normal number from 15 bits of a seed of 63: number 0 to 3."""
+    bits = (seed or 0) >> number * BITS & (1 << BITS) - 1
+    return NormalDist().inv_cdf((bits + 0.5) / (1 << BITS))
