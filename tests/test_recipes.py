@@ -63,9 +63,10 @@ def test_multilayers_at_900_degrees_are_not_called_a_monolayer(
 
 @pytest.mark.soak
 def test_nothing_grows_with_the_sulfur_cold(hot_plan: LabPlan, run_task: Run) -> None:
-    ran = grow(run_task, hot_plan, 750, sulfur_temperature_c=116)
+    # 25 mg leave 1 % of triangles, of which a survey of 49 places may meet one
+    ran = grow(run_task, hot_plan, 750, sulfur_temperature_c=116, moo3_mass_mg=5)
     assert "no film" in ran.body["error_message"]
-    assert ran.truth["coverage"][0] < 0.02
+    assert ran.truth["coverage"][0] < 0.002
 
 
 @pytest.mark.soak
