@@ -12,10 +12,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from labharness.analysis.belief import Belief
 from labharness.analysis.evidence import (
     CALIBRATION_CM1,
     CVD_ROW,
@@ -65,6 +67,17 @@ PL_LN = 0.7
 SPOT_GLOW, SPOT_GLOW_LN = 0.03, 14.0
 """Share of spots whose photoluminescence may be anything: a particle that shines, a defect."""
 
+CLASS_CM1 = 0.35
+"""Room of each class for its own separation in a sample, beside the shift that all classes share:
+two layers stand 2.1 to 2.6 cm-1 above one in every row of the table, and no sample knows the table.
+Without room, films whose steps are 0.3 cm-1 off are counted wrongly and surely. Judgement."""
+
+CLASS_LN = 0.15
+"""The same of ln(A1g/Si): a power of N is no law of each class. Judgement."""
+
+CLASS_PL_LN = 0.8
+"""The same of ln(PL/Raman) of two layers and more, quenched from 10 to 100 times. Judgement."""
+
 NO_ROW_CM1 = 3.5
 """A sample that follows no row of the table: its separations may be shifted so far, all alike, and
 say of the thickness nothing but that some spots are thicker than others."""
@@ -111,93 +124,85 @@ class Census:
     spots: Array
 
 
-@dataclass(slots=True, eq=False)
-class _Ways:
-    """Hypotheses, a row each: the start they come from, what they have learnt, what they count."""
+class _Number(NamedTuple):
+    """A number of a spot: its value, the variance that is the spot's own, and how it may be odd."""
 
-    start: Whole
-    ln_weight: Array
-    z: Array  # common shift of the separations in units of tau: mean and variance
-    z_var: Array
-    a: Array  # ln(A1g/Si) of one layer
-    a_var: Array
-    q: Array  # ln(PL/Raman) of one layer and of more, shape (ways, 2)
-    q_var: Array  # shape (ways, 2, 2)
-    counts: Whole
-
-    def taken(self, chosen: Whole) -> "_Ways":
-        return _Ways(
-            self.start[chosen],
-            self.ln_weight[chosen],
-            self.z[chosen],
-            self.z_var[chosen],
-            self.a[chosen],
-            self.a_var[chosen],
-            self.q[chosen],
-            self.q_var[chosen],
-            self.counts[chosen],
-        )
+    value: float
+    own_var: float
+    outlier: float
+    outlier_range: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Starts:
-    """Every kind of sample there may be: constants of a hypothesis, a row each."""
+class _Ways:
+    """Hypotheses, a row each: the start they come from, what they have learnt, what they count.
 
+    A belief is of separation, ln(A1g/Si) and ln(PL/Raman), in this order.
+    """
+
+    start: Whole
     ln_weight: Array
-    centre: Array  # of each label, shape (starts, labels)
-    tau: Array
-    spread: Array
-    z_var: Array
-    a: Array
-    a_var: Array
-    q: Array
-    q_var: Array
-    ln_ratio: Array  # of A1g/Si to that of one layer, shape (starts, labels)
+    beliefs: tuple[Belief, ...]
+    counts: Whole
 
-    def ways(self) -> _Ways:
-        size = self.ln_weight.size
-        return _Ways(
-            np.arange(size),
-            self.ln_weight,
-            np.zeros(size),
-            self.z_var,
-            self.a,
-            self.a_var,
-            np.tile(self.q, (size, 1)),
-            np.tile(self.q_var, (size, 1, 1)),
-            np.zeros((size, LABELS), dtype=np.int64),
-        )
+    def taken(self, chosen: Whole) -> "_Ways":
+        beliefs = tuple(each.taken(chosen) for each in self.beliefs)
+        return _Ways(self.start[chosen], self.ln_weight[chosen], beliefs, self.counts[chosen])
 
 
 @lru_cache(maxsize=16)
-def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Starts:
-    kinds = []  # weight, centres, taus, scatter of spots, variance of z
+def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
+    """Return every kind of sample there may be, before anything is measured."""
+    kinds = []  # weight, centres, taus, variance of the common shift in units of tau
     for row in rows:
         centre = [*row.centre_cm1, TWISTED_CENTRE_CM1]
         tau = [math.hypot(each, CALIBRATION_CM1) for each in (*row.tau_cm1, TWISTED_TAU_CM1)]
         for variance in STUDENT_NODES:
             share = (1 - OUTLIER_SHARE) / len(rows) / len(STUDENT_NODES)
-            kinds.append((share, centre, tau, SPOT_CM1, variance))
+            kinds.append((share, centre, tau, variance))
     anywhere = [*CVD_ROW.centre_cm1, TWISTED_CENTRE_CM1]
-    kinds.append((OUTLIER_SHARE, anywhere, [NO_ROW_CM1] * LABELS, SPOT_CM1, 1.0))
+    kinds.append((OUTLIER_SHARE, anywhere, [NO_ROW_CM1] * LABELS, 1.0))
     a_sd = reference.a1g_si_ln_sd()
     scales = ((1 - OUTLIER_SHARE, a_sd), (OUTLIER_SHARE, a_sd + 2.0))
-    every = [(*kind, scale, thick) for kind in kinds for scale in scales for thick in THICK_NODES]
-    layers = np.tile(np.array([1.0, 2, 3, 4, 5, 0, 2]), (len(every), 1))
-    layers[:, THICK] = [each[-1] for each in every]
-    one, more, shared = reference.pl_variances()
-    return _Starts(
-        np.log([each[0] * each[5][0] / len(THICK_NODES) for each in every]),
+    every = [(*kind, *scale, thick) for kind in kinds for scale in scales for thick in THICK_NODES]
+    size = len(every)
+    ones = np.ones((size, LABELS))
+    separation = Belief.before(
         np.array([each[1] for each in every]),
         np.array([each[2] for each in every]),
         np.array([each[3] for each in every]),
-        np.array([each[4] for each in every]),
-        np.full(len(every), math.log(reference.a1g_si_monolayer)),
-        np.array([each[5][1] ** 2 for each in every]),
-        np.array(reference.pl_medians_ln()),
-        np.array([[one, shared], [shared, more]]),
-        reference.a1g_si_exponent * np.log(layers),
+        _room(CLASS_CM1),
     )
+    layers = np.tile(np.array([1.0, 2, 3, 4, 5, 0, 2]), (size, 1))
+    layers[:, THICK] = [each[-1] for each in every]
+    a1g_si = Belief.before(
+        math.log(reference.a1g_si_monolayer) + reference.a1g_si_exponent * np.log(layers),
+        ones,
+        np.array([each[5] ** 2 for each in every]),
+        _room(CLASS_LN),
+    )
+    return _Ways(
+        np.arange(size),
+        np.log([each[0] * each[4] / len(THICK_NODES) for each in every]),
+        (separation, a1g_si, _shine(reference, size)),
+        np.zeros((size, LABELS), dtype=np.int64),
+    )
+
+
+def _shine(reference: Reference, size: int) -> Belief:
+    """Return what is believed of ln(PL/Raman): what is common is that of two and more layers."""
+    one, more = reference.pl_medians_ln()
+    one_var, more_var, shared = reference.pl_variances()
+    centre = np.full((size, LABELS), more)
+    factor, room = np.ones_like(centre), np.array(_room(CLASS_PL_LN))
+    centre[:, 0], factor[:, 0] = one, shared / more_var
+    room[0] = math.sqrt(one_var - shared**2 / more_var)
+    return Belief.before(centre, factor, np.full(size, more_var), room)
+
+
+def _room(sd: float) -> list[float]:
+    """Return the room of each label: one layer is what the common shift and scale are told by."""
+    return [0.0, *[sd] * (LABELS - 1)]
 
 
 LN_LABEL = np.log([1, 1 - TWISTED_SHARE, 1, 1, 1, 1, TWISTED_SHARE])
@@ -233,19 +238,18 @@ def take_census(
         reference: What is known of intensities on this microscope.
         rows: Ways in which the film may have been made, each as likely.
     """
-    starts = _starts(reference, tuple(rows))
-    ways = starts.ways()
+    ways = _starts(reference, tuple(rows))
     ordered = _ordered(spots)
     weighed = ordered
     if len(ordered) > SPOTS_WEIGHED:
         chosen = np.linspace(0, len(ordered) - 1, SPOTS_WEIGHED).round().astype(int)
         weighed = [ordered[index] for index in chosen]
     for spot in weighed:
-        ways = _continued(ways, starts, spot)
+        ways = _continued(ways, _numbers(spot))
     ways = ways.taken(np.flatnonzero(ways.ln_weight > ways.ln_weight.max() - NEGLIGIBLE_LN))
     weight = np.exp(ways.ln_weight - ways.ln_weight.max())
     weight /= weight.sum()
-    shares, expected = _labelled(spots, ways, starts, weight)
+    shares, expected = _labelled(spots, ways, weight)
     # Of very many spots a part has settled what is common; then every one of them counts.
     whole = len(spots) <= SPOTS_WEIGHED
     return Census(weight, _by_class(ways.counts) if whole else expected, shares)
@@ -255,9 +259,9 @@ def likelihood(
     spot: Measured, reference: Reference, rows: Sequence[SeparationRow]
 ) -> dict[int, float]:
     """Return the logarithm of what one measurement is worth for each class, before all others."""
-    starts = _starts(reference, tuple(rows))
-    ways = starts.ways()
-    ln_all = ways.ln_weight[:, None] + LN_LABEL + _predicted(ways, starts, spot)[0]
+    ways = _starts(reference, tuple(rows))
+    ln_spot = np.log(_predicted(ways.beliefs, _numbers(spot))[0])
+    ln_all = ways.ln_weight[:, None] + LN_LABEL + ln_spot
     found = {}
     for index, name in enumerate(LAYER_CLASSES):
         found[name] = float(np.logaddexp.reduce(ln_all[:, index == CLASS_OF_LABEL], axis=None))
@@ -288,86 +292,61 @@ def _ordered(spots: Sequence[Measured]) -> list[Measured]:
     return sorted(spots, key=key)
 
 
-def _normal_ln(x: float, mean: Array, variance: Array) -> Array:
-    found: Array = -0.5 * ((x - mean) ** 2 / variance + np.log(2 * math.pi * variance))
-    return found
+def _numbers(spot: Measured) -> tuple[_Number | None, ...]:
+    """Return the numbers of a spot in the order of the beliefs; None for what was not measured."""
+    found = (
+        _Number(
+            spot.separation_cm1,
+            SPOT_CM1**2 + spot.sigma_cm1**2,
+            SPOT_OUTLIER,
+            SPOT_OUTLIER_CM1,
+        ),
+        _Number(spot.ln_a1g_si, SPOT_LN**2 + spot.a1g_si_sigma**2, SPOT_EDGE, SPOT_EDGE_LN),
+        _Number(spot.ln_pl_raman, PL_LN**2, SPOT_GLOW, SPOT_GLOW_LN),
+    )
+    return tuple(None if math.isnan(each.value) else each for each in found)
 
 
 def _predicted(
-    ways: _Ways, starts: _Starts, spot: Measured
-) -> tuple[Array, tuple[Array, Array, Array, Array], tuple[Array, Array, Array], Array]:
-    """Weigh a spot under each label, shape (ways, labels); with what an update needs.
+    beliefs: Sequence[Belief], numbers: Sequence[_Number | None]
+) -> tuple[Array, list[Array | None]]:
+    """Return the probability density of a spot under each label, shape (ways, labels).
 
-    Each number may be an outlier: how far it is none is the last of what belongs to it.
+    Returns:
+        That; and for each number the probability that it is no outlier. No density is 0: each
+        number may be an outlier.
     """
-    start = ways.start
-    tau = starts.tau[start]
-    mean = starts.centre[start] + tau * ways.z[:, None]
-    total, gain, straight = np.zeros_like(mean), np.zeros_like(mean), np.zeros_like(mean)
-    if not math.isnan(spot.separation_cm1):
-        own = spot.sigma_cm1**2 + starts.spread[start, None] ** 2
-        variance = tau**2 * ways.z_var[:, None] + own
-        bell = _normal_ln(spot.separation_cm1, mean, variance) + math.log(1 - SPOT_OUTLIER)
-        floor = math.log(SPOT_OUTLIER / SPOT_OUTLIER_CM1)
-        total = np.logaddexp(bell, floor)
-        gain = tau * ways.z_var[:, None] / variance
-        straight = np.exp(bell - total)
-    d = (gain, spot.separation_cm1 - mean, tau, straight)
-    ratio = starts.ln_ratio[start]
-    r = (mean, mean, mean)
-    if not math.isnan(spot.ln_a1g_si):
-        r_mean = ways.a[:, None] + ratio
-        r_variance = np.broadcast_to(
-            ways.a_var[:, None] + SPOT_LN**2 + spot.a1g_si_sigma**2, r_mean.shape
-        )
-        bell = _normal_ln(spot.ln_a1g_si, r_mean, r_variance) + math.log(1 - SPOT_EDGE)
-        edge = math.log(SPOT_EDGE / SPOT_EDGE_LN)
-        both = np.logaddexp(bell, edge)
-        total = total + both
-        r = (ways.a_var[:, None] / r_variance, spot.ln_a1g_si - r_mean, np.exp(bell - both))
-    shines = mean
-    if not math.isnan(spot.ln_pl_raman):
-        thick = (CLASS_OF_LABEL > 0).astype(int)
-        p_var = np.stack([ways.q_var[:, 0, 0], ways.q_var[:, 1, 1]], axis=1)[:, thick] + PL_LN**2
-        bell = _normal_ln(spot.ln_pl_raman, ways.q[:, thick], p_var) + math.log(1 - SPOT_GLOW)
-        both = np.logaddexp(bell, math.log(SPOT_GLOW / SPOT_GLOW_LN))
-        total, shines = total + both, np.exp(bell - both)
-    return total, d, r, shines
+    density = np.ones_like(beliefs[0].mean)
+    straight: list[Array | None] = []
+    for belief, number in zip(beliefs, numbers, strict=True):
+        if number is None:
+            straight.append(None)
+            continue
+        var = belief.var + number.own_var
+        bell = np.exp(-0.5 * (number.value - belief.mean) ** 2 / var)
+        bell *= (1 - number.outlier) / np.sqrt(2 * math.pi * var)
+        both = bell + number.outlier / number.outlier_range
+        density *= both
+        straight.append(bell / both)
+    return density, straight
 
 
-def _continued(ways: _Ways, starts: _Starts, spot: Measured) -> _Ways:
+def _continued(ways: _Ways, numbers: Sequence[_Number | None]) -> _Ways:
     """Continue each hypothesis with each label of one more spot; merge, and drop the unlikely."""
-    ln_spot, for_z, for_a, shines = _predicted(ways, starts, spot)
-    ln_weight = ways.ln_weight[:, None] + _urn_ln(ways.counts) + ln_spot
+    density, straight = _predicted(ways.beliefs, numbers)
+    ln_weight = ways.ln_weight[:, None] + _urn_ln(ways.counts) + np.log(density)
     kept = np.flatnonzero(ln_weight.ravel() > ln_weight.max() - PRUNED_LN)
     way, label = np.divmod(kept, LABELS)
     found = ways.taken(way)
-    found.ln_weight = ln_weight[way, label]
-    gain, off, tau, straight = (each[way, label] for each in for_z)
-    found.z, found.z_var = _learnt(found.z, found.z_var, gain * off, gain * tau, straight)
-    if not math.isnan(spot.ln_a1g_si):
-        gain, off, straight = (each[way, label] for each in for_a)
-        found.a, found.a_var = _learnt(found.a, found.a_var, gain * off, gain, straight)
-    if not math.isnan(spot.ln_pl_raman):
-        many = (CLASS_OF_LABEL[label] > 0).astype(int)
-        every = np.arange(way.size)
-        column = found.q_var[every, :, many]
-        variance = column[every, many] + PL_LN**2
-        p_gain = shines[way, label][:, None] * column / variance[:, None]
-        found.q = found.q + p_gain * (spot.ln_pl_raman - found.q[every, many])[:, None]
-        found.q_var = found.q_var - p_gain[:, :, None] * column[:, None, :]
-    counts = found.counts.copy()
+    beliefs = tuple(
+        belief
+        if number is None or sure is None
+        else belief.learnt(label, number.value, number.own_var, sure[way, label])
+        for belief, number, sure in zip(found.beliefs, numbers, straight, strict=True)
+    )
+    counts = found.counts
     counts[np.arange(way.size), label] += 1
-    found.counts = counts
-    return _merged(found)
-
-
-def _learnt(
-    mean: Array, variance: Array, step: Array, narrowed: Array, straight: Array
-) -> tuple[Array, Array]:
-    """Move a Gaussian by a measurement as far as that is no outlier; both become one again."""
-    spread = straight * (1 - straight) * step**2
-    return mean + straight * step, variance * (1 - straight * narrowed) + spread
+    return _merged(_Ways(found.start, ln_weight[way, label], beliefs, counts))
 
 
 def _merged(ways: _Ways) -> _Ways:
@@ -376,54 +355,39 @@ def _merged(ways: _Ways) -> _Ways:
     key = ways.start.copy()
     for column in ways.counts.T:
         key = key * base + column
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    size = first.size
-    top = np.full(size, -np.inf)
-    np.maximum.at(top, group, ways.ln_weight)
-    share = np.exp(ways.ln_weight - top[group])
-    total = np.bincount(group, share, size)
-    share /= total[group]
-
-    def mean(values: Array) -> Array:
-        return np.bincount(group, share * values, size).astype(float)
-
-    z, a = mean(ways.z), mean(ways.a)
-    q = np.stack([mean(ways.q[:, 0]), mean(ways.q[:, 1])], axis=1)
-    off = ways.q - q[group]
-    q_var = np.empty((size, 2, 2))
-    for one in (0, 1):
-        for other in (0, 1):
-            q_var[:, one, other] = mean(ways.q_var[:, one, other] + off[:, one] * off[:, other])
-    found = _Ways(
-        ways.start[first],
-        top + np.log(total),
-        z,
-        mean(ways.z_var + (ways.z - z[group]) ** 2),
-        a,
-        mean(ways.a_var + (ways.a - a[group]) ** 2),
-        q,
-        q_var,
-        ways.counts[first],
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    top = np.maximum.reduceat(ways.ln_weight[order], first)
+    sizes = np.diff(np.append(first, order.size))
+    share = np.empty_like(ways.ln_weight)
+    share[order] = np.exp(ways.ln_weight[order] - np.repeat(top, sizes))
+    total = np.add.reduceat(share[order], first)
+    share[order] /= np.repeat(total, sizes)
+    ln_weight = top + np.log(total)
+    if first.size > BEAM:
+        chosen = np.sort(np.argsort(-ln_weight, kind="stable")[:BEAM])
+        inside = np.repeat(np.isin(np.arange(first.size), chosen), sizes)
+        order, sizes, ln_weight = order[inside], sizes[chosen], ln_weight[chosen]
+        first = np.cumsum(sizes) - sizes
+    return _Ways(
+        ways.start[order[first]],
+        ln_weight,
+        tuple(each.merged(share, order, first) for each in ways.beliefs),
+        ways.counts[order[first]],
     )
-    if size <= BEAM:
-        return found
-    return found.taken(np.sort(np.argsort(-found.ln_weight, kind="stable")[:BEAM]))
 
 
-def _labelled(
-    spots: Sequence[Measured], ways: _Ways, starts: _Starts, weight: Array
-) -> tuple[Array, Array]:
+def _labelled(spots: Sequence[Measured], ways: _Ways, weight: Array) -> tuple[Array, Array]:
     """Return the probability of each class at each spot by what all spots have said.
 
     Returns:
         Shape (spots, 6); and the sum over the spots for each way, shape (ways, 6).
     """
-    urn = _urn_ln(ways.counts)
+    urn = np.exp(_urn_ln(ways.counts))
     found = np.empty((len(spots), CLASSES))
     sums = np.zeros((weight.size, LABELS))
     for index, spot in enumerate(spots):
-        ln_label = urn + _predicted(ways, starts, spot)[0]
-        label = np.exp(ln_label - ln_label.max(1, keepdims=True))
+        label = urn * _predicted(ways.beliefs, _numbers(spot))[0]
         label /= label.sum(1, keepdims=True)
         sums += label
         found[index] = np.bincount(CLASS_OF_LABEL, weight @ label, CLASSES)
