@@ -25,84 +25,18 @@ from labharness.analysis import (
     shift_from_wavelength,
 )
 from labharness.analysis.assess import FILM_ROWS
-from labharness.analysis.evidence import (
-    CVD_ROWS,
-    NANOCRYSTALLINE_ROW,
-    THICK_LAYERS,
-    SeparationRow,
-)
+from labharness.analysis.evidence import CVD_ROWS, THICK_LAYERS, SeparationRow
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
-from labharness_simulators.plant.sample import Sample, draw_sample
-from labharness_simulators.plant.spectrum import Band, Light, Line, light_of
+from plants_drawn import Film, Plant, change_of, drawn, light
 
 BINS = ((0.0, 0.75), (0.75, 0.85), (0.85, 0.95), (0.95, 0.99), (0.99, 1.01))
 FILMS = 400
+FILM_SEED, KNOWN_SEED, MANY_SEED = 20_260, 7, 31
+"""Of the films of one place, of what is known of their microscope, of films of many spots."""
+
 TEMPLATE = spot(a1g_si=0.12, pl=20.0)
-LASER_MW = 0.3
 RAMAN_S, PL_S = 5.0, 0.5
-RAMAN_NM, PL_NM, TURN_S = 545.0, 662.0, 100.0
-LA_CM1, LA_FWHM_CM1, LA_OVER_E = 227.0, 15.0, (0.4, 0.75)
-"""LA(M) of disordered film: 0.42 to 0.72 of E was seen (10.1038/s41598-025-09826-x)."""
-
-TWISTED_CM1, TWISTED_SD_CM1 = 20.6, 0.3
-EDGE = (0.2, 0.9)
-"""How much of a spot over an edge lies on film."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """How a plant's films and microscope differ from those the analysis assumes.
-
-    Attributes:
-        strain_percent, doping_e13: Added to each film's own (biaxial, %; 1e13 electrons per cm²).
-        oxide_factor: On A1g/Si.
-        pl_factor: On the photoluminescence of every film.
-        pl_single: Only films of one layer are quenched: their substrate takes the light.
-        disordered: Films show LA(M) and have the separations of nanocrystalline film, with lines
-            no wider than others.
-        twisted: Every bilayer is twisted.
-        edge: Every spot lies partly on bare substrate.
-        fano: Silicon is asymmetric and wide, as of a doped wafer.
-        shoulders: Lines have shoulders that no fit has, and spectra are ten times brighter: the
-            reduced chi-squared is 46 in the middle, that of bright real spectra 5 to 41.
-    """
-
-    name: str
-    strain_percent: float = 0.0
-    doping_e13: float = 0.0
-    oxide_factor: float = 1.0
-    pl_factor: float = 1.0
-    pl_single: bool = False
-    disordered: bool = False
-    twisted: bool = False
-    edge: bool = False
-    fano: bool = False
-    shoulders: bool = False
-
-
-PLANTS = (
-    Plant("nominal"),
-    Plant("strain +0.15 %", strain_percent=0.15),
-    Plant("strain −0.15 %", strain_percent=-0.15),
-    Plant("strain +0.3 %", strain_percent=0.3),
-    Plant("strain −0.3 %", strain_percent=-0.3),
-    Plant("more doping", doping_e13=0.2),
-    Plant("less doping", doping_e13=-0.2),
-    Plant("oxide ×0.5", oxide_factor=0.5),
-    Plant("oxide ×2", oxide_factor=2.0),
-    Plant("oxide ×3", oxide_factor=3.0),
-    Plant("PL quenched 30 ×", pl_factor=1 / 30),
-    Plant("PL of one layer quenched 30 ×", pl_factor=1 / 30, pl_single=True),
-    Plant("oxide ×2, PL quenched 30 ×", oxide_factor=2.0, pl_factor=1 / 30),
-    Plant("disordered", disordered=True),
-    Plant("twisted bilayers", twisted=True),
-    Plant("spots over an edge", edge=True),
-    Plant("Fano silicon", fano=True),
-    Plant("shoulders", shoulders=True),
-)
-"""Doping is moved by one standard deviation of the generator, strain by one and two."""
-
-EVERY_DAY = ("nominal",)
+PL_NM, TURN_S = 662.0, 100.0
 
 ONE_LAYER_A1G_SI, ONE_LAYER_PL = 0.12, 20.0
 CALIBRATED_LN = 0.15
@@ -120,7 +54,7 @@ and oxide, with an error. *Uncalibrated*: A1g/Si and PL/Raman as broad priors. T
 
 
 def reference_of(plant: Plant, way: str, chance: Random) -> Reference | None:
-    """Give what is known of the microscope that measures a film."""
+    """Return what is known of the microscope that measures a film."""
     kind = WAYS[way][0]
     if kind == "none":
         return None
@@ -152,87 +86,22 @@ class Claim:
     right: bool
 
 
+# ---- films of one class, looked at in one place
+
+
 @cache
-def films(plant: Plant, count: int = FILMS) -> tuple[tuple[int, SpotEvidence], ...]:
+def films(
+    plant: Plant, count: int = FILMS, seed: int = FILM_SEED
+) -> tuple[tuple[int, SpotEvidence], ...]:
     """Measure films of every class, each as likely, on instruments with errors of their own."""
-    chance = Random(20_260)
+    chance = Random(seed)
     found = []
     for _ in range(count):
         truth = chance.choice(LAYER_CLASSES)
         layers = chance.choice(THICK_LAYERS) if truth == LAYER_CLASSES[-1] else truth
-        shines = partial(light, off_nominal(plant, chance), layers, plant, change_of(plant, chance))
+        shines = partial(light, drawn(plant, chance), layers, change_of(chance))
         found.append((truth, measured(Spectrometer(shines, chance), 10 if plant.shoulders else 1)))
     return tuple(found)
-
-
-def off_nominal(plant: Plant, chance: Random) -> Sample:
-    """Draw a film."""
-    film = draw_sample(chance, "film", "SiO2/Si")
-    return replace(
-        film,
-        strain_percent=film.strain_percent + plant.strain_percent,
-        doping_e13=film.doping_e13 + plant.doping_e13,
-        raman_factor=film.raman_factor * plant.oxide_factor,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What chance adds to one film of a plant: a normal number, and two within 0 and 1."""
-
-    normal: float
-    share: float
-    other: float
-
-
-def change_of(plant: Plant, chance: Random) -> Change:
-    """Draw it, the same numbers for every plant."""
-    own = Random(chance.random())
-    return Change(own.gauss(0.0, 1.0), own.random(), own.random())
-
-
-def light(film: Sample, layers: int, plant: Plant, change: Change, exposure_s: float) -> Light:
-    """Shine as a film of the plant does."""
-    found = light_of(film, layers, 0.0, 0.0, LASER_MW, exposure_s)
-    *silicon, e2g, a1g, second = found.lines
-    bands = found.bands
-    more: list[Line] = []
-    if plant.disordered:
-        at = min(layers, len(LAYER_CLASSES)) - 1
-        row = NANOCRYSTALLINE_ROW
-        separation = row.centre_cm1[at] + row.tau_cm1[at] * change.normal
-        a1g = replace(a1g, centre_cm1=e2g.centre_cm1 + separation)
-        low, high = LA_OVER_E
-        more.append(Line(LA_CM1, LA_FWHM_CM1, (low + (high - low) * change.share) * e2g.height))
-    if plant.twisted and layers == 2:
-        separation = TWISTED_CM1 + TWISTED_SD_CM1 * change.normal
-        a1g = replace(a1g, centre_cm1=e2g.centre_cm1 + separation)
-    if plant.edge:
-        part = EDGE[0] + (EDGE[1] - EDGE[0]) * change.other
-        e2g, a1g, second = (dimmed(line, part) for line in (e2g, a1g, second))
-        bands = tuple(replace(band, height=part * band.height) for band in bands)
-    if plant.pl_factor != 1.0 and (layers == 1 or not plant.pl_single):
-        bands = tuple(replace(band, height=plant.pl_factor * band.height) for band in bands)
-    if plant.fano:
-        silicon = [*fano(silicon[0]), *silicon[1:]]
-    if plant.shoulders:
-        more += [
-            Line(e2g.centre_cm1 - 8.0, 9.0, 0.1 * e2g.height),
-            Line(a1g.centre_cm1 - 6.0, 8.0, 0.08 * a1g.height),
-            Line(a1g.centre_cm1 + 13.0, 14.0, 0.07 * a1g.height),
-        ]
-    return replace(found, lines=(*silicon, e2g, a1g, second, *more), bands=bands)
-
-
-def dimmed(line: Line, part: float) -> Line:
-    """Take only part of a line."""
-    return replace(line, height=part * line.height)
-
-
-def fano(line: Line) -> tuple[Line, ...]:
-    """Make silicon asymmetric, its foot towards higher shifts, as in a wafer doped with boron."""
-    rows = ((0.0, 4.0, 0.6), (2.5, 7.0, 0.3), (6.0, 12.0, 0.12))
-    return tuple(Line(line.centre_cm1 + by, width, part * line.height) for by, width, part in rows)
 
 
 def measured(spectrometer: Spectrometer, brighter: float = 1.0) -> SpotEvidence:
@@ -250,13 +119,13 @@ def measured(spectrometer: Spectrometer, brighter: float = 1.0) -> SpotEvidence:
     return SpotEvidence(fit, fit_silicon(spectrum), ratio, la_over_e(spectrum, fit))
 
 
-def claims(plant: Plant, way: str, count: int = FILMS) -> list[Claim]:
-    """Judge every film of a plant by one spot."""
-    chance = Random(7)
+def claims(plant: Plant, way: str, count: int = FILMS, shift: int = 0) -> list[Claim]:
+    """Judge every film of a plant by one spot; ``shift`` moves every seed."""
+    chance = Random(KNOWN_SEED + shift)
     rows = WAYS[way][1]
     return [
         claim(truth, spot, reference_of(plant, way, chance), rows)
-        for truth, spot in films(plant, count)
+        for truth, spot in films(plant, count, FILM_SEED + shift)
     ]
 
 
@@ -269,13 +138,10 @@ def claim(
     return Claim(truth, said, verdict.confidence, verdict.credible_set, said == truth)
 
 
-# ---- films of more than one class
+# ---- films of one class or of two, looked at in many places
 
-SPOTS = 9
-MIXED_PLANTS = tuple(
-    plant for plant in PLANTS if not (plant.disordered or plant.fano or plant.shoulders)
-)
-"""What changes the lines and not their numbers is proven on single spots."""
+NINE, MANY = (9, 9), (60, 100)
+"""Spots of a film, from the fewest to the most; how many a film has is drawn."""
 
 CLAIMED_SHARE = 0.75
 UNIFORM = 0.5
@@ -283,7 +149,7 @@ UNIFORM = 0.5
 likely as any other."""
 
 NUMBER_SIGMA_CM1, NUMBER_LN = 0.08, 0.03
-SPACING_UM = 60.0
+SPACING_UM, COLUMNS = 60.0, 10
 
 
 def mixed_claims(
@@ -291,27 +157,24 @@ def mixed_claims(
     way: str,
     count: int,
     shared: Callable[[Random], float] = Random.random,
+    spots: tuple[int, int] = NINE,
+    shift: int = 0,
 ) -> list[Claim]:
-    """Judge films by nine spots whose numbers are taken from the light, with noise and no camera.
+    """Judge films by spots whose numbers are taken from the light, with noise and no camera.
 
     A claim of one class is right where that has three quarters of the film; a claim of a
     predominant class where it has more than the other.
     """
-    chance = Random(31)
+    chance = Random(MANY_SEED + shift)
     made = []
     for _ in range(count):
         first = chance.choice(LAYER_CLASSES[:-1])
         share = 1.0 if chance.random() < UNIFORM else shared(chance)
-        film = off_nominal(plant, chance)
+        film = drawn(plant, chance)
         reference = reference_of(plant, way, chance)
-        spots = []
-        for index in range(SPOTS):
-            layers = first if chance.random() < share else first + 1
-            where = (SPACING_UM * (index % 3), SPACING_UM * (index // 3))
-            change = change_of(plant, chance)
-            on_edge = plant if index < 3 else replace(plant, edge=False)
-            spots.append(numbers(film, layers, on_edge, where, change, chance))
-        verdict = judge_layers(spots, reference, WAYS[way][1])
+        size = chance.randint(*spots)
+        seen = [numbers(film, first, share, index, size, chance) for index in range(size)]
+        verdict = judge_layers(seen, reference, WAYS[way][1])
         most = max(share, 1 - share)
         truth = first if share >= 0.5 else first + 1
         right = verdict.layer_count == truth
@@ -324,23 +187,16 @@ def mixed_claims(
 
 
 def numbers(
-    film: Sample,
-    layers: int,
-    plant: Plant,
-    where: tuple[float, float],
-    change: Change,
-    chance: Random,
+    film: Film, first: int, share: float, index: int, size: int, chance: Random
 ) -> SpotEvidence:
-    """Take separation and ratios straight from the light of a spot."""
-    shone = light_of(film, layers, *where, LASER_MW, RAMAN_S)
-    silicon, _, _, e2g, a1g, _ = shone.lines
+    """Take separation and ratios of a spot straight from its light; one in three has an edge."""
+    layers = first if chance.random() < share else first + 1
+    where = (SPACING_UM * (index % COLUMNS), SPACING_UM * (index // COLUMNS))
+    change = change_of(chance)
+    shone = light(film, layers, change, RAMAN_S, where, on_edge=3 * index < size)
+    silicon, _, _, e2g, a1g, *_ = shone.lines
+    height = a1g.height * chance.lognormvariate(0.0, NUMBER_LN)
     separation = a1g.centre_cm1 - e2g.centre_cm1
-    if plant.twisted and layers == 2:
-        separation = TWISTED_CM1 + TWISTED_SD_CM1 * change.normal
-    part = EDGE[0] + (EDGE[1] - EDGE[0]) * change.other if plant.edge else 1.0
-    dark = plant.pl_factor if layers == 1 or not plant.pl_single else 1.0
-    band: Band = shone.bands[0]
-    height = part * a1g.height * chance.lognormvariate(0.0, NUMBER_LN)
     fit = replace(
         TEMPLATE.fit,
         separation_cm1=separation + chance.gauss(0.0, NUMBER_SIGMA_CM1),
@@ -350,7 +206,7 @@ def numbers(
     )
     assert TEMPLATE.silicon is not None
     line = replace(TEMPLATE.silicon, height_counts=silicon.height)
-    return SpotEvidence(fit, line, dark * part * band.height / height)
+    return SpotEvidence(fit, line, shone.bands[0].height / height)
 
 
 # ---- stated against right
