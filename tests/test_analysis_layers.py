@@ -275,10 +275,10 @@ def test_no_spot_is_no_verdict() -> None:
         ({"snr_e": 10.0}, 1.0),
         ({"snr_e": 7.5}, 0.7),
         ({"snr_e": 5.0}, 0.5),
-        ({"reduced_chi2": 2.0}, 0.9),
+        ({"reduced_chi2": 40.0, "separation_sigma_cm1": 0.02}, 1.0),
     ],
 )
-def test_weak_or_badly_fitting_lines_lower_the_confidence(
+def test_weak_lines_lower_the_confidence_and_bright_ones_that_fit_badly_do_not(
     changes: dict[str, float], quality: float
 ) -> None:
     answer = verdict(spot(19.5, **changes))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from labharness.analysis.spectrum import PIXELS_MIN, Spectrum
 from labharness.analysis.stack import Stack
 from labharness.analysis.stress import silicon_stress_mpa
 from labharness.analysis.usable import SATURATED, faults, told
+from labharness.analysis.width import CLEAR_SNR_MIN, bounded
 
 __all__ = ["FILM_ROWS", "Assessment", "assess"]
 
@@ -46,9 +47,6 @@ SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 12.5, 8.0
 SILICON_SHARE_MIN, LIT_SIGMA_MIN = 0.5, 8.0
 """Silicon calibrates where it is seen in more than this share of the spectra in which anything
 stands out: in one of thousands it is chance, and in a few it may be a crumb."""
-
-NARROWEST_SNR_MIN = 20.0
-"""A line this clear bounds the instrument's width; the width of a weaker one may be anything."""
 
 FLAT_TOP = "the brightest line has a flat top: the camera was saturated there"
 
@@ -245,21 +243,12 @@ def _bounded(
     silicon: Sequence[SiliconFit | None], names: Sequence[Named], fits: Sequence[PeakFit]
 ) -> list[SiliconFit | None]:
     """Let no instrument be wider than the narrowest line that it has shown."""
-    widths = [line.fwhm_cm1 for name in names for line in name.lines.values() if _is_clear(line)]
-    widths += [
-        min(fit.e_fwhm_cm1, fit.a_fwhm_cm1)
-        for fit in fits
-        if fit.converged and min(fit.snr_e, fit.snr_a) > NARROWEST_SNR_MIN
-    ]
-    if not widths:
-        return list(silicon)
-    # Of a map the lowest tenth: the narrowest of ten thousand fits is the luckiest one.
-    narrowest = float(np.quantile(widths, 0.1))
-    return [line and replace(line, narrowest_fwhm_cm1=narrowest) for line in silicon]
+    clear = (line.fwhm_cm1 for name in names for line in name.lines.values() if _is_clear(line))
+    return bounded(silicon, fits, clear)
 
 
 def _is_clear(line: Seen) -> bool:
-    return line.height_counts > NARROWEST_SNR_MIN * line.height_sigma_counts
+    return line.height_counts > CLEAR_SNR_MIN * line.height_sigma_counts
 
 
 def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[Spectrum, ...]:

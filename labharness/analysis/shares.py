@@ -59,7 +59,8 @@ class Claim:
         kind: ``film``: one class is on at least ``SHARE_CLAIMED`` of it; ``place``: the same of the
             one place that was measured; ``mainly``: one class is on more of it than any other;
             ``mixed``: likewise, and there is more than one; ``undetermined``.
-        layer_class: The predominant class; None when undetermined.
+        layer_class: The predominant class; None when undetermined, or where a film is mixed and
+            nothing tells of which class there is more.
         probability: That the claim is right.
         headline: It in words.
     """

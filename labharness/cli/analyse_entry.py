@@ -35,7 +35,10 @@ def entry(shown: "Analysed") -> dict[str, Any]:
         "material": found.material,
         "materials": list(found.materials),
         "layer_count": None if found.reasons or verdict is None else verdict.layer_count,
-        "confidence": None if verdict is None else verdict.confidence,
+        # Without a count there is nothing that it could be the confidence in.
+        "confidence": None
+        if found.reasons or verdict is None or verdict.layer_count is None
+        else verdict.confidence,
         "claim": None
         if verdict is None or verdict.claim is None
         else {"kind": verdict.claim.kind, "headline": verdict.claim.headline},

@@ -25,6 +25,8 @@ def headline(found: "Assessment") -> str:
     if verdict is None:
         return f"{found.material}; no layer count"
     if verdict.layer_count is None:
+        if verdict.claim is not None and verdict.claim.kind == "mixed":
+            return f"MoS2; {verdict.claim.headline}"
         chosen = ", ".join(map(_class_name, verdict.credible_set))
         return f"MoS2; layers undetermined, with 90 % one of {chosen}"
     if verdict.claim is not None and verdict.claim.kind != "place":

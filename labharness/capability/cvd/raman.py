@@ -1,5 +1,6 @@
 """The verbs at the microscope: survey, Raman map, photoluminescence, and the verdict on them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from statistics import median
@@ -131,7 +132,9 @@ async def analyse(step: Step) -> Mapping[str, Any]:
     most = min(asked["spots_max"], len(found["film"]))
     while True:
         try:
-            verdict = judge(
+            # In a thread: tens of spots take longer than the line may wait for its next poll.
+            verdict = await asyncio.to_thread(
+                judge,
                 spots,
                 asked["pl_heights_per_s"],
                 found["dark_counts"],

@@ -71,16 +71,21 @@ def judge(
         judge_layers,
         la_over_e,
     )
+    from labharness.analysis.width import bounded
 
+    lights = [
+        _spectrum(spot["raman_shift"], [value - dark_counts for value in spot["counts"]])
+        for spot in spots
+    ]
+    # One by one: the grating turned between them, and spectra of one fit share one axis.
+    fits = [fit_peaks([light])[0] for light in lights]
+    silicon = bounded([fit_silicon(light) for light in lights], fits)
     evidence: list[SpotEvidence] = []
-    for index, spot in enumerate(spots):
-        light = _spectrum(spot["raman_shift"], [value - dark_counts for value in spot["counts"]])
-        # one by one: a fit of one takes milliseconds and leaves the loop to the line between two
-        (fit,) = fit_peaks([light])
+    for index, (spot, light, fit) in enumerate(zip(spots, lights, fits, strict=True)):
         ratio = None
         if index < len(pl_heights_per_s) and fit.a_height_counts > 0:
             ratio = pl_heights_per_s[index] * spot["exposure_s"] / fit.a_height_counts
-        evidence.append(SpotEvidence(fit, fit_silicon(light), ratio, la_over_e(light, fit)))
+        evidence.append(SpotEvidence(fit, silicon[index], ratio, la_over_e(light, fit)))
     verdict = judge_layers(evidence, _reference(reference), level=threshold)
     best = _best(verdict, evidence)
     return {

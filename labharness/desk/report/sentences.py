@@ -175,8 +175,8 @@ SENTENCES: Final[dict[str, str]] = {
     ),
     "spots differ, and a separation alone does not tell twisted from other bilayers: which class "
     "there is more of is open": "各点不同；仅凭峰间距无法区分扭转双层与其他双层，故哪一类更多未定",
-    "weak or badly fitting lines lower the confidence in {} to {}; {} is needed": (
-        "谱线弱或拟合差使 {} 层的置信度降至 {}；要求 {}"
+    "weak lines lower the confidence in {} to {}; {} is needed": (
+        "谱线弱使 {} 层的置信度降至 {}；要求 {}"
     ),
     "{} of {} judged spots are {}": "{1} 个已判断的测量点中有 {0} 个为 {2} 层",
     "6 means six or more": "6 表示六层或更多",
@@ -198,6 +198,7 @@ SENTENCES: Final[dict[str, str]] = {
     "monolayer on most of the film": "薄膜主要为单层",
     "bilayer on most of the film": "薄膜主要为双层",
     "{} layers on most of the film": "薄膜主要为 {} 层",
+    "mixed: {}; which there is more of is open": "混合：{}；哪一类更多未定",
     "mixed: {}": "混合：{}",
     "{} % one layer, {} % two": "{} % 单层，{} % 双层",
     "{} % two layers, {} % one layer": "{} % 双层，{} % 单层",
