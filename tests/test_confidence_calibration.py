@@ -9,12 +9,10 @@ from scipy.stats import binomtest
 
 from clean_spots import spot
 from films_drawn import (
-    EVERY_DAY,
     FILMS,
-    MIXED_PLANTS,
-    PLANTS,
+    MANY,
+    NINE,
     WAYS,
-    Plant,
     claim,
     claims,
     films,
@@ -25,6 +23,7 @@ from labharness.analysis import Reference, judge_layers
 from labharness.analysis.assess import FILM_ROWS, assess
 from labharness.analysis.evidence import CVD_ROWS
 from labharness.analysis.formats import read_spectra
+from plants_drawn import EVERY_DAY, MIXED_PLANTS, PLANTS, Plant
 
 REAL = Path(__file__).parent / "data" / "raman"
 REAL_SPECTRA = sorted(

@@ -10,7 +10,7 @@ the unlikely are dropped. All that is exact but for the merging and the dropping
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -68,22 +68,28 @@ SPOT_GLOW, SPOT_GLOW_LN = 0.03, 14.0
 """Share of spots whose photoluminescence may be anything: a particle that shines, a defect."""
 
 CLASS_CM1 = 0.35
-"""Room of each class for its own separation in a sample, beside the shift that all classes share:
-two layers stand 2.1 to 2.6 cm-1 above one in every row of the table, and no sample knows the table.
-Without room, films whose steps are 0.3 cm-1 off are counted wrongly and surely. Judgement."""
+"""Room of each class for its own separation in a sample: so much of tau do classes not share. Two
+layers stand 2.1 to 2.6 cm-1 above one in every row of the table, and no sample knows the table:
+without room, films whose steps are 0.3 cm-1 off are counted wrongly and surely. Judgement."""
 
 CLASS_LN = 0.15
-"""The same of ln(A1g/Si): a power of N is no law of each class. Judgement."""
+"""The same of ln(A1g/Si), of its spread from sample to sample: no class follows a power of N
+exactly. Judgement."""
 
 CLASS_PL_LN = 0.8
-"""The same of ln(PL/Raman) of two layers and more, quenched from 10 to 100 times. Judgement."""
+"""The same of ln(PL/Raman) of two layers and more, of its spread in quenching. Judgement."""
 
 NO_ROW_CM1 = 3.5
 """A sample that follows no row of the table: its separations may be shifted so far, all alike, and
 say of the thickness nothing but that some spots are thicker than others."""
 
-BEAM, PRUNED_LN = 128, 14.0
-"""Hypotheses kept, and how much less likely than the best one may be."""
+SETTLED = 5
+"""After so many spots it matters no more from which kind of sample a hypothesis began: those that
+count alike become one. What was believed of classes not yet seen stays, as one Gaussian."""
+
+BEAM_BEFORE, BEAM, PRUNED_LN = 512, 128, 12.0
+"""Hypotheses kept before that and after it, and how much less likely than the best one may be. Too
+few are sure of a wrong pair of classes: the second class of a film comes late, and tells most."""
 
 SPOTS_WEIGHED = 96
 """More spots than these say no more of what is common to them; the others are then judged by it."""
@@ -164,26 +170,28 @@ def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
     kinds.append((OUTLIER_SHARE, anywhere, [NO_ROW_CM1] * LABELS, 1.0))
     a_sd = reference.a1g_si_ln_sd()
     scales = ((1 - OUTLIER_SHARE, a_sd), (OUTLIER_SHARE, a_sd + 2.0))
-    every = [(*kind, *scale, thick) for kind in kinds for scale in scales for thick in THICK_NODES]
+    every = [(*kind, *scale) for kind in kinds for scale in scales]
     size = len(every)
     ones = np.ones((size, LABELS))
     separation = Belief.before(
         np.array([each[1] for each in every]),
-        np.array([each[2] for each in every]),
+        np.sqrt(np.square([each[2] for each in every]) - CLASS_CM1**2),
         np.array([each[3] for each in every]),
-        _room(CLASS_CM1),
+        [CLASS_CM1] * LABELS,
     )
-    layers = np.tile(np.array([1.0, 2, 3, 4, 5, 0, 2]), (size, 1))
-    layers[:, THICK] = [each[-1] for each in every]
+    thick = np.log(THICK_NODES)
+    ln_layers = np.array([*np.log([1.0, 2, 3, 4, 5]), thick.mean(), math.log(2)])
+    ratio_room = np.full(LABELS, CLASS_LN)
+    ratio_room[THICK] = math.hypot(CLASS_LN, reference.a1g_si_exponent * float(thick.std()))
     a1g_si = Belief.before(
-        math.log(reference.a1g_si_monolayer) + reference.a1g_si_exponent * np.log(layers),
+        math.log(reference.a1g_si_monolayer) + reference.a1g_si_exponent * ln_layers * ones,
         ones,
-        np.array([each[5] ** 2 for each in every]),
-        _room(CLASS_LN),
+        _common_var(np.array([each[5] ** 2 for each in every]), CLASS_LN),
+        ratio_room,
     )
     return _Ways(
         np.arange(size),
-        np.log([each[0] * each[4] / len(THICK_NODES) for each in every]),
+        np.log([each[0] * each[4] for each in every]),
         (separation, a1g_si, _shine(reference, size)),
         np.zeros((size, LABELS), dtype=np.int64),
     )
@@ -193,16 +201,18 @@ def _shine(reference: Reference, size: int) -> Belief:
     """Return what is believed of ln(PL/Raman): what is common is that of two and more layers."""
     one, more = reference.pl_medians_ln()
     one_var, more_var, shared = reference.pl_variances()
+    common_var = shared + float(_common_var(np.array(more_var - shared), CLASS_PL_LN))
     centre = np.full((size, LABELS), more)
-    factor, room = np.ones_like(centre), np.array(_room(CLASS_PL_LN))
-    centre[:, 0], factor[:, 0] = one, shared / more_var
-    room[0] = math.sqrt(one_var - shared**2 / more_var)
-    return Belief.before(centre, factor, np.full(size, more_var), room)
+    factor, room = np.ones_like(centre), np.full(LABELS, CLASS_PL_LN)
+    centre[:, 0], factor[:, 0] = one, shared / common_var
+    room[0] = math.sqrt(one_var - shared**2 / common_var)
+    return Belief.before(centre, factor, np.full(size, common_var), room)
 
 
-def _room(sd: float) -> list[float]:
-    """Return the room of each label: one layer is what the common shift and scale are told by."""
-    return [0.0, *[sd] * (LABELS - 1)]
+def _common_var(var: Array, room: float) -> Array:
+    """Return what is common to all classes, of a variance from sample to sample that holds both."""
+    found: Array = np.maximum(var - room**2, var / 2)
+    return found
 
 
 LN_LABEL = np.log([1, 1 - TWISTED_SHARE, 1, 1, 1, 1, TWISTED_SHARE])
@@ -244,8 +254,10 @@ def take_census(
     if len(ordered) > SPOTS_WEIGHED:
         chosen = np.linspace(0, len(ordered) - 1, SPOTS_WEIGHED).round().astype(int)
         weighed = [ordered[index] for index in chosen]
-    for spot in weighed:
-        ways = _continued(ways, _numbers(spot))
+    for index, spot in enumerate(weighed):
+        if index == SETTLED:
+            ways = replace(ways, start=np.zeros_like(ways.start))
+        ways = _continued(ways, _numbers(spot), BEAM if index >= SETTLED else BEAM_BEFORE)
     ways = ways.taken(np.flatnonzero(ways.ln_weight > ways.ln_weight.max() - NEGLIGIBLE_LN))
     weight = np.exp(ways.ln_weight - ways.ln_weight.max())
     weight /= weight.sum()
@@ -331,7 +343,7 @@ def _predicted(
     return density, straight
 
 
-def _continued(ways: _Ways, numbers: Sequence[_Number | None]) -> _Ways:
+def _continued(ways: _Ways, numbers: Sequence[_Number | None], beam: int) -> _Ways:
     """Continue each hypothesis with each label of one more spot; merge, and drop the unlikely."""
     density, straight = _predicted(ways.beliefs, numbers)
     ln_weight = ways.ln_weight[:, None] + _urn_ln(ways.counts) + np.log(density)
@@ -346,10 +358,10 @@ def _continued(ways: _Ways, numbers: Sequence[_Number | None]) -> _Ways:
     )
     counts = found.counts
     counts[np.arange(way.size), label] += 1
-    return _merged(_Ways(found.start, ln_weight[way, label], beliefs, counts))
+    return _merged(_Ways(found.start, ln_weight[way, label], beliefs, counts), beam)
 
 
-def _merged(ways: _Ways) -> _Ways:
+def _merged(ways: _Ways, beam: int) -> _Ways:
     """Make one of those that count alike from the same start, and keep the likeliest."""
     base = int(ways.counts.sum(1).max()) + 1
     key = ways.start.copy()
@@ -364,8 +376,8 @@ def _merged(ways: _Ways) -> _Ways:
     total = np.add.reduceat(share[order], first)
     share[order] /= np.repeat(total, sizes)
     ln_weight = top + np.log(total)
-    if first.size > BEAM:
-        chosen = np.sort(np.argsort(-ln_weight, kind="stable")[:BEAM])
+    if first.size > beam:
+        chosen = np.sort(np.argsort(-ln_weight, kind="stable")[:beam])
         inside = np.repeat(np.isin(np.arange(first.size), chosen), sizes)
         order, sizes, ln_weight = order[inside], sizes[chosen], ln_weight[chosen]
         first = np.cumsum(sizes) - sizes
