@@ -148,6 +148,9 @@ UNIFORM = 0.5
 """Half of the films are of one class; of the others two neighbours share the area, each share as
 likely as any other."""
 
+EDGES_MIN, SPOTS_AN_EDGE = 3, 10
+"""How many spots of a film lie over an edge, where the plant has edges: three, or one in ten."""
+
 NUMBER_SIGMA_CM1, NUMBER_LN = 0.08, 0.03
 SPACING_UM, COLUMNS = 60.0, 10
 
@@ -189,11 +192,12 @@ def mixed_claims(
 def numbers(
     film: Film, first: int, share: float, index: int, size: int, chance: Random
 ) -> SpotEvidence:
-    """Take separation and ratios of a spot straight from its light; one in three has an edge."""
+    """Take separation and ratios of a spot straight from its light."""
     layers = first if chance.random() < share else first + 1
     where = (SPACING_UM * (index % COLUMNS), SPACING_UM * (index // COLUMNS))
     change = change_of(chance)
-    shone = light(film, layers, change, RAMAN_S, where, on_edge=3 * index < size)
+    on_edge = index < max(EDGES_MIN, size // SPOTS_AN_EDGE)
+    shone = light(film, layers, change, RAMAN_S, where, on_edge=on_edge)
     silicon, _, _, e2g, a1g, *_ = shone.lines
     height = a1g.height * chance.lognormvariate(0.0, NUMBER_LN)
     separation = a1g.centre_cm1 - e2g.centre_cm1

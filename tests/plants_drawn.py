@@ -67,9 +67,9 @@ PLANTS = (
     Plant("thick films relaxed", relaxed=True),
     Plant("more doping", doping_e13=0.2),
     Plant("less doping", doping_e13=-0.2),
-    Plant("steps alternate", steps_cm1=(-0.15, 0.15, -0.15, 0.15, -0.15, 0.15)),
-    Plant("steps compressed", steps_cm1=(0.0, -0.3, -0.6, -0.6, -0.6, -0.6)),
-    Plant("steps stretched", steps_cm1=(0.0, 0.3, 0.6, 0.6, 0.6, 0.6)),
+    Plant("steps alternate", steps_cm1=(-0.3, 0.3, -0.3, 0.3, -0.3, 0.3)),
+    Plant("steps compressed", steps_cm1=(0.0, -0.3, -0.6, -0.9, -1.2, -1.5)),
+    Plant("steps stretched", steps_cm1=(0.0, 0.3, 0.6, 0.9, 1.2, 1.5)),
     Plant("steps drawn", step_sd_cm1=0.3),
     Plant("oxide ×0.5", oxide_factor=0.5),
     Plant("oxide ×2", oxide_factor=2.0),
@@ -84,8 +84,9 @@ PLANTS = (
     Plant("Fano silicon", fano=True),
     Plant("shoulders", shoulders=True),
 )
-"""Doping is moved by one standard deviation of the generator, strain by one and two. Steps between
-neighbouring classes are 0.3 cm-1 off: in turns, the first two each way, or at random."""
+"""Doping is moved by one standard deviation of the generator, strain by one and two. Classes
+stand 0.3 cm-1 high and low in turns, every step is 0.3 cm-1 shorter or longer, or each class of each
+film has its own standard deviation of 0.3 cm-1."""
 
 EVERY_DAY = ("nominal", "steps drawn")
 

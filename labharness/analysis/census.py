@@ -254,14 +254,21 @@ def take_census(
     if len(ordered) > SPOTS_WEIGHED:
         chosen = np.linspace(0, len(ordered) - 1, SPOTS_WEIGHED).round().astype(int)
         weighed = [ordered[index] for index in chosen]
+    # What no spot shows is believed as before: it needs no room in a hypothesis.
+    shown = [
+        place for place in range(len(ways.beliefs)) if any(_numbers(each)[place] for each in spots)
+    ]
+    ways = replace(ways, beliefs=tuple(ways.beliefs[place] for place in shown))
     for index, spot in enumerate(weighed):
         if index == SETTLED:
             ways = replace(ways, start=np.zeros_like(ways.start))
-        ways = _continued(ways, _numbers(spot), BEAM if index >= SETTLED else BEAM_BEFORE)
+        numbers = _numbers(spot)
+        kept = BEAM if index >= SETTLED else BEAM_BEFORE
+        ways = _continued(ways, [numbers[place] for place in shown], kept)
     ways = ways.taken(np.flatnonzero(ways.ln_weight > ways.ln_weight.max() - NEGLIGIBLE_LN))
     weight = np.exp(ways.ln_weight - ways.ln_weight.max())
     weight /= weight.sum()
-    shares, expected = _labelled(spots, ways, weight)
+    shares, expected = _labelled(spots, shown, ways, weight)
     # Of very many spots a part has settled what is common; then every one of them counts.
     whole = len(spots) <= SPOTS_WEIGHED
     return Census(weight, _by_class(ways.counts) if whole else expected, shares)
@@ -389,7 +396,9 @@ def _merged(ways: _Ways, beam: int) -> _Ways:
     )
 
 
-def _labelled(spots: Sequence[Measured], ways: _Ways, weight: Array) -> tuple[Array, Array]:
+def _labelled(
+    spots: Sequence[Measured], shown: Sequence[int], ways: _Ways, weight: Array
+) -> tuple[Array, Array]:
     """Return the probability of each class at each spot by what all spots have said.
 
     Returns:
@@ -399,7 +408,8 @@ def _labelled(spots: Sequence[Measured], ways: _Ways, weight: Array) -> tuple[Ar
     found = np.empty((len(spots), CLASSES))
     sums = np.zeros((weight.size, LABELS))
     for index, spot in enumerate(spots):
-        label = urn * _predicted(ways.beliefs, _numbers(spot))[0]
+        numbers = _numbers(spot)
+        label = urn * _predicted(ways.beliefs, [numbers[place] for place in shown])[0]
         label /= label.sum(1, keepdims=True)
         sums += label
         found[index] = np.bincount(CLASS_OF_LABEL, weight @ label, CLASSES)
