@@ -1,9 +1,11 @@
-"""The table and the figure of stated against kept confidence, from what the calibration test tests.
+"""The tables and the figure of stated against kept confidence, as the calibration test has them.
 
-``python benchmarks/confidence.py`` prints the table of docs/reference/confidence.md and draws
-docs/reference/confidence.svg. A number as argument asks for another count of films a plant.
+``python benchmarks/confidence.py`` prints the tables of docs/reference/confidence.md and draws
+docs/reference/confidence.svg. ``one``, ``nine`` and ``many`` print a part of them, ``--films 100``
+draws another count of films of one place a plant, ``--seeds 5`` other films, without the figure.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -15,14 +17,15 @@ sys.path.insert(0, str(ROOT / "tests"))  # the films and bins are the test's own
 from films_drawn import (  # noqa: E402 - found only after the line above
     BINS,
     FILMS,
-    MIXED_PLANTS,
-    PLANTS,
+    MANY,
+    NINE,
     WAYS,
     Kept,
     claims,
     kept,
     mixed_claims,
 )
+from plants_drawn import MIXED_PLANTS, PLANTS  # noqa: E402 - likewise
 
 FIGURE = ROOT / "docs" / "reference" / "confidence.svg"
 SIDE, LEFT, TOP, GAP = 330, 60, 50, 90
@@ -30,8 +33,11 @@ LOW = 0.6
 COLOURS = (
     "#0b6e99", "#b3261e", "#d98324", "#2f7d32", "#6a4c93", "#8a6d3b", "#555", "#c2185b", "#00838f",
     "#9e9d24", "#5d4037", "#ef6c00", "#1565c0", "#ad1457", "#558b2f", "#4527a0", "#00695c", "#000",
+    "#e53935", "#039be5", "#7cb342", "#fb8c00", "#6d4c41", "#546e7a",
 )  # fmt: skip
-MIXED_SHARE = 0.3  # films of nine spots for each film of one
+FILMS_OF = {"nine": 0.3, "many": 0.1}  # films of so many spots for each film of one
+SPOTS_OF = {"nine": ("nine spots", NINE), "many": (f"{MANY[0]} to {MANY[1]} spots", MANY)}
+SIGNIFICANCE = 0.01
 LEVEL = 0.95
 HEADINGS = ("below 0.75", "0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1")
 CLAIMS_MIN = 10  # fewer say nothing, and their bars hide the others
@@ -113,26 +119,66 @@ def row(name: str, found: list[Kept], last: str) -> None:
     print(f"| {name} | {' | '.join(cells.get(low, '-') for low, _ in BINS)} | {last} |", flush=True)
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else FILMS
+def one(count: int, seeds: int) -> dict[str, dict[str, list[Kept]]]:
+    """Print what is kept of films looked at in one place, a table a way to know the microscope."""
     sets = {}
     for way in WAYS:
         rows = {}
         table(f"one place, {way} ({count} films a plant)", "no count | truth in the set")
         for plant in PLANTS:
-            made = claims(plant, way, count)
+            made = claims(plant, way, count, seeds)
             rows[plant.name] = kept(made)
             silent = sum(claim.said is None for claim in made)
             held = sum(claim.truth in claim.credible_set for claim in made)
             row(plant.name, rows[plant.name], f"{silent} | {held / count:.3f}")
         sets[way] = rows
-    for way in list(WAYS)[:3]:
-        films = round(MIXED_SHARE * count)
-        table(f"nine spots, half of the films mixed, {way} ({films} films a plant)", "no count")
+    return sets
+
+
+def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Kept]]]:
+    """Print the same of films of which half are mixed, looked at in many places."""
+    name, spots = SPOTS_OF[kind]
+    films = round(FILMS_OF[kind] * count)
+    sets = {}
+    for way in WAYS:
+        rows = {}
+        table(f"{name}, half of the films mixed, {way} ({films} films a plant)", "no count")
         for plant in MIXED_PLANTS:
-            made = mixed_claims(plant, way, films)
-            row(plant.name, kept(made), str(sum(claim.said is None for claim in made)))
-    FIGURE.write_text(figure(sets), "utf-8")
+            made = mixed_claims(plant, way, films, spots=spots, shift=seeds)
+            rows[plant.name] = kept(made)
+            row(plant.name, rows[plant.name], str(sum(claim.said is None for claim in made)))
+        sets[way] = rows
+    return sets
+
+
+def summed(name: str, sets: dict[str, dict[str, list[Kept]]]) -> None:
+    """Print how many bins fell short, and how much of what was surest was right."""
+    bins = [(way, plant, b) for way, rows in sets.items() for plant in rows for b in rows[plant]]
+    short = [each for each in bins if each[2].p_value < SIGNIFICANCE]
+    sure = [b for _, _, b in bins if b.low >= LEVEL]
+    made, right = sum(b.claims for b in sure), sum(b.right for b in sure)
+    said = f"{len(short)} of {len(bins)} bins below 1 %; above {LEVEL:g} {right} of {made} right"
+    print(f"\n{name}: {said}")
+    for way, plant, b in short:
+        print(f"- {way}, {plant}: {cell(b)}")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    asked.add_argument("parts", nargs="*", help="one, nine, many; all of them where none is named")
+    asked.add_argument("--films", type=int, default=FILMS, help="of one place, a plant")
+    asked.add_argument("--seeds", type=int, default=0, help="what is added to every seed")
+    chosen = asked.parse_args()
+    for part in chosen.parts or ("one", "nine", "many"):
+        if part == "one":
+            sets = one(chosen.films, chosen.seeds)
+            if chosen.seeds == 0:
+                FIGURE.write_text(figure(sets), "utf-8")
+        elif part in SPOTS_OF:
+            sets = several(part, chosen.films, chosen.seeds)
+        else:
+            asked.error(f"there is no part {part}; there are one, nine and many")
+        summed(part, sets)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ removed. The bug is an exact replacement in a copy of one file; if the text is n
 the list is wrong and says so.
 """
 
+from planted_answer import IN_THE_ANSWER
 from planted_bug import PlantedBug
 from planted_commands import OF_COMMANDS
 from planted_envelopes import IN_THE_ENVELOPES
@@ -32,6 +33,7 @@ PLANTED = (
     *IN_SPECTRA,
     *IN_THE_WATCH,
     *IN_THE_WORDS,
+    *IN_THE_ANSWER,
     PlantedBug(
         "procedure step not verified",
         "labharness/line/safing.py",

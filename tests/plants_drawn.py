@@ -85,8 +85,8 @@ PLANTS = (
     Plant("shoulders", shoulders=True),
 )
 """Doping is moved by one standard deviation of the generator, strain by one and two. Classes
-stand 0.3 cm-1 high and low in turns, every step is 0.3 cm-1 shorter or longer, or each class of each
-film has its own standard deviation of 0.3 cm-1."""
+stand 0.3 cm-1 high and low in turns, every step is 0.3 cm-1 shorter or longer, or each class of
+each film is moved by a number of its own, with a standard deviation of 0.3 cm-1."""
 
 EVERY_DAY = ("nominal", "steps drawn")
 

@@ -1,4 +1,4 @@
-"""No count is sure because the table's steps between classes are: each class has room of its own."""
+"""A count is no surer than the steps between classes are: each class has room of its own."""
 
 from random import Random
 
@@ -36,7 +36,8 @@ def test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it() -> None:
     assert found.posterior[4] > 0.1
 
 
-@pytest.mark.parametrize(("step_cm1", "low", "high"), [(0.8, 20, 4), (0.9, 32, 16), (1.8, 12, 12)])
+@pytest.mark.thorough  # thousands of hypotheses
+@pytest.mark.parametrize(("step_cm1", "low", "high"), [(0.8, 20, 4), (1.8, 12, 12)])
 @pytest.mark.parametrize("shift_cm1", [0.0, 1.7])
 def test_what_is_dropped_and_merged_changes_no_answer(
     step_cm1: float, low: int, high: int, shift_cm1: float, monkeypatch: pytest.MonkeyPatch
@@ -52,4 +53,4 @@ def test_what_is_dropped_and_merged_changes_no_answer(
     monkeypatch.setattr(census, "PRUNED_LN", 30.0)
     whole = judge_layers(spots, Reference())
     for name in LAYER_CLASSES:
-        assert found.posterior[name] == pytest.approx(whole.posterior[name], abs=0.05)
+        assert found.posterior[name] == pytest.approx(whole.posterior[name], abs=0.03)

@@ -1,0 +1,61 @@
+"""While spectra are judged the loop goes on; in virtual time the judging takes no time."""
+
+import asyncio
+import time
+from typing import Any, cast
+
+import pytest
+
+from labharness.capability.cvd import raman
+from labharness.clock import VirtualLoop, run
+from labharness.plan import Instruction, Step
+
+LONG_S, BEAT_S = 0.4, 0.01
+
+
+def judging() -> Step:
+    """The step of a growth that judges, with nothing to measure any more."""
+    asked = {
+        "survey": {"film": [], "dark_counts": 300.0},
+        "spots": [],
+        "pl_heights_per_s": [],
+        "reference": {},
+        "threshold": 0.95,
+        "spots_max": 9,
+    }
+    what = Instruction(instruction_id="analysis", action="analyse", timeout_s=60.0, stage="looking")
+    return Step(what, cast("Any", None), asked, 60.0)
+
+
+def slow(*_asked: object) -> dict[str, Any]:
+    end_s = time.monotonic() + LONG_S  # a computation: it holds the interpreter as a fit does
+    while time.monotonic() < end_s:
+        pass
+    return {"layer_count": 1, "confidence": 0.99}
+
+
+def test_the_loop_goes_on_while_spectra_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raman, "judge", slow)
+    beats: list[float] = []
+
+    async def beat() -> None:
+        while True:
+            beats.append(time.monotonic())
+            await asyncio.sleep(BEAT_S)
+
+    async def main() -> None:
+        beating = asyncio.create_task(beat())
+        await raman.analyse(judging())
+        beating.cancel()
+
+    asyncio.run(main())
+    assert len(beats) > 5
+
+
+def test_in_virtual_time_it_is_judged_here_and_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(raman, "judge", slow)
+    loop = VirtualLoop()
+    before = loop.time()
+    found = run(raman.analyse(judging()), loop)
+    assert found["verdict"]["layer_count"] == 1
+    assert loop.time() == before
