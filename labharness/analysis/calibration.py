@@ -76,6 +76,11 @@ def pl_raman_of(
 ) -> Calibration | None:
     """Return PL/Raman of a film of one layer; None where too few spots shine.
 
+    The height is a Gaussian on a constant (`peak_height`), as a growth measures it: a number
+    of this microscope and grating. A grating of 1800 lines/mm shows 18 nm at once, the middle of a
+    band that is as wide and has broader feet. What lies under the middle counts as background
+    then: the simulated 20 reads 14 here, and in a growth alike.
+
     Args:
         spots: Raman of a spot and its exposure in s.
         glows: Photoluminescence of the same spots, in the same order.
