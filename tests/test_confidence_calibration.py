@@ -35,7 +35,7 @@ REAL_SPECTRA = sorted(
 
 SIGNIFICANCE = 0.01
 SET_SHORT = "strain +0.3 %"
-"""Its sets by the separation alone hold the truth in 0.86 and 0.74; the page says so too."""
+"""Its sets by the separation alone hold the truth in 0.88 and 0.84; the page says so too."""
 
 FILMS_OF = {NINE: 120, MANY: 40}
 NOMINAL = PLANTS[0]
@@ -101,7 +101,7 @@ def test_five_spots_against_four_are_a_mixed_film_and_not_sure() -> None:
 def test_a_credible_set_holds_the_truth_nine_times_in_ten(plant: Plant, way: str) -> None:
     made = claims(plant, way)
     held = sum(claim.truth in claim.credible_set for claim in made)
-    least = 0.7 if plant.name == SET_SHORT and "alone" in way else 0.9
+    least = 0.8 if plant.name == SET_SHORT and "alone" in way else 0.9
     assert binomtest(held, len(made), least, alternative="less").pvalue >= SIGNIFICANCE
 
 
