@@ -145,8 +145,8 @@ NINE, MANY = (9, 9), (60, 100)
 
 CLAIMED_SHARE = 0.75
 UNIFORM = 0.5
-"""Half of the films are of one class; of the others two neighbours share the area, each share as
-likely as any other."""
+"""Half of the films are of one class, six or more too; of the others two neighbours share the area,
+each share as likely as any other."""
 
 EDGES_MIN, SPOTS_AN_EDGE = 3, 10
 """How many spots of a film lie over an edge, where the plant has edges: three, or one in ten."""
@@ -171,12 +171,18 @@ def mixed_claims(
     chance = Random(MANY_SEED + shift)
     made = []
     for _ in range(count):
-        first = chance.choice(LAYER_CLASSES[:-1])
-        share = 1.0 if chance.random() < UNIFORM else shared(chance)
+        alike = chance.random() < UNIFORM
+        first = chance.choice(LAYER_CLASSES if alike else LAYER_CLASSES[:-1])
+        share = 1.0 if alike else shared(chance)
+        thick = chance.choice(THICK_LAYERS)
+        layers = [thick if each == LAYER_CLASSES[-1] else each for each in (first, first + 1)]
         film = drawn(plant, chance)
         reference = reference_of(plant, way, chance)
         size = chance.randint(*spots)
-        seen = [numbers(film, first, share, index, size, chance) for index in range(size)]
+        seen = [
+            numbers(film, layers[chance.random() >= share], index, size, chance)
+            for index in range(size)
+        ]
         verdict = judge_layers(seen, reference, WAYS[way][1])
         most = max(share, 1 - share)
         truth = first if share >= 0.5 else first + 1
@@ -189,11 +195,8 @@ def mixed_claims(
     return made
 
 
-def numbers(
-    film: Film, first: int, share: float, index: int, size: int, chance: Random
-) -> SpotEvidence:
+def numbers(film: Film, layers: int, index: int, size: int, chance: Random) -> SpotEvidence:
     """Take separation and ratios of a spot straight from its light."""
-    layers = first if chance.random() < share else first + 1
     where = (SPACING_UM * (index % COLUMNS), SPACING_UM * (index // COLUMNS))
     change = change_of(chance)
     on_edge = index < max(EDGES_MIN, size // SPOTS_AN_EDGE)
