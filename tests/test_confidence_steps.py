@@ -18,7 +18,7 @@ COMPRESSED = next(plant for plant in PLANTS if plant.name == "steps compressed")
 def test_films_whose_steps_are_shorter_than_the_tables_are_not_surely_miscounted() -> None:
     made = mixed_claims(COMPRESSED, "uncalibrated", 60)
     made += mixed_claims(COMPRESSED, "uncalibrated", 30, spots=MANY)
-    assert len([each for each in made if each.said and each.confidence >= SURE]) >= 6
+    assert len([each for each in made if each.said and each.confidence >= SURE]) >= 3
     assert [each for each in kept(made) if each.p_value < SIGNIFICANCE] == []
 
 
