@@ -8,7 +8,7 @@ AGAIN ?= false
 
 .PHONY: demo help test thorough check interop soak mutants mutants-table bench approve-sim lock clean
 
-demo: .venv/.installed-all ## run the example, a growth of six hours, in ten seconds
+demo: .venv/.installed-all ## run the example, a growth of six hours, in half a minute
 	$(BIN)/labharness run examples/mos2-monolayer.json
 
 help: ## list what there is

@@ -79,4 +79,12 @@ IN_THE_WATCH = (
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
         dear=True,
     ),
+    PlantedBug(
+        "warning of a second channel taken for the first one's",
+        "labharness/line/lookout.py",
+        'about = (each.channel, each.detail.split(":")[0])',
+        'about = ("", each.detail.split(":")[0])',
+        "tests/test_warned.py::"
+        "test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled",
+    ),
 )

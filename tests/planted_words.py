@@ -123,4 +123,12 @@ IN_THE_WORDS = (
         "            if spec.wired and spec.settable and channel in ():\n",
         "tests/test_nobodys_word.py::test_a_relay_that_no_row_describes_counts_as_the_gravest",
     ),
+    PlantedBug(
+        "rule on a name that no answer has passed over",
+        "labharness/admission/asked.py",
+        "            if closed and name not in known:\n",
+        "            if False:\n",
+        "tests/test_admission_asked.py::"
+        "test_a_task_whose_schema_asks_in_a_misspelt_name_is_rejected_before_anything",
+    ),
 )

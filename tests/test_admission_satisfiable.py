@@ -62,6 +62,8 @@ answers = st.fixed_dictionaries(
         "peak_distance": st.floats(-1, 30),
         "layer_count": st.integers(1, 6),
         "confidence": st.floats(0, 1),
+        "film": st.just({"headline": "monolayer", "claim": "film"}),
+        "intent": st.just({"words": "", "met": None, "said": ""}),
         "spectrum_data": st.just({"raman_shift": [], "intensity": []}),
     }
 )

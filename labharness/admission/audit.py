@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
+from labharness.admission.asked import unheard
 from labharness.admission.callers import DATA_CLASSES, Caller, DataClass
 from labharness.admission.declaration import Declaration, RiskLevel
 from labharness.admission.risk import (
@@ -323,13 +324,17 @@ def _expected_output(
                 f"expected_output.schema is not used: {reason}",
                 "Leave expected_output.schema out, or write a plain, self-contained schema",
             )
+        dropped = unheard(schema, declaration.output_schema)
+        if dropped:
+            raise _Reject("invalid_input", dropped, "Write it as it is called, or leave it out")
     required = {*submission.required_fields, *(schema or {}).get("required", ())}
     missing = sorted(required - declaration.produces())
     if missing:
         produced = ", ".join(sorted(declaration.produces()))
         raise _Reject(
             "invalid_input",
-            f"{declaration.name} produces no {', '.join(missing)}; it produces: {produced}",
+            f"{declaration.name} produces no {', '.join(missing)}"
+            f"{meant(missing[0], sorted(declaration.produces()))}; it produces: {produced}",
             f"Require only what is produced: {produced}",
         )
     never = None if schema is None else contradiction(schema, declaration.output_schema)

@@ -28,7 +28,7 @@ class Lookout:
         journal: Where facts and samples go.
         loop: Whose time it keeps.
         trip: Runs the procedure of a trip, and tells of it.
-        warn: Shown each warning, the first time it comes.
+        warn: Shown each warning of each channel, the first time it comes.
         told: Told of each warning, after the bytes of every trip have left.
     """
 
@@ -51,7 +51,7 @@ class Lookout:
         self._trip = trip
         self._warn = warn
         self._told = told
-        self._warned: set[str] = set()
+        self._warned: set[tuple[str, str]] = set()
         self._changes = 0
 
     def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
@@ -127,7 +127,7 @@ class Lookout:
         for each in severe:
             self._trip(each)  # the gravest runs, before anybody is told of anything (law 2)
         for each in mild:
-            about = each.detail.split(":")[0]
+            about = (each.channel, each.detail.split(":")[0])  # a rule may bear on many channels
             if about not in self._warned:
                 self._warned.add(about)
                 self.note("warning", {"detail": each.detail})

@@ -82,15 +82,26 @@ DECLARATION = Declaration(
                 "properties": {
                     "headline": {"type": "string"},
                     "claim": {"enum": ["film", "place", "mainly", "mixed"]},
+                    "of_film": {"type": "object"},
+                    "of_area": {"type": "object"},
+                    "bare": {"type": "object"},
                 },
+                "additionalProperties": False,
             },
             "intent": {
                 "type": "object",
                 "description": "Whether the thickness that the task's words name was found",
+                "properties": {
+                    "words": {"type": "string"},
+                    "met": {"type": ["boolean", "null"]},
+                    "said": {"type": "string"},
+                },
+                "additionalProperties": False,
             },
             "spectrum_data": {
                 "type": "object",
                 "properties": {"raman_shift": NUMBERS, "intensity": NUMBERS},
+                "additionalProperties": False,
             },
         },
     },

@@ -1,0 +1,25 @@
+"""What only warns is shown and journaled, for each channel that it is true of."""
+
+import asyncio
+from pathlib import Path
+
+from alarmed import Watched, watch
+from rig import approved_copy
+
+WARM = "temperature above the safety envelope: "
+
+
+def test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled(tmp_path: Path) -> None:
+    def edit(text: str) -> str:
+        return text.replace(
+            'max = 1000\nunit = "celsius"\nhard_limit = true',
+            'max = 20\nunit = "celsius"\nhard_limit = false',
+        )
+
+    async def work(watched: Watched) -> None:
+        await asyncio.sleep(5)  # the room is at 25 degC: furnace and sulfur heater are above
+
+    watched = watch(approved_copy(tmp_path, edit=edit), tmp_path / "run", work)
+    for said in (watched.lab.line.warnings, [w["detail"] for w in watched.journaled("warning")]):
+        about = [each.removeprefix(WARM).split()[0] for each in said if each.startswith(WARM)]
+        assert sorted(about) == ["furnace.temperature", "sulfur.temperature"]
