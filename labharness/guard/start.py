@@ -168,8 +168,7 @@ def _open_roads(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Road]:
     for each in openings:
         each.join()
     if failed and len(failed) == len(roads) and not owed:
-        first = ports[0].name
-        raise CannotGuard(f"port {first}: {failed[first]}")
+        raise CannotGuard("; ".join(f"port {name}: {failed[name]}" for name in roads))
     return roads
 
 

@@ -18,6 +18,7 @@ from labharness.lab.alarms import NotDone, line_alarms, line_is_verified, reset_
 from labharness.lab.appending import append_durably
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
+from labharness.lab.installed import absent
 from labharness.lab.lab import Lab
 from labharness.lab.lock import MAKES_SAFE, LineLock
 from labharness.lab.operators import TerminalOperator
@@ -68,10 +69,7 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
                 await link.open()
             except LinkLost as why:
                 lost.setdefault(str(why), []).append(port)
-        found = [
-            (f"port{'s' if len(ports) > 1 else ''} {', '.join(ports)}", "", why)
-            for why, ports in lost.items()
-        ]
+        found = [(_named(ports), "", why) for why, ports in lost.items()]
         shut = {port for ports in lost.values() for port in ports}
         open_ports = [port for port in lab.links if port not in shut]
         # Side by side: a lab whose power is off is told of in the time of its slowest port.
@@ -79,8 +77,15 @@ def identify(plan: LabPlan) -> list[tuple[str, str, str]]:
             found += rows
         return found
 
+    lacking = [row.name for row in plan.file.port if any(absent((row.link,)))]
+    if lacking:  # one command brings it all, and nothing is opened before
+        return [(_named(lacking), "", plan.lacking)]
     with _unowned(plan, "checks the line"):
         return _with_lab(plan, ask)
+
+
+def _named(ports: Sequence[str]) -> str:
+    return f"port{'s' if len(ports) > 1 else ''} {', '.join(ports)}"
 
 
 async def _on_port(plan: LabPlan, lab: Lab, port: str) -> list[tuple[str, str, str]]:
@@ -133,25 +138,46 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
     async def look(lab: Lab) -> list[dict[str, Any]]:
         hands = ByHand(lab.line, Nobody())
+        shut: dict[str, str] = {}  # by port: why it does not open; "" where it is open
+        unmet: dict[str, str] = {}  # by instrument: why it is not to be read; "" where it is
         found = []
         for channel in channels:
             name = channel.partition(".")[0]
-            try:
-                instrument = lab.line.instruments.get(name)
-                if instrument is not None:
-                    await lab.links[instrument.port].open()
-                    await lab.line.identify(name)
-            except (LinkLost, NoReply) as why:
-                said = str(why)
-                if instrument is not None and isinstance(why, NoReply):
-                    said = remedied(plan, instrument, said)
-                found.append({"ok": False, "error": said})
-                continue
-            found.append(await hands.answer({"do": "read", "channel": channel}))
+            if name in lab.line.instruments and name not in unmet:
+                unmet[name] = await _met(plan, lab, name, shut)
+            if unmet.get(name):
+                found.append({"ok": False, "error": unmet[name]})
+            else:
+                found.append(await hands.answer({"do": "read", "channel": channel}))
         return found
+
+    asked = {channel.partition(".")[0] for channel in channels}
+    rows = {row.name: row for row in plan.file.port}
+    roads = {rows[each.port].link for each in plan.instruments if each.name in asked}
+    if any(absent(roads)):
+        raise BadLabFile(f"{plan.path}: {plan.lacking}")
 
     with _unowned(plan, "reads the line"):
         return _with_lab(plan, look)
+
+
+async def _met(plan: LabPlan, lab: Lab, name: str, shut: dict[str, str]) -> str:
+    """Open the port of an instrument, once for all on it, and ask who it is; say what is wrong."""
+    instrument = lab.line.instruments[name]
+    port = instrument.port
+    if port not in shut:
+        shut[port] = ""
+        try:
+            await lab.links[port].open()
+        except LinkLost as why:
+            shut[port] = str(why)
+    if shut[port]:
+        return shut[port]
+    try:
+        await lab.line.identify(name)
+    except (LinkLost, NoReply) as why:
+        return remedied(plan, instrument, str(why)) if isinstance(why, NoReply) else str(why)
+    return ""
 
 
 def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import (
     BaseModel,
@@ -110,6 +111,15 @@ class PlantRow(Strict):
     settings: dict[str, StrictBool | StrictFloat] = Field(default_factory=dict)
 
 
+def _is_websocket(url: str) -> bool:
+    """Say whether an address can be opened: ``ws``, a host, and a number of a port if any."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "ws" and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        return False
+
+
 class PortRow(Strict):
     """One road. Which keys it takes depends on the link.
 
@@ -149,6 +159,10 @@ class PortRow(Strict):
         value, what = needs.get(self.link, (True, ""))
         if not value:
             raise ValueError(f"port {self.name!r}: link {self.link!r} takes {what}")
+        if self.link == "websocket" and not _is_websocket(str(self.url)):
+            raise ValueError(
+                f"port {self.name!r}: websocket url {self.url!r} is not ws://host:port/path"
+            )
         if self.link == "serial" and not self.baud:
             raise ValueError(f"port {self.name!r}: link 'serial' takes baud")
         return self

@@ -1,15 +1,16 @@
-"""What the links of a lab import and this environment lacks: asked before anything is begun."""
+"""What links and alerts of a lab import and is not installed: asked before anything is begun."""
 
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 
-from labharness.vocabulary.extras import LINK_NEEDS
+from labharness.vocabulary.extras import ALERT_NEEDS, LINK_NEEDS
 
 __all__ = ["absent"]
 
 
-def absent(links: Iterable[str]) -> Iterator[ModuleNotFoundError]:
-    """Give what such links would miss at their first import, as that import would say it."""
-    for module in filter(None, map(LINK_NEEDS.get, links)):
+def absent(links: Iterable[str], *, alerts: bool = False) -> Iterator[str]:
+    """Name the modules that such links, and alerts, would miss at their first import."""
+    needed = {LINK_NEEDS.get(link, "") for link in links} | {ALERT_NEEDS if alerts else ""}
+    for module in sorted(filter(None, needed)):
         if find_spec(module) is None:
-            yield ModuleNotFoundError(f"No module named {module!r}", name=module)
+            yield module

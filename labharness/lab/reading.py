@@ -50,7 +50,7 @@ from labharness.line import (
     compile_procedures,
 )
 from labharness.link.identity import Identity, RoadName, identify, network_host
-from labharness.vocabulary.extras import to_install
+from labharness.vocabulary.extras import all_to_install
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
 
@@ -111,6 +111,11 @@ class LabPlan:
     def links(self) -> tuple[str, ...]:
         """The kinds of road this lab uses."""
         return tuple(sorted({row.link for row in self.file.port}))
+
+    @property
+    def lacking(self) -> str:
+        """All that its links and alerts import and is not installed, and the command; or ``""``."""
+        return all_to_install(absent(self.links, alerts=bool(self.file.alert)))
 
     @property
     def real_ports(self) -> tuple[str, ...]:
@@ -244,9 +249,8 @@ class LabPlan:
         Raises:
             BadLabFile: Says every such thing.
         """
-        lacking = "; ".join(to_install(why) for why in absent(self.links))
-        if lacking:
-            raise BadLabFile(f"{self.path}: {lacking}")
+        if self.lacking:
+            raise BadLabFile(f"{self.path}: {self.lacking}")
         findings = self.check()
         if findings:
             said = "; ".join(map(str, findings))

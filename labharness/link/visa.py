@@ -36,7 +36,9 @@ class VisaLink:
         self.receive: Callable[[bytes], None] = nobody
 
     async def open(self) -> None:
-        """Open the resource and begin to read."""
+        """Open the resource and begin to read; one that is open stays as it is."""
+        if self._session is not None and not self._lost:
+            return
         loop = asyncio.get_running_loop()
         self._session = await loop.run_in_executor(self._thread, self._connect)
         self._reader = loop.create_task(self._read_on(), name=f"visa {self._resource}")

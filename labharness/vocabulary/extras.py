@@ -1,8 +1,9 @@
 """What is installed beside labharness for some kinds of work, and how it is asked for."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "to_install"]
+__all__ = ["ALERT_NEEDS", "EXTRAS", "LINK_NEEDS", "Extra", "all_to_install", "to_install"]
 
 
 class Extra(NamedTuple):
@@ -43,5 +44,21 @@ ALERT_NEEDS = "apprise"
 def to_install(why: ModuleNotFoundError) -> str:
     """Say in one line what to install; ``""`` where no extra brings the module."""
     module = (why.name or "").partition(".")[0]
-    extra = EXTRAS.get(module)
-    return "" if extra is None else f"{extra.what_for} it takes {module}: {extra.command}"
+    return all_to_install((module,)) if module in EXTRAS else ""
+
+
+def all_to_install(modules: Iterable[str]) -> str:
+    """Say in one line what several modules are for, and the one command that brings them all.
+
+    Args:
+        modules: Keys of `EXTRAS`; none is nothing to install.
+
+    Returns:
+        The line, ``""`` where there is nothing to install.
+    """
+    lacking = sorted(set(modules))
+    if not lacking:
+        return ""
+    uses = ", ".join(f"{EXTRAS[each].what_for} it takes {each}" for each in lacking)
+    names = ",".join(sorted({EXTRAS[each].name for each in lacking}))
+    return f"{uses}: pip install 'labharness[{names}]'"
