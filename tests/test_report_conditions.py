@@ -12,7 +12,7 @@ import pytest
 
 from commands import say
 from labharness.desk.folder import JOURNAL_NAME
-from labharness.desk.report.conditions import conditions, masthead
+from labharness.desk.report.conditions import _spread, conditions, masthead
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.page import page
 from labharness.desk.report.reading import read_run
@@ -52,9 +52,25 @@ def test_the_growth_is_given_as_mean_and_standard_deviation(run: RunFacts) -> No
     trace = run.traces["furnace.temperature"]
     values = [value for at_s, value in trace if phase.start_s <= at_s <= phase.end_s]
     said = words(conditions(run))
-    spread = f"{number(fmean(values))} ± {stdev(values):.2g}"
+    deviation = f"{stdev(values):#.2g}"
+    digits = len(deviation.partition(".")[2])
+    spread = f"{fmean(values):.{digits}f} ± {deviation}"
     assert f"furnace.temperature {spread} °C (n = {len(values)})" in said
     assert "hydrogen.flow" not in said, "none flowed: what is left is noise"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((50.0, 50.1), "50.050 ± 0.071"),
+        ((726.0, 728.0), "727.0 ± 1.4"),
+        ((700.0, 740.0), "720 ± 28"),
+        ((400.0, 1000.0), "700 ± 424"),
+        ((1.0, 1.0), "1 ± 0"),
+    ],
+)
+def test_mean_and_deviation_end_at_one_digit(values: tuple[float, ...], said: str) -> None:
+    assert _spread(values) == said
 
 
 @pytest.mark.thorough

@@ -90,8 +90,16 @@ def _grown(facts: RunFacts) -> Iterator[str]:
             if len(values) < 2 or abs(fmean(values)) <= NOISE_SD * stdev(values):
                 continue  # a closed valve's noise, or nothing at all
             if quantity.unit in KEPT_UNITS:
-                spread = f"{number(fmean(values))} ± {stdev(values):.2g}"
-                yield f"{channel} {spread} {unit_text(quantity.unit)} (n = {len(values)})"
+                yield (
+                    f"{channel} {_spread(values)} {unit_text(quantity.unit)} (n = {len(values)})"
+                )
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Write mean and standard deviation, both to the second digit of the deviation."""
+    mean, deviation = fmean(values), stdev(values)
+    digits = 0 if deviation <= 0 else max(0, 1 - math.floor(math.log10(deviation)))
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
 
 
 def _looked(facts: RunFacts, log: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, object]]:

@@ -124,8 +124,8 @@ body{font-size:10.5pt}nav{display:none}main{max-width:none;padding:0}
 .wide{display:block}.narrow{display:none}.scroll{overflow:visible}
 table{font-size:9pt}h2,h3,.key,dt{break-after:avoid}figure,tr,.verdict{break-inside:avoid}
 dd{orphans:3;widows:3}.pair svg{max-width:260px}
-dl.facts{display:block}dl.facts dt{float:left;clear:left;width:105px}
-dl.facts dd{margin:0 0 4px 115px}
+dl.facts{display:block}dl.facts dt{float:left;clear:left;width:125px}
+dl.facts dd{margin:0 0 4px 135px;orphans:1}dl.facts dd::after{content:"";display:block;clear:left}
 .pair{display:block}.pair figure{display:inline-block;width:49%;vertical-align:top}
 figure{margin:8px 0 10px}
 thead{display:table-header-group;break-inside:avoid}
