@@ -146,6 +146,7 @@ def test_what_usual_clients_send_first_is_answered_as_a_captured_unit_did() -> N
     face.receive(b"AS78.95\r")
     for line, said in [
         (b"AR122", b"A   122 = 37"),
+        (b"AFPF 15", b"A 0 1 ---"),  # no barometer
         (b"A$$R122", b"A   122 = 37"),
         (b"AFPF 5", b"A +500.00 12 SCCM"),
         (b"ADCU 5", b"A 12 SCCM"),
@@ -187,10 +188,13 @@ def test_what_is_not_simulated_or_out_of_range_is_a_question_mark(line: bytes) -
     assert (part.setpoint_sccm, face.gas) == (0.0, "N2")
 
 
-def test_a_held_valve_takes_a_setpoint_and_acts_on_it_when_the_hold_is_cancelled() -> None:
+@pytest.mark.parametrize("closed", [b"AHC\r", b"AHPC\r", b"A$$HC\r"])
+def test_a_held_valve_takes_a_setpoint_and_acts_on_it_when_the_hold_is_cancelled(
+    closed: bytes,
+) -> None:
     face, part = unit()
     face.receive(b"AS100\r")
-    reply = face.receive(b"AHPC\r")
+    reply = face.receive(closed)
     assert reply is not None
     assert decode(reply)[4:] == (100.0, 0.0)  # a hold is no error
     assert reply.endswith(b" HLD\r")

@@ -7,7 +7,9 @@ Not simulated, and refused with ``?``: streaming and a change of the letter (``@
 ``LSRC``), totaliser, mixes (``GM``), control of pressure or volume (``LV 36``, ``W122=36``), PID
 and registers but 46 and 122, change of units, tare of pressure. A gas is only selected: the true
 flow is that of the gas in the pipe, and no factor is applied. ``HP`` holds the flow, not the valve.
-``T`` is a tare, as on a unit without totaliser.
+``T`` is a tare, as on a unit without totaliser. ``FPF`` tells the full scale of the mass flow, and
+of any statistic beyond the frame (a barometer, 15) that it has none; of pressure, temperature and
+volume it is refused.
 """
 
 import random
@@ -68,7 +70,7 @@ class Simulator(LineFace):
         self._part = part
         self.unit = unit
         sets = (
-            r"S ?[0-9.]+|[0-9]+|LS [0-9.]+|GS? ?[0-9]+|H(PC?)?|[CLUVT]|W(46|122)=[0-9]+|LSS [ASU]"
+            r"S ?[0-9.]+|[0-9]+|LS [0-9.]+|GS? ?[0-9]+|H(PC?|C)?|[CLUVT]|W(46|122)=[0-9]+|LSS [ASU]"
         )
         self.writes = re.compile(rf"{unit}(\$\$)?({sets})", re.IGNORECASE)
         self.full_scale_sccm = full_scale_sccm
@@ -113,7 +115,7 @@ class Simulator(LineFace):
             (r"GS(?: ([0-9]+))?", self._gas_select),
             (r"G ?([0-9]+)", self._gas_legacy),
             (r"[VT]", self._tare),
-            (r"H(?:P(C)?)?", self._hold),
+            (r"H(?:P?(C)|P)?", self._hold),
             (r"C", self._cancel),
             (r"([LU])", self._lock),
             (r"FPF ([0-9]+)", self._full_scale),
@@ -196,8 +198,10 @@ class Simulator(LineFace):
         return self._frame()
 
     def _full_scale(self, statistic: str) -> str:
-        if statistic not in ("5", str(MASS_FLOW)):
+        if statistic in ("2", "3", "4"):
             return "?\r"
+        if statistic not in ("5", str(MASS_FLOW)):
+            return f"{self.unit} 0 1 ---\r"  # as units say of a sensor that they have not
         return f"{self.unit} {self.full_scale_sccm:{self._flow}} {SCCM}\r"
 
     def _units(self, statistic: str) -> str:
