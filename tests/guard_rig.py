@@ -28,10 +28,11 @@ from labharness.vocabulary import Request, Until
 HERE = Path(__file__).parent
 BAUD = 9600
 LATENCY_S = 0.010
-READ = Request(b"read\r", Until(b"\r"), 0.3)
-ON = Request(b"heat on\r", Until(b"\r"), 0.3)
+REPLY_S = 0.45  # a machine that stands still for 0.3 s is no instrument that does not answer
+READ = Request(b"read\r", Until(b"\r"), REPLY_S)
+ON = Request(b"heat on\r", Until(b"\r"), REPLY_S)
 SHUT = [
-    Request(b"shut%d\r" % number, Until(b"\r"), 0.3, obeyed=b"ok shut%d\r" % number)
+    Request(b"shut%d\r" % number, Until(b"\r"), REPLY_S, obeyed=b"ok shut%d\r" % number)
     for number in range(4)
 ]
 SAFE = (

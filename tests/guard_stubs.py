@@ -4,13 +4,13 @@ import asyncio
 import json
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import guard_rig
 import labharness.guard.remote as remote_module
-from guard_rig import ON, READ, SHUT
-from guard_rig import SAFE as WHOLE
 from labharness.clock import VirtualLoop, run
 from labharness.guard import SafeFrame
 from labharness.guard.armed import Armed, ArmedPort, arming_digest
@@ -23,7 +23,12 @@ from labharness.link import LinkLost
 __all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Far"]
 __all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Road", "Started", "armed", "ask", "talk"]
 
-SAFE = WHOLE[:3]
+REPLY_S = 0.3  # in a time that no machine holds up
+READ, ON = (replace(each, timeout_s=REPLY_S) for each in (guard_rig.READ, guard_rig.ON))
+SHUT = [replace(each, timeout_s=REPLY_S) for each in guard_rig.SHUT]
+SAFE = tuple(
+    replace(each, request=replace(each.request, timeout_s=REPLY_S)) for each in guard_rig.SAFE[:3]
+)
 LAST = SafeFrame(0, "gas", SHUT[3], "argon.setpoint", 100.0, "sccm")
 ARMED = Armed(
     lab="bench",

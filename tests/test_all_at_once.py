@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from commands import say
-from small_lab import written
+from small_lab import EXAMPLE, written
 
 
 def edited(folder: Path, file: str, *changes: tuple[str, str]) -> Path:
@@ -104,3 +104,9 @@ def test_rows_on_what_is_not_read_are_told_of_together(tmp_path: Path) -> None:
         "watch mfc.flw: no instrument on this line reads it",
         "trip 'furnace far too hot': furnace.temperature is in 'degC', not 'K'",
     )
+
+
+def test_the_smallest_lab_of_the_documents_is_whole_as_it_stands() -> None:
+    said = say("lab", "check", "--lab", EXAMPLE / "lab.toml")
+    assert (said.code, said.err) == (0, "")
+    assert said.out.endswith("no findings\n")

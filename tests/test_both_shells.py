@@ -160,9 +160,9 @@ def test_silence_ends_at_its_time_out_and_the_port_comes_back(
     async def main(guard: Guard, rig: GuardBench) -> None:
         rig.devices.of["heat"].mute = True
         began_s = time.monotonic()
-        with pytest.raises(NoReply, match=r"no reply within 0.3 s"):
+        with pytest.raises(NoReply, match=f"no reply within {READ.timeout_s:g} s"):
             await exchanges(guard).ask("heat", READ)
-        assert 0.3 <= time.monotonic() - began_s < 1.0
+        assert READ.timeout_s <= time.monotonic() - began_s < 1.8
         rig.devices.of["heat"].mute = False
         assert await exchanges(guard).ask("heat", READ) == b"ok read\r"
 

@@ -152,7 +152,7 @@ def test_a_guard_begins_with_whatever_opens_and_with_nothing_where_it_owes(
     if owed:
         assert len(start._open_roads(dead, owed=owed)) == 2
     else:
-        with pytest.raises(CannotGuard, match=r"^port heat: unplugged$"):
+        with pytest.raises(CannotGuard, match=r"^port heat: unplugged; port gas: unplugged$"):
             start._open_roads(dead, owed=owed)
 
 
@@ -164,7 +164,9 @@ def test_a_driver_of_the_systems_that_raises_what_it_likes_ends_no_guard(
         raise ArithmeticError
 
     monkeypatch.setattr(Road, "open", breaks)
-    with pytest.raises(CannotGuard, match=r"^port heat: it does not open$"):
+    with pytest.raises(
+        CannotGuard, match=r"^port heat: it does not open; port gas: it does not open$"
+    ):
         start._open_roads(PORTS, owed=False)
 
 

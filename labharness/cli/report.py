@@ -9,6 +9,7 @@ from typing import Any
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import BadPath, complain, looking, one_line, say, write_whole
 from labharness.desk.folder import JOURNAL_NAME, REPORT_NAME
+from labharness.desk.report.document import GENERATOR
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.reading import read_run, read_summary
 from labharness.desk.report.svg import exact
@@ -19,7 +20,7 @@ from labharness.vocabulary.durations import clock_text
 __all__ = ["is_another", "report", "write_report"]
 
 CELL_CHARACTERS_MAX = 60
-PAGE = b"<!doctype html>"  # how every report begins
+HEAD_BYTES = 500  # in these a report says that it is one
 
 
 class _NoRun(ValueError):
@@ -66,7 +67,7 @@ def is_another(path: Path) -> bool:
     """Say whether a file is there that is no page: a journal or an answer is easily named."""
     try:
         with path.open("rb") as file:
-            return not file.read(len(PAGE)).startswith(PAGE)
+            return f'content="{GENERATOR}"'.encode() not in file.read(HEAD_BYTES)
     except OSError:
         return False  # it is not there, or will not be written either
 

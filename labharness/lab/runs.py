@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from labharness.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
-from labharness.desk.folder import ARTIFACTS_NAME, JOURNAL_NAME
+from labharness.desk.folder import (
+    ANSWER_NAME,
+    ARTIFACTS_NAME,
+    JOURNAL_NAME,
+    REPORT_NAME,
+    SUBMIT_NAME,
+)
 from labharness.lab.files import BadLabFile
 from labharness.lab.reading import LabPlan
 
@@ -50,6 +56,10 @@ def optics_of(plan: LabPlan) -> dict[str, dict[str, str]]:
     return {"raman": found} if found else {}
 
 
+WRITTEN = (SUBMIT_NAME, ANSWER_NAME, REPORT_NAME, ARTIFACTS_NAME)
+"""What a run leaves beside its journal."""
+
+
 def fresh_folder(session_id: str) -> Path:
     """Name a folder for a run after the hour and its session."""
     moment = wall_clock_utc().strftime("%Y%m%dT%H%M%S%f")[:-3]
@@ -60,15 +70,29 @@ def make_folder(folder: Path) -> None:
     """Make the folder of a run, and the one of its artifacts.
 
     Raises:
-        BadOutput: It holds a run already, or cannot be made.
+        BadOutput: It holds a run already, or somebody's files of the names that a run writes, or
+            cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / JOURNAL_NAME).exists():
             raise BadOutput(f"{folder} holds a run already; name a fresh folder")
-        (folder / ARTIFACTS_NAME).mkdir(exist_ok=True)
+        artifacts = folder / ARTIFACTS_NAME
+        if kept := [name for name in WRITTEN if _is_kept(folder / name)]:
+            raise BadOutput(
+                f"{folder} holds {', '.join(kept)} already, which a run would write over; name a "
+                "fresh folder"
+            )
+        artifacts.mkdir(exist_ok=True)
     except OSError as why:
         raise BadOutput(f"output folder {folder}: {why.strerror}") from None
+
+
+def _is_kept(path: Path) -> bool:
+    """Say whether somebody has something there: an empty folder is nothing."""
+    if path.is_dir() and not path.is_symlink():
+        return any(path.iterdir())
+    return os.path.lexists(path)
 
 
 def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:

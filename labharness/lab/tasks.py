@@ -157,6 +157,8 @@ class TaskRun:
         try:
             (self.folder / SUBMIT_NAME).write_bytes(encode(self._submit) + b"\n")
         except OSError as why:
+            with suppress(OSError):  # half of it would stand in the way of the next try
+                (self.folder / SUBMIT_NAME).unlink()
             raise BadOutput(f"output folder {self.folder}: {SUBMIT_NAME}: {why.strerror}") from None
         return self._main(facts, loop)
 

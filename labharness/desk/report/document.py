@@ -7,7 +7,10 @@ from labharness.desk.report.html import Html, el
 from labharness.desk.report.style import STYLE
 from labharness.desk.report.words import LANGUAGES, say
 
-__all__ = ["POLICY", "document", "section"]
+__all__ = ["GENERATOR", "POLICY", "document", "section"]
+
+GENERATOR: Final = "labharness"
+"""By this a page is known for one that may be written over."""
 
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 """Should a string ever get through as markup, a browser still runs and loads nothing."""
@@ -46,6 +49,7 @@ def document(
     head = el(
         "head",
         el("meta", charset="utf-8"),
+        el("meta", name="generator", content=GENERATOR),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", http_equiv="Content-Security-Policy", content=policy),
         el("title", title[:TITLE_CHARACTERS_MAX]),
