@@ -89,6 +89,8 @@ def test_a_stated_identity_is_asked_for_by_every_run_not_by_the_check_alone(tmp_
 
 # ---- silence
 
+BROKEN = "bad reply: short, 3 of 7 bytes within 0.5 s (01 03 04)"  # as the guard says it
+
 
 @pytest.fixture
 def ports() -> Iterator[list[str]]:
@@ -150,7 +152,17 @@ def test_the_road_says_what_else_to_look_at(tmp_path: Path, old: str, new: str, 
     lab = written(tmp_path)
     lab.write_text(lab.read_text("utf-8").replace(old, new), "utf-8")
     plan = read_lab(lab)
-    assert words in remedied(plan, plan.by_name["mfc"], "3 of 7 bytes, then silence")
+    assert words in remedied(plan, plan.by_name["mfc"], BROKEN)
+
+
+def test_a_reply_that_is_broken_says_what_to_look_at_and_that_somebody_is_there(
+    tmp_path: Path,
+) -> None:
+    plan = read_lab(written(tmp_path))
+    said = remedied(plan, plan.by_name["furnace"], BROKEN)
+    assert said.startswith(f"furnace (eurotherm_2400): {BROKEN}; see that its own address is 1, ")
+    assert "that it is set to 19200 baud" in said
+    assert "that it is on" not in said
 
 
 def test_an_answer_that_is_wrong_is_not_taken_for_a_silence(tmp_path: Path) -> None:

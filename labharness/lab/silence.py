@@ -6,15 +6,17 @@ from labharness.line import Instrument
 
 __all__ = ["remedied"]
 
-SILENT = ("no reply within", "then silence")
-"""How the guard says that nothing came, or that a reply stopped."""
+SILENT = "no reply within"
+BROKEN = "bad reply: "
+"""How the guard says that nothing came, and that what came is no whole reply."""
 
 
 def remedied(plan: LabPlan, instrument: Instrument, why: str, *, heard: bool = False) -> str:
     """Add to the reason of a silence what to look at; other reasons stay as they are.
 
     Power, the instrument's own address, the speed of the line and its wires: a bus is silent in
-    the same way for each of them, so all are named with the numbers of the lab file.
+    the same way for each of them, so all are named with the numbers of the lab file. A reply that
+    is broken comes of the same, save of an instrument that is off.
 
     Args:
         plan: The lab's files.
@@ -23,9 +25,12 @@ def remedied(plan: LabPlan, instrument: Instrument, why: str, *, heard: bool = F
         heard: Whether another instrument on the same port has answered.
     """
     row = next(row for row in plan.file.port if row.name == instrument.port)
-    if row.link == "loopback" or not any(mark in why for mark in SILENT):
+    silent = SILENT in why
+    if row.link == "loopback" or not (silent or BROKEN in why):
         return why
-    looks = ["that it is on", *_address(plan, instrument), *_road(row, instrument)]
+    looks = [*_address(plan, instrument), *_road(row, instrument)]
+    if silent:
+        looks.insert(0, "that it is on")
     named = "" if why.startswith(instrument.name) else f"{instrument.name} ({instrument.kind}): "
     others = f"; others on port {row.name!r} answer, so the port itself works" if heard else ""
     return f"{named}{why}; see {', '.join(looks)}{others}"
