@@ -160,6 +160,8 @@ def make_parser() -> Parser:
     compare = commands.add_parser("compare", help="say what differs between two runs")
     compare.add_argument("one", metavar="DIR")
     compare.add_argument("other", metavar="DIR")
+    compare.add_argument("--out", metavar="FILE", help="draw both on one page too, FILE.html")
+    compare.add_argument("--lang", choices=("en", "zh"), default="en", help="shown first")
 
     analyse = commands.add_parser("analyse", help="say what spectra show; count layers of MoS2")
     analyse.add_argument("files", nargs="+", metavar="FILE")

@@ -27,6 +27,10 @@ class _NoRun(ValueError):
     """A folder holds no run."""
 
 
+class _NoPlace(ValueError):
+    """A page cannot be written where it is wanted."""
+
+
 def report(chosen: argparse.Namespace) -> int:
     """Carry out one of the three commands."""
     try:
@@ -34,8 +38,8 @@ def report(chosen: argparse.Namespace) -> int:
             return _report(Path(chosen.folder), chosen.out, chosen.lang)
         if chosen.command == "history":
             return _history(Path(chosen.runs))
-        return _compare(_run(Path(chosen.one)), _run(Path(chosen.other)))
-    except _NoRun as why:
+        return _compare(Path(chosen.one), Path(chosen.other), chosen.out, chosen.lang)
+    except (_NoRun, _NoPlace) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE
     except JournalFailed as why:
@@ -54,13 +58,9 @@ def _run(folder: Path) -> RunFacts:
 
 def write_report(folder: Path) -> None:
     """Leave the report of a run in its folder."""
-    _write(_run(folder), folder / REPORT_NAME, "en")
-
-
-def _write(facts: RunFacts, path: Path, language: str) -> None:
     from labharness.desk.report.page import page
 
-    write_whole(path, page(facts, language).encode())
+    write_whole(folder / REPORT_NAME, page(_run(folder)).encode())
 
 
 def is_another(path: Path) -> bool:
@@ -73,25 +73,38 @@ def is_another(path: Path) -> bool:
 
 
 def _report(folder: Path, out: str | None, language: str) -> int:
+    from labharness.desk.report.page import page
+
     facts = _run(folder)
     path = Path(out) if out else folder / REPORT_NAME
-    with looking(path):
-        in_the_way = path.is_file() and is_another(path)
-    if in_the_way:
-        complain(f"labharness report: {path} is in the way: it is no report")
-        return EXIT_USAGE
-    try:
-        _write(facts, path, language)
-    except OSError as why:
-        complain(f"labharness report: {path}: {why.strerror}")
-        return EXIT_USAGE
-    if not facts.chain.ok:
-        complain(f"labharness report: {folder / JOURNAL_NAME}: {facts.chain.reason}")
-    changed = [each.name for each in facts.artifacts if not each.holds]
-    if changed:
-        complain(f"labharness report: missing or changed since the run: {', '.join(changed)}")
+    _refuse_another(path)
+    _put(path, page(facts, language))
+    holds = _holds("report", folder, facts)
     say(str(path))
-    return EXIT_COMPLETED if facts.chain.ok and not changed else EXIT_FAILED
+    return EXIT_COMPLETED if holds else EXIT_FAILED
+
+
+def _refuse_another(path: Path) -> None:
+    with looking(path):
+        if path.is_file() and is_another(path):
+            raise _NoPlace(f"{path} is in the way: it is no report")
+
+
+def _put(path: Path, html: str) -> None:
+    try:
+        write_whole(path, html.encode())
+    except OSError as why:
+        raise _NoPlace(f"{path}: {why.strerror}") from why
+
+
+def _holds(command: str, folder: Path, facts: RunFacts) -> bool:
+    """Say whether a run is as it was written; complain of what is not."""
+    if not facts.chain.ok:
+        complain(f"labharness {command}: {folder / JOURNAL_NAME}: {facts.chain.reason}")
+    changed = ", ".join(each.name for each in facts.artifacts if not each.holds)
+    if changed:
+        complain(f"labharness {command}: {folder}: missing or changed since the run: {changed}")
+    return facts.chain.ok and not changed
 
 
 def _history(runs: Path) -> int:
@@ -167,20 +180,29 @@ def _number(name: str, value: float) -> str:
     return share_text(value, 6) if name == "confidence" else exact(value)
 
 
-def _compare(one: RunFacts, other: RunFacts) -> int:
+def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
     from labharness.desk.report.compare import differences
 
-    found = differences(one, other)
-    if not found:
-        say("no difference")
-        return EXIT_COMPLETED
+    both = _run(one), _run(other)
+    page = None if out is None else Path(out)
+    if page is not None:
+        _refuse_another(page)
+    found = differences(*both)
     part = ""
     for each in found:
         if each.part != part:
             part = each.part
             say(part)
         say(f"  {_cell(each.name):42} {_cell(each.one)}  |  {_cell(each.other)}")
-    return EXIT_FAILED
+    if not found:
+        say("no difference")
+    holds = [_holds("compare", *each) for each in zip((one, other), both, strict=True)]
+    if page is not None:
+        from labharness.desk.report.both_runs import both_runs
+
+        _put(page, both_runs(*both, (str(one), str(other)), language))
+        say(str(page))
+    return EXIT_COMPLETED if all(holds) and not found else EXIT_FAILED
 
 
 def _print(rows: list[tuple[str, ...]]) -> None:

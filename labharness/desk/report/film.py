@@ -1,9 +1,9 @@
 """What the film looks like: the map, the fit of the clearest spot, and the evidence."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from labharness.desk.report.facts import RunFacts
 from labharness.desk.report.fitted import (
@@ -21,7 +21,17 @@ from labharness.desk.report.svg import Frame, Scale, number, rounded_ticks, sign
 from labharness.desk.report.words import say
 from labharness.vocabulary import share_text
 
-__all__ = ["evidence", "film", "layers_text", "percent"]
+__all__ = [
+    "FIT_WINDOW_CM1",
+    "evidence",
+    "film",
+    "film_in_brief",
+    "layers_text",
+    "of_raman",
+    "percent",
+]
+
+T = TypeVar("T")
 
 SIX_OR_MORE: Final = 6
 NAMED_SPOTS_MAX: Final = 60
@@ -36,26 +46,51 @@ COSMIC_SIGMA: Final = RESIDUAL_SIGMA_MAX
 """A pixel further off is a cosmic ray: it is drawn at the edge and left out of the heights."""
 
 
+def of_raman(draw: Callable[[RunFacts], T], facts: RunFacts) -> T | None:
+    """Draw something of the Raman part; None where a capability's outputs have another shape."""
+    if "raman_analysis" not in facts.results:
+        return None
+    try:
+        return draw(facts)
+    except (KeyError, IndexError, TypeError, ValueError):
+        return None
+
+
 def film(facts: RunFacts) -> Html:
     """Draw the map and the fit, and tabulate the spots."""
     found = facts.results["raman_analysis"]
-    spots = found["spots"]
+    said = _measured(facts)
+    if not found["spots"]:
+        return said
+    fit = el("figure", el("figcaption", el("b", say("fit"))), *_fit(facts, found))
+    drawn = el("div", _map_figure(found), fit, class_="pair")
+    return joined(said, drawn, _spot_table(found["spots"]))
+
+
+def film_in_brief(facts: RunFacts) -> Html:
+    """Draw the shares and the map: what one compares of two films."""
+    found = facts.results["raman_analysis"]
+    return joined(_measured(facts), _map_figure(found) if found["spots"] else Html(""))
+
+
+def _measured(facts: RunFacts) -> Html:
+    """Say where there was film and how the area is shared out, and draw the shares."""
+    found = facts.results["raman_analysis"]
     covered = say(
         "covered",
         film=found["places_with_film"],
         places=found["places_surveyed"],
-        spots=len(spots),
+        spots=len(found["spots"]),
     )
     shared = facts.results.get("film") or {}
     said = joined(el("p", covered), area(shared) if shared else Html(""))
-    if not spots:
-        return said
-    bars = share_bars(shared["of_film"]) if shared.get("of_film") else Html("")
-    drawn = [
-        el("figure", el("figcaption", el("b", say("map"))), _map(spots), _note("map_key")),
-        el("figure", el("figcaption", el("b", say("fit"))), *_fit(facts, found)),
-    ]
-    return joined(said, bars, el("div", *drawn, class_="pair"), _spot_table(spots))
+    drawn = bool(found["spots"] and shared.get("of_film"))
+    return joined(said, share_bars(shared["of_film"]) if drawn else Html(""))
+
+
+def _map_figure(found: Mapping[str, Any]) -> Html:
+    caption = el("figcaption", el("b", say("map")))
+    return el("figure", caption, _map(found["spots"]), _note("map_key"))
 
 
 def evidence(facts: RunFacts) -> Html:

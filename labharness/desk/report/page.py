@@ -1,6 +1,6 @@
 """The report of one run as one page."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -8,7 +8,7 @@ from labharness.desk.report.beside import spectra_beside
 from labharness.desk.report.conditions import conditions, masthead
 from labharness.desk.report.document import document, section
 from labharness.desk.report.facts import RunFacts, StepRow
-from labharness.desk.report.film import evidence, film
+from labharness.desk.report.film import evidence, film, of_raman
 from labharness.desk.report.html import Html, el, joined, table, text
 from labharness.desk.report.sentences import both
 from labharness.desk.report.svg import clock, exact
@@ -62,25 +62,15 @@ def _sections(facts: RunFacts) -> Iterable[Html]:
 
 
 def _found(facts: RunFacts) -> Iterator[Html]:
-    drawn = _drawn(film, facts)
+    drawn = of_raman(film, facts)
     if drawn is not None:
         yield section("film", drawn)
         if not facts.results["raman_analysis"]["spots"]:
             return
-        beside = _drawn(spectra_beside, facts) or Html("")
-        yield section("evidence", beside, _drawn(evidence, facts) or Html(""))
+        beside = of_raman(spectra_beside, facts) or Html("")
+        yield section("evidence", beside, of_raman(evidence, facts) or Html(""))
     elif facts.results:
         yield section("results", _data(facts.results))
-
-
-def _drawn(draw: Callable[[RunFacts], Html], facts: RunFacts) -> Html | None:
-    """Draw the Raman part; None where a capability's outputs have another shape."""
-    if "raman_analysis" not in facts.results:
-        return None
-    try:
-        return draw(facts)
-    except (KeyError, IndexError, TypeError, ValueError):
-        return None
 
 
 # ---- the sections

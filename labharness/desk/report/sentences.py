@@ -73,6 +73,10 @@ SENTENCES: Final[dict[str, str]] = {
     "temperature above the safety envelope": "温度超出安全包络",
     "pressure above the safety envelope": "压力超出安全包络",
     "gas_flow_rate above the safety envelope": "气体流量超出安全包络",
+    # ---- two runs
+    "{}, highest": "{}，最高",
+    "{}, mean in {}": "{}，{}期间均值",
+    "{} entries": "{} 项",
     # ---- what people ask by hand
     "set {} by hand ({}): {}": "手动设定 {}（{}）：{}",
     "set {} by hand ({})": "手动设定 {}（{}）",

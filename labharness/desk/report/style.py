@@ -68,6 +68,7 @@ svg .axis{stroke:#8b949e;stroke-width:.8}
 svg .phase{fill:#fff}
 svg .phase.odd{fill:#eef2f6}
 svg .trace{stroke-width:1.6;stroke-linejoin:round}
+svg .over{opacity:.7}
 svg .set:not(.limit){stroke-width:1;stroke-dasharray:5 3;opacity:.75}
 svg .predicted{stroke-width:1.2;stroke-dasharray:9 3 2 3}
 svg .band{opacity:.16}

@@ -11,7 +11,7 @@ from labharness.desk.report.shares import headline
 from labharness.desk.report.svg import clock
 from labharness.desk.report.words import known, say
 
-__all__ = ["intent", "verdict"]
+__all__ = ["in_brief", "intent", "verdict"]
 
 QUIET: Final = {"confirmed", "unconfirmed"}
 """Endings of commands that leave no doubt; the latter's channels have nothing to read back."""
@@ -19,7 +19,7 @@ QUIET: Final = {"confirmed", "unconfirmed"}
 
 def verdict(facts: RunFacts) -> Html:
     """Give the box at the top."""
-    parts = [el("div", _ending(facts), class_="ending"), _headline(facts)]
+    parts = in_brief(facts)
     confidence = _analysis(facts).get("confidence", facts.results.get("confidence"))
     if isinstance(confidence, float | int) and confidence > 0:
         parts.append(_sureness(float(confidence), facts))
@@ -37,6 +37,11 @@ def verdict(facts: RunFacts) -> Html:
         parts.append(el("p", say("simulated", seed=seed), class_="simulated"))
     head = el("h1", say("title"), " · ", intent(facts))
     return joined(head, el("div", *parts, class_=f"verdict {facts.ending}"), Html("\n"))
+
+
+def in_brief(facts: RunFacts) -> list[Html]:
+    """Say how a run ended, and what came of it."""
+    return [el("div", _ending(facts), class_="ending"), _headline(facts)]
 
 
 def _ending(facts: RunFacts) -> Html:

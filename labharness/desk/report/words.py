@@ -326,6 +326,43 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
         "Made from the run's journal and artifacts alone. No safety integrity level is claimed.",
         "仅由本次运行的日志和文件生成。不声明任何安全完整性等级。",
     ),
+    # ---- two runs
+    "two_runs": ("Two runs compared", "两次运行对比"),
+    "differs": ("What differs", "差异"),
+    "differs_nothing": ("Nothing differs.", "没有差异。"),
+    "part.asked": ("asked", "任务内容"),
+    "part.recipe": ("recipe", "配方"),
+    "part.provenance": ("provenance", "溯源"),
+    "part.instruments": ("instruments", "仪器"),
+    "part.phases": ("phases: how long", "阶段用时"),
+    "part.traces": ("traces", "过程曲线"),
+    "part.events": ("events", "事件"),
+    "part.answer": ("answer", "结论"),
+    "time_axis": ("time since the run began, h:mm", "运行开始后的时间，时:分"),
+    "two_charts_key": (
+        "Colour: the run. Line: measured; dashed: set. Each column of a curve shows the lowest and "
+        "the highest reading in it.",
+        "颜色区分运行。实线：实测；虚线：设定。曲线每一列均保留最低与最高读数。",
+    ),
+    "two_trips_key": (
+        "Red line: the line tripped, with the number of the run.",
+        "红线：跳闸，附运行编号。",
+    ),
+    "spectra": ("Spectra of the clearest spots", "最清晰测量点的光谱"),
+    "spectrum_raman": ("Lines of the film", "薄膜谱线"),
+    "spectrum_silicon_two": ("Silicon", "硅峰"),
+    "spectrum_pl_two": ("Photoluminescence", "光致发光"),
+    "counts_a_second": ("counts per second", "每秒计数"),
+    "spectra_key": (
+        "Dark counts taken off, divided by the exposure; Raman axes set by silicon.",
+        "已扣除暗计数并除以曝光时间；拉曼横轴以硅峰校准。",
+    ),
+    "no_film_drawn": ("This run has no film to show.", "本次运行没有可显示的薄膜。"),
+    "foot_two": (
+        "Made from the journals and artifacts of both runs alone. No safety integrity level is "
+        "claimed.",
+        "仅由两次运行的日志和文件生成。不声明任何安全完整性等级。",
+    ),
     # ---- words of the record
     "phase.loading": ("loading", "装样"),
     "phase.leak_check": ("leak check", "检漏"),
