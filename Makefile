@@ -40,13 +40,26 @@ check: .venv/.installed-dev ## format, lint, types, imports, tidy rules
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_tidy.py
 
-interop: build/interop/.installed ## clients that others wrote, on the served simulators
+interop: build/interop/.installed build/interop-newer/.installed ## clients that others wrote, on the served simulators
 	build/interop/bin/python -m pytest -q tests/interop
 
 build/interop/.installed: pyproject.toml
 	$(PYTHON) -m venv build/interop
 	build/interop/bin/python -m pip install --quiet --disable-pip-version-check -e '.[interop]'
 	touch $@
+
+# For a client that takes Python 3.13 or later, where there is one; its test is skipped elsewhere. The
+# environment is made beside its place and moved there whole (its scripts are not used), so that what
+# was not installed to its end is not taken for it.
+NEWER ?= python3.14 python3.13 $(PYTHON)
+build/interop-newer/.installed: Makefile
+	rm -rf build/interop-newer build/interop-newer.part
+	for each in $(NEWER); do \
+	  $$each -c 'import sys; sys.exit(sys.version_info < (3, 13))' 2> /dev/null || continue; \
+	  $$each -m venv build/interop-newer.part \
+	  && build/interop-newer.part/bin/python -m pip install --quiet --disable-pip-version-check 'alicatlib>=0.3' \
+	  && mv build/interop-newer.part build/interop-newer && touch $@; exit; \
+	done; echo 'no Python 3.13 or later: alicatlib is left out'
 
 soak: .venv/.installed-dev ## the long proofs
 	$(BIN)/pytest -m soak -s
