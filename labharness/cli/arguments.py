@@ -161,7 +161,9 @@ def make_parser() -> Parser:
     compare.add_argument("one", metavar="DIR")
     compare.add_argument("other", metavar="DIR")
     compare.add_argument("--out", metavar="FILE", help="draw both on one page too, FILE.html")
-    compare.add_argument("--lang", choices=("en", "zh"), default="en", help="shown first")
+    compare.add_argument(
+        "--lang", choices=("en", "zh"), help="shown first on the page (default en)"
+    )
 
     analyse = commands.add_parser("analyse", help="say what spectra show; count layers of MoS2")
     analyse.add_argument("files", nargs="+", metavar="FILE")

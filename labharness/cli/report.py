@@ -180,9 +180,11 @@ def _number(name: str, value: float) -> str:
     return share_text(value, 6) if name == "confidence" else exact(value)
 
 
-def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
+def _compare(one: Path, other: Path, out: str | None, language: str | None) -> int:
     from labharness.desk.report.compare import differences
 
+    if language is not None and out is None:
+        raise _NoPlace("--lang is of the page: name it, --out FILE")
     both = _run(one), _run(other)
     page = None if out is None else Path(out)
     if page is not None:
@@ -200,7 +202,7 @@ def _compare(one: Path, other: Path, out: str | None, language: str) -> int:
     if page is not None:
         from labharness.desk.report.both_runs import both_runs
 
-        _put(page, both_runs(*both, (str(one), str(other)), language))
+        _put(page, both_runs(*both, (str(one), str(other)), language or "en"))
         say(str(page))
     return EXIT_COMPLETED if all(holds) and not found else EXIT_FAILED
 

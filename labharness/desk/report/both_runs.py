@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from labharness.desk.report.beside import Clearest, Spectrum, clearest, spectrum_figure, within
@@ -28,6 +27,7 @@ COLUMNS: Final = 400
 
 TICKS: Final = 5
 ROWS_MAX: Final = 300
+ENDINGS: Final = ("task_completed", "task_failed", "task_rejected", "aborted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,6 @@ def _value(value: str) -> Html:
     return say(value) if value in ENDINGS else both(value)
 
 
-ENDINGS: Final = {"task_completed", "task_failed", "task_rejected", "aborted", "none"} & set(
-    PHRASES
-)
-
-
 # ---- charts
 
 
@@ -230,5 +225,4 @@ def _a_second(run: _Run, spectrum: Spectrum, exposure_s: float) -> Drawn:
 
 
 def _film(run: _Run, drawn: Html | None) -> Html:
-    head = partial(el, "div", el("h3", run.label))
-    return head(drawn or el("p", say("no_film_drawn")))
+    return el("div", el("h3", run.label), drawn or el("p", say("no_film_drawn")))
