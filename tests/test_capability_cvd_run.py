@@ -52,6 +52,7 @@ SHORT = LineFacts(
         "ramp_c_per_min": 50.0,
         "final_ramp_c_per_min": 50.0,
         "sulfur_ramp_c_per_min": 60.0,
+        "moo3_mass_mg": 25.0,  # its fast ramp makes fewer nuclei
         "cool_tau_s": 600.0,
         "operator_s": 300.0,
     },
