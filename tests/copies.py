@@ -21,6 +21,9 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import IO, Any
 
+from planted_bug import PlantedBug
+from planting import file_of, plant
+
 __all__ = ["DRAWERS", "FAILED", "LATE", "ROOT", "UNSIGNED", "Copy", "copied"]
 
 ROOT = Path(__file__).parent.parent
@@ -61,16 +64,15 @@ class Copy:
     runner: "subprocess.Popen[str]"
 
     @contextmanager
-    def wrong(self, file: str, right: str, wrong: str) -> Iterator[None]:
+    def planted(self, bug: PlantedBug) -> Iterator[None]:
         """Plant a bug for a while.
 
         Raises:
-            LookupError: The text is not there, or not once.
+            LookupError: What protects is not there, or not once.
         """
+        file = file_of(bug.where)
         healthy = (self.folder / file).read_text("utf-8")
-        if healthy.count(right) != 1:
-            raise LookupError(f"{file} does not hold {right!r} once")
-        with self.holds(file, healthy.replace(right, wrong)):
+        with self.holds(file, plant(healthy, bug.where, bug.right, bug.wrong)):
             yield
 
     @contextmanager

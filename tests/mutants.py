@@ -44,7 +44,7 @@ def plant_all(copy: Copy) -> int:
     """Plant each bug; give the number of those that survive."""
     survivors = 0
     for bug in PLANTED:
-        with copy.wrong(bug.file, bug.right, bug.wrong):
+        with copy.planted(bug):
             code, _ = copy.run(bug.test)
         survivors += code != FAILED
         verdict = "caught" if code == FAILED else "SURVIVED"

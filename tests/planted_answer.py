@@ -7,24 +7,26 @@ __all__ = ["IN_THE_ANSWER"]
 IN_THE_ANSWER = (
     PlantedBug(
         "steps between classes as rigid as the table's",
-        "labharness/analysis/census.py",
-        "CLASS_CM1 = 0.35\n",
-        "CLASS_CM1 = 0.0\n",
+        "labharness.analysis.census",
+        "CLASS_CM1 = 0.35",
+        "CLASS_CM1 = 0.0",
         "tests/test_confidence_steps.py::test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it",
     ),
     PlantedBug(
         "hypotheses dropped before the second class of a film is seen",
-        "labharness/analysis/census.py",
-        "BEAM_BEFORE, BEAM, PRUNED_LN = 512, 128, 12.0\n",
-        "BEAM_BEFORE, BEAM, PRUNED_LN = 16, 16, 12.0\n",
+        "labharness.analysis.census",
+        "BEAM_BEFORE, BEAM, PRUNED_LN = (512, 128, 12.0)",
+        "BEAM_BEFORE, BEAM, PRUNED_LN = (16, 16, 12.0)",
         "tests/test_confidence_steps.py::test_what_is_dropped_and_merged_changes_no_answer",
         dear=True,
     ),
     PlantedBug(
         "line that waits while spectra are judged",
-        "labharness/capability/cvd/raman.py",
-        "            verdict = await asyncio.to_thread(\n                judge,\n",
-        "            verdict = judge(\n",
+        "labharness.capability.cvd.raman:analyse",
+        "await asyncio.to_thread(judge, spots, asked['pl_heights_per_s'], "
+        "found['dark_counts'], asked['reference'], asked['threshold'])",
+        "judge(spots, asked['pl_heights_per_s'], found['dark_counts'], "
+        "asked['reference'], asked['threshold'])",
         "tests/test_judging_beside_the_line.py::test_the_loop_goes_on_while_spectra_are_judged",
     ),
 )

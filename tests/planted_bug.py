@@ -11,16 +11,17 @@ class PlantedBug:
 
     Attributes:
         promise: What no longer holds.
-        file: Where.
-        right: The text that protects.
-        wrong: What stands there instead.
+        where: The symbol that protects, ``package.module:Class.method``, or a row of a TOML file,
+            ``folder/file.toml:its name``.
+        right: The expression, the statements or the line that protects there.
+        wrong: What stands there instead; empty where it is only taken away.
         test: The test that must turn red.
         dear: Planted in the long proofs only: its promise has another bug for every day, or it
             takes a whole growth.
     """
 
     promise: str
-    file: str
+    where: str
     right: str
     wrong: str
     test: str

@@ -7,108 +7,108 @@ __all__ = ["OF_COMMANDS"]
 OF_COMMANDS = (
     PlantedBug(
         "command of several frames shown by one read-back",
-        "labharness/line/command.py",
-        "(trouble and many)",
-        "False",
+        "labharness.line.command:Writer._read_back",
+        "spec.readback is None or (trouble and many)",
+        "spec.readback is None or False",
         "tests/test_commands_of_frames.py::"
         "test_a_read_back_of_one_frame_does_not_show_the_others[second]",
         dear=True,
     ),
     PlantedBug(
         "frame sent again after no answer",
-        "labharness/line/command.py",
-        "                reply = await lease.send(request, command=True)\n",
-        "                try:\n"
-        "                    reply = await lease.send(request, command=True)\n"
-        "                except NoReply:\n"
-        "                    reply = await lease.send(request, command=True)\n",
+        "labharness.line.command:Writer._exchange",
+        "reply = await lease.send(request, command=True)",
+        "try:\n"
+        "    reply = await lease.send(request, command=True)\n"
+        "except NoReply:\n"
+        "    reply = await lease.send(request, command=True)",
         "tests/test_commands_of_frames.py::"
         "test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sent_again",
         dear=True,
     ),
     PlantedBug(
         "ten steps of tolerance in a read-back",
-        "labharness/line/command.py",
-        "<= spec.resolution and not lost",
-        "<= 10 * spec.resolution and not lost",
+        "labharness.line.command:Writer._read_back",
+        "abs(found - command.value) <= spec.resolution",
+        "abs(found - command.value) <= 10 * spec.resolution",
         "tests/test_commands_of_frames.py::"
         "test_what_is_read_back_is_what_was_asked_to_within_one_step[9.0-mismatch]",
     ),
     PlantedBug(
         "ten steps of tolerance in verification",
-        "labharness/line/safing.py",
-        "<= spec.resolution:",
-        "<= 10 * spec.resolution:",
+        "labharness.line.safing:Safing._states",
+        "abs(value - wanted.value) <= spec.resolution",
+        "abs(value - wanted.value) <= 10 * spec.resolution",
         "tests/test_verified_to_a_step.py::"
         "test_a_step_is_verified_within_its_resolution_and_not_beyond[9.0-False]",
     ),
     PlantedBug(
         "permit outlives a change of an interlock's truth",
-        "labharness/line/lookout.py",
-        "            self._changes = self._memory.changes\n            self._guard.new_epoch()\n",
-        "            self._changes = self._memory.changes\n",
+        "labharness.line.lookout:Lookout.take",
+        "self._guard.new_epoch()",
+        "",
         "tests/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_lid_is_opened-]",
     ),
     PlantedBug(
         "permit outlives a call to make safe",
-        "labharness/line/safing.py",
-        "            self._guard.new_epoch()\n",
+        "labharness.line.safing:Safing.make_safe",
+        "self._guard.new_epoch()",
         "",
         "tests/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_line_is_made_safe-]",
     ),
     PlantedBug(
         "stale reading a cause for ever",
-        "labharness/line/standing.py",
-        "        if not row.procedure or value != value or not memory.fresh(track, now):\n",
-        "        if not row.procedure or value != value:\n",
+        "labharness.line.standing:_standing_rows",
+        "not row.procedure or value != value or (not memory.fresh(track, now))",
+        "not row.procedure or value != value",
         "tests/test_standing.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
     ),
     PlantedBug(
         "armed by a prepare that nothing shows",
-        "labharness/line/preparing.py",
-        "if outcome.ending is not Ending.CONFIRMED:",
-        "if outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED):",
+        "labharness.line.preparing:prepare",
+        "outcome.ending is not Ending.CONFIRMED",
+        "outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED)",
         "tests/test_arming.py::"
         "test_a_line_is_not_armed_by_a_prepare_that_nothing_shows[unconfirmed]",
     ),
     PlantedBug(
         "settle time left out of what a permit takes",
-        "labharness/guard/session.py",
-        "takes_s = request.timeout_s + request.settle_s",
-        "takes_s = request.timeout_s",
+        "labharness.guard.session:Session._permitted",
+        "request.timeout_s + request.settle_s",
+        "request.timeout_s",
         "tests/test_guard_permits.py::"
         "test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_it_counted"
         "[0.3-0.21]",
     ),
     PlantedBug(
         "settle time left out of the longest exchange",
-        "labharness/lab/arming.py",
-        "max((each.timeout_s + each.settle_s for each in",
-        "max((each.timeout_s for each in",
+        "labharness.lab.arming:_port",
+        "each.timeout_s + each.settle_s",
+        "each.timeout_s",
         "tests/test_guard_armed.py::test_the_arming_of_a_real_lab_is_complete",
     ),
     PlantedBug(
         "value cut off where it is written",
-        "labharness/driver/modbus.py",
-        "raw = round(value / self.scale)",
-        "raw = int(value / self.scale)",
+        "labharness.driver.modbus:Register.encode",
+        "round",
+        "int",
         "tests/test_driver_steps.py::test_what_a_register_carries_is_the_nearest_step[0.1]",
     ),
     PlantedBug(
         "position cut off where it is written",
-        "drivers/labharness_drivers/prior_proscan.py",
-        "steps = round(value * self.steps_per_um)",
-        "steps = int(value * self.steps_per_um)",
+        "labharness_drivers.prior_proscan:PriorProscan.write",
+        "round",
+        "int",
         "tests/test_driver_steps.py::"
         "test_no_value_is_cut_off_at_the_step_below[prior_proscan-more7-x-0.999-1.0]",
     ),
     PlantedBug(
         "next level called for the youngest alarm",
-        "labharness/alarm/board.py",
-        "return max((waited_s.get(name, 0.0)",
-        "return min((waited_s.get(name, 0.0)",
+        "labharness.alarm.board:longest_s",
+        "max",
+        "min",
         "tests/test_alarm_board.py::"
         "test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest",
     ),

@@ -10,67 +10,39 @@ GUARD_ALONE = f"{PLANT}test_the_guard_alone_brings_the_plant_to_each_step_of_eac
 THE_LINE = f"{PLANT}test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure"
 AMBIENT = "tests/test_ambient.py::"
 NUMBERS = "tests/test_numbers_of_the_line.py::"
-RELIEVED = "\n".join(
-    [
-        '    ["laser.emission", 0],',
-        '    ["furnace.mode", 1],',
-        '    ["furnace.output", 0],',
-        '    ["sulfur.mode", 1],',
-        '    ["sulfur.output", 0],',
-        '    ["furnace.setpoint", 0],',
-        '    ["sulfur.setpoint", 0],',
-        '    ["box.pump_isolation", 0],',
-        '    ["box.pump", 0],',
-        "]",
-    ]
-)
-"""The end of the steps of ``relieve_pressure``, which stand so nowhere else."""
-IN_VACUUM = (
-    'steps = [\n    ["box.hydrogen_valve", 0],\n    ["hydrogen.setpoint", 0],\n'
-    '    ["box.furnace_contactor", 0],\n    ["box.sulfur_contactor", 0],\n'
-    '    ["laser.emission", 0],\n    ["furnace.mode", 1],\n    ["furnace.output", 0],\n'
-    '    ["sulfur.mode", 1],\n    ["sulfur.output", 0],\n    ["furnace.setpoint", 0],\n'
-    '    ["sulfur.setpoint", 0],\n    ["box.pump_isolation", 0],\n    ["box.pump", 0],\n'
-    '    ["argon.setpoint", 0],\n'
-)
-"""The first steps of ``hold_vacuum``."""
-
 IN_THE_ENVELOPES = (
     PlantedBug(
         "channel forgotten in a procedure",
-        SHIPPED,
-        RELIEVED,
-        RELIEVED.replace('    ["sulfur.output", 0],\n', ""),
+        f"{SHIPPED}:[procedures.relieve_pressure]",
+        '    ["sulfur.output", 0],\n',
+        "",
         f"{GUARD_ALONE}[cvd-mos2-simulated, relieve_pressure, hot]",
     ),
     PlantedBug(
         "output before mode in a procedure",
-        SHIPPED,
-        RELIEVED,
-        RELIEVED.replace(
-            '    ["furnace.mode", 1],\n    ["furnace.output", 0],\n',
-            '    ["furnace.output", 0],\n    ["furnace.mode", 1],\n',
-        ),
+        f"{SHIPPED}:[procedures.relieve_pressure]",
+        '["furnace.mode", 1],\n    ["furnace.output", 0],',
+        '["furnace.output", 0],\n    ["furnace.mode", 1],',
         f"{GUARD_ALONE}[cvd-mos2-simulated, relieve_pressure, hot]",
     ),
     PlantedBug(
         "gas left on in a vacuum",
-        SHIPPED,
-        IN_VACUUM,
-        IN_VACUUM.replace('    ["argon.setpoint", 0],\n', '    ["argon.setpoint", 100],\n'),
+        f"{SHIPPED}:[procedures.hold_vacuum]",
+        '["argon.setpoint", 0],',
+        '["argon.setpoint", 100],',
         f"{THE_LINE}[cvd-mos2-simulated, hold_vacuum, vacuum]",
     ),
     PlantedBug(
         "ten times the leak passes",
-        SHIPPED,
-        "leak_max = 0.75\n",
-        "leak_max = 7.5\n",
+        f"{SHIPPED}:[purge.leak_check]",
+        "leak_max = 0.75",
+        "leak_max = 7.5",
         "tests/test_by_hand_dangers.py::"
         "test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes[3.0-short]",
     ),
     PlantedBug(
         "range of a rate open at one end",
-        SHIPPED,
+        f"{SHIPPED}:sulfur heats only by a rate limit",
         'require = [{ channel = "sulfur.setpoint_rate", at_least = 0.1, at_most = 60 }]',
         'require = [{ channel = "sulfur.setpoint_rate", at_least = 0.1 }]',
         f"{NUMBERS}test_a_command_is_refused_for_each_single_thing_that_forbids_it"
@@ -78,30 +50,30 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "hydrogen in the room found ten times too late",
-        SHIPPED,
-        "high = 4000\n",
-        "high = 40000\n",
+        f"{SHIPPED}:hydrogen in the room",
+        "high = 4000",
+        "high = 40000",
         f"{NUMBERS}test_each_single_thing_that_must_trip_does_and_what_is_usual_does_not"
         "[close_all_valves_and_alert 2]",
     ),
     PlantedBug(
         "change of two rows at once",
-        "labharness/lab/envelope_patch.py",
-        "    if count != 1:\n",
-        "    if count < 1:\n",
+        "labharness.lab.envelope_patch:_found",
+        "count != 1",
+        "count < 1",
         "tests/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
     ),
     PlantedBug(
         "change that changes nothing",
-        "labharness/lab/envelope_patch.py",
-        "    if same:\n",
-        "    if False:\n",
+        "labharness.lab.envelope_patch:_make",
+        "if same:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
+        "if False:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
         "tests/test_envelope_patch.py::"
         "test_a_change_that_is_not_exactly_one_is_an_error_that_names_it[nothing changed]",
     ),
     PlantedBug(
         "base of an envelope edited unseen",
-        "labharness/lab/reading.py",
+        "labharness.lab.reading:_line",
         "(text, base_text)",
         "(text,)",
         "tests/test_envelope_patch.py::"
@@ -109,59 +81,59 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "limit of a maker stated against another room",
-        "labharness/lab/ambient.py",
-        'against_torr = self.ambient_torr if said == "gauge" else 0.0',
-        'against_torr = ATMOSPHERE_TORR if said == "gauge" else 0.0',
+        "labharness.lab.ambient:_Room.parameter",
+        "self.ambient_torr",
+        "ATMOSPHERE_TORR",
         f"{AMBIENT}test_a_clogged_tube_trips_below_the_limit_of_its_maker[1600-stated-25000.0]",
     ),
     PlantedBug(
         "vacuum told by the pressure at sea level",
-        "labharness/lab/ambient.py",
-        "return value + in_unit(self.ambient_torr, unit, where)",
-        "return value + in_unit(ATMOSPHERE_TORR, unit, where)",
+        "labharness.lab.ambient:_Room.value",
+        "in_unit(self.ambient_torr, unit, where)",
+        "in_unit(ATMOSPHERE_TORR, unit, where)",
         f"{AMBIENT}test_a_tube_is_evacuated_filled_and_vented_in_its_own_room[3600]",
     ),
     PlantedBug(
         "room of another height believed",
-        "labharness/line/room.py",
-        "abs(track.value - self.ambient) <= self.differ_max",
-        "True",
+        "labharness.line.room:Room.hindrance",
+        "not memory.fresh(track, now) or abs(track.value - self.ambient) <= self.differ_max",
+        "not memory.fresh(track, now) or True",
         f"{AMBIENT}test_a_line_is_not_armed_by_the_pressure_of_another_room[1600]",
     ),
     PlantedBug(
         "room that nobody knows taken for sea level",
-        "labharness/lab/ambient.py",
-        "return here, ATMOSPHERE_TORR if is_no_matter else None",
-        "return here, ATMOSPHERE_TORR",
+        "labharness.lab.ambient:in_the_room",
+        "(here, ATMOSPHERE_TORR if is_no_matter else None)",
+        "(here, ATMOSPHERE_TORR)",
         f"{AMBIENT}test_a_line_whose_room_nobody_knows_is_not_armed",
     ),
     PlantedBug(
         "pressure that does not say which one it is",
-        "labharness/lab/ambient.py",
-        "if said != unit + ABSOLUTE:",
-        "if False:",
+        "labharness.lab.ambient:_Room.value",
+        "said != unit + ABSOLUTE",
+        "False",
         f"{AMBIENT}test_a_pressure_says_which_one_it_is[no unit]",
     ),
     PlantedBug(
         "tube filled to the pressure at sea level by plan",
-        "labharness/capability/cvd/planner.py",
-        "facts.ambient_torr + until_torr_gauge",
-        "760.0 + until_torr_gauge",
+        "labharness.capability.cvd.planner:_fill",
+        "facts.ambient_torr",
+        "760.0",
         f"{AMBIENT}test_a_growth_comes_to_its_end_in_its_own_room[3600]",
         dear=True,
     ),
     PlantedBug(
         "a shut tube that is filled gently is looked at for a quarter of an hour",
-        SHIPPED,
-        "rise_min = 5\nfound_s = 100\n",
-        "rise_min = 5\nfound_s = 1000\n",
+        f"{SHIPPED}:a shut tube is filled gently without its pressure rising",
+        "found_s = 100",
+        "found_s = 1000",
         "tests/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
     ),
     PlantedBug(
         "a condition that nothing meets",
-        "labharness/lab/agreeing.py",
-        "never = bound.low > high or bound.high < low",
-        "never = False",
+        "labharness.lab.agreeing:shown",
+        "bound.low > high or bound.high < low",
+        "False",
         "tests/test_corpus_lab.py::"
         "test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed"
         "[a contact that is asked for what it never shows]",

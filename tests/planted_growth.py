@@ -7,15 +7,25 @@ __all__ = ["IN_THE_GROWTH"]
 IN_THE_GROWTH = (
     PlantedBug(
         "sulfur cut off at the end of the dwell",
-        "labharness/capability/cvd/recipe.py",
-        '"sulfur_until_c": 500.0,',
-        '"sulfur_until_c": 900.0,',
+        "labharness.capability.cvd.recipe",
+        "GROWTH_DEFAULTS: Mapping[str, float] = {'temperature_c': 735.0, 'dwell_s': "
+        "600.0, 'ramp_c_per_min': 15.0, 'final_ramp_c_per_min': 5.0, 'argon_sccm': "
+        "50.0, 'purge_sccm': 480.0, 'purge_volumes': 5.5, 'moo3_mass_mg': 15.0, "
+        "'sulfur_mass_mg': 100.0, 'sulfur_temperature_c': 200.0, "
+        "'sulfur_ramp_c_per_min': 30.0, 'sulfur_until_c': 500.0, 'open_below_c': 60.0, "
+        "'cool_tau_s': 5800.0, 'leak_mbar_l_per_s': 0.001, 'operator_s': 600.0}",
+        "GROWTH_DEFAULTS: Mapping[str, float] = {'temperature_c': 735.0, 'dwell_s': "
+        "600.0, 'ramp_c_per_min': 15.0, 'final_ramp_c_per_min': 5.0, 'argon_sccm': "
+        "50.0, 'purge_sccm': 480.0, 'purge_volumes': 5.5, 'moo3_mass_mg': 15.0, "
+        "'sulfur_mass_mg': 100.0, 'sulfur_temperature_c': 200.0, "
+        "'sulfur_ramp_c_per_min': 30.0, 'sulfur_until_c': 900.0, 'open_below_c': 60.0, "
+        "'cool_tau_s': 5800.0, 'leak_mbar_l_per_s': 0.001, 'operator_s': 600.0}",
         "tests/test_cooling_of_a_growth.py::test_sulfur_flows_until_the_film_is_below_550_degrees",
     ),
     PlantedBug(
         "full output behind an open contactor",
-        "labharness/capability/cvd/planner.py",
-        '    _rest(steps, "furnace", facts)\n',
+        "labharness.capability.cvd.planner:_cool",
+        "_rest(steps, 'furnace', facts)",
         "",
         "tests/test_cooling_of_a_growth.py::"
         "test_no_controller_asks_for_heat_behind_its_open_contactor[short]",

@@ -7,45 +7,61 @@ __all__ = ["IN_LATCH_AND_LOCK"]
 IN_LATCH_AND_LOCK = (
     PlantedBug(
         "latch that is a dangling link taken for none",
-        "labharness/guard/latch.py",
-        "        if is_there(path):",
-        "        if path.exists():",
+        "labharness.guard.latch:Latch.__init__",
+        "is_there(path)",
+        "path.exists()",
         "tests/test_named_files.py::test_a_latch_that_is_no_file_is_a_latch",
     ),
     PlantedBug(
         "pipe in a file's place waited for",
-        "labharness/guard/named.py",
-        "    handle = os.open(path, os.O_RDONLY | NO_WAIT | BINARY)",
-        "    handle = os.open(path, os.O_RDONLY | BINARY)",
+        "labharness.guard.named:open_named",
+        "os.O_RDONLY | NO_WAIT",
+        "os.O_RDONLY",
         "tests/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
         dear=True,
     ),
     PlantedBug(
         "line not made safe because its lock is no file",
-        "labharness/lab/care.py",
-        "    except OSError:\n        return nullcontext()",
-        "    except ZeroDivisionError:\n        return nullcontext()",
+        "labharness.lab.care:_unowned_if_known",
+        "OSError",
+        "ZeroDivisionError",
         "tests/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
     ),
     PlantedBug(
         "ports of a line locked by its own file alone",
-        "labharness/lab/lock.py",
-        "        if ports:\n            try:",
-        "        if False:\n            try:",
+        "labharness.lab.lock:LineLock.__init__",
+        "if ports:\n"
+        "    try:\n"
+        "        self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))\n"
+        "    except PortTaken as why:\n"
+        "        self._file.close()\n"
+        "        raise _taken(why) from None\n"
+        "    except OSError:\n"
+        "        self._file.close()\n"
+        "        raise",
+        "if False:\n"
+        "    try:\n"
+        "        self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))\n"
+        "    except PortTaken as why:\n"
+        "        self._file.close()\n"
+        "        raise _taken(why) from None\n"
+        "    except OSError:\n"
+        "        self._file.close()\n"
+        "        raise",
         "tests/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
     ),
     PlantedBug(
         "line driven elsewhere armed, set and left heating by a copy of its file",
-        "labharness/lab/reading.py",
-        "        return LineLock(self.state_dir, owner, self.identities(), leases)",
-        "        return LineLock(self.state_dir, owner, (), leases)",
+        "labharness.lab.reading:LabPlan.lock",
+        "LineLock(self.state_dir, owner, self.identities(), leases)",
+        "LineLock(self.state_dir, owner, (), leases)",
         "tests/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         dear=True,
     ),
     PlantedBug(
         "safe by a copy of the file sent to nobody",
-        "labharness/cli/hand.py",
+        "labharness.cli.hand:_made_safe",
         "_owner(plan, late) or owner_abroad(plan, late)",
         "_owner(plan, late)",
         "tests/test_line_elsewhere.py::"
@@ -54,46 +70,46 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "ports of a guard not asked for safe by a copy of its file",
-        "labharness/cli/elsewhere.py",
-        "    if other is None:\n        return plan",
-        "    if True:\n        return plan",
+        "labharness.cli.elsewhere:guarded_by",
+        "other is None",
+        "True",
         "tests/test_line_elsewhere.py::"
         "test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy",
         dear=True,
     ),
     PlantedBug(
         "latch of a port seen by its own lab alone",
-        "labharness/guard/port_latch.py",
+        "labharness.guard.port_latch:PortLatch.look",
         "if record.state_dir != self._home and _stands(record.state_dir):\n"
-        "                return ours, record",
-        "if record.state_dir != self._home:\n                continue",
+        "    return (ours, record)",
+        "if record.state_dir != self._home:\n    continue",
         "tests/test_port_latch.py::test_a_latch_holds_whichever_lab_leads_to_its_port",
     ),
     PlantedBug(
         "ports of an armed line not marked",
-        "labharness/guard/latch.py",
-        "                self._ports.mark(procedure)",
-        "                pass",
+        "labharness.guard.latch:Latch.mark",
+        "self._ports.mark(procedure)",
+        "pass",
         "tests/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
     ),
     PlantedBug(
         "latch of a port taken away with the mark",
-        "labharness/guard/latch.py",
-        "if self._ports is not None and self.trip is None:",
-        "if self._ports is not None:",
+        "labharness.guard.latch:Latch.unmark",
+        "self._ports is not None and self.trip is None",
+        "self._ports is not None",
         "tests/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
     ),
     PlantedBug(
         "port armed that was latched elsewhere meanwhile",
-        "labharness/guard/latch.py",
-        "            self._must_be_ours()",
-        "            pass",
+        "labharness.guard.latch:Latch.mark",
+        "self._must_be_ours()",
+        "pass",
         "tests/test_port_latch.py::"
         "test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile",
     ),
     PlantedBug(
         "guard armed on a port that is latched elsewhere",
-        "labharness/guard/process.py",
+        "labharness.guard.process:ProcessGuard.__init__",
         "Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)",
         "Latch.or_shut(self._latch_file, armed.safe_table)",
         "tests/test_port_latch.py::"
@@ -102,63 +118,67 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "record of a port that cannot be read taken for open",
-        "labharness/guard/port_latch.py",
-        '        raise ValueError(f"{path}: {why}") from None',
-        "        return None",
+        "labharness.guard.port_latch:_read",
+        "raise ValueError(f'{path}: {why}') from None",
+        "return None",
         "tests/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
     ),
     PlantedBug(
         "one host by two names taken for two instruments",
-        "labharness/link/identity.py",
-        "    hosts = {HERE if is_here(each) else _written(each) for each in (*found,)}",
-        "    hosts = {host}",
+        "labharness.link.identity:_tcp",
+        "{HERE if is_here(each) else _written(each) for each in (*found,)}",
+        "{host}",
         "tests/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
     ),
     PlantedBug(
         "one device by two names taken for two instruments",
-        "labharness/link/identity.py",
-        "        status = path.stat()",
-        "        status = path.lstat()",
+        "labharness.link.identity:_serial",
+        "path.stat",
+        "path.lstat",
         "tests/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
     ),
     PlantedBug(
         "line over a network armed though nobody claims it",
-        "labharness/lab/reading.py",
-        "            *self.unclaimed(),\n",
-        "",
+        "labharness.lab.reading:LabPlan.check",
+        "(*check_wires(self.envelope, self.instruments, self.timings, "
+        "self.procedures()), *unproven(self.envelope, self.instruments, "
+        "self.contacts), *self.unclaimed(), *unknown_room(self.room))",
+        "(*check_wires(self.envelope, self.instruments, self.timings, "
+        "self.procedures()), *unproven(self.envelope, self.instruments, "
+        "self.contacts), *unknown_room(self.room))",
         "tests/test_lease.py::test_a_line_over_a_network_that_nobody_claims_is_not_armed",
     ),
     PlantedBug(
         "line driven without its lease",
-        "labharness/lab/lock.py",
-        "            self._lease(leases, owner)",
-        "            pass",
+        "labharness.lab.lock:LineLock.__init__",
+        "self._lease(leases, owner)",
+        "pass",
         "tests/test_lease.py::"
         "test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving",
     ),
     PlantedBug(
         "guard goes on armed though its door is gone",
-        "labharness/guard/process.py",
-        "        if self._door.lost and not self._shut_out:",
-        "        if False:",
+        "labharness.guard.process:ProcessGuard._keep_time",
+        "self._door.lost and (not self._shut_out)",
+        "False",
         "tests/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"
         "_latches_and_ends[the socket]",
         dear=True,
     ),
     PlantedBug(
         "owner goes on driving though its door is gone",
-        "labharness/lab/control.py",
-        "            if lost is not None:",
-        "            if False:",
+        "labharness.lab.control:served",
+        "lost is not None",
+        "False",
         "tests/test_line_elsewhere.py::"
         "test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so[the socket]",
         dear=True,
     ),
     PlantedBug(
         "state of a real line looked for wherever a shell says",
-        "labharness/lab/reading.py",
-        "            must_be_stated(file.lab.id, file.lab.state_dir)",
-        "            pass",
+        "labharness.lab.reading:_state_dir",
+        "must_be_stated(file.lab.id, file.lab.state_dir)",
+        "pass",
         "tests/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
     ),
 )

@@ -7,40 +7,40 @@ __all__ = ["IN_SPECTRA"]
 IN_SPECTRA = (
     PlantedBug(
         "narrow line taken for a cosmic ray",
-        "labharness/analysis/despike.py",
-        "NEIGHBOUR_EXCESS_MAX = {1: 0.20, 2: 0.065}\n",
-        "NEIGHBOUR_EXCESS_MAX = {1: 0.40, 2: 0.40}\n",
+        "labharness.analysis.despike",
+        "NEIGHBOUR_EXCESS_MAX = {1: 0.2, 2: 0.065}",
+        "NEIGHBOUR_EXCESS_MAX = {1: 0.4, 2: 0.4}",
         "tests/test_analysis_bare.py::"
         "test_a_clean_film_of_narrow_lines_is_named_at_coarse_pixels[MoSe2]",
     ),
     PlantedBug(
         "cosmic ray taken for the line of something else",
-        "labharness/analysis/material.py",
-        "uniform_filter1d(despike(stack.counts)[0], 3,",
-        "uniform_filter1d(stack.counts, 3,",
+        "labharness.analysis.material:_relief",
+        "uniform_filter1d(despike(stack.counts)[0], 3, axis=1, mode='nearest')",
+        "uniform_filter1d(stack.counts, 3, axis=1, mode='nearest')",
         "tests/test_analysis_bare.py::"
         "test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film[WS2]",
     ),
     PlantedBug(
         "film denied that noise would hide",
-        "labharness/analysis/bare.py",
-        "if looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1:\n",
-        "if looked is None:\n",
+        "labharness.analysis.bare:bareness",
+        "looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1",
+        "looked is None",
         "tests/test_analysis_bare.py::test_in_noise_that_would_hide_a_film_none_is_denied",
     ),
     PlantedBug(
         "weak line overlooked where a film is denied",
-        "labharness/analysis/bare.py",
-        "        if stands.any():\n",
-        "        if stands.all() and not stands.any():\n",
+        "labharness.analysis.bare:bareness",
+        "stands.any()",
+        "stands.all() and (not stands.any())",
         "tests/test_analysis_bare.py::"
         "test_a_film_too_weak_for_a_name_is_not_denied[MoS2 on silicon-0.06]",
     ),
     PlantedBug(
         "file of somebody else written over",
-        "labharness/cli/analyse_own.py",
-        "    return bool(data) and not (data.startswith(begins) and holds in data)\n",
-        "    return False\n",
+        "labharness.cli.analyse_own:in_the_way",
+        "bool(data) and (not (data.startswith(begins) and holds in data))",
+        "False",
         "tests/test_cli_analyse_own.py::"
         "test_a_file_of_somebody_else_is_not_written_over[--table-out.csv]",
     ),

@@ -7,83 +7,83 @@ __all__ = ["IN_THE_WATCH"]
 IN_THE_WATCH = (
     PlantedBug(
         "first command judged by a reading from before prepare",
-        "labharness/line/preparing.py",
-        "    answered = await read_all(polled, FULL_POLL_S_MAX)\n",
-        "    answered = dict.fromkeys(polled)\n",
+        "labharness.line.preparing:prepare",
+        "await read_all(polled, FULL_POLL_S_MAX)",
+        "dict.fromkeys(polled)",
         "tests/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
     ),
     PlantedBug(
         "value that somebody else set overlooked",
-        "labharness/kernel/rules.py",
-        "        if abs(value - track.told) > track.within:\n",
-        "        if False:\n",
+        "labharness.kernel.rules:observe",
+        "abs(value - track.told) > track.within",
+        "False",
         "tests/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-3000-furnace.setpoint_rate reads 300 degC/min, and 20 was confirmed]",
     ),
     PlantedBug(
         "rate limit looked at every half a minute",
-        "drivers/labharness_drivers/eurotherm_2400.py",
-        'self.block("bounds", 30, 6, bounds),',
-        'self.block("bounds", 30, 6, bounds, period_s=30.0),',
+        "labharness_drivers.eurotherm_2400:Eurotherm2400.__init__",
+        "self.block('bounds', 30, 6, bounds)",
+        "self.block('bounds', 30, 6, bounds, period_s=30.0)",
         "tests/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",
     ),
     PlantedBug(
         "foreign value that is at stake only warned of",
-        "labharness/kernel/rules.py",
-        '    procedure = limit.on_foreign if at_stake else ""\n',
-        '    procedure = ""\n',
+        "labharness.kernel.rules:_foreign",
+        "limit.on_foreign if at_stake else ''",
+        '""""""',
         "tests/test_foreign_hands.py::"
         "test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls"
         "[where0-514-2000-6-close_all_valves_and_alert]",
     ),
     PlantedBug(
         "procedure taken for somebody else",
-        "labharness/line/safing.py",
-        "            expect(self._memory, step.channel, math.nan)  # till it is verified\n",
-        "            pass\n",
+        "labharness.line.safing:Safing._count",
+        "expect(self._memory, step.channel, math.nan)",
+        "pass",
         "tests/test_foreign_hands.py::"
         "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
     ),
     PlantedBug(
         "nobody looks at what a verified line is set to",
-        "labharness/line/safing.py",
-        "                if state is StepState.VERIFIED:\n                    expect(",
-        "                if False:\n                    expect(",
+        "labharness.line.safing:Safing._tell",
+        "state is StepState.VERIFIED",
+        "False",
         "tests/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
     ),
     PlantedBug(
         "readings kept only minute by minute",
-        "labharness/lab/attend.py",
-        "block_s=block_lab_s(clock.speed)",
-        "block_s=block_lab_s(None)",
+        "labharness.lab.attend:Attendance._main",
+        "block_lab_s(clock.speed)",
+        "block_lab_s(None)",
         "tests/test_kept.py::"
         "test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds",
         dear=True,
     ),
     PlantedBug(
         "full disk met only by the next command",
-        "labharness/journal/store.py",
-        "        block += pack(at_s, *values)\n        if ended:\n",
-        "        block += pack(at_s, *values)\n        if False:\n",
+        "labharness.journal.store:SqliteJournal.sample",
+        "ended",
+        "False",
         "tests/test_journal_store.py::test_an_idle_line_meets_a_full_disk_within_five_seconds",
     ),
     PlantedBug(
         "hold by hand without end",
-        "labharness/lab/attend.py",
-        "                line.holding.check()\n",
-        "                pass\n",
+        "labharness.lab.attend:Attendance._stay",
+        "line.holding.check()",
+        "pass",
         "tests/test_by_hand.py::"
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
         dear=True,
     ),
     PlantedBug(
         "warning of a second channel taken for the first one's",
-        "labharness/line/lookout.py",
-        'about = (each.channel, each.detail.split(":")[0])',
-        'about = ("", each.detail.split(":")[0])',
+        "labharness.line.lookout:Lookout._answer",
+        "(each.channel, each.detail.split(':')[0])",
+        "('', each.detail.split(':')[0])",
         "tests/test_warned.py::"
         "test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled",
     ),
