@@ -6,7 +6,7 @@ WORKERS ?= 4
 # What is done about tests that failed: nothing here, .ci/again in CI.
 AGAIN ?= false
 
-.PHONY: demo help test thorough check interop soak mutants mutants-table bench approve-sim lock clean
+.PHONY: demo help test thorough check interop soak mutants mutants-table promises bench approve-sim lock clean
 
 demo: .venv/.installed-all ## run the example, a growth of six hours, in half a minute
 	$(BIN)/labharness run examples/mos2-monolayer.json
@@ -72,6 +72,9 @@ mutants: .venv/.installed-dev ## planted bugs, and a share of the mutants; ROOM=
 
 mutants-table: .venv/.installed-dev ## what mutants left, as tables in the document
 	$(BIN)/python tests/mutants.py --table
+
+promises: .venv/.installed-dev ## the lists of tests and bugs in the document of promises
+	$(BIN)/python tests/promised.py
 
 bench: .venv/.installed-benchmark ## speed, against peers
 	$(BIN)/python benchmarks/run.py

@@ -48,7 +48,7 @@ def plant_all(copy: Copy) -> int:
             code, _ = copy.run(bug.test)
         survivors += code != FAILED
         verdict = "caught" if code == FAILED else "SURVIVED"
-        say(f"{verdict:9} {bug.promise:42} {bug.test.partition('::')[2]}")
+        say(f"{verdict:9} {bug.name:42} {bug.test.partition('::')[2]}")
     say(f"{len(PLANTED) - survivors} caught, {survivors} survived")
     return survivors
 

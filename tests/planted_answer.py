@@ -11,6 +11,9 @@ IN_THE_ANSWER = (
         "CLASS_CM1 = 0.35",
         "CLASS_CM1 = 0.0",
         "tests/test_confidence_steps.py::test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it",
+        promise=48,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "hypotheses dropped before the second class of a film is seen",
@@ -18,6 +21,8 @@ IN_THE_ANSWER = (
         "BEAM_BEFORE, BEAM, PRUNED_LN = (512, 128, 12.0)",
         "BEAM_BEFORE, BEAM, PRUNED_LN = (16, 16, 12.0)",
         "tests/test_confidence_steps.py::test_what_is_dropped_and_merged_changes_no_answer",
+        promise=48,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -28,5 +33,7 @@ IN_THE_ANSWER = (
         "judge(spots, asked['pl_heights_per_s'], found['dark_counts'], "
         "asked['reference'], asked['threshold'])",
         "tests/test_judging_beside_the_line.py::test_the_loop_goes_on_while_spectra_are_judged",
+        promise=48,
+        detector="deadline",
     ),
 )

@@ -10,19 +10,24 @@ class PlantedBug:
     """One protection taken away.
 
     Attributes:
-        promise: What no longer holds.
+        name: What no longer holds.
         where: The symbol that protects, ``package.module:Class.method``, or a row of a TOML file,
             ``folder/file.toml:its name``.
         right: The expression, the statements or the line that protects there.
         wrong: What stands there instead; empty where it is only taken away.
         test: The test that must turn red.
-        dear: Planted in the long proofs only: its promise has another bug for every day, or it
-            takes a whole growth.
+        promise: Number of the promise that it breaks, in ``docs/reference/promises.md``.
+        detector: What notices it; the page says what each looks at.
+        daily: Planted at every change; one bug of each promise is.
+        dear: Planted in the long proofs only, because it takes a whole growth.
     """
 
-    promise: str
+    name: str
     where: str
     right: str
     wrong: str
     test: str
+    promise: int
+    detector: str
+    daily: bool = False
     dear: bool = False

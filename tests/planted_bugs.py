@@ -40,6 +40,8 @@ PLANTED = (
         "abs(value - wanted.value) <= spec.resolution",
         "True",
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -49,6 +51,8 @@ PLANTED = (
         "False and self.memory.trip is None",
         "tests/test_failures.py::"
         "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -58,6 +62,8 @@ PLANTED = (
         "False",
         "tests/test_safing_again.py::"
         "test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once",
+        promise=12,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -66,6 +72,8 @@ PLANTED = (
         "if safing.in_force is not None:\n    break",
         "if False:\n    break",
         "tests/test_safing_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
+        promise=15,
+        detector="verdict",
     ),
     PlantedBug(
         "another procedure sent over the one in force",
@@ -74,6 +82,8 @@ PLANTED = (
         "False",
         "tests/test_safing_again.py::"
         "test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands",
+        promise=15,
+        detector="byte log",
     ),
     PlantedBug(
         "what made a latched line safe by hand undone by the next guard",
@@ -82,6 +92,8 @@ PLANTED = (
         "self._guard.repeat(list(self._guard.procedures[procedure]))",
         "tests/test_guarded_line.py::"
         "test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins",
+        promise=15,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -92,6 +104,8 @@ PLANTED = (
         "any((self._memory.trip.procedure == each.procedure for each in self.verifications)))",
         "tests/test_safing_again.py::"
         "test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it[0.05]",
+        promise=12,
+        detector="verdict",
     ),
     PlantedBug(
         "complete by several looks",
@@ -116,6 +130,8 @@ PLANTED = (
         "    looked = await self._states(name, until_s - self._loop.time())\n"
         "    found |= {each: looked[each] for each in open_steps}",
         "tests/test_safing_again.py::test_complete_is_what_one_look_shows",
+        promise=12,
+        detector="verdict",
     ),
     PlantedBug(
         "predicted violation overlooked",
@@ -124,6 +140,8 @@ PLANTED = (
         "None",
         "tests/test_preflight.py::"
         "test_a_plan_that_would_trip_is_refused_before_anything_is_written",
+        promise=9,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -133,6 +151,9 @@ PLANTED = (
         "self._run",
         "tests/test_alarm_of_a_trip.py::"
         "test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again[guard]",
+        promise=23,
+        detector="alarm audit",
+        daily=True,
     ),
     PlantedBug(
         "trip alarm shelved",
@@ -141,6 +162,9 @@ PLANTED = (
         "HIDEABLE: Final = frozenset(Severity)",
         "tests/test_alarm_states.py::"
         "test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service",
+        promise=21,
+        detector="alarm audit",
+        daily=True,
     ),
     PlantedBug(
         "graver alarm swallowed by its group",
@@ -148,6 +172,9 @@ PLANTED = (
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "False",
         "tests/test_alarm_board.py::test_a_gas_leak_hours_into_another_trip_calls",
+        promise=22,
+        detector="alarm audit",
+        daily=True,
     ),
     PlantedBug(
         "dead alert channel not told",
@@ -155,6 +182,8 @@ PLANTED = (
         "self._raise(CHANNEL + channel, Severity.FAULT, text, source=HOUSE)",
         "pass",
         "tests/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
+        promise=23,
+        detector="alarm audit",
     ),
     PlantedBug(
         "reset without a look at the readings",
@@ -163,6 +192,8 @@ PLANTED = (
         "found: tuple[str, ...] = ()",
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "what was not read taken for gone",
@@ -171,6 +202,8 @@ PLANTED = (
         "standing_trips(memory, now)",
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "reset that asks for the first cause alone",
@@ -181,6 +214,8 @@ PLANTED = (
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known"
         "[exhaust lost after the first cause]",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "reset though its cause stands",
@@ -189,6 +224,8 @@ PLANTED = (
         "if False:\n    raise NotReset(f\"the cause still stands: {'; '.join(standing)}\")",
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "unattended on instruments that hold",
@@ -197,6 +234,8 @@ PLANTED = (
         "False",
         "tests/test_unattended.py::"
         "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
+        promise=3,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -205,6 +244,8 @@ PLANTED = (
         "self.memory.mode is Mode.RUNNING",
         "False",
         "tests/test_hands_in_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
+        promise=14,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -213,6 +254,8 @@ PLANTED = (
         "self._owner.abort(text)",
         "self._by_hand(asked, 'stop')\nself._owner.abort(text)",
         "tests/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
+        promise=13,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -221,6 +264,8 @@ PLANTED = (
         "False",
         "True",
         "tests/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -230,6 +275,8 @@ PLANTED = (
         "True",
         "tests/test_hands_in_a_run.py::"
         "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -238,6 +285,9 @@ PLANTED = (
         "b'\\n' if cut_short else b''",
         "b''",
         "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
+        promise=20,
+        detector="journal audit",
+        daily=True,
     ),
     PlantedBug(
         "chance of another process",
@@ -246,6 +296,9 @@ PLANTED = (
         "random.Random(f'{self.seed}/{hash(path)}')",
         "tests/test_chaos.py::"
         "test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes",
+        promise=7,
+        detector="referee",
+        daily=True,
     ),
     PlantedBug(
         "command that asks whether it is simulated",
@@ -253,6 +306,9 @@ PLANTED = (
         "self._waiting >= WAITING_MAX",
         "self._waiting >= WAITING_MAX and (not self.simulated)",
         "tests/test_tidy.py::test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
+        promise=8,
+        detector="lint",
+        daily=True,
     ),
     PlantedBug(
         "over-temperature answered late",
@@ -261,6 +317,8 @@ PLANTED = (
         "self._loop.call_later(0.5, self._answer, trips)",
         "tests/test_deadlines_of_causes.py::"
         "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
+        promise=11,
+        detector="deadline",
     ),
     PlantedBug(
         "sample kept before the trip it shows",
@@ -268,6 +326,8 @@ PLANTED = (
         "self._answer(trips)",
         "self._journal.sample(scan.stream, now, values)\nself._answer(trips)",
         "tests/test_line_lookout.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
+        promise=13,
+        detector="deadline",
     ),
     PlantedBug(
         "writer waits for a foreign lock",
@@ -276,6 +336,8 @@ PLANTED = (
         "BUSY_TIMEOUT_S: Final = 1.0",
         "tests/test_deadlines_burdened.py::"
         "test_a_trip_keeps_its_software_time_under_any_burden[locked_database]",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -284,6 +346,8 @@ PLANTED = (
         "self.journal_lost = str(why)",
         "self.journal_lost = str(why)\nraise",
         "tests/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -292,6 +356,8 @@ PLANTED = (
         "asyncio.wait((task, tick), return_when=asyncio.FIRST_COMPLETED)",
         "asyncio.wait((task,))",
         "tests/test_procedures_fail.py::test_a_trip_does_not_wait_for_a_planner_in_mid_thought",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -300,6 +366,9 @@ PLANTED = (
         "trip.cause.overrules(None if standing is None else standing.cause)",
         "True",
         "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
+        promise=15,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "too much pressure overruled",
@@ -312,6 +381,8 @@ PLANTED = (
         "OVER_PRESSURE = 'over_pressure'",
         "tests/test_over_pressure.py::"
         "test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after",
+        promise=15,
+        detector="referee",
     ),
     PlantedBug(
         "relieved tube filled by a stop request",
@@ -320,6 +391,8 @@ PLANTED = (
         "named = {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "tests/test_over_pressure.py::"
         "test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks",
+        promise=15,
+        detector="referee",
     ),
     PlantedBug(
         "command sent before its intent is on disk",
@@ -329,6 +402,8 @@ PLANTED = (
         "tests/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[purge: journal commit 1: dies within]",
+        promise=16,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -339,6 +414,8 @@ PLANTED = (
         "tests/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: fsync answer.new 1: full]",
+        promise=20,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -347,6 +424,8 @@ PLANTED = (
         '"""PRAGMA synchronous=FULL"""',
         '"""PRAGMA synchronous=OFF"""',
         "tests/test_journal_store.py::test_a_commit_waits_for_the_disk_itself",
+        promise=20,
+        detector="journal audit",
     ),
     PlantedBug(
         "record acknowledged into a file that nobody finds",
@@ -355,6 +434,8 @@ PLANTED = (
         "False",
         "tests/test_journal_store.py::"
         "test_a_journal_that_was_taken_away_says_that_nothing_is_durable[folder-False]",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -363,6 +444,8 @@ PLANTED = (
         "self._block_end_s = -math.inf",
         "self._queue.clear()\nself._block_end_s = -math.inf",
         "tests/test_journal_store.py::test_a_full_disk_stops_the_journal_until_there_is_room",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -371,6 +454,8 @@ PLANTED = (
         "procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "return\nprocedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "tests/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
+        promise=20,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -380,6 +465,8 @@ PLANTED = (
         "",
         "tests/test_latch.py::"
         "test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on",
+        promise=14,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -388,6 +475,8 @@ PLANTED = (
         "os.fsync(handle)",
         "",
         "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -396,6 +485,8 @@ PLANTED = (
         "os.fsync(file.fileno())",
         "",
         "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -406,6 +497,8 @@ PLANTED = (
         "    return\n"
         "group = self.board.group_of(fact.alarm)",
         "tests/test_alarm_line.py::test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal",
+        promise=21,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -414,6 +507,8 @@ PLANTED = (
         "alarm.source == HOUSE",
         "False",
         "tests/test_alarm_line.py::test_a_second_channel_that_dies_is_told_as_the_first_was",
+        promise=23,
+        detector="alarm audit",
         dear=True,
     ),
     PlantedBug(
@@ -422,6 +517,8 @@ PLANTED = (
         "self._saving = loop.run_in_executor(None, self._file.append, facts)",
         "self._saving = loop.create_future()\nself._saving.set_result(self._file.append(facts))",
         "tests/test_alarm_channels.py::test_a_disk_that_stands_still_keeps_nobody_from_being_told",
+        promise=23,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -431,6 +528,8 @@ PLANTED = (
         "self._clock.now_s() + self._clock.jumped_s",
         "tests/test_alarm_line.py::"
         "test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when",
+        promise=23,
+        detector="alarm audit",
         dear=True,
     ),
     PlantedBug(
@@ -440,6 +539,8 @@ PLANTED = (
         "",
         "tests/test_alarm_line.py::"
         "test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch",
+        promise=23,
+        detector="alarm audit",
         dear=True,
     ),
     PlantedBug(
@@ -449,6 +550,8 @@ PLANTED = (
         "",
         "tests/test_alarm_unanswered.py::"
         "test_the_next_level_is_called_though_the_owner_has_left_the_line",
+        promise=23,
+        detector="alarm audit",
         dear=True,
     ),
     PlantedBug(
@@ -457,6 +560,8 @@ PLANTED = (
         "not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds()",
         "False",
         "tests/test_alarm_board.py::test_no_shelf_lasts_longer_than_the_bound",
+        promise=21,
+        detector="alarm audit",
         dear=True,
     ),
     PlantedBug(
@@ -465,6 +570,8 @@ PLANTED = (
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "True",
         "tests/test_alarm_board.py::test_what_follows_a_first_out_joins_its_group_silently",
+        promise=22,
+        detector="alarm audit",
         dear=True,
     ),
     PlantedBug(
@@ -474,6 +581,8 @@ PLANTED = (
         "False",
         "tests/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[overdue]",
+        promise=35,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -483,6 +592,8 @@ PLANTED = (
         "False",
         "tests/test_programs.py::"
         "test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_error",
+        promise=9,
+        detector="verdict",
     ),
     PlantedBug(
         "half a program left in the instrument",
@@ -491,5 +602,7 @@ PLANTED = (
         "(*rest, blocks[-1])",
         "tests/test_programs.py::"
         "test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once",
+        promise=1,
+        detector="byte log",
     ),
 )

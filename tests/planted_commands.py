@@ -12,6 +12,8 @@ OF_COMMANDS = (
         "spec.readback is None or False",
         "tests/test_commands_of_frames.py::"
         "test_a_read_back_of_one_frame_does_not_show_the_others[second]",
+        promise=42,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -24,6 +26,8 @@ OF_COMMANDS = (
         "    reply = await lease.send(request, command=True)",
         "tests/test_commands_of_frames.py::"
         "test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sent_again",
+        promise=42,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -33,6 +37,9 @@ OF_COMMANDS = (
         "abs(found - command.value) <= 10 * spec.resolution",
         "tests/test_commands_of_frames.py::"
         "test_what_is_read_back_is_what_was_asked_to_within_one_step[9.0-mismatch]",
+        promise=42,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "ten steps of tolerance in verification",
@@ -41,6 +48,8 @@ OF_COMMANDS = (
         "abs(value - wanted.value) <= 10 * spec.resolution",
         "tests/test_verified_to_a_step.py::"
         "test_a_step_is_verified_within_its_resolution_and_not_beyond[9.0-False]",
+        promise=12,
+        detector="verdict",
     ),
     PlantedBug(
         "permit outlives a change of an interlock's truth",
@@ -49,6 +58,8 @@ OF_COMMANDS = (
         "",
         "tests/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_lid_is_opened-]",
+        promise=5,
+        detector="byte log",
     ),
     PlantedBug(
         "permit outlives a call to make safe",
@@ -57,6 +68,8 @@ OF_COMMANDS = (
         "",
         "tests/test_permits_on_the_line.py::"
         "test_a_permit_ends_with_what_it_rested_on[the_line_is_made_safe-]",
+        promise=5,
+        detector="byte log",
     ),
     PlantedBug(
         "stale reading a cause for ever",
@@ -64,6 +77,8 @@ OF_COMMANDS = (
         "not row.procedure or value != value or (not memory.fresh(track, now))",
         "not row.procedure or value != value",
         "tests/test_standing.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "armed by a prepare that nothing shows",
@@ -72,6 +87,8 @@ OF_COMMANDS = (
         "outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED)",
         "tests/test_arming.py::"
         "test_a_line_is_not_armed_by_a_prepare_that_nothing_shows[unconfirmed]",
+        promise=3,
+        detector="verdict",
     ),
     PlantedBug(
         "settle time left out of what a permit takes",
@@ -81,6 +98,8 @@ OF_COMMANDS = (
         "tests/test_guard_permits.py::"
         "test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_it_counted"
         "[0.3-0.21]",
+        promise=1,
+        detector="deadline",
     ),
     PlantedBug(
         "settle time left out of the longest exchange",
@@ -88,6 +107,8 @@ OF_COMMANDS = (
         "each.timeout_s + each.settle_s",
         "each.timeout_s",
         "tests/test_guard_armed.py::test_the_arming_of_a_real_lab_is_complete",
+        promise=1,
+        detector="deadline",
     ),
     PlantedBug(
         "value cut off where it is written",
@@ -95,6 +116,8 @@ OF_COMMANDS = (
         "round",
         "int",
         "tests/test_driver_steps.py::test_what_a_register_carries_is_the_nearest_step[0.1]",
+        promise=9,
+        detector="byte log",
     ),
     PlantedBug(
         "position cut off where it is written",
@@ -103,6 +126,8 @@ OF_COMMANDS = (
         "int",
         "tests/test_driver_steps.py::"
         "test_no_value_is_cut_off_at_the_step_below[prior_proscan-more7-x-0.999-1.0]",
+        promise=9,
+        detector="byte log",
     ),
     PlantedBug(
         "next level called for the youngest alarm",
@@ -111,5 +136,7 @@ OF_COMMANDS = (
         "min",
         "tests/test_alarm_board.py::"
         "test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest",
+        promise=23,
+        detector="alarm audit",
     ),
 )

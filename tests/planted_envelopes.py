@@ -17,6 +17,8 @@ IN_THE_ENVELOPES = (
         '    ["sulfur.output", 0],\n',
         "",
         f"{GUARD_ALONE}[cvd-mos2-simulated, relieve_pressure, hot]",
+        promise=12,
+        detector="referee",
     ),
     PlantedBug(
         "output before mode in a procedure",
@@ -24,6 +26,8 @@ IN_THE_ENVELOPES = (
         '["furnace.mode", 1],\n    ["furnace.output", 0],',
         '["furnace.output", 0],\n    ["furnace.mode", 1],',
         f"{GUARD_ALONE}[cvd-mos2-simulated, relieve_pressure, hot]",
+        promise=12,
+        detector="referee",
     ),
     PlantedBug(
         "gas left on in a vacuum",
@@ -31,6 +35,8 @@ IN_THE_ENVELOPES = (
         '["argon.setpoint", 0],',
         '["argon.setpoint", 100],',
         f"{THE_LINE}[cvd-mos2-simulated, hold_vacuum, vacuum]",
+        promise=12,
+        detector="referee",
     ),
     PlantedBug(
         "ten times the leak passes",
@@ -39,6 +45,8 @@ IN_THE_ENVELOPES = (
         "leak_max = 7.5",
         "tests/test_by_hand_dangers.py::"
         "test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes[3.0-short]",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "range of a rate open at one end",
@@ -47,6 +55,8 @@ IN_THE_ENVELOPES = (
         'require = [{ channel = "sulfur.setpoint_rate", at_least = 0.1 }]',
         f"{NUMBERS}test_a_command_is_refused_for_each_single_thing_that_forbids_it"
         "[sulfur.setpoint = 240, 13]",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "hydrogen in the room found ten times too late",
@@ -55,6 +65,8 @@ IN_THE_ENVELOPES = (
         "high = 40000",
         f"{NUMBERS}test_each_single_thing_that_must_trip_does_and_what_is_usual_does_not"
         "[close_all_valves_and_alert 2]",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "change of two rows at once",
@@ -62,6 +74,8 @@ IN_THE_ENVELOPES = (
         "count != 1",
         "count < 1",
         "tests/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
+        promise=9,
+        detector="verdict",
     ),
     PlantedBug(
         "change that changes nothing",
@@ -70,6 +84,8 @@ IN_THE_ENVELOPES = (
         "if False:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
         "tests/test_envelope_patch.py::"
         "test_a_change_that_is_not_exactly_one_is_an_error_that_names_it[nothing changed]",
+        promise=9,
+        detector="verdict",
     ),
     PlantedBug(
         "base of an envelope edited unseen",
@@ -78,6 +94,8 @@ IN_THE_ENVELOPES = (
         "(text,)",
         "tests/test_envelope_patch.py::"
         "test_the_envelope_digest_covers_the_changes_and_what_they_are_made_of",
+        promise=9,
+        detector="verdict",
     ),
     PlantedBug(
         "limit of a maker stated against another room",
@@ -85,6 +103,8 @@ IN_THE_ENVELOPES = (
         "self.ambient_torr",
         "ATMOSPHERE_TORR",
         f"{AMBIENT}test_a_clogged_tube_trips_below_the_limit_of_its_maker[1600-stated-25000.0]",
+        promise=11,
+        detector="referee",
     ),
     PlantedBug(
         "vacuum told by the pressure at sea level",
@@ -92,6 +112,8 @@ IN_THE_ENVELOPES = (
         "in_unit(self.ambient_torr, unit, where)",
         "in_unit(ATMOSPHERE_TORR, unit, where)",
         f"{AMBIENT}test_a_tube_is_evacuated_filled_and_vented_in_its_own_room[3600]",
+        promise=10,
+        detector="referee",
     ),
     PlantedBug(
         "room of another height believed",
@@ -99,6 +121,8 @@ IN_THE_ENVELOPES = (
         "not memory.fresh(track, now) or abs(track.value - self.ambient) <= self.differ_max",
         "not memory.fresh(track, now) or True",
         f"{AMBIENT}test_a_line_is_not_armed_by_the_pressure_of_another_room[1600]",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "room that nobody knows taken for sea level",
@@ -106,6 +130,8 @@ IN_THE_ENVELOPES = (
         "(here, ATMOSPHERE_TORR if is_no_matter else None)",
         "(here, ATMOSPHERE_TORR)",
         f"{AMBIENT}test_a_line_whose_room_nobody_knows_is_not_armed",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "pressure that does not say which one it is",
@@ -113,6 +139,8 @@ IN_THE_ENVELOPES = (
         "said != unit + ABSOLUTE",
         "False",
         f"{AMBIENT}test_a_pressure_says_which_one_it_is[no unit]",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "tube filled to the pressure at sea level by plan",
@@ -120,6 +148,8 @@ IN_THE_ENVELOPES = (
         "facts.ambient_torr",
         "760.0",
         f"{AMBIENT}test_a_growth_comes_to_its_end_in_its_own_room[3600]",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -128,6 +158,8 @@ IN_THE_ENVELOPES = (
         "found_s = 100",
         "found_s = 1000",
         "tests/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
+        promise=47,
+        detector="verdict",
     ),
     PlantedBug(
         "a condition that nothing meets",
@@ -137,5 +169,7 @@ IN_THE_ENVELOPES = (
         "tests/test_corpus_lab.py::"
         "test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed"
         "[a contact that is asked for what it never shows]",
+        promise=47,
+        detector="verdict",
     ),
 )

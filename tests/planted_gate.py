@@ -11,6 +11,9 @@ IN_THE_GATE = (
         "not limit.low <= value <= limit.high",
         "False",
         "tests/test_kernel.py::test_a_limit_is_exact_to_the_last_bit",
+        promise=9,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "trip removed",
@@ -18,6 +21,9 @@ IN_THE_GATE = (
         "not row.low <= value <= row.high",
         "False",
         "tests/test_kernel.py::test_a_reading_outside_its_bounds_trips_in_every_mode",
+        promise=11,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "stale reading accepted",
@@ -25,6 +31,8 @@ IN_THE_GATE = (
         "now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high",
         "not bound.low <= track.value <= bound.high",
         "tests/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
+        promise=9,
+        detector="verdict",
     ),
     PlantedBug(
         "purge by timer instead of flow",
@@ -32,6 +40,8 @@ IN_THE_GATE = (
         "min(before_sccm, track.inert_sccm)",
         "500",
         "tests/test_trips.py::test_a_purge_whose_flow_does_not_come_is_never_proven",
+        promise=10,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -41,6 +51,8 @@ IN_THE_GATE = (
         "value",
         "tests/test_proofs_on_the_line.py::"
         "test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows",
+        promise=10,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -50,6 +62,9 @@ IN_THE_GATE = (
         "False",
         "tests/test_kernel_leak_check.py::"
         "test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass",
+        promise=10,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "a filling taken for a leak",
@@ -58,6 +73,8 @@ IN_THE_GATE = (
         "pass",
         "tests/test_kernel_leak_check.py::"
         "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "a small value written as off",
@@ -65,6 +82,8 @@ IN_THE_GATE = (
         "value != 0 and written == 0",
         "False",
         "tests/test_driver_steps.py::test_what_is_not_zero_is_never_written_as_zero",
+        promise=9,
+        detector="byte log",
     ),
     PlantedBug(
         "interlock not asked",
@@ -72,6 +91,8 @@ IN_THE_GATE = (
         "condition is not None",
         "False",
         "tests/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "dead bus not noticed",
@@ -79,6 +100,8 @@ IN_THE_GATE = (
         "age_s > watch.stale_s and watch.procedure",
         "False and watch.procedure",
         "tests/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "tube filled with what no meter saw taken for purged",
@@ -87,6 +110,8 @@ IN_THE_GATE = (
         "False",
         "tests/test_kernel_proofs.py::"
         "test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_of_air[340.0-0]",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "one odd low reading taken for a vacuum",
@@ -94,6 +119,8 @@ IN_THE_GATE = (
         "(memory.envelope.purge, max(value, track.value))",
         "(memory.envelope.purge, value)",
         "tests/test_kernel_proofs.py::test_one_odd_low_reading_is_no_vacuum_and_two_are_one",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -102,6 +129,8 @@ IN_THE_GATE = (
         "map(state.holds, self.tracks[state.channel].possible())",
         "map(state.holds, self.tracks[state.channel].doubt)",
         "tests/test_kernel_states.py::test_a_procedure_gives_way_while_its_state_was_heard_last",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -111,6 +140,8 @@ IN_THE_GATE = (
         "self.tracks[row.unless.channel].possible()))",
         "False and all(map(row.unless.holds, self.tracks[row.unless.channel].possible()))",
         "tests/test_kernel_states.py::test_a_state_that_another_reading_belies_is_not_believed",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -120,6 +151,8 @@ IN_THE_GATE = (
         "memory.filled_cm3 * memory.fresh(track, now)",
         "tests/test_kernel_proofs.py::"
         "test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "forbidden state overlooked",
@@ -127,6 +160,8 @@ IN_THE_GATE = (
         "self.may_be(forbidden, now) if forbidden else None",
         "None",
         "tests/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "vent opened on a vacuum",
@@ -134,6 +169,8 @@ IN_THE_GATE = (
         'guards = ["box.vent"]',
         'guards = ["box.pump"]',
         "tests/test_model.py::test_no_hazard_of_the_tube_is_reachable",
+        promise=10,
+        detector="verdict",
     ),
     PlantedBug(
         "beats that go on without the tick",
@@ -141,6 +178,9 @@ IN_THE_GATE = (
         "next_s < until_s",
         "True",
         "tests/test_line_poll.py::test_a_tick_that_breaks_ends_the_beats_before_the_next[3]",
+        promise=2,
+        detector="deadline",
+        daily=True,
     ),
     PlantedBug(
         "port open to who does not ask",
@@ -148,6 +188,9 @@ IN_THE_GATE = (
         "fcntl.ioctl(port.fileno(), termios.TIOCEXCL)",
         "termios.tcgetattr(port.fileno())",
         "tests/test_guard_process.py::test_its_ports_are_its_own",
+        promise=4,
+        detector="byte log",
+        daily=True,
     ),
     PlantedBug(
         "wrong unit accepted",
@@ -155,6 +198,8 @@ IN_THE_GATE = (
         "command.unit != unit",
         "False",
         "tests/test_kernel_states.py::test_commands_at_the_limits_are_never_clipped",
+        promise=9,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -164,6 +209,8 @@ IN_THE_GATE = (
         "span > row.span_max or False",
         "tests/test_kernel_plausible.py::"
         "test_a_stuck_sensor_is_found_within_its_time_wherever_it_began_to_stick",
+        promise=11,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -180,6 +227,8 @@ IN_THE_GATE = (
         "Mode.DISARMED, Mode.TRIPPED}), Mode.RUNNING: frozenset({Mode.HELD, "
         "Mode.DISARMED, Mode.TRIPPED}), Mode.TRIPPED: frozenset({Mode.DISARMED, Mode.RUNNING})}",
         "tests/test_kernel.py::test_the_table_of_modes_is_this_one",
+        promise=14,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -188,6 +237,8 @@ IN_THE_GATE = (
         "self._journal.keeps",
         "True",
         "tests/test_guarded_line.py::test_what_the_guard_did_alone_outlives_a_reset",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -197,6 +248,9 @@ IN_THE_GATE = (
         "Latch",
         "tests/test_guarded_line.py::"
         "test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe[latch.json]",
+        promise=12,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "who watches keeps others from making safe",
@@ -216,6 +270,8 @@ IN_THE_GATE = (
         "        if going_on:\n"
         "            await lab.line.next_tick()",
         "tests/test_two_terminals.py::test_who_only_watches_a_line_keeps_nobody_from_making_it_safe",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -225,6 +281,8 @@ IN_THE_GATE = (
         "True",
         "tests/test_line_taken.py::"
         "test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -234,6 +292,8 @@ IN_THE_GATE = (
         "line.safing.trip(trip)",
         "tests/test_safe_before_arming.py::"
         "test_a_run_that_waits_for_an_approval_is_ended_latched_and_told",
+        promise=14,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -242,6 +302,9 @@ IN_THE_GATE = (
         "from collections.abc import Iterable, Iterator, Sequence",
         "import os\nfrom collections.abc import Iterable, Iterator, Sequence",
         "tests/test_tidy.py::test_the_kernel_imports_only_what_is_listed",
+        promise=33,
+        detector="lint",
+        daily=True,
     ),
     PlantedBug(
         "nitrogen let into a shut tube",
@@ -249,6 +312,8 @@ IN_THE_GATE = (
         'require = [{ channel = "box.vent", at_least = 1 }]',
         'require = [{ channel = "box.vent", at_least = 0 }]',
         "tests/test_by_hand_dangers.py::test_a_shut_tube_is_not_filled_with_nitrogen[shipped]",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -258,6 +323,8 @@ IN_THE_GATE = (
         '    { channel = "nitrogen.setpoint", at_most = 0 },\n',
         "",
         "tests/test_by_hand_dangers.py::test_the_vent_is_not_shut_while_nitrogen_comes_in",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -266,6 +333,8 @@ IN_THE_GATE = (
         '    ["nitrogen.setpoint", 0],\n',
         "",
         "tests/test_by_hand_dangers.py::test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops[490.0-shipped]",
+        promise=10,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -274,6 +343,8 @@ IN_THE_GATE = (
         'expects = { channel = "argon.setpoint", at_least = 10 }',
         'expects = { channel = "argon.setpoint", at_least = 0 }',
         "tests/test_by_hand_dangers.py::test_a_trickle_of_argon_into_a_shut_tube_trips[4.0-shipped]",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -282,6 +353,8 @@ IN_THE_GATE = (
         '{ channel = "hydrogen.watchdog_ms", at_least = 2000 },',
         '{ channel = "hydrogen.watchdog_ms", at_least = 0 },',
         "tests/test_by_hand_dangers.py::test_hydrogen_takes_the_watchdog_of_its_controller",
+        promise=10,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -290,6 +363,8 @@ IN_THE_GATE = (
         "await self._perform_all(port, losses)",
         '""""""',
         "tests/test_reconnecting.py::test_an_instrument_is_prepared_again_before_its_next_command",
+        promise=3,
+        detector="referee",
     ),
     PlantedBug(
         "road lost after an end left as one before it",
@@ -297,5 +372,7 @@ IN_THE_GATE = (
         "self._left.discard(port)",
         "",
         "tests/test_reconnecting.py::test_a_road_that_is_lost_after_the_end_of_a_run_trips",
+        promise=3,
+        detector="referee",
     ),
 )

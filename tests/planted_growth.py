@@ -21,6 +21,9 @@ IN_THE_GROWTH = (
         "'sulfur_ramp_c_per_min': 30.0, 'sulfur_until_c': 900.0, 'open_below_c': 60.0, "
         "'cool_tau_s': 5800.0, 'leak_mbar_l_per_s': 0.001, 'operator_s': 600.0}",
         "tests/test_cooling_of_a_growth.py::test_sulfur_flows_until_the_film_is_below_550_degrees",
+        promise=49,
+        detector="referee",
+        daily=True,
     ),
     PlantedBug(
         "full output behind an open contactor",
@@ -29,5 +32,7 @@ IN_THE_GROWTH = (
         "",
         "tests/test_cooling_of_a_growth.py::"
         "test_no_controller_asks_for_heat_behind_its_open_contactor[short]",
+        promise=49,
+        detector="referee",
     ),
 )

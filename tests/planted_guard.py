@@ -11,6 +11,8 @@ IN_THE_GUARD = (
         "self.latch.close(trip)",
         "self.core.latched = True",
         "tests/test_guard_shell.py::test_a_trip_writes_its_bytes_before_its_latch",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "read set too wide",
@@ -18,6 +20,8 @@ IN_THE_GUARD = (
         "request.frame not in port.reads",
         "not any((request.frame[:2] == each[:2] for each in port.reads))",
         "tests/test_guard_core.py::test_a_read_with_any_byte_changed_added_or_left_out_is_refused",
+        promise=4,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -27,6 +31,8 @@ IN_THE_GUARD = (
         "0.0",
         "tests/test_guard_ports.py::"
         "test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one",
+        promise=11,
+        detector="byte log",
     ),
     PlantedBug(
         "permit outlives its epoch",
@@ -34,6 +40,9 @@ IN_THE_GUARD = (
         "self.epoch += 1\nself._permits.clear()",
         "self.epoch += 0",
         "tests/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
+        promise=5,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "end of the harness's socket not heeded",
@@ -41,6 +50,8 @@ IN_THE_GUARD = (
         "self._part(f'the socket of the harness closed ({why})')",
         "self.close()",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+        promise=1,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -49,6 +60,8 @@ IN_THE_GUARD = (
         "now > self.due_s",
         "False",
         "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+        promise=2,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -57,6 +70,8 @@ IN_THE_GUARD = (
         "max(self.heard_s, min(made_s, now))",
         "now",
         "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+        promise=2,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -65,6 +80,8 @@ IN_THE_GUARD = (
         "self._run_procedure(trip, procedure)\nself.core.disarm()",
         "self.ports.repeat(self.core.procedures[procedure])\nself.latch.close(trip)",
         "tests/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
+        promise=1,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -73,6 +90,9 @@ IN_THE_GUARD = (
         "(read_safe(Fields(each, where)) for each in values)",
         "(read_safe(Fields(each, where)) for each in values[:-1])",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+        promise=1,
+        detector="byte log",
+        daily=True,
     ),
     PlantedBug(
         "permit used twice",
@@ -80,6 +100,8 @@ IN_THE_GUARD = (
         "permit.number <= self.permit_count",
         "False",
         "tests/test_guard_permits.py::test_a_permit_passes_once",
+        promise=5,
+        detector="byte log",
     ),
     PlantedBug(
         "epoch of a permit not checked",
@@ -87,6 +109,8 @@ IN_THE_GUARD = (
         "permit.epoch != self.epoch",
         "False",
         "tests/test_guard_permits.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
+        promise=5,
+        detector="byte log",
     ),
     PlantedBug(
         "seal of a permit not checked",
@@ -94,6 +118,8 @@ IN_THE_GUARD = (
         "not fits(self._key, permit, request, given)",
         "False",
         "tests/test_guard_permits.py::test_no_forged_permit_passes",
+        promise=4,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -102,6 +128,9 @@ IN_THE_GUARD = (
         "trip is None",
         "True",
         "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
+        promise=3,
+        detector="byte log",
+        daily=True,
     ),
     PlantedBug(
         "armed while the guard leaves",
@@ -109,6 +138,8 @@ IN_THE_GUARD = (
         "self._leaving_s < NEVER",
         "False",
         "tests/test_guard_leaves.py::test_a_guard_that_is_told_to_stop_is_not_armed_any_more[15]",
+        promise=3,
+        detector="verdict",
     ),
     PlantedBug(
         "armed line left by its guard",
@@ -116,6 +147,8 @@ IN_THE_GUARD = (
         "self.core.armed",
         "False",
         "tests/test_guard_leaves.py::test_a_guard_that_ends_with_its_line_armed_makes_it_safe",
+        promise=3,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -126,6 +159,8 @@ IN_THE_GUARD = (
         "tests/test_chaos_found.py::"
         "test_each_way_is_off_though_one_safe_frame_was_lost_or_refused_when_the_harness_died"
         "[relays-write_refused]",
+        promise=12,
+        detector="referee",
     ),
     PlantedBug(
         "refused frame sent again after ten seconds",
@@ -134,6 +169,8 @@ IN_THE_GUARD = (
         "REPEAT_S = 10.0",
         "tests/test_kills_while_refused.py::"
         "test_after_a_kill_with_one_frame_lost_or_refused_every_way_is_off[relays-write_refused]",
+        promise=1,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -143,6 +180,8 @@ IN_THE_GUARD = (
         "tuple((frame for frame in self.frames if frame in self.open))",
         "tests/test_guard_duty.py::"
         "test_a_port_is_sent_its_frames_from_the_first_that_failed_and_in_their_order",
+        promise=12,
+        detector="byte log",
     ),
     PlantedBug(
         "guard that is alone reads nothing back",
@@ -150,6 +189,8 @@ IN_THE_GUARD = (
         "self._alone",
         "False",
         "tests/test_guard_alone.py::test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it",
+        promise=12,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -159,6 +200,8 @@ IN_THE_GUARD = (
         "on.unseen.discard",
         "tests/test_guard_duty.py::"
         "test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_to_do",
+        promise=12,
+        detector="verdict",
     ),
     PlantedBug(
         "procedure of a driver that does not say what obedience is",
@@ -167,6 +210,8 @@ IN_THE_GUARD = (
         "False",
         "tests/test_procedures_fail.py::"
         "test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure",
+        promise=12,
+        detector="verdict",
     ),
     PlantedBug(
         "unanswered safe frame not sent again",
@@ -174,6 +219,8 @@ IN_THE_GUARD = (
         "if on is not None and (not finished.error):\n    on.open.discard(frame)",
         "if on is not None:\n    on.open.discard(frame)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
+        promise=12,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -184,6 +231,8 @@ IN_THE_GUARD = (
         "tests/test_guard_alone.py::"
         "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"
         "[tripped, and took its leave]",
+        promise=12,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -192,6 +241,8 @@ IN_THE_GUARD = (
         "self._marking.wanted = procedure",
         "self._put_off()\nself._marking.wanted = procedure",
         "tests/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
+        promise=12,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -201,6 +252,8 @@ IN_THE_GUARD = (
         "if not (at_it or self.busy):\n    self._send_again(self.duty.due(at_it, reading=reading))",
         "tests/test_guard_alone.py::"
         "test_polls_that_nobody_answers_keep_no_safe_frame_back_on_another_port",
+        promise=12,
+        detector="byte log",
     ),
     PlantedBug(
         "first trip's procedure run after a graver one",
@@ -209,6 +262,8 @@ IN_THE_GUARD = (
         "first",
         "tests/test_guard_alone.py::"
         "test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch",
+        promise=15,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -218,6 +273,8 @@ IN_THE_GUARD = (
         "self._known(self.latch.marked or trip.procedure)",
         "tests/test_guard_alone.py::"
         "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
+        promise=15,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -227,6 +284,8 @@ IN_THE_GUARD = (
         "[old for old in self.open() if wanted]",
         "tests/test_guard_alone.py::"
         "test_frames_that_a_later_procedure_overrules_are_not_sent_again[repeat]",
+        promise=12,
+        detector="byte log",
     ),
     PlantedBug(
         "trip waits for the disk of a beat before it",
@@ -235,6 +294,8 @@ IN_THE_GUARD = (
         "if self.core.armed:\n    self.latch.mark(procedure)",
         "tests/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -244,6 +305,8 @@ IN_THE_GUARD = (
         "self.log.flush()",
         "tests/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -253,6 +316,8 @@ IN_THE_GUARD = (
         "self._loop.call_later(1.0, self._send_safe, port)",
         "tests/test_deadlines_burdened.py::"
         "test_a_trip_keeps_its_software_time_under_any_burden[ten_thousand_commands]",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -263,6 +328,9 @@ IN_THE_GUARD = (
         "tests/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: replace latch.json 1: dies before]",
+        promise=16,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "mark taken away where no latch is",
@@ -270,6 +338,9 @@ IN_THE_GUARD = (
         "if self.write_error:\n    return",
         "",
         "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
+        promise=14,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "mark that does not go ends the guard",
@@ -285,6 +356,8 @@ IN_THE_GUARD = (
         "    if self._ports is not None and self.trip is None:\n"
         "        self._ports.clear()",
         "tests/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -294,6 +367,8 @@ IN_THE_GUARD = (
         "self._write_down(now)",
         "tests/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure[asked for-latch.new]",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -303,6 +378,8 @@ IN_THE_GUARD = (
         "not armed",
         "tests/test_guard_process.py::"
         "test_what_a_guard_did_alone_stays_until_a_harness_has_it[goes on]",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -312,6 +389,8 @@ IN_THE_GUARD = (
         "return",
         "tests/test_remote_guard.py::"
         "test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_open",
+        promise=3,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -321,6 +400,8 @@ IN_THE_GUARD = (
         "self._trip = self._trip or trip",
         "tests/test_remote_guard.py::"
         "test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first",
+        promise=15,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -330,6 +411,8 @@ IN_THE_GUARD = (
         "pass",
         "tests/test_guarded_line.py::"
         "test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe",
+        promise=3,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -339,6 +422,8 @@ IN_THE_GUARD = (
         "roads[name].open(OPEN_S_MAX)",
         "tests/test_guard_process.py::"
         "test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another",
+        promise=3,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -348,6 +433,8 @@ IN_THE_GUARD = (
         "failed and (not owed)",
         "tests/test_guarded_line.py::"
         "test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -357,6 +444,8 @@ IN_THE_GUARD = (
         "if False:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
         "tests/test_remote_guard.py::"
         "test_a_road_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed",
+        promise=3,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -366,6 +455,8 @@ IN_THE_GUARD = (
         "opening.run",
         "tests/test_guard_roads.py::"
         "test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
+        promise=13,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -375,6 +466,8 @@ IN_THE_GUARD = (
         "if True:\n    if self._transport is None:\n        await self._open()",
         "tests/test_guarded_line.py::"
         "test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own[quick]",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -395,6 +488,9 @@ IN_THE_GUARD = (
         "    self.latch.hold(self._trip_of('harness', str(why), procedure))\n"
         "    raise",
         "tests/test_guard_first_wave.py::test_a_reason_that_cannot_be_read_still_latches",
+        promise=13,
+        detector="byte log",
+        daily=True,
     ),
     PlantedBug(
         "lost road told between two frames",
@@ -402,6 +498,8 @@ IN_THE_GUARD = (
         "lost.append((name, why))",
         "self._end(name, why, now)",
         "tests/test_guard_first_wave.py::test_a_road_that_is_lost_is_told_of_after_the_last_byte",
+        promise=13,
+        detector="byte log",
     ),
     PlantedBug(
         "permit outlives its road",
@@ -410,5 +508,7 @@ IN_THE_GUARD = (
         "",
         "tests/test_guard_roads.py::"
         "test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next",
+        promise=5,
+        detector="byte log",
     ),
 )

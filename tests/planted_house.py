@@ -12,6 +12,9 @@ IN_THE_HOUSE = (
         "said",
         "tests/test_approval_log.py::"
         "test_what_was_said_of_an_earlier_request_does_not_count_for_a_later_one",
+        promise=24,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "use taken out of the log",
@@ -20,6 +23,8 @@ IN_THE_HOUSE = (
         "False",
         "tests/test_approval_log.py::"
         "test_a_log_that_is_not_as_it_was_written_lets_nothing_begin[use gone]",
+        promise=24,
+        detector="verdict",
     ),
     PlantedBug(
         "run begun before the use of its agreement is kept",
@@ -28,6 +33,8 @@ IN_THE_HOUSE = (
         "pass",
         "tests/test_approval_log.py::"
         "test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk",
+        promise=24,
+        detector="verdict",
     ),
     PlantedBug(
         "digest compared by its beginning",
@@ -35,6 +42,8 @@ IN_THE_HOUSE = (
         "one.digest == digest",
         "one.digest[:40] == digest[:40]",
         "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-last]",
+        promise=24,
+        detector="verdict",
     ),
     PlantedBug(
         "digest believed as the file has it",
@@ -42,6 +51,8 @@ IN_THE_HOUSE = (
         "request.digest()",
         "agreed[0].digest if agreed else ''",
         "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-first]",
+        promise=24,
+        detector="verdict",
     ),
     PlantedBug(
         "own plan agreed to in letters that look alike",
@@ -50,6 +61,8 @@ IN_THE_HOUSE = (
         "_said(one) == _said(other)",
         "tests/test_persons.py::"
         "test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own",
+        promise=24,
+        detector="verdict",
     ),
     PlantedBug(
         "own plan agreed to in a compatibility form",
@@ -57,6 +70,8 @@ IN_THE_HOUSE = (
         '"""NFKC"""',
         '"""NFC"""',
         "tests/test_persons.py::test_names_that_a_reader_takes_for_one_are_one",
+        promise=24,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -66,6 +81,8 @@ IN_THE_HOUSE = (
         "False",
         "tests/test_persons.py::"
         "test_whoever_answers_for_something_does_so_under_a_name_that_cannot_mislead",
+        promise=24,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -74,6 +91,8 @@ IN_THE_HOUSE = (
         "not _may_stand(each)",
         "False",
         "tests/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
+        promise=24,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -83,6 +102,9 @@ IN_THE_HOUSE = (
         "[]",
         "tests/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[dated to come]",
+        promise=35,
+        detector="byte log",
+        daily=True,
     ),
     PlantedBug(
         "proof test of a day to come recorded",
@@ -90,6 +112,8 @@ IN_THE_HOUSE = (
         "day > today",
         "False",
         "tests/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",
+        promise=35,
+        detector="verdict",
     ),
     PlantedBug(
         "exhaust lost over a hot tube taken for nothing",
@@ -98,6 +122,9 @@ IN_THE_HOUSE = (
         'require = [{ channel = "box.exhaust_flow", at_least = 0 }]',
         "tests/test_exhaust_lost.py::"
         "test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon[a furnace]",
+        promise=43,
+        detector="referee",
+        daily=True,
     ),
     PlantedBug(
         "bypass left open over a dead exhaust",
@@ -106,6 +133,8 @@ IN_THE_HOUSE = (
         '["box.nitrogen_bypass_shut", 0],',
         "tests/test_exhaust_lost.py::"
         "test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon[sulfur]",
+        promise=43,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -115,6 +144,8 @@ IN_THE_HOUSE = (
         "not row.on_loss or not does or (not memory.energised(rule, now))",
         "tests/test_exhaust_lost.py::"
         "test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called",
+        promise=43,
+        detector="alarm audit",
     ),
     PlantedBug(
         "vapour swept into a dead exhaust by hand",
@@ -123,6 +154,8 @@ IN_THE_HOUSE = (
         "gravest",
         "tests/test_exhaust_lost.py::"
         "test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon",
+        promise=43,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -133,6 +166,9 @@ IN_THE_HOUSE = (
         'forbid = [{ channel = "sulfur.temperature", at_least = 1150 }]',
         "tests/test_hydrogen_sulfide.py::"
         "test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes",
+        promise=45,
+        detector="referee",
+        daily=True,
     ),
     PlantedBug(
         "sulfur heated under too much hydrogen",
@@ -141,6 +177,8 @@ IN_THE_HOUSE = (
         'require = [{ channel = "hydrogen.setpoint_active", at_most = 20 }]',
         'require = [{ channel = "hydrogen.setpoint_active", at_most = 200 }]',
         "tests/test_hydrogen_sulfide.py::test_sulfur_is_not_heated_under_more_hydrogen_than_that",
+        promise=45,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -150,6 +188,8 @@ IN_THE_HOUSE = (
         "categories = []",
         "tests/test_hydrogen_sulfide.py::"
         "test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide",
+        promise=45,
+        detector="byte log",
         dear=True,
     ),
 )

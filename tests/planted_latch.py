@@ -11,6 +11,8 @@ IN_LATCH_AND_LOCK = (
         "is_there(path)",
         "path.exists()",
         "tests/test_named_files.py::test_a_latch_that_is_no_file_is_a_latch",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "pipe in a file's place waited for",
@@ -18,6 +20,8 @@ IN_LATCH_AND_LOCK = (
         "os.O_RDONLY | NO_WAIT",
         "os.O_RDONLY",
         "tests/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
+        promise=14,
+        detector="deadline",
         dear=True,
     ),
     PlantedBug(
@@ -26,6 +30,8 @@ IN_LATCH_AND_LOCK = (
         "OSError",
         "ZeroDivisionError",
         "tests/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
+        promise=12,
+        detector="verdict",
     ),
     PlantedBug(
         "ports of a line locked by its own file alone",
@@ -49,6 +55,9 @@ IN_LATCH_AND_LOCK = (
         "        self._file.close()\n"
         "        raise",
         "tests/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
+        promise=36,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "line driven elsewhere armed, set and left heating by a copy of its file",
@@ -57,6 +66,8 @@ IN_LATCH_AND_LOCK = (
         "LineLock(self.state_dir, owner, (), leases)",
         "tests/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
+        promise=36,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -66,6 +77,8 @@ IN_LATCH_AND_LOCK = (
         "_owner(plan, late)",
         "tests/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
+        promise=36,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -75,6 +88,8 @@ IN_LATCH_AND_LOCK = (
         "True",
         "tests/test_line_elsewhere.py::"
         "test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy",
+        promise=36,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -84,6 +99,8 @@ IN_LATCH_AND_LOCK = (
         "    return (ours, record)",
         "if record.state_dir != self._home:\n    continue",
         "tests/test_port_latch.py::test_a_latch_holds_whichever_lab_leads_to_its_port",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "ports of an armed line not marked",
@@ -91,6 +108,8 @@ IN_LATCH_AND_LOCK = (
         "self._ports.mark(procedure)",
         "pass",
         "tests/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "latch of a port taken away with the mark",
@@ -98,6 +117,8 @@ IN_LATCH_AND_LOCK = (
         "self._ports is not None and self.trip is None",
         "self._ports is not None",
         "tests/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "port armed that was latched elsewhere meanwhile",
@@ -106,6 +127,8 @@ IN_LATCH_AND_LOCK = (
         "pass",
         "tests/test_port_latch.py::"
         "test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "guard armed on a port that is latched elsewhere",
@@ -114,6 +137,8 @@ IN_LATCH_AND_LOCK = (
         "Latch.or_shut(self._latch_file, armed.safe_table)",
         "tests/test_port_latch.py::"
         "test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched",
+        promise=14,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -122,6 +147,8 @@ IN_LATCH_AND_LOCK = (
         "raise ValueError(f'{path}: {why}') from None",
         "return None",
         "tests/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
+        promise=14,
+        detector="verdict",
     ),
     PlantedBug(
         "one host by two names taken for two instruments",
@@ -129,6 +156,8 @@ IN_LATCH_AND_LOCK = (
         "{HERE if is_here(each) else _written(each) for each in (*found,)}",
         "{host}",
         "tests/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
+        promise=36,
+        detector="verdict",
     ),
     PlantedBug(
         "one device by two names taken for two instruments",
@@ -136,6 +165,8 @@ IN_LATCH_AND_LOCK = (
         "path.stat",
         "path.lstat",
         "tests/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
+        promise=36,
+        detector="verdict",
     ),
     PlantedBug(
         "line over a network armed though nobody claims it",
@@ -147,6 +178,8 @@ IN_LATCH_AND_LOCK = (
         "self.procedures()), *unproven(self.envelope, self.instruments, "
         "self.contacts), *unknown_room(self.room))",
         "tests/test_lease.py::test_a_line_over_a_network_that_nobody_claims_is_not_armed",
+        promise=36,
+        detector="verdict",
     ),
     PlantedBug(
         "line driven without its lease",
@@ -155,6 +188,8 @@ IN_LATCH_AND_LOCK = (
         "pass",
         "tests/test_lease.py::"
         "test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving",
+        promise=36,
+        detector="verdict",
     ),
     PlantedBug(
         "guard goes on armed though its door is gone",
@@ -163,6 +198,8 @@ IN_LATCH_AND_LOCK = (
         "False",
         "tests/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"
         "_latches_and_ends[the socket]",
+        promise=36,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -172,6 +209,8 @@ IN_LATCH_AND_LOCK = (
         "False",
         "tests/test_line_elsewhere.py::"
         "test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so[the socket]",
+        promise=36,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -180,5 +219,7 @@ IN_LATCH_AND_LOCK = (
         "must_be_stated(file.lab.id, file.lab.state_dir)",
         "pass",
         "tests/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
+        promise=14,
+        detector="verdict",
     ),
 )

@@ -14,6 +14,9 @@ IN_THE_PROOF = (
         "(*check_wires(self.envelope, self.instruments, self.timings, "
         "self.procedures()), *self.unclaimed(), *unknown_room(self.room))",
         "tests/test_proven.py::test_a_line_with_an_unproven_envelope_is_not_armed",
+        promise=40,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "output before mode proven as off",
@@ -21,6 +24,8 @@ IN_THE_PROOF = (
         "iter([each.channel for each, _ in last if not each.optional])",
         "{each.channel for each, _ in last if not each.optional}",
         "tests/test_proven.py::test_output_before_mode_is_found",
+        promise=40,
+        detector="verdict",
     ),
     PlantedBug(
         "one way of two to switch off proven as both",
@@ -28,6 +33,8 @@ IN_THE_PROOF = (
         "not missing",
         "len(missing) < len(source.ways)",
         "tests/test_proven.py::test_a_step_that_is_dropped_turned_or_made_optional_is_found",
+        promise=40,
+        detector="verdict",
     ),
     PlantedBug(
         "a setpoint confirmed in manual, and nothing said",
@@ -35,6 +42,9 @@ IN_THE_PROOF = (
         "acts is not None",
         "False and acts is not None",
         "tests/test_idle.py::test_a_controller_that_was_put_to_manual_at_its_keys_is_seen",
+        promise=41,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "a flow confirmed behind a shut valve, and nothing said",
@@ -42,6 +52,8 @@ IN_THE_PROOF = (
         "found == found and found != off",
         "found == found",
         "tests/test_idle.py::test_a_value_without_effect_is_warned_of",
+        promise=41,
+        detector="verdict",
     ),
     PlantedBug(
         "output 0 believed, whatever comes of it",
@@ -50,6 +62,9 @@ IN_THE_PROOF = (
         "",
         "tests/test_effects.py::"
         "test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_and_alarmed",
+        promise=46,
+        detector="referee",
+        daily=True,
     ),
     PlantedBug(
         "armed though gas flows",
@@ -57,6 +72,8 @@ IN_THE_PROOF = (
         "self._told if self._wave == wave else verification",
         "verification",
         "tests/test_effects.py::test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed",
+        promise=46,
+        detector="verdict",
     ),
     PlantedBug(
         "what a command heats taken for what is stuck",
@@ -64,6 +81,8 @@ IN_THE_PROOF = (
         "self.safing.let_go()",
         "",
         "tests/test_effects.py::test_what_is_heated_after_a_start_contradicts_nothing",
+        promise=46,
+        detector="alarm audit",
     ),
     PlantedBug(
         "silence taken for dark",
@@ -71,6 +90,8 @@ IN_THE_PROOF = (
         "value is not None and value <= dark.at_most",
         "value is None or value <= dark.at_most",
         "tests/test_effects.py::test_light_counts_and_so_does_silence",
+        promise=46,
+        detector="verdict",
     ),
     PlantedBug(
         "safe ends well though it still gets hotter",
@@ -79,6 +100,8 @@ IN_THE_PROOF = (
         "unverified",
         "tests/test_effects.py::"
         "test_safe_waits_to_see_that_nothing_rises_and_says_so_with_its_exit_code",
+        promise=46,
+        detector="verdict",
     ),
     PlantedBug(
         "only what a step switches off is looked at",
@@ -86,6 +109,8 @@ IN_THE_PROOF = (
         "said or relays or (not off.inert)",
         "said or relays",
         "tests/test_effects.py::test_a_shutdown_that_only_sets_a_setpoint_is_not_believed",
+        promise=46,
+        detector="referee",
     ),
     PlantedBug(
         "a number that nobody reads who approves it",
@@ -95,5 +120,8 @@ IN_THE_PROOF = (
         "return f\"{row.channel}: {row.name}: {', '.join(wants)}{during}: "
         "{row.procedure or 'warning'}, {row.cause}\"",
         "tests/test_rules_told.py::test_no_number_and_no_name_of_an_envelope_is_approved_unseen",
+        promise=47,
+        detector="verdict",
+        daily=True,
     ),
 )

@@ -12,6 +12,9 @@ IN_SPECTRA = (
         "NEIGHBOUR_EXCESS_MAX = {1: 0.4, 2: 0.4}",
         "tests/test_analysis_bare.py::"
         "test_a_clean_film_of_narrow_lines_is_named_at_coarse_pixels[MoSe2]",
+        promise=50,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "cosmic ray taken for the line of something else",
@@ -20,6 +23,8 @@ IN_SPECTRA = (
         "uniform_filter1d(stack.counts, 3, axis=1, mode='nearest')",
         "tests/test_analysis_bare.py::"
         "test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film[WS2]",
+        promise=50,
+        detector="verdict",
     ),
     PlantedBug(
         "film denied that noise would hide",
@@ -27,6 +32,8 @@ IN_SPECTRA = (
         "looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1",
         "looked is None",
         "tests/test_analysis_bare.py::test_in_noise_that_would_hide_a_film_none_is_denied",
+        promise=50,
+        detector="verdict",
     ),
     PlantedBug(
         "weak line overlooked where a film is denied",
@@ -35,6 +42,8 @@ IN_SPECTRA = (
         "stands.all() and (not stands.any())",
         "tests/test_analysis_bare.py::"
         "test_a_film_too_weak_for_a_name_is_not_denied[MoS2 on silicon-0.06]",
+        promise=50,
+        detector="verdict",
     ),
     PlantedBug(
         "file of somebody else written over",
@@ -43,5 +52,8 @@ IN_SPECTRA = (
         "False",
         "tests/test_cli_analyse_own.py::"
         "test_a_file_of_somebody_else_is_not_written_over[--table-out.csv]",
+        promise=51,
+        detector="verdict",
+        daily=True,
     ),
 )

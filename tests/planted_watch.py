@@ -11,6 +11,8 @@ IN_THE_WATCH = (
         "await read_all(polled, FULL_POLL_S_MAX)",
         "dict.fromkeys(polled)",
         "tests/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
+        promise=9,
+        detector="verdict",
     ),
     PlantedBug(
         "value that somebody else set overlooked",
@@ -20,6 +22,8 @@ IN_THE_WATCH = (
         "tests/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-3000-furnace.setpoint_rate reads 300 degC/min, and 20 was confirmed]",
+        promise=11,
+        detector="referee",
     ),
     PlantedBug(
         "rate limit looked at every half a minute",
@@ -29,6 +33,8 @@ IN_THE_WATCH = (
         "tests/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",
+        promise=11,
+        detector="referee",
     ),
     PlantedBug(
         "foreign value that is at stake only warned of",
@@ -38,6 +44,8 @@ IN_THE_WATCH = (
         "tests/test_foreign_hands.py::"
         "test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls"
         "[where0-514-2000-6-close_all_valves_and_alert]",
+        promise=11,
+        detector="referee",
     ),
     PlantedBug(
         "procedure taken for somebody else",
@@ -46,6 +54,8 @@ IN_THE_WATCH = (
         "pass",
         "tests/test_foreign_hands.py::"
         "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "nobody looks at what a verified line is set to",
@@ -53,6 +63,8 @@ IN_THE_WATCH = (
         "state is StepState.VERIFIED",
         "False",
         "tests/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
+        promise=11,
+        detector="verdict",
     ),
     PlantedBug(
         "readings kept only minute by minute",
@@ -61,6 +73,8 @@ IN_THE_WATCH = (
         "block_lab_s(None)",
         "tests/test_kept.py::"
         "test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds",
+        promise=20,
+        detector="journal audit",
         dear=True,
     ),
     PlantedBug(
@@ -69,6 +83,8 @@ IN_THE_WATCH = (
         "ended",
         "False",
         "tests/test_journal_store.py::test_an_idle_line_meets_a_full_disk_within_five_seconds",
+        promise=20,
+        detector="journal audit",
     ),
     PlantedBug(
         "hold by hand without end",
@@ -77,6 +93,8 @@ IN_THE_WATCH = (
         "pass",
         "tests/test_by_hand.py::"
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
+        promise=12,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -86,5 +104,7 @@ IN_THE_WATCH = (
         "('', each.detail.split(':')[0])",
         "tests/test_warned.py::"
         "test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled",
+        promise=21,
+        detector="journal audit",
     ),
 )

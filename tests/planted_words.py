@@ -11,6 +11,8 @@ IN_THE_WORDS = (
         "function not in MODBUS_READS",
         "function not in MODBUS_READS | MODBUS_OTHERS",
         "tests/test_reads_are_reads.py::test_a_poll_that_is_a_coil_write_never_reaches_the_contactor[text]",
+        promise=4,
+        detector="referee",
     ),
     PlantedBug(
         "reads of a lab not proven when it is read",
@@ -18,6 +20,8 @@ IN_THE_WORDS = (
         "wrong += unproven_reads(instruments, envelope, procedures or {}, real)",
         "",
         "tests/test_reads_are_reads.py::test_a_poll_that_is_a_coil_write_never_reaches_the_contactor[Modbus]",
+        promise=4,
+        detector="referee",
         dear=True,
     ),
     PlantedBug(
@@ -26,6 +30,8 @@ IN_THE_WORDS = (
         "[(each.name, each.driver) for each in here]",
         "[(instrument.name, instrument.driver)]",
         "tests/test_reads_are_reads.py::test_a_read_is_held_against_the_grammars_of_all_on_its_port",
+        promise=4,
+        detector="verdict",
     ),
     PlantedBug(
         "grammar not held against what its driver writes",
@@ -33,6 +39,8 @@ IN_THE_WORDS = (
         "not is_written(request, driver.write_grammar)",
         "request is None",
         "tests/test_reads_are_reads.py::test_a_read_that_may_write_is_refused_when_the_lab_is_read[uncovered]",
+        promise=4,
+        detector="verdict",
     ),
     PlantedBug(
         "driver without a grammar let on a real link",
@@ -40,6 +48,8 @@ IN_THE_WORDS = (
         "silent and settable and real",
         "silent and settable and (not real)",
         "tests/test_reads_are_reads.py::test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links",
+        promise=4,
+        detector="verdict",
     ),
     PlantedBug(
         "read that is a frame of a command",
@@ -47,6 +57,8 @@ IN_THE_WORDS = (
         "does = [doing for doing, each in writes if same_frame(request, each)]",
         "does: list[str] = []",
         "tests/test_reads_are_reads.py::test_without_a_grammar_no_read_is_a_frame_that_its_driver_writes",
+        promise=4,
+        detector="verdict",
     ),
     PlantedBug(
         "blank field told apart",
@@ -54,6 +66,8 @@ IN_THE_WORDS = (
         "a == b or place in blank",
         "a == b",
         "tests/test_reads_are_reads.py::test_frames_that_differ_in_the_blank_field_alone_are_the_same",
+        promise=4,
+        detector="verdict",
     ),
     PlantedBug(
         "guard believes what it is told are reads",
@@ -61,6 +75,8 @@ IN_THE_WORDS = (
         "_only_reads(ports, procedures)",
         "",
         "tests/test_guard_armed.py::test_what_is_wrong_with_an_arming_is_said",
+        promise=4,
+        detector="verdict",
     ),
     PlantedBug(
         "gases weighed as they are declared",
@@ -68,6 +84,8 @@ IN_THE_WORDS = (
         "adding or flowed_cm3 > FLOWED_CM3",
         "flowed_cm3 < 0",
         "tests/test_nobodys_word.py::test_hydrogen_that_no_declaration_names_is_weighed_named_and_waits_for_a_person",
+        promise=44,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -76,6 +94,8 @@ IN_THE_WORDS = (
         "(planned.temperature_c_max, shown.temperature_c_max)",
         "(planned.temperature_c_max,)",
         "tests/test_nobodys_word.py::test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set",
+        promise=44,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -84,6 +104,8 @@ IN_THE_WORDS = (
         "self._too_long(screened, prediction.duration_s, screened.max_duration_s)",
         "self._too_long(screened, weighed.planned.duration_s, screened.max_duration_s)",
         "tests/test_nobodys_word.py::test_hours_that_are_said_fewer_than_they_are_count_as_they_are",
+        promise=44,
+        detector="verdict",
         dear=True,
     ),
     PlantedBug(
@@ -92,6 +114,8 @@ IN_THE_WORDS = (
         "declaration.safety.requires_human_approval or context.physical",
         "declaration.safety.requires_human_approval",
         "tests/test_nobodys_word.py::test_a_capability_that_declares_nothing_physical_still_waits_for_a_person",
+        promise=44,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -100,6 +124,8 @@ IN_THE_WORDS = (
         "if why:\n    return Outcome(command, Ending.REFUSED, detail=why)",
         "if why is None:\n    return Outcome(command, Ending.REFUSED, detail=why)",
         "tests/test_nobodys_word.py::test_a_command_that_adds_energy_and_was_not_stated_is_refused_when_it_is_sent",
+        promise=44,
+        detector="byte log",
         dear=True,
     ),
     PlantedBug(
@@ -108,6 +134,9 @@ IN_THE_WORDS = (
         "prediction is not None",
         "prediction is None",
         "tests/test_nobodys_word.py::test_what_a_flight_shows_counts_though_no_command_says_it",
+        promise=44,
+        detector="verdict",
+        daily=True,
     ),
     PlantedBug(
         "program weighed by the setpoint beside it",
@@ -115,6 +144,8 @@ IN_THE_WORDS = (
         "asked_c and (not driven)",
         "asked_c",
         "tests/test_nobodys_word.py::test_a_program_that_the_instrument_runs_counts_as_its_highest",
+        promise=44,
+        detector="verdict",
     ),
     PlantedBug(
         "relay that no row describes taken for harmless",
@@ -122,6 +153,8 @@ IN_THE_WORDS = (
         "channel not in described",
         "channel in ()",
         "tests/test_nobodys_word.py::test_a_relay_that_no_row_describes_counts_as_the_gravest",
+        promise=44,
+        detector="verdict",
     ),
     PlantedBug(
         "rule on a name that no answer has passed over",
@@ -130,5 +163,8 @@ IN_THE_WORDS = (
         "False",
         "tests/test_admission_asked.py::"
         "test_a_task_whose_schema_asks_in_a_misspelt_name_is_rejected_before_anything",
+        promise=52,
+        detector="verdict",
+        daily=True,
     ),
 )

@@ -71,6 +71,7 @@ def test_what_an_answer_may_have_and_what_is_a_note_pass(schema: dict[str, Any])
     assert unheard(schema, PRODUCED) == ""
 
 
+@pytest.mark.promise(52)
 def test_a_task_whose_schema_asks_in_a_misspelt_name_is_rejected_before_anything() -> None:
     asked = {"properties": {"layer_cout": {"const": 1}}}
     verdict = judged(replace(SUBMISSION, output_schema=asked))

@@ -48,6 +48,7 @@ def told(seed: int, walk: Sequence[Step], played: Walked, walked: Play) -> str:
     return f"seed {seed}, {len(walk)} steps, of which these are enough:\n{shown}"
 
 
+@pytest.mark.promise(6)
 @pytest.mark.parametrize("seed", [DAILY[0], pytest.param(DAILY[1], marks=pytest.mark.thorough)])
 def test_what_a_person_types_by_hand_harms_nobody(
     walked: Play, short_plan: LabPlan, seed: int
@@ -57,6 +58,7 @@ def test_what_a_person_types_by_hand_harms_nobody(
     assert played.violation is None, f"seed {seed}:\n{played}"
 
 
+@pytest.mark.promise(6)
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 def test_what_many_people_type_by_hand_harms_nobody(walked: Play, short_plan: LabPlan) -> None:

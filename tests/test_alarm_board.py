@@ -58,6 +58,7 @@ def told(*facts: Fact) -> tuple[Board, list[str]]:
     return board, calls
 
 
+@pytest.mark.promise(22)
 def test_what_follows_a_first_out_joins_its_group_silently() -> None:
     board, calls = told(up("heat", 0, TRIP), up("flow", 1), up("purge", 9.9, Severity.FAULT))
     assert calls == ["heat"]
@@ -82,6 +83,7 @@ def test_after_the_window_it_is_another_fault_unless_a_trip_stands() -> None:
     assert told(up("heat", 0, TRIP), up("flow", 10.1))[1] == ["heat"]
 
 
+@pytest.mark.promise(22)
 def test_a_gas_leak_hours_into_another_trip_calls() -> None:
     assert told(up("heat", 0, TRIP, 4), up("leak", 300, TRIP, 0))[1] == ["heat", "leak"]
 
@@ -117,6 +119,7 @@ def test_a_shelved_alarm_calls_nobody_and_calls_when_its_time_is_over() -> None:
     assert taken.call is not None
 
 
+@pytest.mark.promise(21)
 @pytest.mark.parametrize("event", [Event.TIMED_SHELVE, Event.ONE_SHOT_SHELVE])
 def test_no_shelf_lasts_longer_than_the_bound(event: Event) -> None:
     board, _ = told(up("warm", 0), by(event, "warm", 0))
@@ -166,6 +169,7 @@ def test_an_unacknowledged_group_is_due_to_the_next_level_every_five_minutes() -
     assert level_due(board, board.groups[0], {"heat": 5400.0}) == 0
 
 
+@pytest.mark.promise(23)
 def test_the_longest_wait_of_a_group_says_who_is_due_not_the_youngest() -> None:
     board, calls = told(up("heat", 0, rank=2), up("gas", 4, TRIP))
     assert calls == ["heat", "gas"]

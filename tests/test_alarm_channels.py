@@ -45,6 +45,7 @@ async def told_after(watched: Watched, told: Callable[[], object], late_s: list[
     return real_s(watched, since_s)
 
 
+@pytest.mark.promise(23)
 def test_a_trip_is_told_on_two_channels_within_ten_seconds(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_trip_is_told_on_two_channels_within_ten_seconds(
     print(f"alert on two channels {took_s[0]:.3f} s after the fault")  # noqa: T201 - the measured figure
 
 
+@pytest.mark.promise(23)
 @pytest.mark.thorough
 def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -54,6 +54,7 @@ def faults(plan: LabPlan) -> Iterator[tuple[str, Act]]:
         yield f"port {row.name} garbled", garbled(row.name)
 
 
+@pytest.mark.promise(22)
 def test_no_single_fault_of_a_growth_floods(short_plan: LabPlan, run_task: Run) -> None:
     print("\nfault                       calls  in 10 min  alarms  first-out; what else called")  # noqa: T201 - the measured table
     for name, act in faults(short_plan):

@@ -68,6 +68,7 @@ def after(act: Act, minutes: float) -> Callable[[Watched], Awaitable[None]]:
     return work
 
 
+@pytest.mark.promise(22)
 @pytest.mark.parametrize("fault", IDLE_FAULTS)
 def test_one_fault_of_an_armed_line_calls_once_for_its_cause(
     short_plan: LabPlan, tmp_path: Path, fault: str
@@ -104,6 +105,7 @@ def test_a_gas_leak_calls_though_it_overrules_no_relief_of_pressure(
     ]
 
 
+@pytest.mark.promise(23)
 def test_a_call_goes_to_its_level_and_up_when_nobody_acknowledges(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_trip_stays_an_alarm_until_its_reset(short_plan: LabPlan, tmp_path: Pa
     assert [event for event in ("acknowledge", "reset") if f'"event": "{event}"' in kept]
 
 
+@pytest.mark.promise(23)
 def test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -239,6 +242,7 @@ def test_a_disk_that_takes_no_alarms_keeps_nobody_from_being_called(
     assert damaged == 0
 
 
+@pytest.mark.promise(23)
 @pytest.mark.parametrize(
     "gone",
     [
@@ -290,6 +294,7 @@ def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
     assert not watched.alarms.board.alarms[ESTOP].state.acked
 
 
+@pytest.mark.promise(23)
 @pytest.mark.parametrize("jump_s", [-86400, *(pytest.param(s, marks=RARE) for s in (-600, 86400))])
 def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
     short_plan: LabPlan, tmp_path: Path, jump_s: float
@@ -320,6 +325,7 @@ class Refuses:
         done("it does not take messages" if channel in self.dead else "")
 
 
+@pytest.mark.promise(23)
 def test_a_second_channel_that_dies_is_told_as_the_first_was(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -339,6 +345,7 @@ def test_a_second_channel_that_dies_is_told_as_the_first_was(
     assert told == [ESTOP, "alert_channel/mail", leak, "alert_channel/chat"]
 
 
+@pytest.mark.promise(22)
 @pytest.mark.thorough
 def test_a_network_that_takes_every_channel_with_it_does_not_flood(
     short_plan: LabPlan, tmp_path: Path
@@ -366,6 +373,7 @@ class Hangs:
         """Say nothing, ever: a foreign library that never comes back."""
 
 
+@pytest.mark.promise(23)
 def test_a_channel_that_never_ends_is_dead_after_ten_seconds(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -472,6 +480,7 @@ def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_lef
     assert heads[0] == heads[1]
 
 
+@pytest.mark.promise(21)
 @pytest.mark.parametrize(
     ("event", "role"),
     [

@@ -31,6 +31,7 @@ from served import Served
 TWO = (Channel(name="one"), Channel(name="two"))
 
 
+@pytest.mark.promise(23)
 @pytest.mark.parametrize("channel", ["guard", "harness"])
 def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
     short_plan: LabPlan, tmp_path: Path, channel: str

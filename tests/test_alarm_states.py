@@ -80,6 +80,7 @@ def expected(state: State, severity: Severity, event: Event, role: Role) -> Stat
     )
 
 
+@pytest.mark.promise(21)
 def test_every_event_by_every_role_on_every_state_does_what_part_9_says() -> None:
     taken = 0
     for state, severity, event, role in product(STATES, Severity, Event, Role):
@@ -95,6 +96,7 @@ def test_every_event_by_every_role_on_every_state_does_what_part_9_says() -> Non
     assert taken == 2_144
 
 
+@pytest.mark.promise(21)
 @pytest.mark.parametrize("severity", sorted(NEVER_HIDDEN))
 @pytest.mark.parametrize("role", list(Role))
 def test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service(

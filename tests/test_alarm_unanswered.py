@@ -45,6 +45,7 @@ def left_by_its_owner(folder: Path, web: Hears, boss: Hears) -> Said:
     return say(*words, "--out", folder / "run", "--speed", "real")
 
 
+@pytest.mark.promise(23)
 @pytest.mark.thorough
 def test_the_next_level_is_called_though_the_owner_has_left_the_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -116,6 +117,7 @@ def test_who_comes_to_help_may_have_a_line_that_is_called_for(
     assert {"answer.json", "journal.sqlite"} <= set(during)
 
 
+@pytest.mark.promise(23)
 def test_a_line_that_was_left_goes_on_calling_until_all_were_told(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:

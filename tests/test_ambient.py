@@ -96,6 +96,7 @@ def shipped(folder: Path, height_m: float) -> LabPlan:
     return read_lab(path)
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize(("line", "peak_pa_max"), [(stated, 25_000.0), (shipped, MAKER_PA)])
 @EACH
 def test_a_clogged_tube_trips_below_the_limit_of_its_maker(
@@ -119,6 +120,7 @@ def test_a_clogged_tube_trips_below_the_limit_of_its_maker(
     at_work(line(tmp_path, height_m), scene)
 
 
+@pytest.mark.promise(11)
 @EACH
 def test_the_trip_itself_stands_below_the_limit_of_its_maker(
     tmp_path: Path, height_m: float
@@ -141,6 +143,7 @@ def test_the_trip_itself_stands_below_the_limit_of_its_maker(
     assert check.below == 1
 
 
+@pytest.mark.promise(10)
 @EACH
 def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
     at_work: Callable[..., None], tmp_path: Path, height_m: float
@@ -177,6 +180,7 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
     at_work(plan, scene)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.soak
 @EACH
 def test_a_growth_comes_to_its_end_in_its_own_room(
@@ -193,6 +197,7 @@ def test_a_growth_comes_to_its_end_in_its_own_room(
 # ---- what is said of the room
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize("height_m", [1600, 3600])
 def test_a_line_is_not_armed_by_the_pressure_of_another_room(
     simulated_lab: Bench, virtual_time: VirtualTime, tmp_path: Path, height_m: float
@@ -215,6 +220,7 @@ def test_a_line_is_not_armed_by_the_pressure_of_another_room(
         virtual_time.run(main())
 
 
+@pytest.mark.promise(11)
 def test_a_line_whose_room_nobody_knows_is_not_armed(
     simulated_lab: Bench, virtual_time: VirtualTime, tmp_path: Path
 ) -> None:
@@ -285,6 +291,7 @@ WRONG = {
 }
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_pressure_says_which_one_it_is(tmp_path: Path, name: str) -> None:
     old, new, words = WRONG[name]

@@ -43,6 +43,7 @@ def coarse_axis(seed: int) -> Array:
     return np.arange(120.0, 700.0, pixel) + rng.uniform(0, pixel)
 
 
+@pytest.mark.promise(50)
 @pytest.mark.parametrize("film", COARSE)
 def test_a_clean_film_of_narrow_lines_is_named_at_coarse_pixels(film: str) -> None:
     for seed in range(20):
@@ -50,6 +51,7 @@ def test_a_clean_film_of_narrow_lines_is_named_at_coarse_pixels(film: str) -> No
         assert assess(recording(axis, binned(axis, COARSE[film], seed))).material == film, seed
 
 
+@pytest.mark.promise(50)
 @pytest.mark.parametrize("film", COARSE)
 def test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film(film: str) -> None:
     for seed in range(20):
@@ -66,6 +68,7 @@ def test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film(film: str) -> 
         assert assess(recording(axis, counts)).material == film, seed
 
 
+@pytest.mark.promise(50)
 @pytest.mark.parametrize("beside_pixels", [-3, -2, 2, 3])
 @pytest.mark.parametrize("film", ["MoS2", "MoSe2"])
 def test_a_cosmic_ray_on_the_foot_of_a_line_does_not_take_the_name(
@@ -103,6 +106,7 @@ def test_a_clean_substrate_is_said_to_bear_no_film_that_would_have_been_seen(
     assert said.endswith("thin hBN would not have been seen")
 
 
+@pytest.mark.promise(50)
 def test_a_film_whose_lines_lie_outside_the_axis_is_not_denied() -> None:
     bright = tuple((at, fwhm, 5 * height) for at, fwhm, height in SILICON)
     said = denied(GRATING, draw(GRATING, bright, np.random.default_rng(1)))
@@ -114,6 +118,7 @@ def test_a_film_whose_lines_lie_outside_the_axis_is_not_denied() -> None:
     assert "cannot be told" in said
 
 
+@pytest.mark.promise(50)
 def test_in_noise_that_would_hide_a_film_none_is_denied() -> None:
     faint = tuple((at, fwhm, height / 40) for at, fwhm, height in SILICON)
     for seed in range(5):
@@ -122,6 +127,7 @@ def test_in_noise_that_would_hide_a_film_none_is_denied() -> None:
         assert "no film" not in said
 
 
+@pytest.mark.promise(50)
 @pytest.mark.parametrize(
     ("what", "share"),
     [

@@ -18,6 +18,7 @@ APPENDS: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.promise(20)
 @pytest.mark.parametrize("what", APPENDS)
 def test_a_line_is_on_the_disk_before_anybody_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

@@ -36,6 +36,7 @@ def agreed(folder: ApprovalFolder, asked: ApprovalRequest, who: str = "Ada") -> 
     return name
 
 
+@pytest.mark.promise(24)
 @pytest.mark.thorough
 def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
     tmp_path: Path, short_plan: LabPlan, wires: list[Lab]
@@ -58,6 +59,7 @@ def test_files_that_come_back_from_a_backup_let_no_second_run_begin(
     assert wrote(wires[driven:]) == []
 
 
+@pytest.mark.promise(24)
 def test_what_was_said_of_an_earlier_request_does_not_count_for_a_later_one(tmp_path: Path) -> None:
     folder = ApprovalFolder(tmp_path)
     name = agreed(folder, request())
@@ -129,6 +131,7 @@ EDITS = {
 }
 
 
+@pytest.mark.promise(24)
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_a_log_that_is_not_as_it_was_written_lets_nothing_begin(
     tmp_path: Path, edit: Callable[[Path], None]
@@ -182,6 +185,7 @@ def test_a_log_of_an_earlier_version_is_read_and_gone_on_with(tmp_path: Path) ->
     assert isinstance(agreed_again, Rejected)
 
 
+@pytest.mark.promise(24)
 def test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

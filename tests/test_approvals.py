@@ -293,6 +293,7 @@ def test_a_decision_cut_short_by_a_power_cut_says_nothing(tmp_path: Path) -> Non
         assert isinstance(found, Approved) == (length == len(whole) - 1)
 
 
+@pytest.mark.promise(20)
 def test_what_is_said_after_a_decision_that_was_cut_short_is_heard(tmp_path: Path) -> None:
     folder = ApprovalFolder(tmp_path)
     name = folder.ask(request())
@@ -343,6 +344,7 @@ def test_an_agreement_from_a_time_that_has_not_come_does_not_count(tmp_path: Pat
     assert isinstance(folder.verdict(name, request()), str)
 
 
+@pytest.mark.promise(24)
 @pytest.mark.parametrize("place", [0, 20, -1], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("key", ["digest", "ticket"])
 def test_a_decision_for_another_digest_is_not_counted(tmp_path: Path, key: str, place: int) -> None:

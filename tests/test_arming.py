@@ -52,6 +52,7 @@ def older(lab: Lab, than_s: float) -> dict[str, float]:
     return {each: tracks[each].at_s for each in watched if tracks[each].at_s <= than_s}
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("wait_s", GRID)
 def test_nothing_that_is_listened_to_was_read_before_prepare(
     plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime, wait_s: float
@@ -68,6 +69,7 @@ def test_nothing_that_is_listened_to_was_read_before_prepare(
     virtual_time.run(play())
 
 
+@pytest.mark.promise(9)
 @pytest.mark.calm
 @pytest.mark.parametrize("wait_s", GRID[:4])
 def test_at_a_real_pace_nothing_was_read_before_prepare_either(
@@ -112,6 +114,7 @@ def test_a_line_whose_instrument_falls_silent_after_prepare_is_not_armed_and_say
     assert "not read within 5 s of prepare: furnace." in virtual_time.run(play())
 
 
+@pytest.mark.promise(3)
 @pytest.mark.parametrize("ending", [each for each in Ending if each is not Ending.CONFIRMED])
 def test_a_line_is_not_armed_by_a_prepare_that_nothing_shows(
     plan: LabPlan, simulated_lab: Bench, virtual_time: VirtualTime, ending: Ending

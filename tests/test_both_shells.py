@@ -253,6 +253,7 @@ def test_a_reset_opens_the_latch_and_is_no_start(on_shell: Callable[..., GuardBe
     assert not (on_shell(main).state_dir / "latch.json").exists()
 
 
+@pytest.mark.promise(14)
 def test_the_next_guard_finds_a_latch_that_was_never_written_until_its_reset(
     on_shell: Callable[..., GuardBench],
 ) -> None:

@@ -55,6 +55,7 @@ def test_a_flow_set_by_hand_is_confirmed_journaled_and_left_safe(
     assert made[0] < intent.seq < made[-1], "safe before, and safe after"
 
 
+@pytest.mark.promise(20)
 @takes_open_files_away
 def test_a_folder_that_is_taken_away_meanwhile_trips_and_is_not_said_to_hold_a_journal(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -317,6 +318,7 @@ def test_a_disk_that_fills_up_while_arming_leaves_no_doubt_about_the_line(tmp_pa
     assert say("reset", "--name", "Ada", "--reason", "made room", *LAB).out.startswith("reset by")
 
 
+@pytest.mark.promise(12)
 @pytest.mark.thorough
 def test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe(
     tmp_path: Path, wires: list[Lab], monkeypatch: pytest.MonkeyPatch

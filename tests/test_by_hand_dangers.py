@@ -222,6 +222,7 @@ async def nobody_is_asked() -> None:
     raise AssertionError("somebody was asked to open the tube")
 
 
+@pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("share", [0.5, 3.0])
@@ -240,6 +241,7 @@ def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
     play(scene, path)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.thorough
 def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(play: Play) -> None:
     async def scene(lab: Lab) -> None:
@@ -298,6 +300,7 @@ def test_more_hydrogen_than_may_be_set_trips(play: Play) -> None:
     play(scene)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
 def test_a_shut_tube_is_not_filled_with_nitrogen(play: Play, path: Path) -> None:
@@ -311,6 +314,7 @@ def test_a_shut_tube_is_not_filled_with_nitrogen(play: Play, path: Path) -> None
     play(scene, path)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize("sccm", [0.5, pytest.param(490.0, marks=pytest.mark.soak)])
@@ -327,6 +331,7 @@ def test_nitrogen_set_at_its_own_keys_in_a_shut_tube_trips_and_stops(
     play(scene, path)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("channel", "value"), [("box.nitrogen_bypass_shut", 0), ("nitrogen.setpoint", 100)]
 )
@@ -342,6 +347,7 @@ def test_the_vent_is_not_shut_while_nitrogen_comes_in(
     play(scene)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("register", "lost"), [(WATCHDOG, "watchdog_ms"), (SOURCE, "setpoint_source")]
 )
@@ -378,6 +384,7 @@ def test_hydrogen_that_flows_without_its_watchdog_trips(play: Play, register: in
     play(scene)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.thorough
 @LINES
 @pytest.mark.parametrize(

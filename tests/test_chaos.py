@@ -54,6 +54,7 @@ def played(tmp_path: Path) -> Play:
     return player(tmp_path)
 
 
+@pytest.mark.promise(7)
 def test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, played: Play
 ) -> None:
@@ -170,6 +171,7 @@ BUGS = {
 EVERY_DAY = ("procedure", "stuck gauge")
 
 
+@pytest.mark.promise(6)
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("bug", "each"),
@@ -187,6 +189,7 @@ def test_a_planted_bug_is_found_and_the_same_faults_harm_nobody_without_it(
     assert played(each).violation is None
 
 
+@pytest.mark.promise(6)
 @pytest.mark.thorough
 @pytest.mark.timeout(300)  # a growth takes long where others want the same two cores
 def test_hours_of_the_search_find_nothing() -> None:
@@ -220,6 +223,7 @@ def found(plan: LabPlan, numbers: Iterable[int], folder: Path) -> str:
     return ""
 
 
+@pytest.mark.promise(6)
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("harm", HARMS, ids=lambda harm: harm.name)

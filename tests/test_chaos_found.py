@@ -53,6 +53,7 @@ def test_no_recipe_has_so_little_argon_beside_hydrogen_that_a_leak_could_ignite(
     assert argon.low < 0.99 * BESIDE_HYDROGEN_SCCM
 
 
+@pytest.mark.promise(12)
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["write_lost", "write_refused"])
 @pytest.mark.parametrize("port", ["relays", "heat", "hydrogen"])

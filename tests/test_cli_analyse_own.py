@@ -32,6 +32,7 @@ def asked(option: str, target: Path) -> tuple[str | Path, ...]:
     return (option,) if option == "--plot" else (option, target)
 
 
+@pytest.mark.promise(51)
 @pytest.mark.parametrize(("option", "name"), OUTPUTS)
 def test_a_file_of_somebody_else_is_not_written_over(
     tmp_path: Path, mine: Path, option: str, name: str
@@ -57,6 +58,7 @@ def test_what_it_wrote_itself_is_written_again(
     assert target.stat().st_size > 0
 
 
+@pytest.mark.promise(51)
 def test_a_page_or_a_table_that_another_program_wrote_is_somebody_elses(
     tmp_path: Path, mine: Path
 ) -> None:
@@ -67,6 +69,7 @@ def test_a_page_or_a_table_that_another_program_wrote_is_somebody_elses(
     say("analyse", "--table", table, mine).is_one_plain_error("table.csv is in the way")
 
 
+@pytest.mark.promise(51)
 def test_a_map_of_somebody_else_is_not_drawn_over(tmp_path: Path, mine: Path) -> None:
     both = written(tmp_path / "both.csv", film(MONOLAYER))
     rows = both.read_text("utf-8").splitlines()

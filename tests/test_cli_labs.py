@@ -180,6 +180,7 @@ def test_a_line_that_somebody_owns_is_neither_identified_nor_armed_anew(tmp_path
     assert armed.exists()
 
 
+@pytest.mark.promise(12)
 def test_a_procedure_that_may_take_longer_on_a_wire_than_its_envelope_allows_is_a_finding(
     tmp_path: Path,
 ) -> None:

@@ -326,6 +326,7 @@ def test_the_private_parts_of_asyncio_that_the_loops_rely_on_are_there(
         loop.close()
 
 
+@pytest.mark.promise(8)
 def test_the_same_coroutine_does_the_same_in_real_and_in_virtual_time() -> None:
     async def main() -> list[tuple[str, int]]:
         loop = asyncio.get_running_loop()

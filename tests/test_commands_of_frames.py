@@ -99,6 +99,7 @@ def test_all_frames_are_answered_and_it_is_confirmed() -> None:
     assert left == [FIRST.frame, SECOND.frame]
 
 
+@pytest.mark.promise(42)
 @pytest.mark.parametrize("replies", [(SILENT,), (DONE, SILENT)], ids=["first", "second"])
 def test_a_read_back_of_one_frame_does_not_show_the_others(replies: tuple[str, ...]) -> None:
     outcome, left = performed(*replies)
@@ -112,6 +113,7 @@ def test_a_refused_frame_of_several_fails_though_the_value_reads_as_asked() -> N
     assert outcome.ending is Ending.FAILED
 
 
+@pytest.mark.promise(42)
 def test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sent_again() -> None:
     outcome, left = performed(SILENT, frames=(FIRST,))
     assert outcome.ending is Ending.CONFIRMED
@@ -119,6 +121,7 @@ def test_one_frame_that_is_not_answered_is_shown_by_its_read_back_and_is_not_sen
     assert left == [FIRST.frame]
 
 
+@pytest.mark.promise(42)
 @pytest.mark.parametrize(
     ("steps", "ending"),
     [(0.9, Ending.CONFIRMED), (-0.9, Ending.CONFIRMED), (1.5, Ending.MISMATCH)]

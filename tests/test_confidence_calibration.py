@@ -66,6 +66,7 @@ def each_of(plants: tuple[Plant, ...]) -> pytest.MarkDecorator:
     )
 
 
+@pytest.mark.promise(48)
 @pytest.mark.parametrize("way", WAYS)
 @each_of(PLANTS)
 def test_a_stated_confidence_is_kept_in_every_bin(plant: Plant, way: str) -> None:
@@ -78,6 +79,7 @@ def test_a_nominal_plant_is_counted_at_all(way: str) -> None:
     assert sum(each.claims for each in kept(claims(NOMINAL, way))) > 15
 
 
+@pytest.mark.promise(48)
 @pytest.mark.parametrize("spots", [NINE, MANY], ids=["nine", "many"])
 @pytest.mark.parametrize("way", WAYS)
 @each_of(MIXED_PLANTS)

@@ -14,6 +14,7 @@ SURE = 0.95
 COMPRESSED = next(plant for plant in PLANTS if plant.name == "steps compressed")
 
 
+@pytest.mark.promise(48)
 @pytest.mark.thorough  # 90 films
 def test_films_whose_steps_are_shorter_than_the_tables_are_not_surely_miscounted() -> None:
     made = mixed_claims(COMPRESSED, "uncalibrated", 60)
@@ -29,6 +30,7 @@ def mixed(step_cm1: float, low: int, high: int) -> list[SpotEvidence]:
     return [spot(at + chance.gauss(0, 0.1), a1g_si=ratio) for at, ratio in rows]
 
 
+@pytest.mark.promise(48)
 def test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it() -> None:
     """Two and three layers stand 1.3 apart by the table, three and four 0.8: both may be so."""
     found = judge_layers(mixed(1.3, 20, 20), Reference())
@@ -36,6 +38,7 @@ def test_a_step_is_not_read_off_the_table_as_if_every_film_knew_it() -> None:
     assert found.posterior[4] > 0.1
 
 
+@pytest.mark.promise(48)
 @pytest.mark.thorough  # thousands of hypotheses
 @pytest.mark.parametrize(("step_cm1", "low", "high"), [(0.8, 20, 4), (1.8, 12, 12)])
 @pytest.mark.parametrize("shift_cm1", [0.0, 1.7])

@@ -64,6 +64,7 @@ def flown(request: pytest.FixtureRequest) -> Flown:
     return Flown(moments)
 
 
+@pytest.mark.promise(49)
 def test_sulfur_flows_until_the_film_is_below_550_degrees(flown: Flown) -> None:
     cooling = flown.after_the_mains()
     hot = [each for each in cooling if number(each, "substrate_c") >= FILM_COOL_C]
@@ -80,6 +81,7 @@ def test_then_the_sulfur_is_off_and_the_tube_is_flushed(flown: Flown) -> None:
     assert number(cold[-1], "sulfur_c") < 60
 
 
+@pytest.mark.promise(49)
 def test_no_controller_asks_for_heat_behind_its_open_contactor(flown: Flown) -> None:
     """It was full for an hour: the setpoint fell by 5 degC/min, and the furnace by 9."""
     for heater in ("furnace", "sulfur"):

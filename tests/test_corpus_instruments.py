@@ -289,6 +289,7 @@ def test_a_disk_too_full_to_begin_exits_64_with_one_line(
     said.is_one_plain_error(words, str(tmp_path / "run"))
 
 
+@pytest.mark.promise(20)
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are Unix's")
 def test_a_disk_that_fills_up_ends_the_run_safe_with_exit_1_and_says_so(tmp_path: Path) -> None:

@@ -385,6 +385,7 @@ def test_no_number_of_a_lab_file_is_made_of_something_else(model: type[BaseModel
     assert list(lax(model.__pydantic_core_schema__)) == []
 
 
+@pytest.mark.promise(47)
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed(
     tmp_path: Path, wires: list[Lab], name: str

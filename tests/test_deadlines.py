@@ -21,6 +21,7 @@ ROUNDS = 30
 pytestmark = pytest.mark.serial
 
 
+@pytest.mark.promise(13)
 def test_a_trip_hands_its_first_wave_over_within_its_software_time(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def note_first_bytes(lab: Lab, left: dict[str, float], monkeypatch: pytest.Monke
         monkeypatch.setattr(link, "write", handed_over)
 
 
+@pytest.mark.promise(13)
 @pytest.mark.parametrize(
     "burden", [locked_database, full_disk, ten_thousand_commands, planner_in_mid_thought]
 )

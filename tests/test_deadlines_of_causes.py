@@ -33,6 +33,7 @@ CAUSES = {
 }
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize("cause", CAUSES, ids=str)
 def test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second(
     simulated_lab: Bench, virtual_time: VirtualTime, cause: Cause

@@ -34,6 +34,7 @@ def frames(driver: Driver, channel: str, value: float) -> tuple[bytes, ...]:
         return ()
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("driver", DRIVERS)
 @given(size=st.floats(1e-9, 2.0), sign=st.sampled_from([1, -1]), power=st.integers(-6, 0))
 @example(size=0.4, sign=1, power=0)
@@ -77,6 +78,7 @@ NEAREST = [  # a kind, its settings, a channel, what is asked and its nearest st
 ]
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize(("kind", "more", "channel", "asked", "near"), NEAREST)
 def test_no_value_is_cut_off_at_the_step_below(
     kind: str, more: dict[str, Any], channel: str, asked: float, near: float
@@ -85,6 +87,7 @@ def test_no_value_is_cut_off_at_the_step_below(
     assert frames(driver, channel, asked) == frames(driver, channel, near) != ()
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("scale", [1.0, 0.1, 0.01, 0.001])
 @given(whole=st.integers(1, 30000), part=st.floats(-0.49, 0.49), size=st.sampled_from([1, 2]))
 @example(whole=736, part=-0.4, size=1)

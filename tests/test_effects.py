@@ -61,6 +61,7 @@ def contradicted(watched: Watched) -> list[str]:
 # ---- at the plant
 
 
+@pytest.mark.promise(46)
 def test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_and_alarmed(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -117,6 +118,7 @@ def test_nothing_is_told_of_a_line_that_does_cool(short_plan: LabPlan, tmp_path:
     assert contradicted(watch(short_plan, tmp_path, work)) == []
 
 
+@pytest.mark.promise(46)
 def test_a_flow_though_its_setpoint_is_0_and_its_valve_shut_is_told(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_flow_though_its_setpoint_is_0_and_its_valve_shut_is_told(
     )
 
 
+@pytest.mark.promise(46)
 def test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -153,6 +156,7 @@ def test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed(
     run(scene(), loop)
 
 
+@pytest.mark.promise(46)
 def test_what_is_heated_after_a_start_contradicts_nothing(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -165,6 +169,7 @@ def test_what_is_heated_after_a_start_contradicts_nothing(
     assert contradicted(watch(short_plan, tmp_path, work)) == []
 
 
+@pytest.mark.promise(46)
 def test_a_shutdown_that_only_sets_a_setpoint_is_not_believed(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -259,6 +264,7 @@ def test_an_output_counts_where_no_relay_before_it_is_off() -> None:
     )
 
 
+@pytest.mark.promise(46)
 def test_light_counts_and_so_does_silence() -> None:
     (said,) = seen(SHORT, SHUTDOWN, {"laser.output_power": 0.002})
     assert said == (
@@ -327,6 +333,7 @@ ANSWER = {
 }
 
 
+@pytest.mark.promise(46)
 @pytest.mark.parametrize(
     ("values", "code", "words"),
     [

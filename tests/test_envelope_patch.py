@@ -193,6 +193,7 @@ BAD: Mapping[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("name", BAD)
 def test_a_change_that_is_not_exactly_one_is_an_error_that_names_it(
     tmp_path: Path, name: str
@@ -205,6 +206,7 @@ def test_a_change_that_is_not_exactly_one_is_an_error_that_names_it(
     assert "short_line_envelope.toml" in said.err or "argon.flow" in said.err
 
 
+@pytest.mark.promise(9)
 def test_a_change_that_names_two_rows_is_an_error(tmp_path: Path) -> None:
     envelope = change(
         'table = "plausible"\nrow = "nitrogen flow is not what was set"\nset = { found_s = 60 }'
@@ -220,6 +222,7 @@ def test_a_change_that_names_two_rows_is_an_error(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.promise(9)
 def test_the_envelope_digest_covers_the_changes_and_what_they_are_made_of(tmp_path: Path) -> None:
     before = read_lab(written(tmp_path, line_texts()["short_line_envelope.toml"])).envelope_digest
     for name in ("short_line_envelope.toml", "cvd_mos2.toml"):

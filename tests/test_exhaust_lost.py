@@ -70,6 +70,7 @@ def sweeps_little(lab: Lab) -> None:
 HOT = {"a furnace": {"furnace_c": 400.0}, "sulfur": {"sulfur_c": 130.0}}
 
 
+@pytest.mark.promise(43)
 @pytest.mark.parametrize("hot", HOT.values(), ids=HOT)
 def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
     short_plan: LabPlan,
@@ -99,6 +100,7 @@ def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
     assert LOST in alarm.detail
 
 
+@pytest.mark.promise(43)
 def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_less(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +157,7 @@ def hot_and_idle(lab: Lab) -> None:
     lose_exhaust(lab)
 
 
+@pytest.mark.promise(43)
 def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +186,7 @@ def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_call
         assert truth(lab)["inert_sccm"] > INERT_SCCM / 2
 
 
+@pytest.mark.promise(43)
 def test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def test_there_are_forty_points_and_more_and_no_two_are_one() -> None:
     assert set(QUICK) <= set(POINTS)
 
 
+@pytest.mark.promise(16, 20)
 @pytest.mark.parametrize(
     "point",
     [
@@ -160,6 +161,7 @@ def test_after_a_failing_write_a_restart_finds_the_line_as_it_is(
     assert found.growths[-1] == "event ABORTED"
 
 
+@pytest.mark.promise(16)
 @pytest.mark.soak
 @pytest.mark.parametrize("point", POINTS, ids=str)
 def test_after_any_failing_write_a_restart_grows_again(

@@ -59,6 +59,7 @@ def test_a_verb_that_breaks_ends_the_run_safe(
     assert not (short_plan.state_dir / "latch.json").exists()
 
 
+@pytest.mark.promise(20)
 def test_a_journal_that_is_lost_trips_the_line(short_plan: LabPlan, run_task: Run) -> None:
     def fill_disk(lab: Lab) -> None:
         def full(*args: object, **options: object) -> int:
@@ -134,6 +135,7 @@ def deafen_argon(lab: Lab) -> None:
     face.setpoint_source = "A"
 
 
+@pytest.mark.promise(12)
 def test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run(
     short_plan: LabPlan, run_task: Run
 ) -> None:

@@ -105,6 +105,7 @@ def played(
     return play
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize(
     ("address", "word", "words"),
     [
@@ -130,6 +131,7 @@ def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_t
     played(scenario)
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize(
     ("where", "address", "word", "function", "procedure"),
     [
@@ -181,6 +183,7 @@ def test_a_hydrogen_valve_that_somebody_else_opens_is_shut_again(
     played(scenario)
 
 
+@pytest.mark.promise(11)
 def test_what_defeats_no_limit_is_called_once_and_again_when_it_changes(
     played: Callable[..., Any],
 ) -> None:
@@ -218,6 +221,7 @@ def test_what_was_changed_before_it_could_do_harm_trips_when_it_can(
     played(scenario)
 
 
+@pytest.mark.promise(11)
 def test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses(
     simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan
 ) -> None:
@@ -239,6 +243,7 @@ def test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_
     virtual_time.run(play())
 
 
+@pytest.mark.promise(11)
 def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(
     played: Callable[..., Any],
 ) -> None:

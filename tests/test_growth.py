@@ -115,6 +115,7 @@ def test_ten_seeds_on_the_short_line_are_answered_rightly_or_not_at_all(
         assert "posterior" in json.dumps(ran.body["partial_outputs"])
 
 
+@pytest.mark.promise(7)
 @pytest.mark.soak  # the digests of test_chaos.py hold it every day
 def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path: Path) -> None:
     found = set()

@@ -52,6 +52,7 @@ def beat_for(caller: Caller, seconds: float, lost: str = "stop") -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("left", ["hung, and was killed later", "tripped, and took its leave"])
 def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
     rig: GuardBench, left: str
@@ -91,6 +92,7 @@ def leave_unanswered(rig: GuardBench) -> None:
     until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the first wave")
 
 
+@pytest.mark.promise(12)
 def test_who_only_looks_on_takes_no_duty_from_the_guard(rig: GuardBench) -> None:
     rig.start()
     leave_unanswered(rig)
@@ -116,6 +118,7 @@ def on_more_ports(rig: GuardBench, *more: str) -> None:
         rig.devices.of[name].mute = True
 
 
+@pytest.mark.promise(12)
 def test_polls_that_nobody_answers_keep_no_safe_frame_back_on_another_port(
     rig: GuardBench,
 ) -> None:
@@ -177,6 +180,7 @@ def lose_the_harness(rig: GuardBench) -> None:
     caller.socket.close()
 
 
+@pytest.mark.promise(12)
 def test_a_frame_that_is_refused_once_is_sent_again_until_it_is_obeyed(rig: GuardBench) -> None:
     heat = SAFE[0]
     rig.start()
@@ -203,6 +207,7 @@ def test_a_guard_that_is_refused_for_good_goes_on_each_second(rig: GuardBench) -
     until(lambda: rig.frames("heat") == [*SAFE_FRAMES["heat"], *again], "each second", within_s=4.5)
 
 
+@pytest.mark.promise(12)
 def test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it(rig: GuardBench) -> None:
     shown = Request(b"contactor?\r", Until(b"\r"), 0.3, obeyed=b"open\r")
     seen = replace(SAFE[2], shown=shown)
@@ -230,6 +235,7 @@ def latched_procedure(rig: GuardBench) -> str:
     return str(json.loads((rig.state_dir / "latch.json").read_text("utf-8"))["procedure"])
 
 
+@pytest.mark.promise(15)
 def test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run(
     rig: GuardBench,
 ) -> None:
@@ -247,6 +253,7 @@ def test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_h
     assert rig.frames("heat") == [], "gas was let in where the trip had let it out"
 
 
+@pytest.mark.promise(15)
 def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch(
     rig: GuardBench,
 ) -> None:
@@ -294,6 +301,7 @@ VACUUM = (step(0, "argon", 0.0), step(1, "hydrogen", 0.0), step(2, "vent", 0.0))
 VENTED = (step(0, "vent", 1.0), step(1, "argon", 100.0))
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("follows", ["trip", "repeat"])
 def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str) -> None:
     plug = Plug()

@@ -96,6 +96,7 @@ def test_a_trip_is_read_as_it_was_written() -> None:
         assert read_trip(Fields(json.loads(json.dumps(write_trip(trip))), "trip")) == trip
 
 
+@pytest.mark.promise(1)
 def test_the_arming_of_a_real_lab_is_complete(short_plan: LabPlan) -> None:
     rows = tuple(
         row.model_copy(update={"link": "serial", "path": f"/dev/{row.name}", "baud": 9600})
@@ -164,6 +165,7 @@ def test_whatever_is_of_another_kind_in_an_arming_is_refused_in_one_line() -> No
             assert "\n" not in str(refused.value)
 
 
+@pytest.mark.promise(4)
 @pytest.mark.parametrize(
     ("path", "value", "says"),
     [

@@ -30,6 +30,7 @@ def test_a_permit_lets_its_frame_pass_once() -> None:
     ]
 
 
+@pytest.mark.promise(5)
 @pytest.mark.parametrize(("late_s", "passes"), [(0.0, True), (1e-6, False), (1e9, False)])
 def test_a_permit_ends_when_it_says(late_s: float, passes: bool) -> None:
     core = armed()
@@ -72,6 +73,7 @@ def test_a_forged_permit_lets_nothing_pass(change: Callable[[Permit], Permit]) -
     refused(core, lambda: core.send("heat", WRITE, 1.0, forged))
 
 
+@pytest.mark.promise(5)
 @pytest.mark.parametrize("move", ["new_epoch", "arm", "disarm", "reset"])
 def test_whatever_moves_the_epoch_voids_every_permit(move: str) -> None:
     core = armed()
@@ -175,6 +177,7 @@ def test_a_frame_that_reads_needs_no_permit_even_while_latched() -> None:
     assert core.log[-1].source is Source.READ
 
 
+@pytest.mark.promise(4)
 @given(data=st.data())
 @settings(deadline=None, max_examples=100)
 def test_a_read_with_any_byte_changed_added_or_left_out_is_refused(data: st.DataObject) -> None:
@@ -349,6 +352,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.promise(4)
 @given(steps=STEPS)
 @settings(deadline=None, max_examples=150)
 def test_whatever_is_tried_only_reads_permitted_frames_and_procedures_leave(

@@ -77,6 +77,7 @@ class Controller:
 FAULTS = st.lists(st.sampled_from(["", "lost", "unheard", "refused", "brown-out"]), max_size=60)
 
 
+@pytest.mark.promise(12)
 @given(faults=FAULTS)
 @settings(deadline=None, max_examples=300, derandomize=True)
 def test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_to_do(
@@ -97,6 +98,7 @@ def test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_
     assert plant.is_off, "and what it ends with is so"
 
 
+@pytest.mark.promise(12)
 def test_a_port_is_sent_its_frames_from_the_first_that_failed_and_in_their_order() -> None:
     duty = Duty()
     duty.begin(STOP)

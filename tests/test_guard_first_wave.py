@@ -120,12 +120,14 @@ def test_the_bytes_go_before_the_reason_is_read_and_the_last_end_before_the_latc
     assert alone.events[4:] == [*(f"told of {port}" for port in PORTS), "latch"]
 
 
+@pytest.mark.promise(13)
 def test_a_road_that_is_lost_is_told_of_after_the_last_byte(alone: Alone) -> None:
     alone.roads["heat"].lost = True
     alone.guard.trip("stop", alone.read)
     assert alone.events == ["gas", "pump", "told of heat", "reason"]
 
 
+@pytest.mark.promise(13)
 def test_a_reason_that_cannot_be_read_still_latches(alone: Alone) -> None:
     def read() -> Trip:
         raise BadFields("trip has no 'detail'")
@@ -138,6 +140,7 @@ def test_a_reason_that_cannot_be_read_still_latches(alone: Alone) -> None:
     assert alone.guard.latch.trip.detail == "trip has no 'detail'"
 
 
+@pytest.mark.promise(13)
 def test_a_serial_port_whose_far_end_does_not_read_holds_up_no_other(tmp_path: Path) -> None:
     masters, slaves = zip(os.openpty(), os.openpty(), strict=True)
     for slave in slaves:
@@ -253,6 +256,7 @@ def test_a_latch_that_could_not_be_written_is_tried_once_more_when_the_guard_lea
     caller.socket.close()
 
 
+@pytest.mark.promise(13)
 @pytest.mark.parametrize("file", ["latch.new", "guard.jsonl"])
 @pytest.mark.parametrize("lost", [False, True], ids=["asked for", "by itself"])
 def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
@@ -275,6 +279,7 @@ def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
     os.close(reader)
 
 
+@pytest.mark.promise(13)
 def test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip(
     rig: GuardBench,
 ) -> None:
@@ -307,6 +312,7 @@ def test_a_road_that_an_armed_line_loses_is_written_down_when_it_is_safe(
     assert "unplugged" in log.read_text("utf-8")
 
 
+@pytest.mark.promise(13)
 def test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()

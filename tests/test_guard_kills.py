@@ -81,24 +81,29 @@ def trials(
     )
 
 
+@pytest.mark.promise(1)
 def test_after_a_kill_at_any_instant_the_line_is_safe_in_time(rig: GuardBench) -> None:
     trials(rig, [signal.SIGKILL] * 20, 1, KILLED_S_MAX + IN_FLIGHT_S)
 
 
+@pytest.mark.promise(2)
 def test_after_a_stop_or_a_stuck_loop_the_line_is_safe_in_time(rig: GuardBench) -> None:
     trials(rig, [signal.SIGSTOP] * 6 + [signal.SIGUSR1] * 4, 2, STOPPED_S_MAX)
 
 
+@pytest.mark.promise(1)
 def test_a_harness_that_wakes_up_cannot_use_what_it_had(rig: GuardBench) -> None:
     trials(rig, [signal.SIGSTOP] * 2, 3, STOPPED_S_MAX, "rude")
 
 
+@pytest.mark.promise(1)
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_after_a_thousand_kills_the_line_was_safe_in_time(rig: GuardBench) -> None:
     trials(rig, [signal.SIGKILL] * 1000, 4, KILLED_S_MAX + IN_FLIGHT_S)
 
 
+@pytest.mark.promise(2)
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_after_three_hundred_stops_the_line_was_safe_in_time(rig: GuardBench) -> None:

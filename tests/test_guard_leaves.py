@@ -31,6 +31,7 @@ def rig(tmp_path: Path) -> Iterator[GuardBench]:
         yield made
 
 
+@pytest.mark.promise(3)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_guard_that_is_told_to_stop_is_not_armed_any_more(
     rig: GuardBench, number: signal.Signals
@@ -93,6 +94,7 @@ def test_a_guard_that_makes_place_for_another_lets_nobody_in(rig: GuardBench) ->
     assert guard.wait(BOUND_S) == 0
 
 
+@pytest.mark.promise(3)
 def test_a_guard_that_ends_with_its_line_armed_makes_it_safe(
     rig: GuardBench, tmp_path: Path
 ) -> None:

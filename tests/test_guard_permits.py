@@ -33,6 +33,7 @@ def armed_caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gua
         caller.socket.close()
 
 
+@pytest.mark.promise(5)
 def test_a_permit_passes_once(armed_caller: tuple[GuardBench, Caller]) -> None:
     rig, caller = armed_caller
     rig.devices.forget()
@@ -96,10 +97,12 @@ def refuse(rig: GuardBench, caller: Caller, count: int, seed: int) -> None:
     assert caller.send(caller.permit())["error"] == "", "an honest one passes still"
 
 
+@pytest.mark.promise(4)
 def test_no_forged_permit_passes(armed_caller: tuple[GuardBench, Caller]) -> None:
     refuse(*armed_caller, count=2000, seed=1)
 
 
+@pytest.mark.promise(4)
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_no_forged_permit_of_a_hundred_thousand_passes(
@@ -125,6 +128,7 @@ def test_a_permit_is_for_the_request_that_it_was_sealed_for(
     assert rig.frames("heat") == []
 
 
+@pytest.mark.promise(4)
 def test_a_write_without_a_permit_is_refused_and_a_read_is_not(
     armed_caller: tuple[GuardBench, Caller],
 ) -> None:
@@ -188,6 +192,7 @@ def test_nothing_that_a_harness_says_ends_the_guard(
     assert ON.frame not in patient.frames("heat")
 
 
+@pytest.mark.promise(5)
 @pytest.mark.parametrize("move", ["epoch", "disarm", "arm"])
 def test_what_moves_the_epoch_voids_a_permit_on_its_way(rig: GuardBench, move: str) -> None:
     rig.start()
@@ -201,6 +206,7 @@ def test_what_moves_the_epoch_voids_a_permit_on_its_way(rig: GuardBench, move: s
     caller.socket.close()
 
 
+@pytest.mark.promise(1)
 @pytest.mark.parametrize(("timeout_s", "settle_s"), [(0.51, 0.0), (0.3, 0.21), (0.0, 0.51)])
 def test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_it_counted(
     armed_caller: tuple[GuardBench, Caller], timeout_s: float, settle_s: float

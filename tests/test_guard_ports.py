@@ -34,6 +34,7 @@ def test_a_reply_may_come_in_pieces_and_what_follows_it_is_counted_and_dropped()
     assert (port.state, port.due_s) == (PortState.IDLE, float("inf"))
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize(
     ("request_", "late"),
     [

@@ -94,6 +94,7 @@ def test_a_second_guard_of_a_lab_is_refused(rig: GuardBench) -> None:
     assert "another guard serves this lab already" in other.stderr
 
 
+@pytest.mark.promise(4)
 def test_its_ports_are_its_own(rig: GuardBench, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.start()
     rig.call().leave()
@@ -251,6 +252,7 @@ def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
     again.socket.close()
 
 
+@pytest.mark.promise(20)
 @pytest.mark.parametrize("retire", [False, True], ids=["goes on", "makes place for another"])
 def test_what_a_guard_did_alone_stays_until_a_harness_has_it(
     rig: GuardBench, *, retire: bool
@@ -273,6 +275,7 @@ def test_what_a_guard_did_alone_stays_until_a_harness_has_it(
     assert rig.call().welcome["log"] == []
 
 
+@pytest.mark.promise(1)
 def test_the_end_of_a_socket_is_heeded_before_any_silence(rig: GuardBench) -> None:
     patient = replace(rig.armed, silence_s_max=5.0)
     (rig.state_dir / ARMED_FILE).write_text(patient.text(), encoding="utf-8")
@@ -308,6 +311,7 @@ def test_the_last_beat_says_which_procedure_fits(rig: GuardBench) -> None:
     assert rig.frames("heat") == []
 
 
+@pytest.mark.promise(2)
 def test_beats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()
@@ -381,6 +385,7 @@ def test_a_clean_first_start_sends_nothing(rig: GuardBench) -> None:
     caller.socket.close()
 
 
+@pytest.mark.promise(3)
 @pytest.mark.parametrize("left", ["armed", "latched", "unreadable", "unreadable mark"])
 def test_a_guard_that_comes_back_begins_with_the_safe_table(rig: GuardBench, left: str) -> None:
     rig.start()
@@ -430,6 +435,7 @@ def test_a_port_that_is_gone_holds_up_no_safe_table_on_another(rig: GuardBench) 
     until(lambda: rig.frames("gas") == SAFE_FRAMES["gas"], "the other port")
 
 
+@pytest.mark.promise(3)
 def test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another(
     rig: GuardBench,
 ) -> None:
@@ -452,6 +458,7 @@ def test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another(
         assert rig.safe_at_s() - began_s < 3.0
 
 
+@pytest.mark.promise(12)
 def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench) -> None:
     guard = rig.start("--once")
     caller = rig.call()
@@ -468,6 +475,7 @@ def test_a_guard_for_one_run_ends_with_it_when_its_work_is_done(rig: GuardBench)
     assert not (rig.state_dir / "guard.armed").exists()
 
 
+@pytest.mark.promise(12)
 def test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard(rig: GuardBench) -> None:
     guard = rig.start()
     caller = rig.call()

@@ -68,6 +68,7 @@ class Host:
                     return made
 
 
+@pytest.mark.promise(13)
 def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again(
     rig: GuardBench,
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: 
         caller.leave()
 
 
+@pytest.mark.promise(5)
 def test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next(rig: GuardBench) -> None:
     with behind_gateway(rig) as (gateway, caller):
         caller.arm()

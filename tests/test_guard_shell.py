@@ -193,6 +193,7 @@ def test_what_the_core_refuses_leaves_no_byte_and_calls_nobody(tmp_path: Path) -
     virtually(main())
 
 
+@pytest.mark.promise(14)
 def test_a_trip_writes_its_bytes_before_its_latch(tmp_path: Path) -> None:
     async def main() -> None:
         bench = Bench(tmp_path)

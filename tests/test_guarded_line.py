@@ -225,6 +225,7 @@ def test_a_line_whose_mark_the_guard_cannot_write_is_not_armed_and_says_why(
     assert not (plan.state_dir / "latch.json").exists()
 
 
+@pytest.mark.promise(2)
 def test_a_blocked_loop_is_made_safe_by_the_guard_and_answers_for_it(
     on_real_ports: Callable[..., LabPlan],
 ) -> None:
@@ -244,6 +245,7 @@ def test_a_blocked_loop_is_made_safe_by_the_guard_and_answers_for_it(
     assert "silent" in latched.detail
 
 
+@pytest.mark.promise(3)
 def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_table(
     on_real_ports: Callable[..., LabPlan],
 ) -> None:
@@ -269,6 +271,7 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
     assert not (plan.state_dir / "guard.jsonl").exists(), "and nobody takes it a second time"
 
 
+@pytest.mark.promise(3)
 def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
     on_real_ports: Callable[..., LabPlan],
 ) -> None:
@@ -291,6 +294,7 @@ def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
     assert Latch(plan.state_dir / "latch.json").trip is not None
 
 
+@pytest.mark.promise(3)
 def test_an_instrument_that_restarted_behind_its_road_is_prepared_again(
     on_real_ports: Callable[..., LabPlan], plants: list[FarPlant]
 ) -> None:
@@ -374,6 +378,7 @@ def test_a_latch_that_a_guard_holds_is_reset_though_its_file_was_removed(tmp_pat
             guard.wait(BOUND_S)
 
 
+@pytest.mark.promise(20)
 def test_what_the_guard_did_alone_outlives_a_reset(tmp_path: Path) -> None:
     with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
         plan.state_dir.mkdir(parents=True)
@@ -386,6 +391,7 @@ def test_what_the_guard_did_alone_outlives_a_reset(tmp_path: Path) -> None:
         assert "tripped by itself" in log.read_text("utf-8"), "until a run's journal has it"
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("file", ["latch.json", "guard.armed"])
 def test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe(
     tmp_path: Path, file: str
@@ -398,6 +404,7 @@ def test_a_latch_that_cannot_be_read_keeps_nobody_from_making_safe(
             reset(plan, "Ada Lovelace", "looked at it")
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("slow_s", [0, 3], ids=["quick", "slow to start"])
 def test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow_s: int
@@ -412,6 +419,7 @@ def test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own(
         assert done["unopened"] == []
 
 
+@pytest.mark.promise(12)
 def test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe(
     tmp_path: Path,
 ) -> None:
@@ -436,6 +444,7 @@ def test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe(
         until(lambda: not (plan.state_dir / SOCKET_FILE).exists(), "the guard gone, its duty done")
 
 
+@pytest.mark.promise(15)
 def test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins(tmp_path: Path) -> None:
     with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
         plan.state_dir.mkdir(parents=True)

@@ -94,6 +94,7 @@ def test_a_hold_that_nobody_ends_fails_the_run_and_leaves_the_line_safe(
     assert heat_is_off(ran)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.thorough
 def test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran]
@@ -122,6 +123,7 @@ async def heat(word: Word) -> list[str]:
     return found
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("end", ["stop", pytest.param("safe", marks=pytest.mark.soak)])
 def test_after_a_stop_nothing_is_set_any_more_by_whomever(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], end: str
@@ -144,6 +146,7 @@ def test_after_a_stop_nothing_is_set_any_more_by_whomever(
     assert ran.lab.line.latest("box.furnace_contactor") == 0
 
 
+@pytest.mark.promise(13)
 @pytest.mark.parametrize(
     "asked",
     [{"by": "x" * 10_000}, {"by": ""}, {"by": None}, {"reason": ["smoke"]}, {"reason": "x" * 9999}],
@@ -196,6 +199,7 @@ def test_a_stop_during_a_hold_is_carried_out_at_once(
     assert ran.truth["laser_output_w"] == 0
 
 
+@pytest.mark.promise(12)
 @pytest.mark.thorough
 def test_no_hold_leaves_the_laser_standing_on_one_spot(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran]

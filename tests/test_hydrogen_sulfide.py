@@ -42,6 +42,7 @@ async def purged(lab: Lab) -> None:
     assert (await put(lab, "box.hydrogen_valve", 1)).ending is Ending.CONFIRMED
 
 
+@pytest.mark.promise(45)
 def test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes(
     short_plan: LabPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +66,7 @@ def test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes(
     assert "than its exhaust dilutes" in trip.detail
 
 
+@pytest.mark.promise(45)
 def test_sulfur_is_not_heated_under_more_hydrogen_than_that(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -84,6 +86,7 @@ def weighed(ran: Ran) -> str:
     return f"{ran.body.get('reason_message')} {ran.body.get('suggestion')}"
 
 
+@pytest.mark.promise(45)
 def test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide(
     tmp_path: Path, run_task: Run, wires: list[Lab]
 ) -> None:

@@ -65,6 +65,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.promise(41)
 @pytest.mark.parametrize(
     ("commands", "warning"),
     [
@@ -93,6 +94,7 @@ def said_of_furnace(polled_manual: float, manual: float) -> str:
     return run(Idle(polled.__getitem__, read).why(furnace, "setpoint", 55.0), VirtualLoop())
 
 
+@pytest.mark.promise(41)
 def test_a_controller_that_was_put_to_manual_at_its_keys_is_seen() -> None:
     assert said_of_furnace(1.0, 1.0) == "the controller is in manual, so nothing heats"
     assert said_of_furnace(0.0, 0.0) == ""
@@ -102,6 +104,7 @@ def test_what_the_last_poll_says_is_measured_again_before_it_is_said() -> None:
     assert said_of_furnace(1.0, 0.0) == "", "it was put to automatic since"
 
 
+@pytest.mark.promise(41)
 def test_set_says_it_and_the_journal_keeps_it(tmp_path: Path) -> None:
     lab = edited_lab(tmp_path, 'part = "furnace"\nprepare = [["mode", 0]]', 'part = "furnace"')
     said = say("set", "furnace.setpoint", 55, "degC", "--lab", lab, *FAST, "--out", tmp_path / "r")

@@ -102,6 +102,7 @@ def test_a_record_is_seen_by_others_once_it_is_durable(tmp_path: Path) -> None:
     assert done.stdout.strip() == "['intent']"
 
 
+@pytest.mark.promise(20)
 def test_what_was_durable_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     code = (
@@ -120,6 +121,7 @@ def test_what_was_durable_survives_a_kill(tmp_path: Path) -> None:
     assert reading.verify_file(path).ok
 
 
+@pytest.mark.promise(20)
 def test_a_commit_waits_for_the_disk_itself(tmp_path: Path) -> None:
     with SqliteJournal(tmp_path / "run.journal") as journal:
         (level,) = journal._database.execute("PRAGMA synchronous").fetchone()
@@ -189,6 +191,7 @@ def test_samples_are_committed_by_lab_time(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.promise(20)
 def test_a_full_disk_stops_the_journal_until_there_is_room(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
     journal = SqliteJournal(path)
@@ -214,6 +217,7 @@ def test_a_full_disk_stops_the_journal_until_there_is_room(tmp_path: Path) -> No
     assert kinds == ["stream", "large", "fact", "samples"]
 
 
+@pytest.mark.promise(20)
 @takes_open_files_away
 @pytest.mark.parametrize("continued", [False, True])
 @pytest.mark.parametrize("gone", ["folder", "file", "write-ahead log", "another file"])
@@ -243,6 +247,7 @@ def test_a_journal_that_was_taken_away_says_that_nothing_is_durable(
         journal.close()
 
 
+@pytest.mark.promise(20)
 @pytest.mark.parametrize("limit", range(3, 12))
 def test_whichever_page_is_refused_nothing_acknowledged_is_lost(tmp_path: Path, limit: int) -> None:
     path = tmp_path / "run.journal"
@@ -376,6 +381,7 @@ def test_a_journal_that_cannot_be_opened_is_a_typed_failure(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.promise(20)
 def test_an_idle_line_meets_a_full_disk_within_five_seconds(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "run.journal", block_s=block_lab_s(1.0))
     stream = journal.stream("furnace", ["measured_c", *(f"column {n}" for n in range(60))])

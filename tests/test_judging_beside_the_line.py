@@ -34,6 +34,7 @@ def slow(*_asked: object) -> dict[str, Any]:
     return {"layer_count": 1, "confidence": 0.99}
 
 
+@pytest.mark.promise(48)
 def test_the_loop_goes_on_while_spectra_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raman, "judge", slow)
     beats: list[float] = []

@@ -63,6 +63,7 @@ def idle(tmp_path: Path) -> Iterator[Idle]:
         one.end()
 
 
+@pytest.mark.promise(20)
 def test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds(
     idle: Idle,
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_s
     assert (killed - begun).total_seconds() - last_s <= KEPT_S + LOADED_S
 
 
+@pytest.mark.promise(20)
 @fills_a_disk
 def test_a_disk_that_fills_up_while_nothing_happens_trips_within_five_seconds(idle: Idle) -> None:
     time.sleep(1.0)

@@ -26,6 +26,7 @@ from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip
 BOUNDS = [("argon.setpoint", 0.0, 500.0), ("furnace.rate", 0.0, 20.0)]
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize(("channel", "low", "high"), BOUNDS)
 def test_a_limit_is_exact_to_the_last_bit(channel: str, low: float, high: float) -> None:
     memory = running()
@@ -43,6 +44,7 @@ def test_no_number_is_clipped_and_none_outside_passes(value: float) -> None:
     assert isinstance(verdict, Allowed) == (0.0 <= value <= 500.0)
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_what_is_no_finite_number_is_refused(value: float) -> None:
     assert rule_of(ask(running(), "argon.setpoint", value)) == "limit"
@@ -105,6 +107,7 @@ LEADS_TO = {
 }
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("now", Mode)
 @pytest.mark.parametrize("to", Mode)
 def test_the_table_of_modes_is_this_one(now: Mode, to: Mode) -> None:
@@ -126,6 +129,7 @@ def test_a_mode_that_the_table_does_not_know_leads_nowhere(monkeypatch: pytest.M
 # ---- fresh readings, doubt, steps
 
 
+@pytest.mark.promise(9)
 @pytest.mark.parametrize(
     ("age_s", "allowed"),
     [(0.0, True), (STALE_S, True), (math.nextafter(STALE_S, 9.0), False), (1e9, False)],
@@ -160,6 +164,7 @@ def test_what_was_never_read_proves_nothing() -> None:
     assert verdict.reason.endswith("it was never read")
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("exhaust", "allowed"),
     [(0.5, True), (math.nextafter(0.5, 0.0), False), (0.0, False), (math.inf, True)],
@@ -264,6 +269,7 @@ def test_the_proof_is_measured_flow_over_the_tubes_volume() -> None:
     assert isinstance(ask(memory, "hydrogen.setpoint", 10.0, now=end), Allowed)
 
 
+@pytest.mark.promise(10)
 def test_a_little_less_than_the_volumes_is_refused_with_what_is_proven() -> None:
     memory = running()
     end = purge(memory, 0.0, 49)
@@ -363,6 +369,7 @@ def test_a_contaminant_never_looked_for_counts_as_present() -> None:
 # ---- trips
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize(
     ("value", "names"),
     [
@@ -394,6 +401,7 @@ def test_a_trip_says_the_value_the_bound_and_the_unit() -> None:
     assert low.detail == "sensor broken: furnace.temperature is -60 degC, at least -50"
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize("mode", Mode)
 def test_silence_trips_where_the_line_is_live_and_the_watch_says_so(mode: Mode) -> None:
     memory = running(mode)

@@ -180,6 +180,7 @@ def trip_of(cause: Cause) -> Trip:
     return Trip(cause, "p", "a.b", 1.0, 2.0, cause.value)
 
 
+@pytest.mark.promise(15)
 def test_every_cause_has_a_rank_of_its_own_and_only_the_worst_of_a_set_counts() -> None:
     ranks = [cause.rank for cause in Cause]
     assert ranks == list(range(len(Cause)))
@@ -190,6 +191,7 @@ def test_every_cause_has_a_rank_of_its_own_and_only_the_worst_of_a_set_counts() 
             assert min((first, first), key=lambda cause: cause.rank) is first
 
 
+@pytest.mark.promise(14)
 def test_a_latch_cut_at_any_byte_stays_latched(tmp_path: Path) -> None:
     path = tmp_path / "latch.json"
     Latch(path).close(trip_of(Cause.GAS_LEAK))
@@ -211,6 +213,7 @@ def test_three_trips_in_any_order_latch_the_first_and_stay(tmp_path: Path) -> No
         assert Latch(tmp_path / f"{number}.json").trip == trip_of(order[0])
 
 
+@pytest.mark.promise(14)
 def test_there_is_one_way_from_tripped_to_running_and_it_has_four_steps() -> None:
     ways: list[list[Mode]] = []
 
@@ -230,6 +233,7 @@ def test_there_is_one_way_from_tripped_to_running_and_it_has_four_steps() -> Non
     assert ways == [[Mode.TRIPPED, Mode.DISARMED, Mode.ARMING, Mode.HELD, Mode.RUNNING]]
 
 
+@pytest.mark.promise(5)
 def test_a_guard_that_was_never_armed_gives_no_permit_and_a_permit_lives_two_seconds() -> None:
     core = GuardCore({"p": {READ.frame}}, {"shutdown": (SAFE,)})
     with pytest.raises(NotPermitted, match="not armed"):

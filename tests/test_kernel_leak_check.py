@@ -149,6 +149,7 @@ def test_filling_a_tight_tube_is_no_leak_and_a_leak_found_later_counts() -> None
     assert not memory.tight
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize("pressure", [math.nextafter(1.0, 2.0), 2.0, 300.0])
 @pytest.mark.parametrize("later_s", [1.0, STALE_S + 1.0], ids=["at once", "after a silence"])
 def test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass(
@@ -228,6 +229,7 @@ def test_a_command_to_what_is_no_inlet_leaves_the_check_as_it_is() -> None:
     assert not memory.tight
 
 
+@pytest.mark.promise(10)
 @given(
     events=st.lists(
         st.sampled_from(["open", "shut", "read gauge", "read inlet", "read outlet"]), max_size=40

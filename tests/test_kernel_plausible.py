@@ -63,6 +63,7 @@ def constant(value: float) -> Callable[[int], float]:
     return lambda second: value
 
 
+@pytest.mark.promise(11)
 def test_a_stuck_sensor_is_found_within_its_time_wherever_it_began_to_stick() -> None:
     for begins in range(40, 60):
         memory = line(STUCK)
@@ -104,6 +105,7 @@ def test_what_was_said_before_a_silence_is_not_held_against_what_comes_after() -
     assert live(memory, 3, start=37, furnace__temperature=same, argon__flow=on) != []
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize(("rate", "sound"), [(0.0, False), (0.19, False), (0.2, True), (1.0, True)])
 def test_heat_without_rise_is_found(rate: float, sound: bool) -> None:
     found = live(

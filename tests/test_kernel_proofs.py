@@ -65,6 +65,7 @@ def test_a_cycle_goes_from_its_low_to_its_high_exactly(
     assert memory.backfills["air"] == counts
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("flow", "counts"), [(0.0, 0), (340.0, 0), (560.0, 0), (571.0, 1), (600.0, 1), (900.0, 1)]
 )
@@ -105,6 +106,7 @@ def test_a_rise_from_a_lowest_pressure_has_no_gas_to_its_credit() -> None:
     assert not memory.tight
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(("readings", "tight"), [((76.0,), True), ((76.0, 400.0), False)])
 def test_one_odd_low_reading_is_no_vacuum_and_two_are_one(
     readings: tuple[float, ...], tight: bool
@@ -152,6 +154,7 @@ def test_a_tube_that_is_full_may_breathe() -> None:
     assert memory.tight
 
 
+@pytest.mark.promise(10)
 def test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it() -> None:
     memory = running()
     at(memory, 0.0, 5.0)

@@ -30,6 +30,7 @@ def oven(memory: Memory, at: float) -> None:
     see(memory, 0.0, oven__setpoint=at, hydrogen__flow=10.0)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(
     ("start", "target", "passes"),
     [
@@ -231,6 +232,7 @@ def test_a_mark_goes_past_interlocks_and_steps_and_not_past_the_limit_or_the_uni
 # ---- limits, many times
 
 
+@pytest.mark.promise(9)
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
@@ -249,6 +251,7 @@ def test_a_hundred_thousand_commands_at_the_limits_are_never_clipped() -> None:
     never()
 
 
+@pytest.mark.promise(9)
 @given(
     channel=st.sampled_from(sorted(ENVELOPE.limits)),
     where=st.sampled_from(["low", "high", "inside", "outside", "none"]),
@@ -306,6 +309,7 @@ def test_a_line_without_pump_or_leak_check_has_its_volumes_alone() -> None:
     assert rule_of(judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)) == ""
 
 
+@pytest.mark.promise(10)
 def test_a_procedure_gives_way_while_its_state_was_heard_last() -> None:
     shutdown = ENVELOPE.procedures["shutdown"]
     vacuum = Bound("gauge.pressure", high=700.0)
@@ -322,6 +326,7 @@ def test_a_procedure_gives_way_while_its_state_was_heard_last() -> None:
     assert memory.procedure("shutdown") == "shutdown"
 
 
+@pytest.mark.promise(10)
 def test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way() -> None:
     shutdown = ENVELOPE.procedures["shutdown"]
     states = (Bound("gauge.pressure", high=700.0), Bound("oven.setpoint", low=500.0))
@@ -344,6 +349,7 @@ def test_a_procedure_gives_way_while_one_of_its_states_may_be_on_its_way() -> No
     assert memory.procedure("shutdown") == "shutdown"
 
 
+@pytest.mark.promise(10)
 def test_a_state_that_another_reading_belies_is_not_believed() -> None:
     shutdown = ENVELOPE.procedures["shutdown"]
     vacuum, flowing = Bound("gauge.pressure", high=700.0), Bound("argon.flow", low=10.0)

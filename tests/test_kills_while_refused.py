@@ -104,6 +104,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
             made.end()
 
 
+@pytest.mark.promise(1)
 @pytest.mark.parametrize(
     ("port", "fault"),  # the long proof takes each in turn
     [("relays", "write_refused"), ("heat", "write_lost"), ("hydrogen", "write_refused")],
@@ -114,6 +115,7 @@ def test_after_a_kill_with_one_frame_lost_or_refused_every_way_is_off(
     line.kill_while(port, fault, 0.0)
 
 
+@pytest.mark.promise(1)
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 def test_after_two_hundred_kills_with_one_frame_lost_or_refused_every_way_was_off(

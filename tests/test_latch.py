@@ -66,6 +66,7 @@ def test_of_a_trip_that_follows_the_procedure_alone_is_taken(tmp_path: Path) -> 
     assert Latch(path).trip == LEAK, "it ran last"
 
 
+@pytest.mark.promise(15)
 def test_beside_the_first_cause_stands_what_made_safe_at_last(tmp_path: Path) -> None:
     path = tmp_path / "latch.json"
     latch = Latch(path)
@@ -221,6 +222,7 @@ def test_a_latch_that_cannot_be_taken_away_stays(
     assert latch.trip == LEAK
 
 
+@pytest.mark.promise(14)
 def test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

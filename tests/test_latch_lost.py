@@ -64,6 +64,7 @@ ENDS: dict[str, Callable[[Run, LabPlan], Ran]] = {
 }
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize(
     "end", [pytest.param(end, marks=[pytest.mark.soak] * end.startswith("a good")) for end in ENDS]
 )
@@ -86,6 +87,7 @@ def test_a_latch_that_was_never_on_the_disk_keeps_out_the_next_run_until_its_res
     assert not (short_plan.state_dir / "guard.armed").exists(), "a clean end takes the mark away"
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("mended", [True, False], ids=["saved later", "never saved"])
 def test_a_mark_stays_for_as_long_as_it_stands_for_a_latch(tmp_path: Path, mended: bool) -> None:
     path = tmp_path / "latch.json"

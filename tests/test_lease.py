@@ -39,6 +39,7 @@ def plan(folder: Path, more: str) -> LabPlan:
     return found
 
 
+@pytest.mark.promise(36)
 def test_a_line_over_a_network_that_nobody_claims_is_not_armed(tmp_path: Path) -> None:
     path = lab(tmp_path)
     attend = ("set", "argon.setpoint", 300, "sccm", "--attend", "--out", tmp_path / "out")
@@ -90,6 +91,7 @@ def test_every_road_over_a_network_is_one(road: RoadName, host: str) -> None:
     assert network_host(road) == host
 
 
+@pytest.mark.promise(36)
 def test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving(
     tmp_path: Path,
 ) -> None:

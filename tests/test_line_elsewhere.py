@@ -63,6 +63,7 @@ def attend(plan: LabPlan, out: Path) -> tuple[object, ...]:
     return (*words, "--lab", plan.path, "--out", out)
 
 
+@pytest.mark.promise(36)
 @pytest.mark.serial  # five commands and a guard's start, each with a bound of its own
 def test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -103,6 +104,7 @@ def test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner(
         assert Latch(copy.state_dir / "latch.json", copy.port_latch()).trip is None
 
 
+@pytest.mark.promise(14)
 def test_a_line_whose_harness_and_guard_were_killed_is_left_armed_for_every_lab_file(
     tmp_path: Path,
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_line_whose_harness_and_guard_were_killed_is_left_armed_for_every_lab_
         assert str(plan.path) in refused.err
 
 
+@pytest.mark.promise(36)
 def test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy(
     tmp_path: Path,
 ) -> None:
@@ -142,6 +145,7 @@ def test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_cop
             guard.wait(BOUND_S)
 
 
+@pytest.mark.promise(36)
 @pytest.mark.parametrize(
     "taken",
     [

@@ -31,6 +31,7 @@ def test_a_trip_goes_before_the_warning_of_the_same_reading(
     assert done == ["bytes", "warned", "warning told"]
 
 
+@pytest.mark.promise(13)
 def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -58,6 +58,7 @@ def test_beats_come_as_often_as_the_guard_asks_from_tick_to_tick() -> None:
     assert 4.9 <= beaten.beats_s[-1] <= 5.0
 
 
+@pytest.mark.promise(2)
 @pytest.mark.parametrize("ticks", [1, 3])
 def test_a_tick_that_breaks_ends_the_beats_before_the_next(ticks: int) -> None:
     beaten = Beaten(ticks)

@@ -44,6 +44,7 @@ def held(plan: LabPlan, owner: Owner | None, for_s: float) -> Iterator[None]:
         lock.release()
 
 
+@pytest.mark.promise(12)
 def test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe(
     short_plan: LabPlan,
 ) -> None:

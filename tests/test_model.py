@@ -61,12 +61,14 @@ def found(envelope: Envelope) -> Found | None:
     return search(Model(envelope, OPTICS))[1] or search(Model(envelope))[1]
 
 
+@pytest.mark.promise(10)
 def test_no_hazard_of_the_tube_is_reachable() -> None:
     states, hazard = search(Model(SHIPPED))
     assert hazard is None
     assert states > 2_500, "the model has lost its moves"
 
 
+@pytest.mark.promise(15)
 @pytest.mark.parametrize("over", [Cause.EMERGENCY_STOP_LOOP, Cause.GAS_LEAK])
 def test_a_cause_that_overrules_too_much_pressure_bursts_the_tube(
     over: Cause, monkeypatch: pytest.MonkeyPatch
@@ -92,6 +94,7 @@ def test_the_list_of_redundant_rows_names_rows() -> None:
     assert {row.name for row in SHIPPED.interlocks} >= set(REDUNDANT)
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize(
     "name",
     [

@@ -66,6 +66,7 @@ def within(bound_s: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("name", ["latch.json", "guard.armed"])
 @pytest.mark.parametrize("put", NO_FILES)
 def test_a_latch_that_is_no_file_is_a_latch(
@@ -79,6 +80,7 @@ def test_a_latch_that_is_no_file_is_a_latch(
     assert os.path.lexists(tmp_path / name), "a person finds out what it is"
 
 
+@pytest.mark.promise(14)
 def test_a_pipe_put_there_after_the_look_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +116,7 @@ def test_a_line_whose_latch_is_no_file_is_made_safe_and_neither_set_nor_reset(
     assert os.path.lexists(short_plan.state_dir / name)
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("put", PIPE_DAILY)
 @pytest.mark.parametrize(
     "name",

@@ -61,6 +61,7 @@ def nothing_energised(ran: Ran, wires: list[Lab]) -> None:
 WITH_HYDROGEN = {"recipe": {"hydrogen_sccm": HYDROGEN_SCCM}}
 
 
+@pytest.mark.promise(44)
 def test_hydrogen_that_no_declaration_names_is_weighed_named_and_waits_for_a_person(
     short_plan: LabPlan, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +89,7 @@ def test_who_agrees_to_it_is_told_of_the_gas_and_its_hazard(
     assert told["hazard_categories"] == ["high_temperature", "toxic_gas", "flammable_gas", "laser"]
 
 
+@pytest.mark.promise(44)
 def test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set(
     tmp_path: Path, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +102,7 @@ def test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set(
     nothing_energised(ran, wires)
 
 
+@pytest.mark.promise(44)
 def test_hours_that_are_said_fewer_than_they_are_count_as_they_are(
     short_plan: LabPlan, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +113,7 @@ def test_hours_that_are_said_fewer_than_they_are_count_as_they_are(
     nothing_energised(ran, wires)
 
 
+@pytest.mark.promise(44)
 def test_a_capability_that_declares_nothing_physical_still_waits_for_a_person(
     tmp_path: Path, run_task: Run, wires: list[Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +136,7 @@ async def hotter_sulfur(step: Step) -> Mapping[str, Any]:
     return {}
 
 
+@pytest.mark.promise(44)
 def test_a_command_that_adds_energy_and_was_not_stated_is_refused_when_it_is_sent(
     short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,12 +236,14 @@ def test_what_commands_show(
     assert found.categories == categories
 
 
+@pytest.mark.promise(44)
 def test_what_a_flight_shows_counts_though_no_command_says_it(short_plan: LabPlan) -> None:
     seen = flight({"hydrogen": 12.0, "nitrogen": 0.2}, {"furnace.temperature": 812.0})
     found = energised([SETPOINT], energy_sources(short_plan), seen)
     assert (found.gases, found.temperature_c_max) == (("hydrogen",), 812.0)
 
 
+@pytest.mark.promise(44)
 def test_a_program_that_the_instrument_runs_counts_as_its_highest(short_plan: LabPlan) -> None:
     sources = energy_sources(short_plan)
     furnace = next(each for each in sources if each.name == "furnace")
@@ -247,6 +254,7 @@ def test_a_program_that_the_instrument_runs_counts_as_its_highest(short_plan: La
     assert energised([SETPOINT, reset], [programmed], None).temperature_c_max == SETPOINT.value
 
 
+@pytest.mark.promise(44)
 def test_a_relay_that_no_row_describes_counts_as_the_gravest(short_plan: LabPlan) -> None:
     contacts = tuple(each for each in short_plan.contacts if each.channel != "box.vent")
     sources = energy_sources(replace(short_plan, contacts=contacts))

@@ -343,6 +343,7 @@ REFUSED_NAMES = [
 ]
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize("row", REFUSED, ids=REFUSED_NAMES)
 def test_a_command_is_refused_for_each_single_thing_that_forbids_it(
     row: tuple[str, float, Readings, Readings],
@@ -362,6 +363,7 @@ def test_no_more_may_be_set_than_the_apparatus_bears(channel: str) -> None:
     assert not limit.low <= -1.0
 
 
+@pytest.mark.promise(11)
 @pytest.mark.parametrize("row", TRIPS, ids=[f"{row[1]} {n}" for n, row in enumerate(TRIPS)])
 def test_each_single_thing_that_must_trip_does_and_what_is_usual_does_not(
     row: tuple[Readings, str, Readings, Readings],

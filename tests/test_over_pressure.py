@@ -74,6 +74,7 @@ def peak_atm(lab: Lab) -> float:
     return peak / ATM_PA
 
 
+@pytest.mark.promise(15)
 @pytest.mark.parametrize("first", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("stop", STOPPED_OTHERWISE)
 def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after(
@@ -102,6 +103,7 @@ def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_aft
     assert latched.procedure == "relieve_pressure", "what made the line safe"
 
 
+@pytest.mark.promise(15)
 def test_a_line_on_its_way_down_stays_relieved(short_plan: LabPlan) -> None:
     async def work(lab: Lab) -> None:
         await started(lab)
@@ -125,6 +127,7 @@ def stopped(cause: Cause, procedure: str) -> Trip:
     return Trip(cause, procedure, "a.b", None, 1.0, "test")
 
 
+@pytest.mark.promise(15)
 @pytest.mark.parametrize(
     ("latched", "atm", "procedure"),
     [

@@ -34,6 +34,7 @@ async def the_line_is_made_safe(lab: Lab) -> None:
     assert not making.done()
 
 
+@pytest.mark.promise(5)
 @pytest.mark.parametrize(
     ("change", "passes"),
     [(nothing_changes, True), (the_lid_is_opened, False), (the_line_is_made_safe, False)],

@@ -80,6 +80,7 @@ BAD = [
 ]
 
 
+@pytest.mark.promise(24)
 @pytest.mark.parametrize(("one", "other"), ONE_PERSON)
 def test_names_that_a_reader_takes_for_one_are_one(one: str, other: str) -> None:
     assert same_person(one, other)
@@ -110,6 +111,7 @@ def test_a_name_as_people_write_it_is_taken(name: str) -> None:
     assert bad_name(name) == ""
 
 
+@pytest.mark.promise(24)
 @pytest.mark.parametrize(("name", "why"), BAD, ids=[ascii(each[0])[:30] for each in BAD])
 def test_a_name_that_misleads_is_refused_in_one_sentence(name: str, why: str) -> None:
     said = bad_name(name)
@@ -126,6 +128,7 @@ def test_whatever_is_taken_is_seen_and_whoever_is_written_is_oneself(name: str) 
         assert name.replace("\u3000", " ").replace("\xa0", " ").strip()
 
 
+@pytest.mark.promise(24)
 @pytest.mark.parametrize(("requester", "approver"), ONE_PERSON)
 def test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own(
     requester: str, approver: str
@@ -160,6 +163,7 @@ def test_a_caller_whose_id_misleads_is_no_caller() -> None:
         read_callers(text.format("visit" + o + "r"))
 
 
+@pytest.mark.promise(24)
 @pytest.mark.parametrize(
     "words",
     [

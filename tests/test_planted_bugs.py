@@ -8,23 +8,12 @@ import pytest
 from copies import FAILED, ROOT, Copy, copied
 from planted_bugs import PLANTED, PlantedBug
 from planting import file_of, plant
-from promised import ROWS, bugs_of
-
-
-def of_every_day() -> set[str]:
-    """Name one bug of each promise: the first in its row that is not dear."""
-    quick = {each.promise for each in PLANTED if not each.dear}
-    rows = ([bug for bug in bugs_of(number) if bug in quick] for number in ROWS)
-    return {row[0] for row in rows if row}
-
-
-EVERY_DAY = of_every_day()
 
 
 def planted(bug: PlantedBug) -> Any:
     """Run a dear bug in the long proofs, and any other before a change lands."""
     late = pytest.mark.soak if bug.dear else pytest.mark.thorough
-    return pytest.param(bug, id=bug.promise, marks=[late] * (bug.promise not in EVERY_DAY))
+    return pytest.param(bug, id=bug.name, marks=[] if bug.daily else [late])
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +30,7 @@ def test_every_bug_can_be_planted_in_the_code_as_it_is() -> None:
             compile(planted, file, "exec")
 
 
+@pytest.mark.promise(33)
 @pytest.mark.parametrize("bug", [planted(each) for each in PLANTED])
 def test_a_planted_bug_turns_its_test_red(copy: Copy, bug: PlantedBug) -> None:
     with copy.planted(bug):

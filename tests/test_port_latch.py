@@ -45,6 +45,7 @@ def latch_of(folder: Path, road: RoadName) -> Latch:
 # ---- what a road is called
 
 
+@pytest.mark.promise(36)
 def test_a_device_is_the_same_by_whatever_name_it_is_reached(
     tmp_path: Path, road: RoadName
 ) -> None:
@@ -81,6 +82,7 @@ def test_the_latch_of_an_adapter_hangs_on_its_own_name_and_not_on_the_order_of_p
     assert str(BY_ID) == "/dev/serial/by-id"
 
 
+@pytest.mark.promise(36)
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -191,6 +193,7 @@ def test_the_places_are_these_and_no_variable_moves_them() -> None:
 # ---- the latch
 
 
+@pytest.mark.promise(14)
 def test_a_latch_holds_whichever_lab_leads_to_its_port(tmp_path: Path, road: RoadName) -> None:
     first = latch_of(tmp_path / "first", road)
     first.close(HOT)
@@ -206,6 +209,7 @@ def test_a_latch_holds_whichever_lab_leads_to_its_port(tmp_path: Path, road: Roa
     assert latch_of(tmp_path / "copy", road).trip is None
 
 
+@pytest.mark.promise(14)
 def test_a_port_that_was_left_armed_is_latched_for_every_lab(
     tmp_path: Path, road: RoadName
 ) -> None:
@@ -217,6 +221,7 @@ def test_a_port_that_was_left_armed_is_latched_for_every_lab(
     assert latch_of(tmp_path / "copy", road).trip is None
 
 
+@pytest.mark.promise(14)
 def test_a_mark_that_goes_leaves_the_latch_of_a_port(tmp_path: Path, road: RoadName) -> None:
     first = latch_of(tmp_path / "first", road)
     first.mark("stop")
@@ -226,6 +231,7 @@ def test_a_mark_that_goes_leaves_the_latch_of_a_port(tmp_path: Path, road: RoadN
         latch_of(tmp_path / "copy", road)
 
 
+@pytest.mark.promise(14)
 def test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile(
     tmp_path: Path, road: RoadName
 ) -> None:
@@ -257,6 +263,7 @@ def test_a_latch_goes_to_its_ports_though_its_own_folder_is_gone(
     assert latch_of(tmp_path / "copy", road).trip == HOT
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("what", ["torn", "pipe", "link", "hidden"])
 def test_a_record_that_cannot_be_read_is_a_latch(
     tmp_path: Path, road: RoadName, what: str, monkeypatch: pytest.MonkeyPatch
@@ -313,6 +320,7 @@ def tcp_lab(folder: Path, host: str, name: str) -> LabPlan:
     return read_lab(lab)
 
 
+@pytest.mark.promise(36)
 def test_two_lab_files_that_lead_to_one_instrument_have_one_owner(tmp_path: Path) -> None:
     first, copy = (
         tcp_lab(tmp_path / "first", "127.0.0.1", "first"),
@@ -338,6 +346,7 @@ def test_two_lab_files_that_lead_to_one_instrument_have_one_owner(tmp_path: Path
     copy.lock(copy.owner(tmp_path)).release()
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("line", ["", 'state_dir = "~/state"\n', 'state_dir = "state"\n'])
 @pytest.mark.parametrize("command", [("guard",), ("arm",), ("lab", "check", "--lab")])
 def test_a_lab_with_a_real_port_states_one_place_for_all_accounts(
@@ -372,6 +381,7 @@ def second(rig: GuardBench, folder: Path) -> GuardBench:
     return GuardBench(folder, rig.devices)
 
 
+@pytest.mark.promise(36)
 def test_a_guard_of_another_lab_does_not_take_ports_that_are_guarded(tmp_path: Path) -> None:
     with bench(tmp_path / "first") as rig:
         first = rig.start()
@@ -385,6 +395,7 @@ def test_a_guard_of_another_lab_does_not_take_ports_that_are_guarded(tmp_path: P
         assert str(rig.state_dir).encode() in err
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("dies", ["harness", "both"])
 def test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched(
     tmp_path: Path, dies: str
@@ -422,6 +433,7 @@ def test_a_record_holds_what_a_person_needs(tmp_path: Path, road: RoadName) -> N
     assert (kept["state_dir"], kept["reset"]) == (str(tmp_path / "first"), RESET)
 
 
+@pytest.mark.promise(36)
 @pytest.mark.parametrize("taken", ["the folder", "the socket"])
 def test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe_latches_and_ends(
     tmp_path: Path, taken: str

@@ -148,6 +148,7 @@ def test_a_flight_begins_with_the_pressure_and_the_valves_that_were_read(
     assert vented.trajectory["gauge.pressure"][0][1] > 700
 
 
+@pytest.mark.promise(9)
 def test_a_plan_that_would_trip_is_refused_before_anything_is_written(
     tight_plan: LabPlan, run_task: Run
 ) -> None:

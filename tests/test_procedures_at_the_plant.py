@@ -292,6 +292,7 @@ def is_safe(played: Played, room: Room) -> None:
     assert relays[: len(first)] == first, "the most hazardous first"
 
 
+@pytest.mark.promise(12)
 @EVERY
 def test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure(
     tmp_path: Path, path: Path, procedure: str, state: str
@@ -317,6 +318,7 @@ def test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure(
     assert play(path, state, tmp_path, work).sent == procedure
 
 
+@pytest.mark.promise(12)
 @EVERY
 def test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure(
     tmp_path: Path, path: Path, procedure: str, state: str

@@ -104,6 +104,7 @@ def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:
 STEPS = 17  # of each procedure of the line
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("raises", [False, True], ids=["lost", "road gone"])
 @pytest.mark.parametrize("number", range(0, STEPS, 3))
 def test_any_single_write_may_fail_and_the_line_ends_safe_and_verified(
@@ -192,6 +193,7 @@ def by_step(lab: Lab, procedure: str) -> list[SafeFrame]:
     return sorted(lab.guard.core.procedures[procedure], key=lambda each: each.step)
 
 
+@pytest.mark.promise(15)
 @pytest.mark.parametrize("order", list(permutations([0, 1, 2])), ids=str)
 def test_of_three_trips_in_any_order_the_worst_is_in_force(
     short_plan: LabPlan, tmp_path: Path, order: tuple[int, ...]
@@ -219,6 +221,7 @@ def test_of_three_trips_in_any_order_the_worst_is_in_force(
 # ---- what a trip does not wait for
 
 
+@pytest.mark.promise(13)
 def test_a_trip_goes_before_ten_thousand_commands(short_plan: LabPlan, tmp_path: Path) -> None:
     outcomes: list[Outcome] = []
 
@@ -262,6 +265,7 @@ def latch_unwritable(lab: Lab) -> None:
     (lab.plan.state_dir / "latch.new").mkdir()
 
 
+@pytest.mark.promise(13)
 @pytest.mark.parametrize(
     "trouble", [disk_full, latch_unwritable], ids=["disk full", "latch unwritable"]
 )
@@ -285,6 +289,7 @@ def test_a_trip_waits_for_no_disk(
         left.rmdir()
 
 
+@pytest.mark.promise(13)
 def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -381,6 +386,7 @@ def test_a_hold_that_a_command_holds_up_becomes_a_stop(short_plan: LabPlan, tmp_
 # ---- a refusal is no obedience
 
 
+@pytest.mark.promise(12)
 def test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure(
     short_plan: LabPlan,
 ) -> None:
@@ -418,6 +424,7 @@ def test_a_step_that_is_sent_again_is_followed_by_what_its_port_had_after_it(
 REFUSED = (("relays", "box.furnace_contactor"), ("heat", "furnace.mode"), ("laser", "laser"))
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize(("port", "first"), REFUSED)
 @pytest.mark.parametrize("fault", ["write_refused", "write_lost"])
 def test_a_living_line_sends_again_what_was_refused_or_lost(

@@ -251,6 +251,7 @@ def test_a_program_is_judged_again_when_it_is_started(scene: Callable[..., None]
 # ---- what goes wrong
 
 
+@pytest.mark.promise(9)
 def test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_error(
     scene: Callable[..., None],
 ) -> None:
@@ -379,6 +380,7 @@ def test_a_program_held_counts_as_heat_and_goes_on(scene: Callable[..., None]) -
     scene(act)
 
 
+@pytest.mark.promise(1)
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(4))
 def test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once(

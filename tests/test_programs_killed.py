@@ -122,6 +122,7 @@ def kills(tmp_path: Path, count: int, seed: int) -> None:
         assert press_run(served) == (1, END, 1)
 
 
+@pytest.mark.promise(1)
 def test_a_harness_killed_in_an_upload_leaves_no_program_that_runs(tmp_path: Path) -> None:
     kills(tmp_path, 1, 1)
 

@@ -91,6 +91,7 @@ def test_nothing_in_a_whole_growth_takes_back_its_leak_check(
     assert len(seen) - passed > 1000
 
 
+@pytest.mark.promise(10)
 @pytest.mark.parametrize("meter", ["nitrogen", "argon"])
 def test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows(
     simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan, meter: str

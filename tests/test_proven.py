@@ -80,6 +80,7 @@ def test_a_shutdown_in_the_order_of_the_driver_has_no_findings(tmp_path: Path) -
     assert small(tmp_path, OFF) == ()
 
 
+@pytest.mark.promise(40)
 def test_a_setpoint_of_zero_that_ramps_for_days_is_a_finding_with_the_lines_to_paste(
     tmp_path: Path,
 ) -> None:
@@ -237,6 +238,7 @@ def changed(steps: tuple[Step, ...], name: str) -> tuple[Finding, ...]:
     return unproven(proposed, SHIPPED.instruments, SHIPPED.contacts)
 
 
+@pytest.mark.promise(40)
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_a_step_that_is_dropped_turned_or_made_optional_is_found(name: str) -> None:
     steps = SHIPPED.envelope.procedures[name].steps
@@ -255,6 +257,7 @@ def test_a_step_that_is_dropped_turned_or_made_optional_is_found(name: str) -> N
             assert step.channel in finding.what
 
 
+@pytest.mark.promise(40)
 @pytest.mark.parametrize("name", PROCEDURES)
 @pytest.mark.parametrize("owner", ["furnace", "sulfur"])
 def test_output_before_mode_is_found(name: str, owner: str) -> None:
@@ -308,6 +311,7 @@ def test_lab_check_prints_the_lines_to_paste_and_the_doctor_says_where_they_are(
     )
 
 
+@pytest.mark.promise(40)
 def test_a_line_with_an_unproven_envelope_is_not_armed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

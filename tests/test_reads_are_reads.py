@@ -78,6 +78,7 @@ def energised(served: Served) -> bool:
     return bool(reply[3] >> CONTACTOR & 1)
 
 
+@pytest.mark.promise(4)
 @pytest.mark.thorough
 @unix
 @pytest.mark.parametrize("declares", ["Modbus", pytest.param("text", marks=pytest.mark.soak)])
@@ -119,6 +120,7 @@ def test_the_same_package_without_the_error_reads_the_contactor(site: Path, serv
     assert (said.code, said.out.split()[:2]) == (0, ["box.furnace_contactor", "0"]), said
 
 
+@pytest.mark.promise(4)
 @pytest.mark.parametrize(
     ("kind", "old", "new", "words"),
     [
@@ -196,6 +198,7 @@ def test_a_read_that_may_write_is_refused_when_the_lab_is_read(
     said.is_one_plain_error(words)
 
 
+@pytest.mark.promise(4)
 def test_a_read_is_held_against_the_grammars_of_all_on_its_port(site: Path, tmp_path: Path) -> None:
     poll = "line_request(unit, timeout_s=TIMEOUT_S)"
     theirs = their(site, "alicat_mc", poll, 'line_request("AS 9.00", timeout_s=TIMEOUT_S)')
@@ -208,6 +211,7 @@ def test_a_read_is_held_against_the_grammars_of_all_on_its_port(site: Path, tmp_
 NO_GRAMMAR = ("    write_grammar = (rb", "    not_stated = (rb")
 
 
+@pytest.mark.promise(4)
 @pytest.mark.thorough
 @unix
 def test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links(
@@ -223,6 +227,7 @@ def test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links(
     )
 
 
+@pytest.mark.promise(4)
 def test_without_a_grammar_no_read_is_a_frame_that_its_driver_writes(
     site: Path, tmp_path: Path
 ) -> None:
@@ -238,6 +243,7 @@ WRITE = bytes.fromhex("0000 0000 0006 01 06 0802 0001")
 READ = bytes.fromhex("0000 0000 0006 01 03 0802 0001")
 
 
+@pytest.mark.promise(4)
 def test_frames_that_differ_in_the_blank_field_alone_are_the_same() -> None:
     blank = Transaction(0, 2)
     filled = Request(b"\x12\x34" + WRITE[2:], REPLY, 0.3)

@@ -67,6 +67,7 @@ def tripped(watched: Watched) -> dict[str, Any]:
     return trip
 
 
+@pytest.mark.promise(3)
 def test_an_instrument_is_prepared_again_before_its_next_command(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         lab = watched.lab
@@ -143,6 +144,7 @@ def test_what_does_not_take_its_prepare_trips(
     assert roads(watched) == [("road_lost", "hydrogen")]
 
 
+@pytest.mark.promise(3)
 def test_who_does_not_say_who_it_is_in_time_trips(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         lab = watched.lab
@@ -169,6 +171,7 @@ def test_a_road_that_is_lost_while_it_is_prepared_is_begun_anew(armed: Prove) ->
     assert kinds == ["road_lost", "road_lost", "road_back"]
 
 
+@pytest.mark.promise(3)
 def test_a_road_that_does_not_hold_trips(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         for times in range(LOSSES_MAX + 1):
@@ -180,6 +183,7 @@ def test_a_road_that_does_not_hold_trips(armed: Prove) -> None:
     assert "it was lost 6 times" in tripped(armed(work))["detail"]
 
 
+@pytest.mark.promise(3)
 def test_a_line_that_is_held_sets_nothing_and_trips_in_time(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line
@@ -301,6 +305,7 @@ def test_who_is_silent_when_a_run_ends_makes_no_trip_of_it(armed: Prove) -> None
     armed(work)
 
 
+@pytest.mark.promise(3)
 def test_a_road_that_is_lost_after_the_end_of_a_run_trips(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line

@@ -149,6 +149,7 @@ def test_a_guard_that_cannot_begin_says_why(rig: GuardBench) -> None:
     with_guard(rig, work, replace(rig.armed, ports=ports))
 
 
+@pytest.mark.promise(3)
 def test_a_road_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed(
     rig: GuardBench,
 ) -> None:
@@ -285,6 +286,7 @@ def test_a_guard_that_is_killed_ends_every_exchange_and_trips_once(rig: GuardBen
 LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
 
 
+@pytest.mark.promise(15)
 def test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first(
     rig: GuardBench,
 ) -> None:
@@ -306,6 +308,7 @@ def test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_firs
     assert rig.frames("gas")[-1] == SHUT[1].frame, "of the leak's procedure, and nothing after it"
 
 
+@pytest.mark.promise(3)
 def test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_open(
     rig: GuardBench, tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def latched(plan: LabPlan, cause: Trip, wrong: Wrong, monkeypatch: pytest.Monkey
     return path
 
 
+@pytest.mark.promise(14)
 @pytest.mark.parametrize("what", STANDING)
 def test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch, what: str

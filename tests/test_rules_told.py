@@ -113,6 +113,7 @@ def one_at_a_time(plan: LabPlan) -> Iterator[tuple[str, LabPlan]]:
                 yield f"{field.name}.{name}", replaced(plan, **{field.name: new})
 
 
+@pytest.mark.promise(47)
 @pytest.mark.parametrize("lab", [default_lab_path(), SHORT_LINE], ids=["shipped", "short"])
 def test_no_number_and_no_name_of_an_envelope_is_approved_unseen(lab: Path) -> None:
     plan = read_lab(lab)
@@ -124,6 +125,7 @@ def test_no_number_and_no_name_of_an_envelope_is_approved_unseen(lab: Path) -> N
     assert tried > 1000
 
 
+@pytest.mark.promise(47)
 def test_the_page_holds_the_rules_of_the_shipped_line_word_for_word() -> None:
     _, _, text = PAGE.read_text("utf-8").partition("```text\n")
     page = text.partition("```")[0].splitlines()

@@ -106,6 +106,7 @@ def ended(result: RunResult, plan: LabPlan, folder: Path) -> list[Record]:
     return records
 
 
+@pytest.mark.promise(14)
 def test_a_run_that_waits_for_an_approval_is_ended_latched_and_told(
     short_plan: LabPlan, tmp_path: Path, hands: list[ByHand]
 ) -> None:

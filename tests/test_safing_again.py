@@ -33,6 +33,7 @@ async def energise(watched: Watched) -> None:
     assert not is_off(watched.lab)
 
 
+@pytest.mark.promise(12)
 def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tr
     energised(short_plan, tmp_path, work)
 
 
+@pytest.mark.promise(15)
 @pytest.mark.parametrize("port", ["laser", "heat"])
 def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
     short_plan: LabPlan, tmp_path: Path, port: str
@@ -151,6 +153,7 @@ def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
     assert reached == [Reached(Stage.TRIP, ("stop: a trip came meanwhile",))]
 
 
+@pytest.mark.promise(15)
 def test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
@@ -163,6 +166,7 @@ def test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands(
     energised(short_plan, tmp_path, work)
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize("pause_s", [0.05, 0.25, 1.0])
 def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
     short_plan: LabPlan, tmp_path: Path, pause_s: float
@@ -185,6 +189,7 @@ def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
     energised(short_plan, tmp_path, work)
 
 
+@pytest.mark.promise(12)
 def test_complete_is_what_one_look_shows(short_plan: LabPlan, tmp_path: Path) -> None:
     async def work(lab: Lab) -> None:
         assert lab.simulated is not None

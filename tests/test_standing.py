@@ -28,6 +28,7 @@ def test_a_fresh_reading_that_trips_stands(leaking: Memory) -> None:
     assert stop_procedure(leaking, None, stale_s) == "close_all_valves_and_alert"
 
 
+@pytest.mark.promise(14)
 def test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known(
     leaking: Memory, short_plan: LabPlan
 ) -> None:

@@ -177,11 +177,13 @@ def test_the_door_is_watched(tmp_path: Path, text: str, what: str) -> None:
     assert what in {found for found, _ in chance_in(path)}
 
 
+@pytest.mark.promise(33)
 def test_the_kernel_imports_only_what_is_listed() -> None:
     rooms = ("labharness.kernel", "labharness.vocabulary")
     assert strangers(python_files("labharness/kernel"), KERNEL_MAY_IMPORT, rooms) == []
 
 
+@pytest.mark.promise(33)
 def test_the_kernel_is_small_enough_to_be_read_and_not_emptied_elsewhere() -> None:
     texts = [path.read_text("utf-8") for path in python_files("labharness/kernel")]
     assert sum(map(code_lines, texts)) in KERNEL_LINES
@@ -237,6 +239,7 @@ def test_drivers_import_nothing_that_could_do_io() -> None:
     assert strangers(python_files("drivers"), DRIVER_MAY_IMPORT, rooms) == []
 
 
+@pytest.mark.promise(8)
 def test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated() -> None:
     found = []
     for path in python_files(*RUNS):

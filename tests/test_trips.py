@@ -30,6 +30,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.promise(11, 14)
 @pytest.mark.parametrize(
     ("cause", "act", "procedure"),
     [
@@ -91,6 +92,7 @@ def test_after_a_reset_the_line_grows_again(short_plan: LabPlan, run_task: Run) 
     assert run_task(short_plan).type == "task_completed"
 
 
+@pytest.mark.promise(11)
 def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
     short_plan: LabPlan, run_task: Run
 ) -> None:
@@ -143,6 +145,7 @@ def test_hydrogen_takes_an_approval_that_names_it(short_plan: LabPlan, run_task:
     assert ran.body["assessed_risk_level"] == "R4"
 
 
+@pytest.mark.promise(12)
 @pytest.mark.thorough
 def test_a_hydrogen_leak_in_a_hydrogen_growth_closes_hydrogen_first(
     hydrogen_plan: LabPlan, run_task: Run
@@ -189,6 +192,7 @@ def stick_argon(lab: Lab) -> None:
     lab.simulated.faces["argon"].setpoint_source = "A"
 
 
+@pytest.mark.promise(12)
 @pytest.mark.thorough
 def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run_task: Run) -> None:
     ran = run_task(
@@ -208,6 +212,7 @@ def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run
     assert len(again) > 2, "a step that does not take is tried again"
 
 
+@pytest.mark.promise(10)
 def test_a_purge_whose_flow_does_not_come_is_never_proven(
     short_plan: LabPlan, run_task: Run
 ) -> None:

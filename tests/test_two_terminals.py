@@ -117,6 +117,7 @@ def test_safe_from_another_terminal_trips_latches_and_takes_a_reset(running: Run
     assert say("reset", "--name", "Ada", "--reason", "aired", *LAB).code == 0
 
 
+@pytest.mark.promise(12)
 @unix
 def test_who_only_watches_a_line_keeps_nobody_from_making_it_safe() -> None:
     command = [*COMMAND, "watch", "--json", "--for", "60", *map(str, LAB)]

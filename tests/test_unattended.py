@@ -65,6 +65,7 @@ def test_unattended_work_runs_where_everything_holds(tmp_path: Path, run_task: R
     assert any("nobody attends" in each for each in accepted(ran)["risk_reasons"])
 
 
+@pytest.mark.promise(3)
 @pytest.mark.parametrize("does", ["hold", "unknown", "safe(20)"])
 def test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is(
     tmp_path: Path, run_task: Run, wires: list[Lab], does: str
@@ -81,6 +82,7 @@ def test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is(
     assert "argon" not in ran.body["reason_message"], "inert gas energises nothing"
 
 
+@pytest.mark.promise(35)
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
@@ -123,6 +125,7 @@ def test_attended_work_with_an_overdue_test_is_one_level_riskier(
     assert any("past its proof test" in each for each in accepted(ran)["risk_reasons"])
 
 
+@pytest.mark.promise(3)
 @pytest.mark.parametrize(
     ("does", "good"),
     [("safe(0)", True), ("safe(5)", True), ("safe(5.01)", False), ("hold", False), ("", False)],
@@ -165,6 +168,7 @@ def test_a_failed_proof_test_counts_against_the_safeguard(tmp_path: Path) -> Non
     assert read_hazards(path).missing(["laser"], TODAY) == ()
 
 
+@pytest.mark.promise(35)
 def test_a_proof_test_of_tomorrow_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "hazards.toml"
     path.write_text(HAZARDS.read_text("utf-8"), "utf-8")

@@ -9,6 +9,7 @@ from labharness.lab.reading import SAFE_TABLE
 from labharness.testing.bench import Bench, VirtualTime
 
 
+@pytest.mark.promise(12)
 @pytest.mark.parametrize(
     ("off_steps", "holds"), [(0.9, True), (-0.9, True), (2.0, False), (-2.0, False), (9.0, False)]
 )

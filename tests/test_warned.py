@@ -3,12 +3,15 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from alarmed import Watched, watch
 from rig import approved_copy
 
 WARM = "temperature above the safety envelope: "
 
 
+@pytest.mark.promise(21)
 def test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled(tmp_path: Path) -> None:
     def edit(text: str) -> str:
         return text.replace(
