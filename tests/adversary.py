@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from labharness.chaos import Fault, Scenario, Violation
+from labharness.chaos import Fault, RefereeViolation, Scenario
 from labharness.chaos.world import _World
 from labharness.clock import Clock, begin, failure_of
 from labharness.desk import ByHand, Nobody
@@ -56,7 +56,7 @@ class Walked:
         lab_s: Lab time that was simulated.
     """
 
-    violation: Violation | None = None
+    violation: RefereeViolation | None = None
     trip: str = ""
     told: list[tuple[float, str]] = field(default_factory=list)
     demands: dict[str, float] = field(default_factory=dict)

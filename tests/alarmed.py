@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from labharness.alarm import AlarmFile, Channel, Channels, OnPaper
+from labharness.alarm import AlarmFile, AlertChannel, Channels, OnPaper
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
@@ -50,7 +50,7 @@ def watch(
     folder: Path,
     work: Callable[[Watched], Awaitable[None]],
     *,
-    channels: Sequence[Channel] = (Channel(name="first"),),
+    channels: Sequence[AlertChannel] = (AlertChannel(name="first"),),
     roads: Channels | None = None,
     speed: float | None = None,
     afterwards: Callable[[Watched], Awaitable[None]] | None = None,

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kernel_line import ENVELOPE, healthy, running
-from labharness.alarm import AlarmFile, Channel, Fact, Severity
+from labharness.alarm import AlarmFile, AlertChannel, Fact, Severity
 from labharness.alarm.channels import Done
 from labharness.clock import Clock, VirtualLoop, run
 from labharness.journal import JournalFailed
@@ -18,10 +18,10 @@ from labharness.vocabulary import Cause, Trip
 __all__ = ["LEVELS", "Alone", "Disk", "Road", "SlowLoop", "trip"]
 
 LEVELS = (
-    Channel(name="mail"),
-    Channel(name="chat", severities=frozenset({Severity.CRITICAL})),
-    Channel(name="boss", level=1),
-    Channel(name="chief", level=2),
+    AlertChannel(name="mail"),
+    AlertChannel(name="chat", severities=frozenset({Severity.CRITICAL})),
+    AlertChannel(name="boss", level=1),
+    AlertChannel(name="chief", level=2),
 )
 
 
@@ -106,7 +106,7 @@ class Alone:
 
     def __init__(
         self,
-        channels: Sequence[Channel] = LEVELS,
+        channels: Sequence[AlertChannel] = LEVELS,
         *,
         disk: Disk | None = None,
         loop: VirtualLoop | None = None,

@@ -20,7 +20,7 @@ import hypothesis
 import pytest
 
 from labharness.guard import places
-from labharness.hcp.codec import Message
+from labharness.hcp.codec import HcpMessage
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab import Lab, LabPlan, preflight, read_lab
 from labharness.line import cooling
@@ -147,7 +147,7 @@ def run_task(simulated_lab: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
     def run(
         plan: LabPlan,
-        submit: tuple[Message, TaskSubmit] | None = None,
+        submit: tuple[HcpMessage, TaskSubmit] | None = None,
         *,
         seed: int = 1,
         inject: tuple[Injection, ...] = (),

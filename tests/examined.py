@@ -13,8 +13,8 @@ from labharness.lab.seen import (
     ClockFacts,
     FolderFacts,
     LatchFacts,
+    MachineFacts,
     OwnerFacts,
-    Seen,
     SerialFacts,
 )
 
@@ -24,10 +24,10 @@ STEADY = "/dev/serial/by-id/usb-FTDI_A1"
 APPROVAL = ROOT / "tests" / "short_line_approval.toml"
 
 
-def well(**changes: Any) -> Seen:
+def well(**changes: Any) -> MachineFacts:
     """What a machine says on which nothing is wrong, but for what is named."""
     disk = FolderFacts(path="/s", exists=True, free_bytes=10**12, filesystem="ext4", newest=NOON)
-    seen = Seen(
+    seen = MachineFacts(
         python="3.11.7",
         missing=(),
         modules=frozenset({"serial", "pyvisa", "wsproto", "apprise"}),
@@ -45,13 +45,13 @@ def well(**changes: Any) -> Seen:
     return replace(seen, **changes)
 
 
-def findings(plan: LabPlan, seen: Seen) -> list[Check]:
+def findings(plan: LabPlan, seen: MachineFacts) -> list[Check]:
     found = [each for each in examine(plan, seen) if each.state == "finding"]
     assert all(each.said and each.fix for each in found)
     return found
 
 
-def the_finding(plan: LabPlan, seen: Seen) -> Check:
+def the_finding(plan: LabPlan, seen: MachineFacts) -> Check:
     (found,) = findings(plan, seen)
     return found
 

@@ -20,7 +20,7 @@ from labharness.clock import steady_s
 from labharness.guard import Permit, SafeFrame
 from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
 from labharness.guard.seal import seal
-from labharness.guard.socket_lines import Lines
+from labharness.guard.socket_lines import LineSplitter
 from labharness.guard.written import write_request
 from labharness.link import LinkLost
 from labharness.vocabulary import Request, Until
@@ -181,7 +181,7 @@ class Caller:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(BOUND_S)
         until(lambda: self._reach(state_dir / SOCKET_FILE), "the guard's socket")
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self._left: list[dict[str, Any]] = []
         self._moves = 0
         self.welcome = self.hear()

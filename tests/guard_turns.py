@@ -14,7 +14,7 @@ from labharness.guard import Permit, PortState, door, marking, ports
 from labharness.guard.armed import Armed
 from labharness.guard.process import ProcessGuard
 from labharness.guard.seal import seal
-from labharness.guard.socket_lines import Lines, line_of
+from labharness.guard.socket_lines import LineSplitter, line_of
 from labharness.guard.written import write_request
 from labharness.vocabulary import Request
 
@@ -77,7 +77,7 @@ class Harness:
         self._turn = turn
         near, self.socket = socket.socketpair()
         self.socket.setblocking(False)
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self._permits = 0
         turn.door.waiting.append(near)
         turn.guard._greet()

@@ -92,7 +92,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "settle time left out of what a permit takes",
-        "labharness.guard.session:Session._permitted",
+        "labharness.guard.session:HarnessSession._permitted",
         "request.timeout_s + request.settle_s",
         "request.timeout_s",
         "tests/test_guard_permits.py::"

@@ -46,7 +46,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "end of the harness's socket not heeded",
-        "labharness.guard.session:Session.hear",
+        "labharness.guard.session:HarnessSession.hear",
         "self._part(f'the socket of the harness closed ({why})')",
         "self.close()",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
@@ -114,7 +114,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "seal of a permit not checked",
-        "labharness.guard.session:Session._permitted",
+        "labharness.guard.session:HarnessSession._permitted",
         "not fits(self._key, permit, request, given)",
         "False",
         "tests/test_guard_permits.py::test_no_forged_permit_passes",

@@ -6,7 +6,7 @@ from random import Random
 from labharness.analysis import LAYER_CLASSES
 from labharness.analysis.evidence import NANOCRYSTALLINE_ROW
 from labharness_simulators.plant.sample import Sample, draw_sample
-from labharness_simulators.plant.spectrum import Light, Line, light_of
+from labharness_simulators.plant.spectrum import Light, RamanLine, light_of
 
 __all__ = ["EVERY_DAY", "MIXED_PLANTS", "PLANTS", "Change", "Film", "Plant", "change_of", "drawn"]
 
@@ -155,13 +155,15 @@ def light(
     *silicon, e2g, a1g, second = found.lines
     bands = found.bands
     at = min(layers, len(LAYER_CLASSES)) - 1
-    more: list[Line] = []
+    more: list[RamanLine] = []
     if plant.disordered:
         row = NANOCRYSTALLINE_ROW
         separation = row.centre_cm1[at] + row.tau_cm1[at] * change.normal
         a1g = replace(a1g, centre_cm1=e2g.centre_cm1 + separation)
         low, high = LA_OVER_E
-        more.append(Line(LA_CM1, LA_FWHM_CM1, (low + (high - low) * change.share) * e2g.height))
+        more.append(
+            RamanLine(LA_CM1, LA_FWHM_CM1, (low + (high - low) * change.share) * e2g.height)
+        )
     if plant.twisted and layers == 2:
         separation = TWISTED_CM1 + TWISTED_SD_CM1 * change.normal
         a1g = replace(a1g, centre_cm1=e2g.centre_cm1 + separation)
@@ -177,19 +179,21 @@ def light(
         silicon = [*fano(silicon[0]), *silicon[1:]]
     if plant.shoulders:
         more += [
-            Line(e2g.centre_cm1 - 8.0, 9.0, 0.1 * e2g.height),
-            Line(a1g.centre_cm1 - 6.0, 8.0, 0.08 * a1g.height),
-            Line(a1g.centre_cm1 + 13.0, 14.0, 0.07 * a1g.height),
+            RamanLine(e2g.centre_cm1 - 8.0, 9.0, 0.1 * e2g.height),
+            RamanLine(a1g.centre_cm1 - 6.0, 8.0, 0.08 * a1g.height),
+            RamanLine(a1g.centre_cm1 + 13.0, 14.0, 0.07 * a1g.height),
         ]
     return replace(found, lines=(*silicon, e2g, a1g, second, *more), bands=bands)
 
 
-def dimmed(line: Line, part: float) -> Line:
+def dimmed(line: RamanLine, part: float) -> RamanLine:
     """Take only part of a line."""
     return replace(line, height=part * line.height)
 
 
-def fano(line: Line) -> tuple[Line, ...]:
+def fano(line: RamanLine) -> tuple[RamanLine, ...]:
     """Make silicon asymmetric, its foot towards higher shifts, as in a wafer doped with boron."""
     rows = ((0.0, 4.0, 0.6), (2.5, 7.0, 0.3), (6.0, 12.0, 0.12))
-    return tuple(Line(line.centre_cm1 + by, width, part * line.height) for by, width, part in rows)
+    return tuple(
+        RamanLine(line.centre_cm1 + by, width, part * line.height) for by, width, part in rows
+    )

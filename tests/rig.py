@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.admission.approval import StandingApproval, sign, write_approval
-from labharness.hcp.codec import Message
+from labharness.hcp.codec import HcpMessage
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.house import repository_key
@@ -40,7 +40,7 @@ SOON = ("arming", 1.0)
 """When to stop a task that is accepted and need not be grown as well."""
 
 
-def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[Message, TaskSubmit]:
+def submission(*, max_duration: str | None = None, **inputs: Any) -> tuple[HcpMessage, TaskSubmit]:
     """The example's message, with other inputs."""
     body = json.loads(EXAMPLE.read_text("utf-8"))
     if max_duration is not None:

@@ -20,7 +20,7 @@ from labharness.admission.audit import (
     screen,
 )
 from labharness.admission.callers import BadCallers, Caller, read_callers
-from labharness.admission.declaration import Constraints, Declaration, Safety
+from labharness.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.admission.risk import RiskContext
 from labharness.admission.schemas import caller_schema_fault, output_fault
 
@@ -49,7 +49,7 @@ CVD = Declaration(
         "properties": {"peak_distance": {}, "layer_count": {}, "confidence": {}},
     },
     safety=Safety("R4", True, True, ("high_temperature_furnace",), ("high_temperature",)),
-    constraints=Constraints("PT72H", 1),
+    constraints=DeclaredConstraints("PT72H", 1),
 )
 TEXT = replace(
     CVD, name="document-analysis", safety=Safety("R1", False, False, side_effects="none")

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.admission.declaration import (
-    Constraints,
     Declaration,
+    DeclaredConstraints,
     RiskLevel,
     Safety,
     SideEffects,
@@ -28,7 +28,7 @@ def declared(
     ceiling: RiskLevel = "R5", physical: bool = True, effects: SideEffects = "sandboxed"
 ) -> Declaration:
     safety = Safety(ceiling, True, physical, side_effects=effects)
-    return Declaration("cvd", "1.0.0", "", {}, {}, safety, Constraints("PT1H"))
+    return Declaration("cvd", "1.0.0", "", {}, {}, safety, DeclaredConstraints("PT1H"))
 
 
 def facts(**changes: object) -> RiskContext:
@@ -241,7 +241,9 @@ def down(context: RiskContext, to: int = 3, **takes: object) -> str | None:
     """The way down to a level, for a capability that takes these inputs."""
     safety = Safety("R5", True, True)
     takes_them = {"properties": takes} if takes else {}
-    declaration = Declaration("cvd", "1.0.0", "", takes_them, {}, safety, Constraints("PT1H"))
+    declaration = Declaration(
+        "cvd", "1.0.0", "", takes_them, {}, safety, DeclaredConstraints("PT1H")
+    )
     return way_down(assess(declaration, {}, context), to)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from labharness.admission.declaration import Constraints, Declaration, Safety
+from labharness.admission.declaration import Declaration, DeclaredConstraints, Safety
 from labharness.admission.schemas import caller_schema_fault, input_fault, value_fault
 
 SCHEMA: dict[str, Any] = {
@@ -135,14 +135,19 @@ def test_only_a_pattern_is_taken_for_one() -> None:
 @pytest.mark.parametrize(
     ("constraints", "why"),
     [
-        (Constraints("PT0S", 1), "max_duration must be longer than PT0S"),
-        (Constraints("PT1S", 0), "concurrent_limit must be at least 1"),
+        (DeclaredConstraints("PT0S", 1), "max_duration must be longer than PT0S"),
+        (DeclaredConstraints("PT1S", 0), "concurrent_limit must be at least 1"),
     ],
 )
-def test_a_capability_takes_time_and_runs_at_least_once(constraints: Constraints, why: str) -> None:
+def test_a_capability_takes_time_and_runs_at_least_once(
+    constraints: DeclaredConstraints, why: str
+) -> None:
     safety = Safety("R1", False, False)
     with pytest.raises(ValueError, match=f"capability 'cvd': {why}"):
         Declaration("cvd", "1.0.0", "", {}, {}, safety, constraints)
     assert (
-        Declaration("cvd", "1.0.0", "", {}, {}, safety, Constraints("PT1S", 1)).max_duration_s == 1
+        Declaration(
+            "cvd", "1.0.0", "", {}, {}, safety, DeclaredConstraints("PT1S", 1)
+        ).max_duration_s
+        == 1
     )

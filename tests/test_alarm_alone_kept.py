@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alarms_alone import LEVELS, Alone, Disk, SlowLoop, trip
-from labharness.alarm import Channel, Event, Fact, Role, Severity
+from labharness.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
 from labharness.clock import VIRTUAL_EPOCH
 from labharness.line import alarms as kept_by
 from labharness.line.alarms import alarm_name
@@ -21,13 +21,13 @@ WARM = trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1030.0, procedure="")
 ON = ("activate", alarm_name(HOT))
 
 
-def fact(event: Event, name: str, minutes: float = 0.0, **more: Any) -> Fact:
+def fact(event: AlarmEvent, name: str, minutes: float = 0.0, **more: Any) -> Fact:
     at = VIRTUAL_EPOCH + timedelta(minutes=minutes)
     return Fact(event=event, alarm=name, at=at, **more)
 
 
-def ada(event: Event, name: str, minutes: float = 0.0, **more: Any) -> Fact:
-    return fact(event, name, minutes, role=Role.MAINTAINER, who="Ada", why="known", **more)
+def ada(event: AlarmEvent, name: str, minutes: float = 0.0, **more: Any) -> Fact:
+    return fact(event, name, minutes, role=Actor.MAINTAINER, who="Ada", why="known", **more)
 
 
 # ---- what an earlier process left
@@ -41,8 +41,8 @@ def left(*facts: Fact, **more: Any) -> Alone:
 
 def test_what_does_not_latch_is_not_active_when_a_watch_begins_and_what_does_is() -> None:
     alone = left(
-        fact(Event.ACTIVATE, "warm", -9),
-        fact(Event.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP),
+        fact(AlarmEvent.ACTIVATE, "warm", -9),
+        fact(AlarmEvent.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP),
     )
     assert alone.active() == [alarm_name(HOT)]
     assert alone.kept() == [("deactivate", "warm")], "whoever lists them finds it so"
@@ -51,14 +51,14 @@ def test_what_does_not_latch_is_not_active_when_a_watch_begins_and_what_does_is(
 
 
 def test_nothing_is_written_where_nothing_was_left() -> None:
-    alone = left(ada(Event.ACKNOWLEDGE, "warm"))
+    alone = left(ada(AlarmEvent.ACKNOWLEDGE, "warm"))
     assert alone.disk.writes == []
     alone.loop.close()
 
 
 def test_a_file_that_cannot_be_read_or_written_keeps_no_watch_from_beginning() -> None:
     for more in ({"unreadable": OSError(5, "io")}, {"broken": OSError(28, "full")}):
-        alone = left(fact(Event.ACTIVATE, "warm", -9), **more)
+        alone = left(fact(AlarmEvent.ACTIVATE, "warm", -9), **more)
 
         async def work(alone: Alone = alone) -> None:
             alone.line.on_abnormal(HOT)
@@ -71,8 +71,8 @@ def test_a_file_that_cannot_be_read_or_written_keeps_no_watch_from_beginning() -
 
 def test_a_word_that_was_in_the_file_already_acknowledges_nothing_new() -> None:
     words = (
-        fact(Event.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP),
-        ada(Event.ACKNOWLEDGE, alarm_name(HOT), -8),
+        fact(AlarmEvent.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP),
+        ada(AlarmEvent.ACKNOWLEDGE, alarm_name(HOT), -8),
     )
     alone = left(*words)
 
@@ -87,7 +87,7 @@ def test_a_word_that_was_in_the_file_already_acknowledges_nothing_new() -> None:
 
 
 def test_an_alarm_that_was_left_latched_and_active_calls_when_it_is_seen_anew() -> None:
-    alone = left(fact(Event.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP))
+    alone = left(fact(AlarmEvent.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP))
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)
@@ -338,7 +338,7 @@ def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
 
 
 def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard() -> None:
-    alone = Alone(channels=(Channel(name="mail"), Channel(name="text")))
+    alone = Alone(channels=(AlertChannel(name="mail"), AlertChannel(name="text")))
     alone.road.answers["mail"] = None
 
     async def work() -> None:
@@ -432,7 +432,7 @@ def test_a_word_from_another_terminal_ends_the_wait_within_a_second() -> None:
     async def work() -> None:
         alone.line.on_abnormal(HOT)
         await alone.line.on_close()
-        word = ada(Event.ACKNOWLEDGE, alarm_name(HOT), 1.0)
+        word = ada(AlarmEvent.ACKNOWLEDGE, alarm_name(HOT), 1.0)
         alone.loop.call_later(100.5, setattr, alone.disk, "others", [word])
         await alone.alarms.answered(lambda text: None)
         assert alone.loop.time() == 101.0
@@ -455,7 +455,9 @@ def test_nobody_is_waited_for_where_all_were_told_or_nothing_is_grave() -> None:
 
 
 def test_a_wait_ends_when_what_was_called_last_is_sent() -> None:
-    alone = Alone(loop=SlowLoop(), channels=(Channel(name="mail"), Channel(name="boss", level=1)))
+    alone = Alone(
+        loop=SlowLoop(), channels=(AlertChannel(name="mail"), AlertChannel(name="boss", level=1))
+    )
     alone.road.answers["boss"] = None
 
     async def work() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from alarms_alone import LEVELS, Alone, trip
-from labharness.alarm import Channel, Event, Fact, Role, Severity
+from labharness.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
 from labharness.clock import VIRTUAL_EPOCH
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import StepState, Verification
@@ -23,12 +23,12 @@ MINUTE = 60.0  # for which a cause must be gone
 # ---- what people do, and when the next of them are told
 
 
-def by_ada(event: Event, alarm: str, at_s: float, **more: Any) -> Fact:
+def by_ada(event: AlarmEvent, alarm: str, at_s: float, **more: Any) -> Fact:
     return Fact(
         event=event,
         alarm=alarm,
         at=VIRTUAL_EPOCH + timedelta(seconds=at_s),
-        role=Role.MAINTAINER,
+        role=Actor.MAINTAINER,
         who="Ada",
         why="known",
         **more,
@@ -68,7 +68,7 @@ def test_a_second_alarm_of_a_group_waits_from_its_own_call_on() -> None:
         await alone.ticks(100)
         alone.line.on_abnormal(LEAK)
         await alone.ticks(1)
-        alone.disk.others = [by_ada(Event.ACKNOWLEDGE, alarm_name(STOP), 101)]
+        alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 101)]
         await alone.ticks(600)
 
     alone.play(work)
@@ -82,7 +82,7 @@ def test_a_second_alarm_of_a_group_waits_from_its_own_call_on() -> None:
 
 def test_a_word_from_another_terminal_counts_once_however_often_it_is_read() -> None:
     alone = Alone()
-    word = by_ada(Event.ACKNOWLEDGE, alarm_name(STOP), 1)
+    word = by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 1)
 
     async def work() -> None:
         for _ in range(2):
@@ -103,7 +103,7 @@ def test_what_others_did_before_is_taken_before_what_comes() -> None:
     async def work() -> None:
         alone.line.on_abnormal(STOP)
         await alone.ticks(1)
-        alone.disk.others = [by_ada(Event.ACKNOWLEDGE, alarm_name(STOP), 1)]
+        alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 1)]
         alone.line.on_abnormal(HOT)
         await asyncio.sleep(0)
 
@@ -120,7 +120,7 @@ def test_what_the_file_gives_back_of_our_own_is_known() -> None:
         alone.line.on_abnormal(STOP)
         await alone.ticks(1)
         ours = alone.disk.kept[0]
-        alone.disk.others = [Fact(event=Event.DEACTIVATE, alarm=ours.alarm, at=ours.at)]
+        alone.disk.others = [Fact(event=AlarmEvent.DEACTIVATE, alarm=ours.alarm, at=ours.at)]
         await alone.ticks(1)
         assert alone.active() == [alarm_name(STOP)]
 
@@ -133,17 +133,17 @@ def test_a_shelf_ends_by_its_time_and_by_another_terminal_that_saw_it_end() -> N
     async def work() -> None:
         alone.line.on_abnormal(WARM)
         await alone.ticks(1)
-        shelved = by_ada(Event.TIMED_SHELVE, alarm_name(WARM), 1, shelve_s=100.0)
+        shelved = by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 1, shelve_s=100.0)
         alone.disk.others = [shelved]
         await alone.ticks(90)
         assert alone.alarms.board.alarms[alarm_name(WARM)].until is not None
         await alone.ticks(15)
         assert alone.alarms.board.alarms[alarm_name(WARM)].until is None
-        alone.disk.others = [by_ada(Event.TIMED_SHELVE, alarm_name(WARM), 100)]
+        alone.disk.others = [by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 100)]
         await alone.ticks(2)
         assert alone.alarms.board.alarms[alarm_name(WARM)].until is not None
         at = alone.clock.utc()
-        alone.disk.others = [Fact(event=Event.UNSHELVE, alarm=alarm_name(WARM), at=at)]
+        alone.disk.others = [Fact(event=AlarmEvent.UNSHELVE, alarm=alarm_name(WARM), at=at)]
         await alone.ticks(2)
 
     alone.play(work)
@@ -214,7 +214,7 @@ def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
 
 
 def test_of_a_grave_alarm_a_channel_for_grave_ones_is_told_and_a_dead_one_not_of_itself() -> None:
-    alone = Alone((*LEVELS, Channel(name="text")))
+    alone = Alone((*LEVELS, AlertChannel(name="text")))
     alone.road.answers["mail"] = "refused"
 
     async def work() -> None:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from labharness.alarm import (
     SHELVED_MAX,
+    Actor,
+    AlarmEvent,
     AlarmFile,
     Board,
-    Event,
     Fact,
-    Role,
     Severity,
     Shelving,
     expired,
@@ -33,14 +33,18 @@ TRIP = Severity.TRIP
 
 def up(name: str, at_min: float, severity: Severity = Severity.WARNING, rank: int = 0) -> Fact:
     at = START + at_min * MINUTE
-    return Fact(event=Event.ACTIVATE, alarm=name, at=at, why="seen", severity=severity, rank=rank)
+    return Fact(
+        event=AlarmEvent.ACTIVATE, alarm=name, at=at, why="seen", severity=severity, rank=rank
+    )
 
 
 def down(name: str, at_min: float) -> Fact:
-    return Fact(event=Event.DEACTIVATE, alarm=name, at=START + at_min * MINUTE)
+    return Fact(event=AlarmEvent.DEACTIVATE, alarm=name, at=START + at_min * MINUTE)
 
 
-def by(event: Event, name: str, at_min: float, role: Role = Role.OPERATOR, **more: object) -> Fact:
+def by(
+    event: AlarmEvent, name: str, at_min: float, role: Actor = Actor.OPERATOR, **more: object
+) -> Fact:
     at = START + at_min * MINUTE
     return Fact(event=event, alarm=name, at=at, role=role, who="Ada", why="known", **more)  # type: ignore[arg-type]  # shelve_s alone
 
@@ -92,8 +96,8 @@ def test_after_a_reset_the_same_fault_calls_again() -> None:
     facts = (
         up("heat", 0, TRIP),
         down("heat", 1),
-        by(Event.ACKNOWLEDGE, "heat", 2),
-        by(Event.RESET, "heat", 3),
+        by(AlarmEvent.ACKNOWLEDGE, "heat", 2),
+        by(AlarmEvent.RESET, "heat", 3),
         up("heat", 4, TRIP),
     )
     assert told(*facts)[1] == ["heat", "heat"]
@@ -107,7 +111,7 @@ def test_an_alarm_that_chatters_calls_once_in_its_window() -> None:
 def test_a_shelved_alarm_calls_nobody_and_calls_when_its_time_is_over() -> None:
     board, calls = told(
         up("warm", 0),
-        by(Event.TIMED_SHELVE, "warm", 1, shelve_s=600.0),
+        by(AlarmEvent.TIMED_SHELVE, "warm", 1, shelve_s=600.0),
         down("warm", 2),
         up("warm", 3),
     )
@@ -120,13 +124,13 @@ def test_a_shelved_alarm_calls_nobody_and_calls_when_its_time_is_over() -> None:
 
 
 @pytest.mark.promise(21)
-@pytest.mark.parametrize("event", [Event.TIMED_SHELVE, Event.ONE_SHOT_SHELVE])
-def test_no_shelf_lasts_longer_than_the_bound(event: Event) -> None:
+@pytest.mark.parametrize("event", [AlarmEvent.TIMED_SHELVE, AlarmEvent.ONE_SHOT_SHELVE])
+def test_no_shelf_lasts_longer_than_the_bound(event: AlarmEvent) -> None:
     board, _ = told(up("warm", 0), by(event, "warm", 0))
     assert board.alarms["warm"].until == START + SHELVED_MAX
     assert [each.alarm for each in expired(board, START + SHELVED_MAX)] == ["warm"]
     assert [each.alarm for each in expired(board, START - MINUTE)] == ["warm"], "clock set back"
-    refused = take(board, by(Event.TIMED_SHELVE, "warm", 1, shelve_s=8 * 3600 + 1.0))
+    refused = take(board, by(AlarmEvent.TIMED_SHELVE, "warm", 1, shelve_s=8 * 3600 + 1.0))
     assert "at most 480 min" in refused.refusal
 
 
@@ -135,10 +139,10 @@ def test_what_a_person_does_takes_a_name_and_a_reason(gap: dict[str, str]) -> No
     board, _ = told(up("warm", 0))
     fact = Fact(
         **{
-            "event": Event.ACKNOWLEDGE,
+            "event": AlarmEvent.ACKNOWLEDGE,
             "alarm": "warm",
             "at": START,
-            "role": Role.OPERATOR,
+            "role": Actor.OPERATOR,
             "who": "Ada",
             "why": "known",
             **gap,
@@ -165,7 +169,7 @@ def test_an_unacknowledged_group_is_due_to_the_next_level_every_five_minutes() -
     (group,) = board.groups
     due = [level_due(board, group, {"heat": 60.0 * minute}) for minute in (0, 4.9, 5, 10, 15, 90)]
     assert due == [0, 0, 1, 2, 3, 3]
-    board, _ = told(up("heat", 0, TRIP), by(Event.ACKNOWLEDGE, "heat", 4))
+    board, _ = told(up("heat", 0, TRIP), by(AlarmEvent.ACKNOWLEDGE, "heat", 4))
     assert level_due(board, board.groups[0], {"heat": 5400.0}) == 0
 
 
@@ -199,8 +203,8 @@ GOOD = {
 FACTS = st.lists(
     st.tuples(
         st.sampled_from(NAMES),
-        st.sampled_from(list(Event)),
-        st.sampled_from(list(Role)),
+        st.sampled_from(list(AlarmEvent)),
+        st.sampled_from(list(Actor)),
         st.floats(0, 200),
     ),
     max_size=120,
@@ -211,7 +215,7 @@ KINDS = {name: (list(Severity)[number % 4], number % 10) for number, name in enu
 @settings(max_examples=150, deadline=None)
 @given(FACTS)
 def test_whatever_happens_no_group_floods_and_no_grave_alarm_stays_silent(
-    steps: Sequence[tuple[str, Event, Role, float]],
+    steps: Sequence[tuple[str, AlarmEvent, Actor, float]],
 ) -> None:
     board = Board()
     at = START
@@ -234,7 +238,7 @@ def test_whatever_happens_no_group_floods_and_no_grave_alarm_stays_silent(
         if taken.refusal or alarm is None:
             continue
         assert not (alarm.state.suppressed_or_shelved and severity in ("critical", "trip"))
-        if event is Event.ACTIVATE and not alarm.state.suppressed_or_shelved:
+        if event is AlarmEvent.ACTIVATE and not alarm.state.suppressed_or_shelved:
             group = board.group_of(name)
             assert group is not None
             recent = [each for each, _ in group.calls if at - each < 10 * MINUTE]
@@ -253,7 +257,7 @@ def test_the_file_gives_back_what_was_appended_and_what_another_terminal_added(
     mine, other = AlarmFile(tmp_path / "alarms.jsonl"), AlarmFile(tmp_path / "alarms.jsonl")
     first = up("heat\nwith µ", 0, TRIP, 3)
     mine.append([first])
-    ack = by(Event.ACKNOWLEDGE, "heat\nwith µ", 1)
+    ack = by(AlarmEvent.ACKNOWLEDGE, "heat\nwith µ", 1)
     assert other.look() == (first,)
     other.append([ack])
     assert mine.look_at_all() == (first, ack)

@@ -13,18 +13,18 @@ from alarmed import Hears, Watched, server, silent_server, watch
 from commands import edited_lab, say
 from labharness.alarm import (
     ALERT_S_MAX,
+    AlarmEvent,
     AlarmFile,
+    AlertChannel,
     AppriseChannels,
     BadAddress,
-    Channel,
-    Event,
     Severity,
 )
 from labharness.lab import LabPlan, read_lab
 from rig import plant_fault
 
 SPEED = 5.0  # lab seconds a second: arming takes two seconds, and alerts are timed by the wall
-MAIL, CHAT = Channel(name="mail"), Channel(name="chat")
+MAIL, CHAT = AlertChannel(name="mail"), AlertChannel(name="chat")
 ESTOP = "emergency_stop_loop/box.estop_closed"
 
 
@@ -100,7 +100,7 @@ def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
     assert took_s[0] < ALERT_S_MAX
     assert max(late_s) < 1.0, "the loop waited for the disk"
     kept = AlarmFile(short_plan.state_dir / "alarms.jsonl").look_at_all()
-    assert (Event.ACTIVATE, ESTOP) in [(fact.event, fact.alarm) for fact in kept]
+    assert (AlarmEvent.ACTIVATE, ESTOP) in [(fact.event, fact.alarm) for fact in kept]
     assert not watched.alarms.board.alarms["alarms_not_saved"].state.active
 
 
@@ -133,7 +133,7 @@ def test_a_dead_channel_is_an_alarm_on_the_other_and_the_line_does_not_wait(
             assert verification.complete
 
         roads = AppriseChannels({"mail": mail.url, "chat": dead})
-        narrow = Channel(name="mail", severities=frozenset({Severity.TRIP}))
+        narrow = AlertChannel(name="mail", severities=frozenset({Severity.TRIP}))
         watched = watch(
             short_plan, tmp_path, work, channels=(narrow, CHAT), roads=roads, speed=SPEED
         )

@@ -6,7 +6,7 @@ import pytest
 
 from alarmed import server
 from commands import edited_lab, say
-from labharness.alarm import AlarmFile, Event, Fact, Severity
+from labharness.alarm import AlarmEvent, AlarmFile, Fact, Severity
 from labharness.clock import wall_clock_utc
 from labharness.lab import LabPlan, care, read_lab
 from rig import SHORT_LINE, cut, lab_with
@@ -20,7 +20,13 @@ def left(plan: LabPlan, *names: str) -> None:
     now = wall_clock_utc()
     AlarmFile(plan.state_dir / "alarms.jsonl").append(
         [
-            Fact(event=Event.ACTIVATE, alarm=name, at=now, why="seen", severity=Severity.CRITICAL)
+            Fact(
+                event=AlarmEvent.ACTIVATE,
+                alarm=name,
+                at=now,
+                why="seen",
+                severity=Severity.CRITICAL,
+            )
             for name in names
         ]
     )

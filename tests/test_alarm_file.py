@@ -15,18 +15,18 @@ from typing import Any
 
 import pytest
 
-from labharness.alarm import AlarmFile, AppriseChannels, BadAddress, Channel, Event, Fact
+from labharness.alarm import AlarmEvent, AlarmFile, AlertChannel, AppriseChannels, BadAddress, Fact
 from labharness.alarm import channels as channels_module
 from labharness.alarm import file as file_module
 from labharness.alarm.channels import OnPaper, recipients, strange_addresses
-from labharness.alarm.states import Role, Severity
+from labharness.alarm.states import Actor, Severity
 
 AT = datetime(2026, 1, 1, 8, tzinfo=UTC)
 FACT = Fact(
-    event=Event.TIMED_SHELVE,
+    event=AlarmEvent.TIMED_SHELVE,
     alarm="a",
     at=AT,
-    role=Role.OPERATOR,
+    role=Actor.OPERATOR,
     who="Ada",
     why="known",
     severity=Severity.FAULT,
@@ -38,7 +38,9 @@ FACT = Fact(
 
 def fact(number: int = 0, **more: Any) -> Fact:
     """Make a fact that differs from the others."""
-    return Fact(event=Event.ACTIVATE, alarm=f"a{number}", at=AT + timedelta(seconds=number), **more)
+    return Fact(
+        event=AlarmEvent.ACTIVATE, alarm=f"a{number}", at=AT + timedelta(seconds=number), **more
+    )
 
 
 @pytest.fixture
@@ -241,9 +243,9 @@ def test_a_pipe_in_its_place_is_neither_read_nor_written(file: AlarmFile) -> Non
 # ---- whom it is told
 
 
-TRIPS = Channel(name="trips", severities=frozenset({Severity.TRIP}))
-ALL = Channel(name="all")
-CHIEF = Channel(name="chief", level=1)
+TRIPS = AlertChannel(name="trips", severities=frozenset({Severity.TRIP}))
+ALL = AlertChannel(name="all")
+CHIEF = AlertChannel(name="chief", level=1)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from alarmed import Act, Watched, watch
 from commands import say
-from labharness.alarm import AlarmFile, Channel, Event, Fact, Role, Severity, State
+from labharness.alarm import Actor, AlarmEvent, AlarmFile, AlertChannel, Fact, Severity, State
 from labharness.alarm.channels import Done
 from labharness.guard import Latch
 from labharness.lab import LabPlan
@@ -35,10 +35,10 @@ IDLE_FAULTS = {
 ESTOP = "emergency_stop_loop/box.estop_closed"
 NOW = datetime(2026, 11, 20, 8, tzinfo=UTC)
 LEVELS = (
-    Channel(name="mail"),
-    Channel(name="chat", severities=frozenset({Severity.CRITICAL})),
-    Channel(name="boss", level=1),
-    Channel(name="chief", level=2),
+    AlertChannel(name="mail"),
+    AlertChannel(name="chat", severities=frozenset({Severity.CRITICAL})),
+    AlertChannel(name="boss", level=1),
+    AlertChannel(name="chief", level=2),
 )
 
 
@@ -46,14 +46,14 @@ def lab_of() -> tuple[str, str]:
     return "--lab", str(SHORT_LINE)
 
 
-def alarm(name: str, minute: int, event: Event) -> Fact:
+def alarm(name: str, minute: int, event: AlarmEvent) -> Fact:
     """What an earlier run, or a person after it, left in the file."""
-    ours = event in (Event.ACTIVATE, Event.DEACTIVATE)
+    ours = event in (AlarmEvent.ACTIVATE, AlarmEvent.DEACTIVATE)
     return Fact(
         event=event,
         alarm=name,
         at=NOW + timedelta(minutes=minute),
-        role=Role.SYSTEM if ours else Role.OPERATOR,
+        role=Actor.SYSTEM if ours else Actor.OPERATOR,
         who="labharness" if ours else "Ada",
         why="known",
         severity=Severity.TRIP if name == ESTOP else Severity.WARNING,
@@ -256,7 +256,11 @@ def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
 ) -> None:
     path = short_plan.state_dir / "alarms.jsonl"
     short_plan.make_state_dir()
-    old = (alarm("old", n, each) for n in range(40) for each in (Event.ACTIVATE, Event.DEACTIVATE))
+    old = (
+        alarm("old", n, each)
+        for n in range(40)
+        for each in (AlarmEvent.ACTIVATE, AlarmEvent.DEACTIVATE)
+    )
     AlarmFile(path).append(list(old))
 
     async def work(watched: Watched) -> None:
@@ -264,14 +268,22 @@ def test_nothing_is_silent_because_its_file_was_taken_away_or_emptied(
         gone(path)
         plant_fault("estop_open")(watched.lab)
         await asyncio.sleep(400)
-        do(short_plan, Event.ACKNOWLEDGE, ESTOP, now=NOW, role=Role.OPERATOR, who="Ada", why="seen")
+        do(
+            short_plan,
+            AlarmEvent.ACKNOWLEDGE,
+            ESTOP,
+            now=NOW,
+            role=Actor.OPERATOR,
+            who="Ada",
+            why="seen",
+        )
         await asyncio.sleep(400)
 
     watched = watch(short_plan, tmp_path / "during", work, channels=LEVELS)
     assert watched.calls() == [ESTOP]
     assert [each["channel"] for each in watched.journaled("alert")] == ["mail", "boss"]
     kept = [fact.event for fact in AlarmFile(path).look_at_all() if fact.alarm == ESTOP]
-    assert kept[:2] == [Event.ACTIVATE, Event.ACKNOWLEDGE]
+    assert kept[:2] == [AlarmEvent.ACTIVATE, AlarmEvent.ACKNOWLEDGE]
 
 
 def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
@@ -279,7 +291,7 @@ def test_an_old_word_in_a_file_that_was_put_back_acknowledges_no_new_alarm(
 ) -> None:
     path = short_plan.state_dir / "alarms.jsonl"
     short_plan.make_state_dir()
-    events = (Event.ACTIVATE, Event.ACKNOWLEDGE, Event.DEACTIVATE, Event.RESET)
+    events = (AlarmEvent.ACTIVATE, AlarmEvent.ACKNOWLEDGE, AlarmEvent.DEACTIVATE, AlarmEvent.RESET)
     AlarmFile(path).append([alarm(ESTOP, n, event) for n, event in enumerate(events)])
     text = path.read_text("utf-8")
 
@@ -338,7 +350,7 @@ def test_a_second_channel_that_dies_is_told_as_the_first_was(
         plant_fault("h2_detector_offset_ppm", 9000.0)(watched.lab)  # graver: it calls again
         await asyncio.sleep(60)
 
-    three = tuple(Channel(name=name) for name in ("mail", "chat", "text"))
+    three = tuple(AlertChannel(name=name) for name in ("mail", "chat", "text"))
     watch(short_plan, tmp_path, work, channels=three, roads=roads)
     told = [alarm for channel, alarm in roads.said if channel == "text"]
     leak = "gas_leak_detected/h2_detector.concentration"
@@ -351,7 +363,7 @@ def test_a_network_that_takes_every_channel_with_it_does_not_flood(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     names = [f"channel{number}" for number in range(9)]
-    channels = [*(Channel(name=name) for name in names), *LEVELS[2:]]
+    channels = [*(AlertChannel(name=name) for name in names), *LEVELS[2:]]
     roads = Refuses(*names, "boss", "chief")
     made: list[int] = []  # after each second
 
@@ -427,7 +439,7 @@ def test_a_value_that_only_warns_can_be_shelved_and_then_calls_nobody(tmp_path: 
     second = watch(plan, tmp_path / "second", work)
     assert second.calls() == []
     events = [each["event"] for each in second.journaled("alarm")]
-    assert events == [Event.ACTIVATE]
+    assert events == [AlarmEvent.ACTIVATE]
     assert say("alarms", "shelve", name, "--minutes", "600", *words).code == 1, "beyond the bound"
     assert say("alarms", "shelve", name, "--minutes", "60", *words).code == 0
     assert "timed_shelved, out_of_service until" in say("alarms", "list", *words[4:]).out
@@ -437,17 +449,19 @@ def test_an_alarm_whose_shelf_has_ended_while_nobody_watched_is_shelved_anew(
     short_plan: LabPlan,
 ) -> None:
     began = datetime(2026, 11, 20, 8, tzinfo=UTC)
-    warm = Fact(event=Event.ACTIVATE, alarm="warm", at=began, why="warm", severity=Severity.WARNING)
+    warm = Fact(
+        event=AlarmEvent.ACTIVATE, alarm="warm", at=began, why="warm", severity=Severity.WARNING
+    )
     short_plan.state_dir.mkdir(parents=True)
     AlarmFile(short_plan.state_dir / "alarms.jsonl").append([warm])
 
     def shelve(minutes: float) -> None:
         done = do(
             short_plan,
-            Event.TIMED_SHELVE,
+            AlarmEvent.TIMED_SHELVE,
             "warm",
             now=began + timedelta(minutes=minutes),
-            role=Role.OPERATOR,
+            role=Actor.OPERATOR,
             who="Ada",
             why="known",
             shelve_s=600.0,
@@ -484,14 +498,14 @@ def test_the_same_seed_gives_the_same_journal_whatever_alarms_an_earlier_run_lef
 @pytest.mark.parametrize(
     ("event", "role"),
     [
-        (Event.TIMED_SHELVE, Role.OPERATOR),
-        (Event.ONE_SHOT_SHELVE, Role.OPERATOR),
-        (Event.SUPPRESS, Role.MAINTAINER),
-        (Event.REMOVE_FROM_SERVICE, Role.MAINTAINER),
+        (AlarmEvent.TIMED_SHELVE, Actor.OPERATOR),
+        (AlarmEvent.ONE_SHOT_SHELVE, Actor.OPERATOR),
+        (AlarmEvent.SUPPRESS, Actor.MAINTAINER),
+        (AlarmEvent.REMOVE_FROM_SERVICE, Actor.MAINTAINER),
     ],
 )
 def test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal(
-    tmp_path: Path, event: Event, role: Role
+    tmp_path: Path, event: AlarmEvent, role: Actor
 ) -> None:
     plan, name = warns_of_pressure(tmp_path)
 

@@ -15,20 +15,20 @@ import pytest
 from alarmed import Watched, server, watch
 from commands import COMMAND, TIMEOUT_S, edited_lab, say
 from guard_rig import until
-from labharness.alarm import Channel
+from labharness.alarm import AlertChannel
 from labharness.alarm.channels import Done
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.journal.forgetful import Forgetful
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.alarms import line_alarms
 from labharness.lab.reading import SAFE_TABLE
-from labharness.line.escalation import Stage
+from labharness.line.escalation import DownStage
 from labharness.line.latched import LATCH_S_MAX, latch_lost
 from labharness.vocabulary import Cause, Trip
 from platforms import serves_ports
 from served import Served
 
-TWO = (Channel(name="one"), Channel(name="two"))
+TWO = (AlertChannel(name="one"), AlertChannel(name="two"))
 
 
 @pytest.mark.promise(23)
@@ -58,7 +58,7 @@ def test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again(
 
 def test_a_way_down_that_ends_in_a_trip_calls(short_plan: LabPlan, tmp_path: Path) -> None:
     async def work(watched: Watched) -> None:
-        await watched.lab.line.bring_down(Stage.TRIP)
+        await watched.lab.line.bring_down(DownStage.TRIP)
         await asyncio.sleep(5)
 
     assert watch(short_plan, tmp_path, work).calls() == ["stop_request/line"]

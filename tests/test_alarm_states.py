@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from commands import ROOT
-from labharness.alarm import Event, Role, Severity, Shelving, State
+from labharness.alarm import Actor, AlarmEvent, Severity, Shelving, State
 from labharness.alarm.states import TABLE, change
 
 BOTH = (False, True)
@@ -23,50 +23,50 @@ STATES = [
         BOTH, BOTH, BOTH, Shelving, BOTH, BOTH
     )
 ]
-PEOPLE = {Role.OPERATOR, Role.MAINTAINER}
+PEOPLE = {Actor.OPERATOR, Actor.MAINTAINER}
 NEVER_HIDDEN = {Severity.CRITICAL, Severity.TRIP}
 HIDES = {
-    Event.TIMED_SHELVE,
-    Event.ONE_SHOT_SHELVE,
-    Event.SUPPRESS,
-    Event.REMOVE_FROM_SERVICE,
+    AlarmEvent.TIMED_SHELVE,
+    AlarmEvent.ONE_SHOT_SHELVE,
+    AlarmEvent.SUPPRESS,
+    AlarmEvent.REMOVE_FROM_SERVICE,
 }
 
 
-def expected(state: State, severity: Severity, event: Event, role: Role) -> State | None:
+def expected(state: State, severity: Severity, event: AlarmEvent, role: Actor) -> State | None:
     """What OPC UA Part 9 and our own rule make of it, told again without a table."""
     active, acked, latched = state.active, state.acked, state.latched
     shelving, suppressed, out = state.shelving, state.suppressed, state.out_of_service
     ok = False
-    if event is Event.ACTIVATE:
-        ok = role is Role.SYSTEM and not active
+    if event is AlarmEvent.ACTIVATE:
+        ok = role is Actor.SYSTEM and not active
         active, acked, latched = True, False, latched or severity is Severity.TRIP
-    elif event is Event.DEACTIVATE:
-        ok = role is Role.SYSTEM and active
+    elif event is AlarmEvent.DEACTIVATE:
+        ok = role is Actor.SYSTEM and active
         active = False
         if shelving is Shelving.ONE_SHOT:
             shelving = Shelving.UNSHELVED
-    elif event is Event.ACKNOWLEDGE:
+    elif event is AlarmEvent.ACKNOWLEDGE:
         ok = role in PEOPLE and not acked
         acked = True
-    elif event is Event.RESET:
+    elif event is AlarmEvent.RESET:
         ok = role in PEOPLE and latched and acked and not active
         latched = False
     elif severity not in NEVER_HIDDEN:
-        if event in (Event.TIMED_SHELVE, Event.ONE_SHOT_SHELVE):
-            to = Shelving.TIMED if event is Event.TIMED_SHELVE else Shelving.ONE_SHOT
+        if event in (AlarmEvent.TIMED_SHELVE, AlarmEvent.ONE_SHOT_SHELVE):
+            to = Shelving.TIMED if event is AlarmEvent.TIMED_SHELVE else Shelving.ONE_SHOT
             ok = role in PEOPLE and shelving is not to
             shelving = to
-        elif event is Event.UNSHELVE:
+        elif event is AlarmEvent.UNSHELVE:
             ok = shelving is not Shelving.UNSHELVED
             shelving = Shelving.UNSHELVED
-        elif event in (Event.SUPPRESS, Event.UNSUPPRESS):
-            to_be = event is Event.SUPPRESS
-            ok = role is Role.MAINTAINER and suppressed is not to_be
+        elif event in (AlarmEvent.SUPPRESS, AlarmEvent.UNSUPPRESS):
+            to_be = event is AlarmEvent.SUPPRESS
+            ok = role is Actor.MAINTAINER and suppressed is not to_be
             suppressed = to_be
         else:
-            to_be = event is Event.REMOVE_FROM_SERVICE
-            ok = role is Role.MAINTAINER and out is not to_be
+            to_be = event is AlarmEvent.REMOVE_FROM_SERVICE
+            ok = role is Actor.MAINTAINER and out is not to_be
             out = to_be
     if not ok:
         return None
@@ -83,7 +83,7 @@ def expected(state: State, severity: Severity, event: Event, role: Role) -> Stat
 @pytest.mark.promise(21)
 def test_every_event_by_every_role_on_every_state_does_what_part_9_says() -> None:
     taken = 0
-    for state, severity, event, role in product(STATES, Severity, Event, Role):
+    for state, severity, event, role in product(STATES, Severity, AlarmEvent, Actor):
         found = change(state, severity, event, role)
         wanted = expected(state, severity, event, role)
         if wanted is None:
@@ -92,15 +92,15 @@ def test_every_event_by_every_role_on_every_state_does_what_part_9_says() -> Non
         else:
             assert found == wanted, (state, severity, event, role)
             taken += 1
-    assert len(STATES) * len(Severity) * len(Event) * len(Role) == 12_672
+    assert len(STATES) * len(Severity) * len(AlarmEvent) * len(Actor) == 12_672
     assert taken == 2_144
 
 
 @pytest.mark.promise(21)
 @pytest.mark.parametrize("severity", sorted(NEVER_HIDDEN))
-@pytest.mark.parametrize("role", list(Role))
+@pytest.mark.parametrize("role", list(Actor))
 def test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service(
-    severity: Severity, role: Role
+    severity: Severity, role: Actor
 ) -> None:
     for state, event in product(STATES, HIDES):
         found = change(state, severity, event, role)
@@ -109,8 +109,8 @@ def test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service(
 
 
 def test_a_latched_alarm_is_reset_only_when_its_cause_is_gone_and_somebody_knows() -> None:
-    for state, role in product(STATES, Role):
-        if not isinstance(change(state, Severity.TRIP, Event.RESET, role), str):
+    for state, role in product(STATES, Actor):
+        if not isinstance(change(state, Severity.TRIP, AlarmEvent.RESET, role), str):
             assert state.latched
             assert not state.active
             assert state.acked
@@ -118,7 +118,7 @@ def test_a_latched_alarm_is_reset_only_when_its_cause_is_gone_and_somebody_knows
 
 
 def test_no_state_has_two_rows_that_fit_and_differ() -> None:
-    for state, severity, event in product(STATES, Severity, Event):
+    for state, severity, event in product(STATES, Severity, AlarmEvent):
         fitting = [
             row
             for row in TABLE
@@ -139,7 +139,7 @@ def documented(number: int) -> str:
         f"`{row.event}`",
         words(row.when),
         words(row.then),
-        ", ".join(each for each in Role if each in row.roles),
+        ", ".join(each for each in Actor if each in row.roles),
         "all"
         if row.severities == set(Severity)
         else ", ".join(each for each in Severity if each in row.severities),

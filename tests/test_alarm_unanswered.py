@@ -12,7 +12,7 @@ import pytest
 
 from alarmed import Hears, Watched, server, watch
 from commands import Said, say
-from labharness.alarm import Event, Role
+from labharness.alarm import Actor, AlarmEvent
 from labharness.clock import Clock
 from labharness.guard import Latch
 from labharness.lab import LabPlan, attend, tasks
@@ -161,7 +161,15 @@ def test_who_acknowledges_or_gives_up_ends_the_calls_for_a_line_that_was_left(
     def acknowledge(watched: Watched) -> None:
         now = watched.lab.clock.utc()
         who, why = "Ada", "on my way"
-        do(short_plan, Event.ACKNOWLEDGE, ESTOP, now=now, role=Role.OPERATOR, who=who, why=why)
+        do(
+            short_plan,
+            AlarmEvent.ACKNOWLEDGE,
+            ESTOP,
+            now=now,
+            role=Actor.OPERATOR,
+            who=who,
+            why=why,
+        )
 
     said, took_s = ended_by(acknowledge, tmp_path / "known")
     assert (len(said), round(took_s)) == (1, 100)

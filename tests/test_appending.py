@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from labharness.alarm import AlarmFile, Event, Fact
+from labharness.alarm import AlarmEvent, AlarmFile, Fact
 from labharness.lab.appending import append_durably
 
-FACT = Fact(event=Event.ACTIVATE, alarm="warm", at=datetime(2026, 1, 1, tzinfo=UTC))
+FACT = Fact(event=AlarmEvent.ACTIVATE, alarm="warm", at=datetime(2026, 1, 1, tzinfo=UTC))
 
 APPENDS: dict[str, Callable[[Path], None]] = {
     "an alarm": lambda path: AlarmFile(path).append([FACT]),

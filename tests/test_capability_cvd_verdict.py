@@ -12,7 +12,7 @@ from labharness.capability.cvd.verdict import judge, peak_over_background, raman
 from labharness.plan import Instruction, Status, StepRecord
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.sample import draw_sample
-from labharness_simulators.plant.spectrum import Light, Line, light_of
+from labharness_simulators.plant.spectrum import Light, RamanLine, light_of
 
 LASER_MW, DARK, RAMAN_S, PL_S = 0.3, 300.0, 10.0, 1.0
 CALIBRATED = {
@@ -29,7 +29,7 @@ def looking_at(
         light = light_of(sample, layers, x_um, 0.0, LASER_MW, exposure_s)
         if not la_over_e:
             return light
-        la = Line(227.0, 15.0, la_over_e * light.lines[3].height)  # 3 is E2g
+        la = RamanLine(227.0, 15.0, la_over_e * light.lines[3].height)  # 3 is E2g
         return replace(light, lines=(*light.lines, la))
 
     return Spectrometer(look, chance)

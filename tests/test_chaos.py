@@ -39,7 +39,7 @@ from labharness.chaos.scenario import (
     HYDROGEN_LEAK_SCCM,
     SELDOM,
     SELDOM_EVERY,
-    Kind,
+    FaultKind,
 )
 from labharness.chaos.search import told_of
 from labharness.lab import LabPlan
@@ -245,12 +245,12 @@ def test_a_scenario_is_drawn_from_its_seed_and_survives_its_file(
 ) -> None:
     drawn = draw(seed, number, rate)
     assert drawn == draw(seed, number, rate) == read_scenario(write_scenario(drawn))
-    assert {each.kind for each in drawn.faults} <= set(Kind.ALL)
+    assert {each.kind for each in drawn.faults} <= set(FaultKind.ALL)
 
 
 def test_every_kind_of_fault_is_drawn_and_hardware_is_never_defeated_twice() -> None:
     drawn = [draw(3, number, 2.0).faults for number in range(2000)]
-    assert {each.kind for faults in drawn for each in faults} == set(Kind.ALL)
+    assert {each.kind for faults in drawn for each in faults} == set(FaultKind.ALL)
     for faults in drawn:
         cut = {each.target for each in faults if each.kind == "bus_cut"}
         assert not {"relays", "heat"} <= cut

@@ -11,7 +11,7 @@ import pytest
 
 from chaos_scenes import Play, fault, player, scenario, told
 from labharness.chaos.inject import inject
-from labharness.chaos.scenario import HYDROGEN_LEAK_SCCM, Fault, Kind
+from labharness.chaos.scenario import HYDROGEN_LEAK_SCCM, Fault, FaultKind
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
@@ -41,13 +41,13 @@ AMOUNTS = {
 TARGETS = {"bus_cut": PORT, "contact_stuck": "vent", "flow_drift": "argon"}
 OF_THE_WORLD = ("kill", "pause", "stop_request")
 OF_THE_GROUND = ("clock_jump", "disk_full")
-IN_THE_ROOM = [kind for kind in Kind.ALL if kind not in (*OF_THE_WORLD, *OF_THE_GROUND)]
+IN_THE_ROOM = [kind for kind in FaultKind.ALL if kind not in (*OF_THE_WORLD, *OF_THE_GROUND)]
 
 
 def one(kind: str) -> Fault:
     if kind.startswith("sensor_"):
         return fault(kind, target="gauge", amount=AMOUNTS.get(kind, 0.0))
-    if kind.startswith("reply_") or kind in Kind.WRITES:
+    if kind.startswith("reply_") or kind in FaultKind.WRITES:
         return fault(kind, target=PORT, amount=1.0)
     return fault(kind, target=TARGETS.get(kind, ""), amount=AMOUNTS.get(kind, 0.0))
 
@@ -91,7 +91,7 @@ def watched(broken: Fault | None) -> tuple[list[Any], list[Any]]:
 def test_a_fault_changes_what_the_room_does_until_it_ends(kind: str) -> None:
     seen, heard = watched(one(kind))
     well, told_well = watched(None)
-    if kind.startswith("reply_") or kind in ("bus_cut", *Kind.WRITES):
+    if kind.startswith("reply_") or kind in ("bus_cut", *FaultKind.WRITES):
         assert heard != told_well
         assert seen == well
     else:

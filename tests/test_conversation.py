@@ -20,7 +20,7 @@ from labharness.simulation import (
     ModbusTcpFace,
     SimulatedBus,
 )
-from labharness.simulation.control import Control
+from labharness.simulation.control import SimulationControl
 from labharness.simulation.conversation import PENDING_BYTES_MAX, ByteLog, Conversation, Outlet
 from labharness.simulation.faces import checksum
 from labharness.simulation.pace import Wire
@@ -298,7 +298,7 @@ def test_no_request_ends_a_room_in_which_others_work(
     async def main() -> None:
         clock = Clock(asyncio.get_running_loop())
         room = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
-        control = Control(room, ByteLog(), dict, lambda: None)
+        control = SimulationControl(room, ByteLog(), dict, lambda: None)
         monkeypatch.setattr(room.plant, "truth", broken)
         for asked in (b'{"ask": "truth"}', b'{"ask": "status"}'):
             control.take(asked, answers.append)
@@ -313,7 +313,7 @@ def test_a_plant_that_breaks_is_no_bad_request(
     async def main() -> None:
         clock = Clock(asyncio.get_running_loop())
         room = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
-        control = Control(room, ByteLog(), dict, lambda: None)
+        control = SimulationControl(room, ByteLog(), dict, lambda: None)
         monkeypatch.setattr(room.plant, "step", lambda dt_s: 1 / 0)
         await asyncio.sleep(5.0)
         control.take(b'{"ask": "status"}', lambda answer: None)

@@ -11,7 +11,7 @@ import pytest
 import alarmed
 from alarmed import Watched, watch
 from commands import say
-from labharness.alarm import AlarmFile, Event, Severity
+from labharness.alarm import AlarmEvent, AlarmFile, Severity
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, care
 from labharness.lab.care import make_safe
@@ -177,7 +177,7 @@ def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_call
     assert [LOST in each for each in json.loads(status)["lost"]] == [True, True]
 
     facts = AlarmFile(short_plan.state_dir / "alarms.jsonl").look_at_all()
-    raised = [each for each in facts if each.event is Event.ACTIVATE]
+    raised = [each for each in facts if each.event is AlarmEvent.ACTIVATE]
     told_of = [each for each in raised if each.alarm == f"{ALARM}/warning"]
     assert {each.severity for each in told_of} == {Severity.FAULT}, "each watch calls"
     assert all(LOST in each.why for each in told_of)

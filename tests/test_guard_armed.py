@@ -15,7 +15,7 @@ from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
 from labharness.guard.fields import BadFields, Fields
 from labharness.guard.seal import fits, seal
-from labharness.guard.socket_lines import LINE_BYTES_MAX, Lines, line_of
+from labharness.guard.socket_lines import LINE_BYTES_MAX, LineSplitter, line_of
 from labharness.guard.watch import HarnessWatch
 from labharness.guard.written import read_request, read_trip, write_request, write_trip
 from labharness.lab import LabPlan
@@ -281,7 +281,7 @@ def test_a_harness_is_overdue_after_its_silence_and_not_before() -> None:
 def test_messages_come_whole_however_they_are_cut(cuts: list[int]) -> None:
     messages = [{"say": "safe", "number": number, "text": "µ\n"} for number in range(3)]
     stream = b"".join(map(line_of, messages)) + b'{"cut sho'
-    lines, found, at = Lines(), [], 0
+    lines, found, at = LineSplitter(), [], 0
     for cut in [*sorted(cuts), len(stream)]:
         found += list(lines.feed(stream[at:cut]))
         at = max(at, cut)
@@ -289,7 +289,7 @@ def test_messages_come_whole_however_they_are_cut(cuts: list[int]) -> None:
 
 
 def test_a_message_without_end_is_given_up() -> None:
-    lines = Lines()
+    lines = LineSplitter()
     with pytest.raises(ValueError, match="longer than"):
         list(lines.feed(b"x" * (LINE_BYTES_MAX + 1)))
 

@@ -13,7 +13,7 @@ import pytest
 from guard_stubs import LAST, ON, READ, SAFE
 from labharness.guard import absence, door, marking, socket_lines
 from labharness.guard.absence import AbsenceLog
-from labharness.guard.door import Door, Places
+from labharness.guard.door import Door, DoorPaths
 from labharness.guard.far import GuardedRoad, SeenLatch
 from labharness.guard.marking import Marking
 from labharness.guard.named import open_named, open_own, shared_by_group
@@ -216,7 +216,7 @@ def test_the_door_is_looked_at_once_a_second_by_one_thread(
 def test_what_was_replaced_is_told_from_what_was_removed(tmp_path: Path) -> None:
     stands = tmp_path / "guard.sock"
     stands.symlink_to("nowhere")
-    places = Places((stands,))
+    places = DoorPaths((stands,))
     assert places.lost() == ""
     other = tmp_path / "other"
     other.touch()

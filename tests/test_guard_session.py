@@ -16,7 +16,7 @@ from guard_turns import Harness, Turn, guarding, last, reason
 from labharness.clock import steady_s
 from labharness.guard import socket_lines
 from labharness.guard.process import ProcessGuard
-from labharness.guard.session import Session
+from labharness.guard.session import HarnessSession
 from labharness.guard.socket_lines import SocketLines, line_of
 
 UNSENT_BYTES_MAX = 200_000
@@ -36,7 +36,7 @@ class Parts:
         )
         near, self.far = socket.socketpair()
         self.selector = selectors.DefaultSelector()
-        self.session = Session(guard, near, self.selector, bytes(32), self._part)
+        self.session = HarnessSession(guard, near, self.selector, bytes(32), self._part)
 
     def _goodbye(self, *, retire: bool) -> None:
         self.leaves.append(retire)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from labharness.admission.audit import Rejected
 from labharness.clock import utc_text
 from labharness.hcp import answers, codec
-from labharness.hcp.codec import BadPayload, Message, NotHcp, decode, encode
+from labharness.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
 
 EXAMPLE = (Path(__file__).parent.parent / "examples" / "mos2-monolayer.json").read_bytes()
@@ -256,7 +256,7 @@ EVENTS: list[tuple[str, dict[str, Any]]] = [
 def test_each_event_is_written_and_needs_its_fields(event_type: str, data: dict[str, Any]) -> None:
     submit = "msg-001" if event_type == "session_created" else None
 
-    def built(fields: dict[str, Any]) -> Message:
+    def built(fields: dict[str, Any]) -> HcpMessage:
         return answers.event(
             **IDS,
             session_id="session-xyz",

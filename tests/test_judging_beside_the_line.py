@@ -8,12 +8,12 @@ import pytest
 
 from labharness.capability.cvd import raman
 from labharness.clock import VirtualLoop, run
-from labharness.plan import Instruction, Step
+from labharness.plan import Instruction, RunningStep
 
 LONG_S, BEAT_S = 0.4, 0.01
 
 
-def judging() -> Step:
+def judging() -> RunningStep:
     """The step of a growth that judges, with nothing to measure any more."""
     asked = {
         "survey": {"film": [], "dark_counts": 300.0},
@@ -24,7 +24,7 @@ def judging() -> Step:
         "spots_max": 9,
     }
     what = Instruction(instruction_id="analysis", action="analyse", timeout_s=60.0, stage="looking")
-    return Step(what, cast("Any", None), asked, 60.0)
+    return RunningStep(what, cast("Any", None), asked, 60.0)
 
 
 def slow(*_asked: object) -> dict[str, Any]:

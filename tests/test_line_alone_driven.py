@@ -8,7 +8,7 @@ import pytest
 
 from labharness.journal import JournalFailed
 from labharness.kernel import Mode
-from labharness.line.escalation import Reached, Stage
+from labharness.line.escalation import DownStage, Reached
 from labharness.line.holding import HoldTooLong
 from labharness.line.line import TICK_S, NotArmed, Tripped
 from labharness.line.opening import NotOpened
@@ -224,12 +224,12 @@ def test_a_line_is_brought_down_to_the_first_stage_it_reaches() -> None:
 
     async def work() -> None:
         await alone.line.hold()
-        assert await alone.line.bring_down() == Reached(Stage.HOLD, ())
+        assert await alone.line.bring_down() == Reached(DownStage.HOLD, ())
         assert not alone.line.holding.on
         alone.line.start()
         first = asyncio.create_task(alone.line.perform(SPEED))
         await asyncio.sleep(0)
-        assert await alone.line.bring_down() == Reached(Stage.HOLD, ())
+        assert await alone.line.bring_down() == Reached(DownStage.HOLD, ())
         assert first.done()
         assert alone.line.memory.mode is Mode.HELD
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from labharness.line.escalation import HOLD_S_MAX, Reached, Stage, bring_down
+from labharness.line.escalation import HOLD_S_MAX, DownStage, Reached, bring_down
 from labharness.vocabulary import Cause
 from safing_alone import Safe, cause
 
@@ -108,7 +108,7 @@ def test_a_line_made_safe_without_a_trip_is_told_with_what_contradicts_it() -> N
 # ---- stage by stage
 
 
-def down(safe: Safe, begin: Stage, held_s: float = 0.0) -> Reached:
+def down(safe: Safe, begin: DownStage, held_s: float = 0.0) -> Reached:
     async def held() -> None:
         await asyncio.sleep(held_s)
 
@@ -125,13 +125,13 @@ def down(safe: Safe, begin: Stage, held_s: float = 0.0) -> Reached:
 
 
 def test_the_first_stage_that_is_reached_in_time_ends_the_way_down() -> None:
-    assert down(Safe(), Stage.HOLD) == Reached(Stage.HOLD, ())
+    assert down(Safe(), DownStage.HOLD) == Reached(DownStage.HOLD, ())
     assert HOLD_S_MAX == 5.0
     late = "hold: a command was still in flight after 5 s"
-    assert down(Safe(), Stage.HOLD, held_s=5.1) == Reached(Stage.STOP, (late,))
-    assert down(Safe(), Stage.HOLD, held_s=4.9) == Reached(Stage.HOLD, ())
-    assert down(Safe(), Stage.STOP) == Reached(Stage.STOP, ())
-    assert down(Safe(), Stage.ABORT) == Reached(Stage.ABORT, ())
+    assert down(Safe(), DownStage.HOLD, held_s=5.1) == Reached(DownStage.STOP, (late,))
+    assert down(Safe(), DownStage.HOLD, held_s=4.9) == Reached(DownStage.HOLD, ())
+    assert down(Safe(), DownStage.STOP) == Reached(DownStage.STOP, ())
+    assert down(Safe(), DownStage.ABORT) == Reached(DownStage.ABORT, ())
 
 
 def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open() -> None:
@@ -139,7 +139,7 @@ def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open() -> None:
     safe.shows["box.contactor"] = 1.0
     open_step = "box.contactor = 0: mismatch (reads 1)"
     passed = (f"stop: {open_step}", f"abort: {open_step}")
-    assert down(safe, Stage.STOP) == Reached(Stage.TRIP, passed)
+    assert down(safe, DownStage.STOP) == Reached(DownStage.TRIP, passed)
     trip = safe.safing.in_force
     assert trip is not None
     assert (trip.cause, trip.channel, trip.value) == (Cause.STOP_REQUEST, "line", None)
@@ -151,10 +151,10 @@ def test_a_line_that_reaches_no_stage_trips_with_what_each_left_open() -> None:
 def test_a_trip_that_comes_meanwhile_ends_the_way_down_and_no_stage_follows() -> None:
     safe = Safe()
     safe.loop.call_later(0.005, safe.safing.trip, cause(Cause.GAS_LEAK, "relieve"))
-    assert down(safe, Stage.STOP) == Reached(Stage.TRIP, ("stop: a trip came meanwhile",))
+    assert down(safe, DownStage.STOP) == Reached(DownStage.TRIP, ("stop: a trip came meanwhile",))
     assert [kind for kind, _ in safe.fake.asked] == ["epoch", "repeat", "trip"]
     safe = Safe()
     safe.loop.call_later(0.005, safe.safing.trip, cause())
     late = "hold: a command was still in flight after 5 s"
-    assert down(safe, Stage.HOLD, held_s=9.0) == Reached(Stage.TRIP, (late,))
+    assert down(safe, DownStage.HOLD, held_s=9.0) == Reached(DownStage.TRIP, (late,))
     assert [kind for kind, _ in safe.fake.asked] == ["trip"]

@@ -14,9 +14,9 @@ import pytest
 from commands import COMMAND, TIMEOUT_S, say
 from labharness.cli import hand
 from labharness.lab import LabPlan
-from labharness.lab.control import Control
-from labharness.lab.lock import LineLock, Owner
-from labharness.link.identity import Identity
+from labharness.lab.control import LineControl
+from labharness.lab.lock import LineLock, LockOwner
+from labharness.link.identity import LinkIdentity
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
@@ -25,13 +25,13 @@ ATTEND = ("set", "argon.setpoint", 100, "sccm", "--attend", "--for", "5", "--spe
 NOBODY = 4_194_305  # above every process id that Linux gives
 
 
-def looks(does: str) -> Owner:
+def looks(does: str) -> LockOwner:
     """What a process that drives nothing leaves for others to find."""
-    return Owner(NOBODY, "", "", does)
+    return LockOwner(NOBODY, "", "", does)
 
 
 @contextmanager
-def held(plan: LabPlan, owner: Owner | None, for_s: float) -> Iterator[None]:
+def held(plan: LabPlan, owner: LockOwner | None, for_s: float) -> Iterator[None]:
     """Hold a line for a while, as another process does that serves no socket."""
     plan.make_state_dir()
     lock = LineLock(plan.state_dir, owner)
@@ -61,13 +61,13 @@ def test_safe_waits_for_who_only_looks_says_so_and_makes_the_line_safe(
     ("owner", "words"),
     [
         (looks("makes the line safe"), "until it has ended\n"),
-        (Owner(NOBODY, "", "runs/mine"), "stop it at its own, or if it stands still, kill -9 "),
+        (LockOwner(NOBODY, "", "runs/mine"), "stop it at its own, or if it stands still, kill -9 "),
         (None, "another process owns the line ("),
     ],
     ids=["safe", "a run", "unknown"],
 )
 def test_safe_tells_nobody_to_end_a_process_that_works(
-    short_plan: LabPlan, owner: Owner | None, words: str
+    short_plan: LabPlan, owner: LockOwner | None, words: str
 ) -> None:
     with held(short_plan, owner, 1.5):
         said = say("safe", *LAB)
@@ -120,8 +120,8 @@ def test_who_only_looks_says_who_it_is_and_what_it_does(
     def taken(
         lock: LineLock,
         state_dir: Path,
-        owner: Owner | None = None,
-        ports: Sequence[Identity] = (),
+        owner: LockOwner | None = None,
+        ports: Sequence[LinkIdentity] = (),
         leases: Sequence[str] = (),
     ) -> None:
         found.append(owner)
@@ -202,7 +202,7 @@ def test_who_waits_for_an_answer_is_told_more_the_longer_it_takes(tmp_path: Path
         other = threading.Thread(target=answers)
         other.start()
         late = [(each, lambda each=each: told.append(f"{each:g}")) for each in (0.1, 0.3, 9.0)]
-        with Control(tmp_path, late=late) as control:
+        with LineControl(tmp_path, late=late) as control:
             assert control.ask(do="safe") == {"ok": True}
         other.join()
     assert told == ["0.1", "0.3"]
@@ -214,7 +214,7 @@ def test_nobody_is_told_to_end_who_may_still_verify(
     late = hand.late_of_safe(short_plan)
     longest_s = max(each.verify_s_max for each in short_plan.envelope.procedures.values())
     assert late[0][0] < longest_s < late[-1][0]
-    with held(short_plan, Owner(NOBODY, "", "runs/mine"), TIMEOUT_S):
+    with held(short_plan, LockOwner(NOBODY, "", "runs/mine"), TIMEOUT_S):
         said = [_told(tell, capsys) for _, tell in late]
     assert f"process {NOBODY}" in said[0]
     assert "to verify every step may take" in said[0]

@@ -16,7 +16,7 @@ from labharness.capability.cvd import CvdSynthesis
 from labharness.desk.energised import BadPlan, energised, scope, stated
 from labharness.lab import Lab, LabPlan
 from labharness.lab.energy import energy_sources
-from labharness.plan import Instruction, InstructionSet, Prediction, Step, Verb
+from labharness.plan import Instruction, InstructionSet, Prediction, RunningStep, Verb
 from labharness.vocabulary import Command
 from rig import SOON, Ran, accepted, approved_copy, submission
 
@@ -130,7 +130,7 @@ def test_a_capability_that_declares_nothing_physical_still_waits_for_a_person(
     nothing_energised(ran, wires)
 
 
-async def hotter_sulfur(step: Step) -> Mapping[str, Any]:
+async def hotter_sulfur(step: RunningStep) -> Mapping[str, Any]:
     """Set what the plan does not state, in a step that says it waits."""
     await step.perform("sulfur.setpoint", HOTTER_SULFUR_C, "degC")
     return {}

@@ -15,7 +15,7 @@ from labharness.guard import Latch
 from labharness.journal.forgetful import Forgetful
 from labharness.lab import Lab, LabPlan
 from labharness.lab.reading import SAFE_TABLE
-from labharness.line.escalation import Stage
+from labharness.line.escalation import DownStage
 from labharness.vocabulary import Cause, Command, Trip
 from rig import plant_fault
 
@@ -113,8 +113,8 @@ def test_a_line_on_its_way_down_stays_relieved(short_plan: LabPlan) -> None:
         block_outlet(lab)
         while plant(lab).truth()["pressure_pa"] < (TRIP_ATM - 0.02) * ATM_PA:
             await lab.line.next_tick()
-        reached = await lab.line.bring_down(Stage.STOP)
-        assert reached.stage is Stage.TRIP
+        reached = await lab.line.bring_down(DownStage.STOP)
+        assert reached.stage is DownStage.TRIP
         assert [each.split(":")[0] for each in reached.passed] == ["stop"]
         await asyncio.sleep(LONG_S)
 

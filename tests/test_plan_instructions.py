@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.plan import Instruction, InstructionSet, Kind
+from labharness.plan import Instruction, InstructionKind, InstructionSet
 from labharness.plan.instructions import resolve
 
 
@@ -105,7 +105,7 @@ def test_the_json_has_the_names_of_mcp_cp() -> None:
     one = Instruction(
         instruction_id="inst_1",
         action="hold",
-        kind=Kind.QUERY,
+        kind=InstructionKind.QUERY,
         parameters={"duration_s": 5},
         timeout_s=9.0,
         stage="purge",

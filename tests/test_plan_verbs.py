@@ -15,8 +15,8 @@ from labharness.plan import (
     Instruction,
     InstructionSet,
     Progress,
+    RunningStep,
     Status,
-    Step,
     StepFailed,
     stated_commands,
 )
@@ -311,5 +311,5 @@ def test_progress_before_the_first_step_says_so() -> None:
 
 
 def test_a_step_makes_its_failure_with_its_own_name() -> None:
-    step = Step(SET, FakeLine(), SET.parameters, 1.0)
+    step = RunningStep(SET, FakeLine(), SET.parameters, 1.0)
     assert str(step.failed("why")) == "stage, one: why"

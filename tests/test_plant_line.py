@@ -10,10 +10,10 @@ from labharness_simulators.plant import (
     Heater,
     Laser,
     MassFlow,
+    MicroscopeStage,
     Relays,
     Sample,
     Spectrometer,
-    Stage,
 )
 from rig import part
 
@@ -95,7 +95,7 @@ def measure(plant: CvdTube, x_um: float = 0.0, power_w: float = 3e-4) -> list[in
     laser, stage = plant.parts["laser"], plant.parts["stage"]
     spectrometer = plant.parts["spectrometer"]
     assert isinstance(laser, Laser)
-    assert isinstance(stage, Stage)
+    assert isinstance(stage, MicroscopeStage)
     assert isinstance(spectrometer, Spectrometer)
     laser.on, laser.power_w = True, power_w
     stage.move_to(x_um, 0.0, 0.0)

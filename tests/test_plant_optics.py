@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from labharness_simulators.plant import Film, Laser, Relays, Sample, Spectrometer, Stage
+from labharness_simulators.plant import Film, Laser, MicroscopeStage, Relays, Sample, Spectrometer
 from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.sample import draw_sample
 from labharness_simulators.plant.spectrum import Light, light_of
@@ -184,7 +184,7 @@ def test_an_open_enclosure_blocks_the_beam() -> None:
 
 
 def test_the_stage_travels_five_millimetres_a_second() -> None:
-    stage = Stage()
+    stage = MicroscopeStage()
     stage.move_to(3000.0, 4000.0, 0.0)
     stage.advance_to(0.5)
     assert stage.moving

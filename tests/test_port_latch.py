@@ -19,7 +19,7 @@ from labharness.guard.port_latch import PortLatch, clear_ports
 from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
-from labharness.link.identity import BY_ID, Identity, RoadName, identify
+from labharness.link.identity import BY_ID, LinkIdentity, RoadName, identify
 from labharness.vocabulary import Cause, Trip
 from platforms import unix
 
@@ -112,7 +112,7 @@ def test_a_host_that_no_name_server_tells_of_is_waited_for_no_longer_than_a_trip
 
     gate = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", silent)
-    found: list[Identity] = []
+    found: list[LinkIdentity] = []
     road = RoadName(port="gas", host="Gateway", tcp_port=502)
     asking = threading.Thread(target=lambda: found.append(identify(road)), daemon=True)
     asking.start()
@@ -152,7 +152,7 @@ def test_a_lock_whose_words_are_damaged_is_held_by_nobody_that_is_known(
 
 
 def test_what_is_taken_before_a_port_that_is_not_free_is_given_back(road: RoadName) -> None:
-    other = Identity("gas", ("tcp-here-1",), ("tcp-here-1",))
+    other = LinkIdentity("gas", ("tcp-here-1",), ("tcp-here-1",))
     held = PortLock([identify(road)], LINE, {})
     with pytest.raises(PortTaken):
         PortLock([other, identify(road)], LINE, {})

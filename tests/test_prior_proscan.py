@@ -15,7 +15,7 @@ from labharness.driver import Identity, Scan
 from labharness.simulation import LoopEnvironment, SimulatedBus
 from labharness.vocabulary import BadReply, DeviceFault, Request
 from labharness_drivers.prior_proscan import PriorProscan
-from labharness_simulators.plant.stage import Stage
+from labharness_simulators.plant.stage import MicroscopeStage
 from labharness_simulators.prior_proscan import Simulator
 
 
@@ -26,7 +26,7 @@ class Bench:
         clock: Any = Clock()
         self.clock = clock
         self.env = LoopEnvironment(clock)
-        self.stage = Stage()
+        self.stage = MicroscopeStage()
         self.face = Simulator(self.env, self.stage, random.Random(1), steps_per_um=steps_per_um)
         self.driver = PriorProscan(steps_per_um=steps_per_um)
 
@@ -218,7 +218,7 @@ def test_on_the_bus_the_end_of_a_move_arrives_late_and_the_stage_stands_by_then(
     async def main() -> tuple[float, bool]:
         loop = asyncio.get_running_loop()
         env = LoopEnvironment(loop)
-        stage = Stage()
+        stage = MicroscopeStage()
         chance = random.Random(1)
         bus = SimulatedBus(env, [Simulator(env, stage, chance)], baud=9600, chance=chance)
         arrived: asyncio.Future[bytes] = loop.create_future()

@@ -19,7 +19,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.reading import SAFE_TABLE
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
-from labharness.line.escalation import HOLD_S_MAX, Stage
+from labharness.line.escalation import HOLD_S_MAX, DownStage
 from labharness.line.procedures import compile_procedures
 from labharness.line.safing import tails
 from labharness.link import LinkLost
@@ -320,16 +320,16 @@ async def stick_argon(lab: Lab) -> None:
     lab.simulated.faces["argon"].setpoint_source = "A"
 
 
-@pytest.mark.parametrize("begin", [Stage.HOLD, Stage.STOP, Stage.ABORT])
+@pytest.mark.parametrize("begin", [DownStage.HOLD, DownStage.STOP, DownStage.ABORT])
 def test_a_line_that_obeys_is_brought_down_by_one_stage(
-    short_plan: LabPlan, tmp_path: Path, begin: Stage
+    short_plan: LabPlan, tmp_path: Path, begin: DownStage
 ) -> None:
     async def work(lab: Lab) -> None:
         reached = await lab.line.bring_down(begin)
         assert reached.stage is begin
         assert reached.passed == ()
-        assert is_off(lab) is (begin is not Stage.HOLD)
-        if begin is Stage.HOLD:
+        assert is_off(lab) is (begin is not DownStage.HOLD)
+        if begin is DownStage.HOLD:
             assert lab.line.memory.mode is Mode.HELD
             refused = await lab.line.perform(Command("argon.setpoint", 60.0, "sccm"))
             assert refused.ending is Ending.REFUSED
@@ -348,8 +348,8 @@ def test_a_line_that_does_not_obey_ends_tripped_and_says_by_what(
     async def work(lab: Lab) -> None:
         await stick_argon(lab)
         began_s = lab.clock.loop.time()
-        reached = await lab.line.bring_down(Stage.STOP)
-        assert reached.stage is Stage.TRIP
+        reached = await lab.line.bring_down(DownStage.STOP)
+        assert reached.stage is DownStage.TRIP
         assert [each.split(":")[0] for each in reached.passed] == ["stop", "abort"]
         assert all("argon.setpoint = 100: mismatch" in each for each in reached.passed)
         assert lab.clock.loop.time() - began_s <= 3 * 11.0
@@ -376,7 +376,7 @@ def test_a_hold_that_a_command_holds_up_becomes_a_stop(short_plan: LabPlan, tmp_
         began_s = lab.clock.loop.time()
         reached = await lab.line.bring_down()
         assert lab.clock.loop.time() - began_s >= HOLD_S_MAX
-        assert reached.stage is Stage.STOP
+        assert reached.stage is DownStage.STOP
         assert reached.passed == (f"hold: a command was still in flight after {HOLD_S_MAX:g} s",)
         turn.release()
 

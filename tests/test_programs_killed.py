@@ -14,7 +14,7 @@ from pymodbus.client import ModbusSerialClient
 
 from commands import COMMAND, say, spawn
 from labharness.lab import read_lab
-from labharness.lab.control import Control, NoOwner
+from labharness.lab.control import LineControl, NoOwner
 from platforms import unix
 from programmed import programmed
 from served import Served
@@ -38,7 +38,7 @@ def warm(number: int) -> dict[str, object]:
 
 def upload(state_dir: Path, number: int, answers: list[dict[str, object]]) -> None:
     try:
-        with Control(state_dir) as owner:
+        with LineControl(state_dir) as owner:
             asked = {"do": "program", "act": "upload", "instrument": "furnace", "by": "Ada"}
             answers.append(owner.ask(**asked, program=warm(number)))
     except NoOwner:
@@ -67,7 +67,7 @@ def attended(lab: Path, out: Path, state_dir: Path) -> Iterator[None]:
         assert owner.stdout is not None
         said = owner.stdout.readline()
         assert said.startswith(b"furnace.setpoint_rate confirmed"), said
-        with Control(state_dir) as door:
+        with LineControl(state_dir) as door:
             for valve in ("box.argon_valve", "box.vent"):
                 door.ask(do="set", channel=valve, value=1, unit="", by="Ada")
         yield

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from labharness.desk.report.html import Html, el
-from labharness.desk.report.maps import Classes, Quantity, map_parts
-from labharness.desk.report.places import Places, grid_of, places_of
+from labharness.desk.report.maps import Classes, MappedQuantity, map_parts
+from labharness.desk.report.places import SpotLayout, grid_of, places_of
 from labharness.desk.report.png import png_bytes
 from labharness.desk.report.svg import rounded_ticks
 from labharness.vocabulary.measured import measured_text
@@ -19,14 +19,14 @@ from markup import parsed
 Array = NDArray[np.float64]
 
 
-def scan(columns: int, rows: int, *, jitter: float = 0.0, snake: bool = False) -> Places:
+def scan(columns: int, rows: int, *, jitter: float = 0.0, snake: bool = False) -> SpotLayout:
     """Give the places of a scan of a grid, as a stage drives it."""
     chance = np.random.default_rng(1)
     x, y = np.meshgrid(np.arange(columns) * 0.5, np.arange(rows) * 2.0)
     if snake:
         x[1::2] = x[1::2, ::-1]
     x = x + chance.normal(0, jitter, x.shape)
-    return Places(x.ravel(), y.ravel(), "x, µm", "y, µm")
+    return SpotLayout(x.ravel(), y.ravel(), "x, µm", "y, µm")
 
 
 def cells_of(picture: bytes) -> NDArray[np.uint8]:
@@ -70,18 +70,18 @@ def test_a_round_wafer_is_a_grid_with_empty_corners() -> None:
     whole = scan(12, 12)
     assert whole.y is not None
     inside = np.hypot(whole.x / 0.5 - 5.5, whole.y / 2 - 5.5) < 6
-    assert grid_of(Places(whole.x[inside], whole.y[inside], "x", "y")) is not None
+    assert grid_of(SpotLayout(whole.x[inside], whole.y[inside], "x", "y")) is not None
 
 
 def test_scattered_spots_are_no_grid() -> None:
     chance = np.random.default_rng(2)
-    assert grid_of(Places(chance.random(40), chance.random(40), "x", "y")) is None
+    assert grid_of(SpotLayout(chance.random(40), chance.random(40), "x", "y")) is None
 
 
 def test_a_place_measured_twice_is_no_grid() -> None:
     whole = scan(4, 4)
     assert whole.y is not None
-    twice = Places(np.append(whole.x, 0.0), np.append(whole.y, 0.0), "x", "y")
+    twice = SpotLayout(np.append(whole.x, 0.0), np.append(whole.y, 0.0), "x", "y")
     assert grid_of(twice) is None
 
 
@@ -111,7 +111,7 @@ def test_a_picture_needs_cells() -> None:
 def test_low_values_are_dark_high_ones_bright_and_none_is_grey() -> None:
     places = scan(3, 2)
     values = np.array([0.0, 0.5, 1.0, 0.0, np.nan, 1.0])  # from low y, row by row
-    cells = picture_in(map_parts(places, Quantity("position", values)))
+    cells = picture_in(map_parts(places, MappedQuantity("position", values)))
     step = cells.shape[0] // 2
     bottom, top = cells[-1, ::step, :3].astype(int), cells[0, ::step, :3].astype(int)
     assert bottom[0].tolist() == [0x44, 0x01, 0x54]
@@ -123,8 +123,8 @@ def test_low_values_are_dark_high_ones_bright_and_none_is_grey() -> None:
 def test_cells_without_a_spectrum_are_clear() -> None:
     whole = scan(4, 4)
     assert whole.y is not None
-    less = Places(whole.x[1:], whole.y[1:], "x", "y")
-    cells = picture_in(map_parts(less, Quantity("width", np.ones(15))))
+    less = SpotLayout(whole.x[1:], whole.y[1:], "x", "y")
+    cells = picture_in(map_parts(less, MappedQuantity("width", np.ones(15))))
     assert cells[-1, 0, 3] == 0
     assert (cells[0, :, 3] == 255).all()
 
@@ -132,14 +132,14 @@ def test_cells_without_a_spectrum_are_clear() -> None:
 def test_one_wild_spot_does_not_make_a_map_of_one_colour() -> None:
     values = np.linspace(0.0, 1.0, 400)
     values[7] = 1e6
-    cells = picture_in(map_parts(scan(20, 20), Quantity("height", values)))
+    cells = picture_in(map_parts(scan(20, 20), MappedQuantity("height", values)))
     assert len(np.unique(cells.reshape(-1, 4), axis=0)) > 100
 
 
 def test_spots_that_are_no_grid_are_drawn_each_at_its_place() -> None:
     chance = np.random.default_rng(2)
-    places = Places(chance.random(9), chance.random(9), "x, µm", "y, µm")
-    read = parsed(el("svg", map_parts(places, Quantity("ratio", np.arange(9.0)))))
+    places = SpotLayout(chance.random(9), chance.random(9), "x, µm", "y, µm")
+    read = parsed(el("svg", map_parts(places, MappedQuantity("ratio", np.arange(9.0)))))
     assert read.tags.count("circle") == 9
     assert "image" not in read.tags
 
@@ -152,10 +152,10 @@ def test_classes_are_named_and_counted() -> None:
 
 
 def test_a_line_of_places_is_a_curve_with_error_bars_and_says_what_is_beyond_it() -> None:
-    places = Places(np.arange(100.0), None, "y, µm", "")
+    places = SpotLayout(np.arange(100.0), None, "y, µm", "")
     values = np.linspace(383.0, 384.0, 100)
     values[3] = 900.0
-    shown = Quantity("position", values, np.full(100, 0.01))
+    shown = MappedQuantity("position", values, np.full(100, 0.01))
     read = parsed(el("svg", map_parts(places, shown)))
     assert read.tags.count("circle") == 99
     assert "1 beyond the edges" in read.texts
@@ -163,7 +163,7 @@ def test_a_line_of_places_is_a_curve_with_error_bars_and_says_what_is_beyond_it(
 
 @pytest.mark.parametrize("values", [[np.nan] * 6, [5.0] * 6, [0.0] * 6])
 def test_a_map_without_contrast_or_values_is_still_a_map(values: list[float]) -> None:
-    parts = map_parts(scan(3, 2), Quantity("width", np.array(values)))
+    parts = map_parts(scan(3, 2), MappedQuantity("width", np.array(values)))
     assert picture_in(parts).shape[2] == 4
 
 

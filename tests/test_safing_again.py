@@ -9,7 +9,7 @@ from alarmed import Watched, watch
 from labharness.desk import ByHand, Nobody
 from labharness.guard import Source
 from labharness.lab import Lab, LabPlan
-from labharness.line.escalation import Reached, Stage
+from labharness.line.escalation import DownStage, Reached
 from labharness.line.safing import AGAIN_S
 from labharness.vocabulary import Cause, Command
 from test_procedures_fail import ON, SHUTDOWN, cause, energised, is_off
@@ -140,7 +140,7 @@ def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
     async def work(lab: Lab) -> None:
         line = lab.line
         cut(lab, port)  # so that the first stage takes its whole time
-        down = asyncio.ensure_future(line.bring_down(Stage.STOP))
+        down = asyncio.ensure_future(line.bring_down(DownStage.STOP))
         await asyncio.sleep(2.0)
         line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
         reached.append(await down)
@@ -150,7 +150,7 @@ def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
         assert line.safing.verifications[-1].procedure == RELIEVE
 
     energised(short_plan, tmp_path, work)
-    assert reached == [Reached(Stage.TRIP, ("stop: a trip came meanwhile",))]
+    assert reached == [Reached(DownStage.TRIP, ("stop: a trip came meanwhile",))]
 
 
 @pytest.mark.promise(15)

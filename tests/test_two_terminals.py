@@ -13,7 +13,7 @@ import pytest
 from commands import COMMAND, TIMEOUT_S, say, spawn
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, Control, NoOwner
+from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, LineControl, NoOwner
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
@@ -173,9 +173,9 @@ def test_nonsense_at_the_socket_is_answered_or_hung_up_on_and_hurts_nobody(
         answer = json.loads(told(asked.encode()))
         assert not answer["ok"] or answer["ending"] == "refused"
     assert b"at most" in told(b"x" * (LINE_BYTES_MAX + 10) + b"\n")
-    doors = [Control(short_plan.state_dir) for _ in range(CLIENTS_MAX)]
+    doors = [LineControl(short_plan.state_dir) for _ in range(CLIENTS_MAX)]
     assert all(each.ask(do="status")["ok"] for each in doors)
-    with Control(short_plan.state_dir) as late:
+    with LineControl(short_plan.state_dir) as late:
         assert late.ask(do="status")["ok"], "a stop must find a door: the longest idle one goes"
     with pytest.raises(NoOwner, match="has gone"):
         doors[0].ask(do="status")

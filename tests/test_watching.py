@@ -21,7 +21,7 @@ from labharness.cli.keys import Keys, rows_of
 from labharness.cli.watching import bounds_text, how_it_ended, standing, watch_line
 from labharness.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from labharness.lab import LabPlan
-from labharness.lab.control import Control, NoOwner
+from labharness.lab.control import LineControl, NoOwner
 from platforms import has_terminals
 from rig import SHORT_LINE
 
@@ -145,7 +145,7 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
 ) -> None:
     monkeypatch.setattr(watching, "WATCH_S", 0.01)
     chosen = argparse.Namespace(names=[], json=False, for_s=None)
-    assert watch_line(short_plan, chosen, cast("Control", Gone()), lambda: "") == 0
+    assert watch_line(short_plan, chosen, cast("LineControl", Gone()), lambda: "") == 0
     from labharness.cli.beside import BESIDE
 
     BESIDE.flush()

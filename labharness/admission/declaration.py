@@ -7,7 +7,14 @@ from typing import Any, Final, Literal, get_args
 
 from labharness.vocabulary.durations import parse_duration
 
-__all__ = ["RISK_LEVELS", "Constraints", "Declaration", "RiskLevel", "Safety", "SideEffects"]
+__all__ = [
+    "RISK_LEVELS",
+    "Declaration",
+    "DeclaredConstraints",
+    "RiskLevel",
+    "Safety",
+    "SideEffects",
+]
 
 RiskLevel = Literal["R1", "R2", "R3", "R4", "R5"]
 SideEffects = Literal["none", "sandboxed"]
@@ -37,7 +44,7 @@ class Safety:
 
 
 @dataclass(frozen=True, slots=True)
-class Constraints:
+class DeclaredConstraints:
     """How long a task of a capability may take (ISO 8601), and how many run at once."""
 
     max_duration: str
@@ -58,7 +65,7 @@ class Declaration:
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
     safety: Safety
-    constraints: Constraints
+    constraints: DeclaredConstraints
 
     def __post_init__(self) -> None:
         where = f"capability {self.name!r}"

@@ -13,10 +13,10 @@ __all__ = [
     "HOT",
     "RULES",
     "UNKNOWN",
-    "Finding",
-    "Refusal",
     "RiskAssessment",
     "RiskContext",
+    "RiskFinding",
+    "RiskRefusal",
     "RiskRule",
     "assess",
     "categories_of_gas",
@@ -125,7 +125,7 @@ class RiskContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RiskFinding:
     """Why a rule applies, and what would make it not apply, if anything does."""
 
     reason: str
@@ -139,7 +139,7 @@ class RiskRule:
     name: str
     effect: Literal["at least", "add"]
     points: int
-    applies: Callable[[Declaration, Mapping[str, Any], RiskContext], Finding | None]
+    applies: Callable[[Declaration, Mapping[str, Any], RiskContext], RiskFinding | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,11 @@ class Applied:
     """A rule that applies to a request."""
 
     rule: RiskRule
-    finding: Finding
+    finding: RiskFinding
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RiskRefusal:
     """Why no level is right: the reason code of HCP, and the sentence."""
 
     code: Literal["risk_too_high", "safety_violation"]
@@ -170,7 +170,7 @@ class RiskAssessment:
     level: RiskLevel
     points: int
     applied: tuple[Applied, ...]
-    refusal: Refusal | None
+    refusal: RiskRefusal | None
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -231,10 +231,10 @@ def _total(applied: tuple[Applied, ...]) -> int:
 
 def _refusal(
     declaration: Declaration, context: RiskContext, assessment: RiskAssessment
-) -> Refusal | None:
+) -> RiskRefusal | None:
     if context.safeguards_missing and not context.attended:
         hazards = ", ".join(context.safeguards_missing)
-        return Refusal(
+        return RiskRefusal(
             "safety_violation",
             f"an unattended run needs a hardware safeguard, tested in time, against: {hazards}",
             "Run it in attended hours, or install the safeguard, test it, and record that: "
@@ -242,7 +242,7 @@ def _refusal(
         )
     if context.stays_energised and not context.attended:
         channels = "; ".join(context.stays_energised)
-        return Refusal(
+        return RiskRefusal(
             "safety_violation",
             "an unattended run needs instruments that go to their safe state within "
             f"{COMM_LOSS_S_MAX:g} s when nobody talks to them; these do not: {channels}",
@@ -252,7 +252,7 @@ def _refusal(
     if assessment.points > points_of(ceiling):
         asked = f"R{assessment.points}" if assessment.points <= 5 else "a risk beyond R5"
         down = way_down(assessment, points_of(ceiling))
-        return Refusal(
+        return RiskRefusal(
             "risk_too_high",
             f"Task parameters indicate {asked}, but {declaration.name} runs up to {ceiling}",
             down or f"No change of inputs brings this below {ceiling}; ask for another capability",
@@ -262,35 +262,35 @@ def _refusal(
 
 def _without_effects(
     declaration: Declaration, _: Mapping[str, Any], context: RiskContext
-) -> Finding | None:
+) -> RiskFinding | None:
     safety = declaration.safety
     if context.physical or safety.involves_physical_resources or safety.side_effects != "none":
         return None
-    return Finding("the capability has no side effects")
+    return RiskFinding("the capability has no side effects")
 
 
 def _sandboxed(
     declaration: Declaration, _: Mapping[str, Any], context: RiskContext
-) -> Finding | None:
+) -> RiskFinding | None:
     safety = declaration.safety
     if context.physical or safety.involves_physical_resources or safety.side_effects == "none":
         return None
-    return Finding("the capability has reversible effects in a sandbox")
+    return RiskFinding("the capability has reversible effects in a sandbox")
 
 
 def _physical(
     declaration: Declaration, _: Mapping[str, Any], context: RiskContext
-) -> Finding | None:
+) -> RiskFinding | None:
     if declaration.safety.involves_physical_resources:
-        return Finding("the capability controls physical resources")
+        return RiskFinding("the capability controls physical resources")
     if context.physical:
-        return Finding("the plan commands instruments, though the capability declares none")
+        return RiskFinding("the plan commands instruments, though the capability declares none")
     return None
 
 
 def _hot(
     declaration: Declaration, inputs: Mapping[str, Any], context: RiskContext
-) -> Finding | None:
+) -> RiskFinding | None:
     asked = inputs.get("temperature_range")
     if isinstance(asked, Mapping):
         # Without a unit the number is taken for the hotter of the two readings.
@@ -299,7 +299,7 @@ def _hot(
         bounds = (asked.get("min"), asked.get("max"))
         highest = max((value for value in bounds if isinstance(value, int | float)), default=None)
         if highest is not None and highest >= limit:
-            return Finding(
+            return RiskFinding(
                 f"temperature_range.max is {highest:g} {unit}, not below {limit:g} {unit}",
                 f"reduce temperature_range.max to below {limit:g} {unit}",
             )
@@ -309,7 +309,7 @@ def _hot(
         if math.isfinite(planned_c):
             reaches = f"{planned_c:g} celsius"
         takes_range = "temperature_range" in declaration.input_schema.get("properties", {})
-        return Finding(
+        return RiskFinding(
             f"the plan reaches {reaches}, not below {HOT['celsius']:g} celsius",
             # of a capability that takes no such input the advice would be untrue
             f"set temperature_range.max below {HOT['celsius']:g} celsius" if takes_range else None,
@@ -317,7 +317,9 @@ def _hot(
     return None
 
 
-def _hazardous_gas(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> Finding | None:
+def _hazardous_gas(
+    _: Declaration, __: Mapping[str, Any], context: RiskContext
+) -> RiskFinding | None:
     hazards = {
         # A gas that the table does not know has every hazard.
         gas: GAS_HAZARDS.get(gas.strip().lower(), "unknown, so taken for flammable and toxic")
@@ -331,26 +333,28 @@ def _hazardous_gas(_: Declaration, __: Mapping[str, Any], context: RiskContext) 
     found = [f"{gas} is {hazards[gas]}{unsaid if gas in undeclared else ''}" for gas in grave]
     # whoever does not say that it uses a gas takes no recipe without it
     remedy = None if undeclared else f"choose a recipe without {' and '.join(grave)}"
-    return Finding(f"process gas: {', '.join(found)}", remedy)
+    return RiskFinding(f"process gas: {', '.join(found)}", remedy)
 
 
-def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> Finding | None:
+def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
     if context.attended:
         return None
-    return Finding("nobody attends the whole run", "run it in attended hours")
+    return RiskFinding("nobody attends the whole run", "run it in attended hours")
 
 
-def _shared(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> Finding | None:
+def _shared(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
     if not context.shared_instrument:
         return None
-    return Finding("an instrument is shared with another task", "wait until the instrument is free")
+    return RiskFinding(
+        "an instrument is shared with another task", "wait until the instrument is free"
+    )
 
 
-def _unguarded(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> Finding | None:
+def _unguarded(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
     if not context.safeguards_missing:
         return None
     hazards = ", ".join(context.safeguards_missing)
-    return Finding(
+    return RiskFinding(
         f"a hardware safeguard is missing or past its proof test: {hazards}",
         "proof-test the hardware safeguard",
     )

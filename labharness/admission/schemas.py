@@ -13,7 +13,7 @@ __all__ = [
     "SCHEMA_DEPTH_MAX",
     "SCHEMA_NODES_MAX",
     "TYPES_IN_WORDS",
-    "Fault",
+    "SchemaFault",
     "caller_schema_fault",
     "input_fault",
     "output_fault",
@@ -57,7 +57,7 @@ TYPES_IN_WORDS: Final[Mapping[str, str]] = {
 }
 
 
-class Fault(NamedTuple):
+class SchemaFault(NamedTuple):
     """Where a value is wrong, why, and what would do."""
 
     where: str
@@ -86,15 +86,15 @@ def value_fault(value: object, where: str) -> tuple[str, str] | None:
     return None
 
 
-def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> Fault | None:
+def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> SchemaFault | None:
     """Give the first input that the capability's schema refuses, or None."""
     unfit = value_fault(inputs, "inputs")
     if unfit is not None:
-        return Fault(*unfit, f"Write {unfit[0]} as a finite number")
+        return SchemaFault(*unfit, f"Write {unfit[0]} as a finite number")
     return _validation_fault(schema, inputs, "inputs")
 
 
-def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> Fault | None:
+def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> SchemaFault | None:
     """Give the first output that a caller's schema refuses, or None.
 
     The schema must have passed `caller_schema_fault`.
@@ -149,7 +149,7 @@ class _Unusable(Exception):
 
 def _validation_fault(
     schema: Mapping[str, Any], value: Mapping[str, Any], where: str
-) -> Fault | None:
+) -> SchemaFault | None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -164,7 +164,7 @@ def _validation_fault(
     reason = error.message[:300]
     if error.validator == "additionalProperties" and where == "inputs":
         reason = _not_known(error)
-    return Fault(place, reason, _remedy(error, place))
+    return SchemaFault(place, reason, _remedy(error, place))
 
 
 def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when needed

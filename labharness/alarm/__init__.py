@@ -6,9 +6,9 @@ from labharness.alarm.board import (
     LEVEL_MAX,
     SHELVED_MAX,
     Alarm,
+    AlarmGroup,
     Board,
     Fact,
-    Group,
     expired,
     left_over,
     level_due,
@@ -18,16 +18,16 @@ from labharness.alarm.board import (
 )
 from labharness.alarm.channels import (
     ALERT_S_MAX,
+    AlertChannel,
     AppriseChannels,
     BadAddress,
-    Channel,
     Channels,
     OnPaper,
     recipients,
     strange_addresses,
 )
 from labharness.alarm.file import AlarmFile
-from labharness.alarm.states import Event, Role, Severity, Shelving, State, described
+from labharness.alarm.states import Actor, AlarmEvent, Severity, Shelving, State, described
 from labharness.alarm.waiting import still_to_call
 
 __all__ = [
@@ -36,18 +36,18 @@ __all__ = [
     "HOUSE",
     "LEVEL_MAX",
     "SHELVED_MAX",
+    "Actor",
     "Alarm",
+    "AlarmEvent",
     "AlarmFile",
+    "AlarmGroup",
+    "AlertChannel",
     "AppriseChannels",
     "BadAddress",
     "Board",
-    "Channel",
     "Channels",
-    "Event",
     "Fact",
-    "Group",
     "OnPaper",
-    "Role",
     "Severity",
     "Shelving",
     "State",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from labharness.alarm.states import Event, Role, Severity, Shelving, State, change
+from labharness.alarm.states import Actor, AlarmEvent, Severity, Shelving, State, change
 
 __all__ = [
     "ESCALATE_AFTER",
@@ -17,9 +17,9 @@ __all__ = [
     "LEVEL_MAX",
     "SHELVED_MAX",
     "Alarm",
+    "AlarmGroup",
     "Board",
     "Fact",
-    "Group",
     "Taken",
     "expired",
     "left_over",
@@ -73,10 +73,10 @@ class Fact:
         shelve_s: How long a shelf is to last; 0 for as long as it may.
     """
 
-    event: Event
+    event: AlarmEvent
     alarm: str
     at: datetime
-    role: Role = Role.SYSTEM
+    role: Actor = Actor.SYSTEM
     who: str = "labharness"
     why: str = ""
     severity: Severity = Severity.WARNING
@@ -111,7 +111,7 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class AlarmGroup:
     """A first-out and what joined it.
 
     Attributes:
@@ -139,14 +139,14 @@ class Board:
     """All alarms, and the groups of this watch, the newest last."""
 
     alarms: Mapping[str, Alarm] = field(default_factory=dict)
-    groups: tuple[Group, ...] = ()
+    groups: tuple[AlarmGroup, ...] = ()
     opened: int = 0
 
-    def group_of(self, name: str) -> Group | None:
+    def group_of(self, name: str) -> AlarmGroup | None:
         """Give the newest group an alarm is in."""
         return next((each for each in reversed(self.groups) if name in each.members), None)
 
-    def calling(self, group: Group) -> tuple[tuple[datetime, str], ...]:
+    def calling(self, group: AlarmGroup) -> tuple[tuple[datetime, str], ...]:
         """Give the calls of a group that nobody has acknowledged."""
         return tuple(
             (at, name)
@@ -168,17 +168,17 @@ class Taken:
 
     board: Board
     refusal: str = ""
-    call: Group | None = None
+    call: AlarmGroup | None = None
 
 
 def take(board: Board, fact: Fact) -> Taken:
     """Give what a fact makes of a board."""
     alarm = board.alarms.get(fact.alarm)
     if alarm is None:
-        if fact.event is not Event.ACTIVATE:
+        if fact.event is not AlarmEvent.ACTIVATE:
             return Taken(board, f"{fact.event}: there is no alarm {fact.alarm!r}")
         alarm = Alarm(name=fact.alarm, severity=fact.severity, source=fact.source, rank=fact.rank)
-    if fact.role is not Role.SYSTEM and not (fact.who.strip() and fact.why.strip()):
+    if fact.role is not Actor.SYSTEM and not (fact.who.strip() and fact.why.strip()):
         return Taken(board, f"{fact.event}: it takes a name and a reason")
     if not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds():
         longest = SHELVED_MAX.total_seconds() / 60
@@ -190,16 +190,16 @@ def take(board: Board, fact: Fact) -> Taken:
         return Taken(board, changed)
     before = alarm.state
     alarm = replace(alarm, state=changed)
-    if fact.event is Event.ACTIVATE:
+    if fact.event is AlarmEvent.ACTIVATE:
         alarm = replace(alarm, detail=fact.why, since=fact.at)
     shelved_s = fact.shelve_s or SHELVED_MAX.total_seconds()
     shelved = changed.shelving is not Shelving.UNSHELVED
-    if fact.event in (Event.TIMED_SHELVE, Event.ONE_SHOT_SHELVE):
+    if fact.event in (AlarmEvent.TIMED_SHELVE, AlarmEvent.ONE_SHOT_SHELVE):
         alarm = replace(alarm, until=fact.at + timedelta(seconds=shelved_s))
     elif not shelved:
         alarm = replace(alarm, until=None)
     board = replace(board, alarms={**board.alarms, alarm.name: alarm})
-    if fact.event is Event.RESET:  # what comes after a reset is another fault
+    if fact.event is AlarmEvent.RESET:  # what comes after a reset is another fault
         groups = tuple(each for each in board.groups if alarm.name not in each.members)
         return Taken(replace(board, groups=groups))
     if changed.calls and not before.calls:
@@ -214,7 +214,7 @@ def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
     """
     newest = next((each for each in reversed(board.groups) if each.source == alarm.source), None)
     if newest is None or not _open(board, newest, at):
-        group = Group(
+        group = AlarmGroup(
             number=board.opened + 1,
             source=alarm.source,
             members=(alarm.name,),
@@ -240,7 +240,7 @@ def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
     return Taken(replace(board, groups=groups), call=group if calls else None)
 
 
-def _open(board: Board, group: Group, at: datetime) -> bool:
+def _open(board: Board, group: AlarmGroup, at: datetime) -> bool:
     """Say whether what comes now is a consequence: soon after, or while a trip stands.
 
     A warning may stand for a day, and what comes hours after it is another fault.
@@ -253,7 +253,7 @@ def expired(board: Board, now: datetime) -> Iterator[Fact]:
     """Give the ends of shelves whose time is over, or lies further off than any may."""
     for alarm in board.alarms.values():
         if alarm.until is not None and not timedelta() < alarm.until - now <= SHELVED_MAX:
-            yield Fact(event=Event.UNSHELVE, alarm=alarm.name, at=now, why="its time is over")
+            yield Fact(event=AlarmEvent.UNSHELVE, alarm=alarm.name, at=now, why="its time is over")
 
 
 def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
@@ -262,7 +262,7 @@ def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
     It has seen no cause yet, so nothing that does not latch is active.
     """
     return tuple(
-        Fact(event=Event.DEACTIVATE, alarm=alarm.name, at=now, why="a new watch begins")
+        Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="a new watch begins")
         for alarm in board.alarms.values()
         if alarm.state.active and not alarm.state.latched
     )
@@ -273,7 +273,7 @@ def watch_anew(board: Board) -> Board:
     return replace(board, groups=(), opened=0)
 
 
-def level_due(board: Board, group: Group, waited_s: Mapping[str, float]) -> int:
+def level_due(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> int:
     """Give the level of recipients that are to know of a group by now.
 
     Args:
@@ -286,6 +286,6 @@ def level_due(board: Board, group: Group, waited_s: Mapping[str, float]) -> int:
     return min(LEVEL_MAX, int(longest // ESCALATE_AFTER.total_seconds()))
 
 
-def longest_s(board: Board, group: Group, waited_s: Mapping[str, float]) -> float:
+def longest_s(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> float:
     """Give for how long what nobody has acknowledged of a group has called, as `level_due` does."""
     return max((waited_s.get(name, 0.0) for _, name in board.calling(group)), default=0.0)

@@ -16,9 +16,9 @@ from labharness.vocabulary.extras import EXTRAS
 
 __all__ = [
     "ALERT_S_MAX",
+    "AlertChannel",
     "AppriseChannels",
     "BadAddress",
-    "Channel",
     "Channels",
     "OnPaper",
     "recipients",
@@ -45,7 +45,7 @@ class BadAddress(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Channel:
+class AlertChannel:
     """One way to reach somebody.
 
     Attributes:
@@ -60,7 +60,7 @@ class Channel:
 
 
 def recipients(
-    channels: Sequence[Channel], severities: Iterable[Severity], level: int, dead: str = ""
+    channels: Sequence[AlertChannel], severities: Iterable[Severity], level: int, dead: str = ""
 ) -> tuple[str, ...]:
     """Name the channels of one level that a call goes to.
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from labharness.alarm.board import Fact
-from labharness.alarm.states import Event, Role, Severity
+from labharness.alarm.states import Actor, AlarmEvent, Severity
 from labharness.clock import utc_text
 
 __all__ = ["LOOK_BYTES_MAX", "AlarmFile"]
@@ -167,10 +167,10 @@ def _fact(line: bytes) -> Fact | None:
         if at.tzinfo is None or at.year not in YEARS:
             return None
         return Fact(
-            event=Event(body["event"]),
+            event=AlarmEvent(body["event"]),
             alarm=str(body["alarm"]),
             at=at,
-            role=Role(body["role"]),
+            role=Actor(body["role"]),
             who=str(body["who"]),
             why=str(body["why"]),
             severity=Severity(body["severity"]),

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["TABLE", "Event", "Role", "Row", "Severity", "Shelving", "State", "change", "described"]
+__all__ = [
+    "TABLE",
+    "Actor",
+    "AlarmEvent",
+    "Row",
+    "Severity",
+    "Shelving",
+    "State",
+    "change",
+    "described",
+]
 
 
 class Severity(StrEnum):
@@ -21,7 +31,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-class Role(StrEnum):
+class Actor(StrEnum):
     """Who changes an alarm."""
 
     SYSTEM = "system"
@@ -37,7 +47,7 @@ class Shelving(StrEnum):
     TIMED = "timed_shelved"
 
 
-class Event(StrEnum):
+class AlarmEvent(StrEnum):
     """What happens to an alarm; the methods of Part 9, and the change of its cause."""
 
     ACTIVATE = "activate"
@@ -84,9 +94,9 @@ ALL: Final = frozenset(Severity)
 HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})
 """What may be shelved, suppressed or taken out of service: never a trip, never what is worse."""
 
-SYSTEM: Final = frozenset({Role.SYSTEM})
-PEOPLE: Final = frozenset({Role.OPERATOR, Role.MAINTAINER})
-MAINTAINER: Final = frozenset({Role.MAINTAINER})
+SYSTEM: Final = frozenset({Actor.SYSTEM})
+PEOPLE: Final = frozenset({Actor.OPERATOR, Actor.MAINTAINER})
+MAINTAINER: Final = frozenset({Actor.MAINTAINER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +111,8 @@ class Row:
         severities: Alarms it may happen to.
     """
 
-    event: Event
-    roles: frozenset[Role]
+    event: AlarmEvent
+    roles: frozenset[Actor]
     when: Mapping[str, object]
     then: Mapping[str, object]
     severities: frozenset[Severity] = field(default=ALL)
@@ -115,27 +125,27 @@ class Row:
 _NEW: Final = {"active": True, "acked": False}
 
 TABLE: Final = (
-    Row(Event.ACTIVATE, SYSTEM, {"active": False}, _NEW, ALL - {Severity.TRIP}),
+    Row(AlarmEvent.ACTIVATE, SYSTEM, {"active": False}, _NEW, ALL - {Severity.TRIP}),
     Row(
-        Event.ACTIVATE,
+        AlarmEvent.ACTIVATE,
         SYSTEM,
         {"active": False},
         {**_NEW, "latched": True},
         frozenset({Severity.TRIP}),
     ),
     *(
-        Row(Event.DEACTIVATE, SYSTEM, {"active": True, "shelving": each}, {"active": False})
+        Row(AlarmEvent.DEACTIVATE, SYSTEM, {"active": True, "shelving": each}, {"active": False})
         for each in (Shelving.UNSHELVED, Shelving.TIMED)
     ),
     Row(
-        Event.DEACTIVATE,
+        AlarmEvent.DEACTIVATE,
         SYSTEM,
         {"active": True, "shelving": Shelving.ONE_SHOT},
         {"active": False, "shelving": Shelving.UNSHELVED},
     ),
-    Row(Event.ACKNOWLEDGE, PEOPLE, {"acked": False}, {"acked": True}),
+    Row(AlarmEvent.ACKNOWLEDGE, PEOPLE, {"acked": False}, {"acked": True}),
     Row(
-        Event.RESET,
+        AlarmEvent.RESET,
         PEOPLE,
         {"latched": True, "active": False, "acked": True},
         {"latched": False},
@@ -143,33 +153,33 @@ TABLE: Final = (
     *(
         Row(event, PEOPLE, {"shelving": each}, {"shelving": to}, HIDEABLE)
         for event, to in (
-            (Event.TIMED_SHELVE, Shelving.TIMED),
-            (Event.ONE_SHOT_SHELVE, Shelving.ONE_SHOT),
+            (AlarmEvent.TIMED_SHELVE, Shelving.TIMED),
+            (AlarmEvent.ONE_SHOT_SHELVE, Shelving.ONE_SHOT),
         )
         for each in Shelving
         if each is not to
     ),
     *(
         Row(
-            Event.UNSHELVE,
-            frozenset(Role),
+            AlarmEvent.UNSHELVE,
+            frozenset(Actor),
             {"shelving": each},
             {"shelving": Shelving.UNSHELVED},
             HIDEABLE,
         )
         for each in (Shelving.TIMED, Shelving.ONE_SHOT)
     ),
-    Row(Event.SUPPRESS, MAINTAINER, {"suppressed": False}, {"suppressed": True}, HIDEABLE),
-    Row(Event.UNSUPPRESS, MAINTAINER, {"suppressed": True}, {"suppressed": False}, HIDEABLE),
+    Row(AlarmEvent.SUPPRESS, MAINTAINER, {"suppressed": False}, {"suppressed": True}, HIDEABLE),
+    Row(AlarmEvent.UNSUPPRESS, MAINTAINER, {"suppressed": True}, {"suppressed": False}, HIDEABLE),
     Row(
-        Event.REMOVE_FROM_SERVICE,
+        AlarmEvent.REMOVE_FROM_SERVICE,
         MAINTAINER,
         {"out_of_service": False},
         {"out_of_service": True},
         HIDEABLE,
     ),
     Row(
-        Event.PLACE_IN_SERVICE,
+        AlarmEvent.PLACE_IN_SERVICE,
         MAINTAINER,
         {"out_of_service": True},
         {"out_of_service": False},
@@ -179,7 +189,7 @@ TABLE: Final = (
 """All that may happen; a missing row is a refusal."""
 
 
-def change(state: State, severity: Severity, event: Event, role: Role) -> State | str:
+def change(state: State, severity: Severity, event: AlarmEvent, role: Actor) -> State | str:
     """Give the state after an event, or say why it is refused.
 
     Args:
@@ -193,7 +203,7 @@ def change(state: State, severity: Severity, event: Event, role: Role) -> State 
         allowed = ", ".join(each for each in Severity if each in HIDEABLE)
         return f"{event}: never for an alarm of severity {severity}, only for {allowed}"
     if not any(role in row.roles for row in rows):
-        roles = ", ".join(each for each in Role if any(each in row.roles for row in rows))
+        roles = ", ".join(each for each in Actor if any(each in row.roles for row in rows))
         return f"{event}: not by {role}, only by {roles}"
     for row in rows:
         if severity in row.severities and role in row.roles and row.fits(state):

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from labharness.alarm.board import LEVEL_MAX, Board, Group
-from labharness.alarm.channels import Channel, recipients
+from labharness.alarm.board import LEVEL_MAX, AlarmGroup, Board
+from labharness.alarm.channels import AlertChannel, recipients
 from labharness.alarm.states import Severity
 
 __all__ = ["still_to_call"]
@@ -14,8 +14,8 @@ GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
 
 
 def still_to_call(
-    board: Board, channels: Sequence[Channel], told: Mapping[int, int]
-) -> tuple[Group, int] | None:
+    board: Board, channels: Sequence[AlertChannel], told: Mapping[int, int]
+) -> tuple[AlarmGroup, int] | None:
     """Give a grave group that nobody has acknowledged, and the next level that would hear of it.
 
     Args:

@@ -21,9 +21,9 @@ from labharness.analysis.layers import (
     SpotEvidence,
     judge_layers,
 )
-from labharness.analysis.material import Named, Seen, identify_rows, la_over_e_rows
+from labharness.analysis.material import Named, SeenLine, identify_rows, la_over_e_rows
 from labharness.analysis.material_table import MOS2, SILICON, SUBSTRATES, UNKNOWN, Material
-from labharness.analysis.noise import Quiet, quiet_half, rows_in_electrons
+from labharness.analysis.noise import QuietStretch, quiet_half, rows_in_electrons
 from labharness.analysis.peaks import PeakFit, SiliconFit, fit_peak_rows, fit_silicon_rows
 from labharness.analysis.spectrum import PIXELS_MIN, Spectrum
 from labharness.analysis.stack import Stack
@@ -197,7 +197,7 @@ def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
 
 
 def _usable(
-    recording: Recording, shift_cm1: NDArray[np.float64], quiet: Quiet
+    recording: Recording, shift_cm1: NDArray[np.float64], quiet: QuietStretch
 ) -> tuple[list[int], tuple[str, ...], bool]:
     """Return the rows that are judged, why the others are not, and whether those are cut off."""
     left_out = faults(shift_cm1, recording.intensity, quiet)
@@ -220,7 +220,7 @@ class _Calibrated(NamedTuple):
 
 
 def _calibrated(
-    shift_cm1: NDArray[np.float64], intensity: NDArray[np.float64], quiet: Quiet
+    shift_cm1: NDArray[np.float64], intensity: NDArray[np.float64], quiet: QuietStretch
 ) -> _Calibrated:
     """Bring rows to electrons, and move their axis where enough of them show silicon."""
     stack, scale_notes = rows_in_electrons(shift_cm1, intensity, quiet)
@@ -247,7 +247,7 @@ def _bounded(
     return bounded(silicon, fits, clear)
 
 
-def _is_clear(line: Seen) -> bool:
+def _is_clear(line: SeenLine) -> bool:
     return line.height_counts > CLEAR_SNR_MIN * line.height_sigma_counts
 
 

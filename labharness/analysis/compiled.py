@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Rules", "fit_rows"]
+__all__ = ["CompiledRules", "fit_rows"]
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ SUMS_MAY_BE_REORDERED = {"reassoc", "contract", "nsz"}
 """What makes sums fit a processor's vector units; NaN and infinity keep their meaning."""
 
 
-class Rules(NamedTuple):
+class CompiledRules(NamedTuple):
     """When a fit steps, damps and stops; see the constants of ``lines``."""
 
     iterations_max: int
@@ -32,7 +32,13 @@ class Rules(NamedTuple):
 
 
 def fit_rows(
-    x: Array, counts: Array, root_weight: Array, start: Array, low: Array, high: Array, rules: Rules
+    x: Array,
+    counts: Array,
+    root_weight: Array,
+    start: Array,
+    low: Array,
+    high: Array,
+    rules: CompiledRules,
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
     """Give parameters, curvature, chi-squared of each row, and whether its fit stopped by itself.
 
@@ -53,7 +59,7 @@ def _fit(
     root_weight: Array,
     low: Array,
     high: Array,
-    rules: Rules,
+    rules: CompiledRules,
     best: Array,
     best_curvature: Array,
     best_cost: Array,

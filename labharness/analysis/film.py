@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from labharness.analysis.despike import despike
 from labharness.analysis.peaks import PEAK_WINDOW_CM1, PEAKS_NEED_CM1, holds_peaks
 from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import Stack, Window, cut_window, stacked
+from labharness.analysis.stack import SpectralWindow, Stack, cut_window, stacked
 
 __all__ = ["FilmSignal", "film_rows", "film_signal", "peak_height"]
 
@@ -103,7 +103,7 @@ def film_rows(stack: Stack) -> tuple[Array, NDArray[np.bool_]]:
     return np.concatenate(heights), np.concatenate(present)
 
 
-def _matched(window: Window, read_noise: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Hold all templates against all rows, after taking a weighted parabola out of both."""
     x, y = window.shift_cm1, window.counts
     smooth = np.pad(y, ((0, 0), (1, 1)), mode="edge")

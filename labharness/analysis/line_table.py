@@ -12,7 +12,7 @@ from labharness.analysis.material_table import (
     SILICON,
     SUBSTRATES,
     Form,
-    Group,
+    LineGroup,
     Material,
 )
 from labharness.analysis.peaks import SILICON_LINE, SILICON_NEEDS_CM1, SILICON_WINDOW_CM1
@@ -55,7 +55,9 @@ class Ratio(NamedTuple):
     below: str
 
 
-_SILICON_GROUP = Group((SILICON_LINE_NAME,), (SILICON_LINE,), SILICON_WINDOW_CM1, SILICON_NEEDS_CM1)
+_SILICON_GROUP = LineGroup(
+    (SILICON_LINE_NAME,), (SILICON_LINE,), SILICON_WINDOW_CM1, SILICON_NEEDS_CM1
+)
 _ROWS = {row.name: row for row in (*MATERIALS, *SUBSTRATES, SILICON)}
 
 MATERIAL_NAMES = tuple(_ROWS)
@@ -96,7 +98,7 @@ def ranges_of(
     return tuple(_cut(axis_cm1, each) for each in known if _held(axis_cm1, each))
 
 
-def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[Group]:
+def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[LineGroup]:
     """Return the groups of a material, none with a line that an earlier one has."""
 
     def times(form: Form) -> int:
@@ -108,7 +110,7 @@ def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[Group]:
         row.forms, key=lambda form: (times(form), sum(len(each.names) for each in form.groups))
     )
     forms = forms[::-1] if seen else list(row.forms)
-    groups: list[Group] = []
+    groups: list[LineGroup] = []
     names: set[str] = set()
     for group in (*(group for form in forms for group in form.groups), *row.besides):
         if names.isdisjoint(group.names):
@@ -117,7 +119,7 @@ def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[Group]:
     return sorted(groups, key=lambda group: group.range_cm1)
 
 
-def _asked(window_cm1: tuple[float, float], known: Sequence[Group]) -> Group:
+def _asked(window_cm1: tuple[float, float], known: Sequence[LineGroup]) -> LineGroup:
     low, high = window_cm1
     lines = [
         (name, window)
@@ -132,15 +134,15 @@ def _asked(window_cm1: tuple[float, float], known: Sequence[Group]) -> Group:
         ]
     names, windows = zip(*lines, strict=True)
     inner = min(each.low_cm1 for each in windows), max(each.high_cm1 for each in windows)
-    return Group(names, windows, window_cm1, inner)
+    return LineGroup(names, windows, window_cm1, inner)
 
 
-def _held(axis_cm1: NDArray[np.float64], group: Group) -> bool:
+def _held(axis_cm1: NDArray[np.float64], group: LineGroup) -> bool:
     low, high = group.needs_cm1
     return covers(axis_cm1, low, high, 4 * len(group.names) + 4)
 
 
-def _cut(axis_cm1: NDArray[np.float64], wanted: Group) -> FitRange:
+def _cut(axis_cm1: NDArray[np.float64], wanted: LineGroup) -> FitRange:
     low = max(wanted.range_cm1[0], float(axis_cm1[0]))
     high = min(wanted.range_cm1[1], float(axis_cm1[-1]))
     return FitRange((low, high), tuple(map(NamedLine, wanted.names, wanted.windows)))

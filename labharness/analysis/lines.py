@@ -282,9 +282,9 @@ def _fit_compiled(
     high: Array,
     iterations_max: int,
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    from labharness.analysis.compiled import Rules, fit_rows
+    from labharness.analysis.compiled import CompiledRules, fit_rows
 
-    rules = Rules(
+    rules = CompiledRules(
         iterations_max=iterations_max,
         cost_change_min=COST_CHANGE_MIN,
         damping_start=DAMPING_START,

@@ -20,15 +20,23 @@ from labharness.analysis.material_table import (
     SUBSTRATES,
     UNKNOWN,
     Form,
-    Group,
-    Limit,
+    LayerLimit,
+    LineGroup,
     Material,
 )
 from labharness.analysis.peaks import PeakFit, SiliconFit
 from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import Stack, Window, covers, cut_window, stacked
+from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
 
-__all__ = ["LaOverE", "Named", "Seen", "identify", "identify_rows", "la_over_e", "la_over_e_rows"]
+__all__ = [
+    "LaOverE",
+    "Named",
+    "SeenLine",
+    "identify",
+    "identify_rows",
+    "la_over_e",
+    "la_over_e_rows",
+]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -55,7 +63,7 @@ SILICON_LINES_CM1 = ((290.0, 316.0), (505.0, 536.0), (920.0, 1000.0))
 BACKGROUND_CM1 = 25.0
 """A line is what stands over the lowest points within this distance; wider is background."""
 
-LA_GROUP = Group(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.0), (205.0, 255.0))
+LA_GROUP = LineGroup(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.0), (205.0, 255.0))
 """LA(M) of MoS2 at 227 cm⁻¹."""
 
 LA_SIGMA_MIN = 3.0
@@ -72,7 +80,7 @@ class LaOverE(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenLine:
     """One fitted line: where, how wide, how high, and its errors with the misfit in them."""
 
     position_cm1: float
@@ -88,7 +96,7 @@ class Named:
     """The material that one spectrum shows, and its lines by their names in the table."""
 
     material: Material
-    lines: Mapping[str, Seen] = field(default_factory=dict)
+    lines: Mapping[str, SeenLine] = field(default_factory=dict)
 
     def ratio(self, line: str, over: str) -> tuple[float, float] | None:
         """Return the ratio of two heights and its error; None where the second is not there."""
@@ -147,7 +155,7 @@ class _Naming:
     def __init__(self, stack: Stack, silicon: Sequence[SiliconFit | None]) -> None:
         self._stack = stack
         self._calibrated = np.array([line is not None for line in silicon])
-        self._fitted: dict[Group, tuple[_Fitted, NDArray[np.bool_]]] = {}
+        self._fitted: dict[LineGroup, tuple[_Fitted, NDArray[np.bool_]]] = {}
         self._relief: Array | None = None
         self._names: list[Named | None] = [None] * len(stack.counts)
 
@@ -198,7 +206,7 @@ class _Naming:
         return rows
 
     def _within(
-        self, material: Material, form: Form, limit: Limit, rows: Rows
+        self, material: Material, form: Form, limit: LayerLimit, rows: Rows
     ) -> NDArray[np.bool_]:
         groups = (*form.groups, *material.besides)
         value, stands = self._value(groups, limit.line, rows, 1 if not limit.over else 2)
@@ -217,7 +225,7 @@ class _Naming:
         return inside
 
     def _value(
-        self, groups: Sequence[Group], line: str, rows: Rows, which: int
+        self, groups: Sequence[LineGroup], line: str, rows: Rows, which: int
     ) -> tuple[Array, NDArray[np.bool_]]:
         for group in groups:
             if line in group.names:
@@ -226,7 +234,7 @@ class _Naming:
                 return fitted.values[rows, at, 2 * which], fitted.stands[rows, at]
         return np.zeros(rows.size), np.zeros(rows.size, dtype=bool)
 
-    def _fit(self, group: Group, rows: Rows) -> _Fitted:
+    def _fit(self, group: LineGroup, rows: Rows) -> _Fitted:
         """Fit a group in those of the rows where that was not done yet."""
         if group not in self._fitted:
             shape = (len(self._names), len(group.names))
@@ -266,18 +274,18 @@ class _Naming:
         return highest
 
 
-def _standing(fitted: Sequence[tuple[Group, _Fitted]], row: int) -> dict[str, Seen]:
+def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine]:
     """Return what stands out of these groups in one row, each line from its first group."""
-    lines: dict[str, Seen] = {}
+    lines: dict[str, SeenLine] = {}
     for group, found in fitted:
         stands = found.stands[row].tolist()
         for at, name in enumerate(group.names):
             if stands[at] and name not in lines:
-                lines[name] = Seen(*found.values[row, at].tolist())
+                lines[name] = SeenLine(*found.values[row, at].tolist())
     return lines
 
 
-def _all_groups(material: Material) -> list[Group]:
+def _all_groups(material: Material) -> list[LineGroup]:
     return [group for form in material.forms for group in form.groups]
 
 
@@ -293,7 +301,9 @@ def _relief(stack: Stack) -> Array:
     return relief - np.median(relief, axis=1, keepdims=True)
 
 
-def _fit_group(stack: Stack, group: Group) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
+def _fit_group(
+    stack: Stack, group: LineGroup
+) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Fit a group in every row; give values, what stands and what stands alone."""
     rows, lines = len(stack.counts), len(group.windows)
     values = np.zeros((rows, lines, 6))
@@ -344,7 +354,7 @@ def _clear(fits: LineFits, line: int, inflation: Array) -> Array:
     return clear
 
 
-def _promises(window: Window, group: Group) -> NDArray[np.bool_]:
+def _promises(window: SpectralWindow, group: LineGroup) -> NDArray[np.bool_]:
     """Say in which rows a fit could make the lines stand; a fit of nothing takes longest.
 
     A line that is no shoulder has a top, from which the spectrum falls on both sides.

@@ -25,13 +25,13 @@ __all__ = [
     "SUBSTRATES",
     "UNKNOWN",
     "Form",
-    "Group",
-    "Limit",
+    "LayerLimit",
+    "LineGroup",
     "Material",
 ]
 
 
-class Group(NamedTuple):
+class LineGroup(NamedTuple):
     """Lines that are fitted together on one straight background.
 
     Attributes:
@@ -49,7 +49,7 @@ class Group(NamedTuple):
     shoulders: tuple[str, ...] = ()
 
 
-class Limit(NamedTuple):
+class LayerLimit(NamedTuple):
     """What a width, a distance or a ratio of two heights must be.
 
     Attributes:
@@ -78,11 +78,11 @@ class Form(NamedTuple):
         without: A group that the axis does not reach over.
     """
 
-    groups: tuple[Group, ...]
-    limits: tuple[Limit, ...] = ()
+    groups: tuple[LineGroup, ...]
+    limits: tuple[LayerLimit, ...] = ()
     alone: bool = False
     calibrated: bool = False
-    without: Group | None = None
+    without: LineGroup | None = None
 
 
 class Material(NamedTuple):
@@ -101,15 +101,15 @@ class Material(NamedTuple):
     name: str
     why_no_count: str
     forms: tuple[Form, ...] = ()
-    besides: tuple[Group, ...] = ()
+    besides: tuple[LineGroup, ...] = ()
     ratios: tuple[tuple[str, str], ...] = ()
     outshines_cm1: tuple[float, float] | None = None
     source: str = ""
 
 
-def _line(name: str, low: float, high: float, fwhm: float, widest: float, room: float) -> Group:
+def _line(name: str, low: float, high: float, fwhm: float, widest: float, room: float) -> LineGroup:
     """Describe a line that is fitted by itself, with so much room on either side."""
-    return Group(
+    return LineGroup(
         (name,),
         (LineWindow(low, high, fwhm, widest),),
         (low - room, high + room),
@@ -120,12 +120,12 @@ def _line(name: str, low: float, high: float, fwhm: float, widest: float, room: 
 NOT_COUNTED = "it shows {}, which is named, not counted: only MoS2 has a table of layers here"
 
 MOS2_LIMITS = (
-    Limit("E2g", "", 0, 12),
-    Limit("A1g", "", 0, 13),
-    Limit("A1g", "E2g", 17, 28, distance=True),
+    LayerLimit("E2g", "", 0, 12),
+    LayerLimit("A1g", "", 0, 13),
+    LayerLimit("A1g", "E2g", 17, 28, distance=True),
 )
-MOS2_PAIR = Group(("E2g", "A1g"), (E_LINE, A_LINE), PEAK_WINDOW_CM1, PEAKS_NEED_CM1)
-MOS2_BESIDE = Group(
+MOS2_PAIR = LineGroup(("E2g", "A1g"), (E_LINE, A_LINE), PEAK_WINDOW_CM1, PEAKS_NEED_CM1)
+MOS2_BESIDE = LineGroup(
     ("E2g", "A1g", "a line near 418"),
     (E_LINE, A_LINE_BESIDE, THIRD_LINE),
     PEAK_WINDOW_CM1,
@@ -142,8 +142,10 @@ MOS2 = Material(
     "10.1021/nn1003937; Li 2012, 10.1002/adfm.201102111",
 )
 
-WS2_E = Group(("2LA(M) + E2g",), (LineWindow(345.0, 358.0, 8.0),), (320.0, 385.0), (332.0, 370.0))
-WS2_A = Group(("A1g",), (LineWindow(413.0, 423.0, 5.0),), (400.0, 440.0), (406.0, 430.0))
+WS2_E = LineGroup(
+    ("2LA(M) + E2g",), (LineWindow(345.0, 358.0, 8.0),), (320.0, 385.0), (332.0, 370.0)
+)
+WS2_A = LineGroup(("A1g",), (LineWindow(413.0, 423.0, 5.0),), (400.0, 440.0), (406.0, 430.0))
 WS2 = Material(
     "WS2",
     NOT_COUNTED.format("WS2")
@@ -163,8 +165,8 @@ MOSE2 = Material(
     "MoSe2",
     NOT_COUNTED.format("MoSe2") + "; a B2g line at 353 cm⁻¹ is absent in one layer and in bulk",
     (
-        Form((MOSE2_A, MOSE2_E), (Limit("E2g", "A1g", 0, 1),)),
-        Form((MOSE2_A, MOSE2_B), (Limit("B2g", "A1g", 0, 1),)),
+        Form((MOSE2_A, MOSE2_E), (LayerLimit("E2g", "A1g", 0, 1),)),
+        Form((MOSE2_A, MOSE2_B), (LayerLimit("B2g", "A1g", 0, 1),)),
         Form((MOSE2_A,), alone=True, calibrated=True),
     ),
     besides=(MOSE2_B,),
@@ -175,7 +177,7 @@ MOSE2 = Material(
 )
 
 WSE2_A = _line("A1g + E2g", 246.5, 253.5, 4.0, 12.0, 14.0)
-WSE2_A_2LA = Group(
+WSE2_A_2LA = LineGroup(
     ("A1g + E2g", "2LA(M)"),
     (LineWindow(246.5, 253.0, 4.0, 12.0), LineWindow(255.5, 265.0, 8.0, 20.0)),
     (230.0, 280.0),
@@ -215,14 +217,14 @@ MOTE2 = Material(
 
 D = _line("D", 1290.0, 1375.0, 30.0, 80.0, 60.0)
 G = _line("G", 1560.0, 1625.0, 15.0, 60.0, 70.0)
-D_G = Group(
+D_G = LineGroup(
     ("D", "G"),
     (LineWindow(1290.0, 1430.0, 80.0, 450.0), LineWindow(1490.0, 1625.0, 40.0, 260.0)),
     (1050.0, 1800.0),
     (1250.0, 1660.0),
     shoulders=("D",),
 )
-TWO_D = Group(
+TWO_D = LineGroup(
     ("2D",), (LineWindow(2570.0, 2760.0, 40.0, 150.0),), (2540.0, 2850.0), (2630.0, 2750.0)
 )
 """2D moves by some 100 cm⁻¹ per eV of the laser, D by 50: 2600 at 785 nm, 2670–2690 at 532."""
@@ -238,21 +240,29 @@ GRAPHENE = Material(
     (
         Form(
             (G, TWO_D),
-            (Limit("G", "", 0, 35), Limit("2D", "", 0, 60), Limit("2D", "G", 0.7, 50)),
+            (
+                LayerLimit("G", "", 0, 35),
+                LayerLimit("2D", "", 0, 60),
+                LayerLimit("2D", "G", 0.7, 50),
+            ),
         ),
         # Few layers: a wider 2D of several parts. Bulk graphite has it lower than G.
         Form(
             (G, TWO_D),
-            (Limit("G", "", 0, 35), Limit("2D", "", 60, 85), Limit("2D", "G", 0.7, 50)),
+            (
+                LayerLimit("G", "", 0, 35),
+                LayerLimit("2D", "", 60, 85),
+                LayerLimit("2D", "G", 0.7, 50),
+            ),
         ),
         # Defects lower 2D long before they widen G.
         Form(
             (G, TWO_D, D),
             (
-                Limit("G", "", 0, 40),
-                Limit("2D", "", 0, 60),
-                Limit("2D", "G", 0.2, 0.7),
-                Limit("D", "G", 0.3, 5),
+                LayerLimit("G", "", 0, 40),
+                LayerLimit("2D", "", 0, 60),
+                LayerLimit("2D", "G", 0.2, 0.7),
+                LayerLimit("D", "G", 0.3, 5),
             ),
         ),
     ),
@@ -270,10 +280,10 @@ GRAPHITE = Material(
         Form(
             (G, TWO_D),
             (
-                Limit("G", "", 0, 35),
-                Limit("2D", "", 47, 120),
-                Limit("2D", "G", 0.15, 0.7),
-                Limit("D", "G", 0, 0.6),
+                LayerLimit("G", "", 0, 35),
+                LayerLimit("2D", "", 47, 120),
+                LayerLimit("2D", "G", 0.15, 0.7),
+                LayerLimit("D", "G", 0, 0.6),
             ),
         ),
     ),
@@ -288,9 +298,9 @@ GRAPHITIC = Material(
     NOT_COUNTED.format("graphene, graphite or nanotubes")
     + "; a file that reaches to 2750 cm⁻¹ tells the first two apart",
     (
-        Form((G, D), (Limit("G", "", 0, 30), Limit("D", "G", 0, 0.5))),
-        Form((G,), (Limit("G", "", 0, 30),), alone=True, without=TWO_D),
-        Form((G, TWO_D), (Limit("G", "", 0, 40), Limit("2D", "", 0, 120))),
+        Form((G, D), (LayerLimit("G", "", 0, 30), LayerLimit("D", "G", 0, 0.5))),
+        Form((G,), (LayerLimit("G", "", 0, 30),), alone=True, without=TWO_D),
+        Form((G, TWO_D), (LayerLimit("G", "", 0, 40), LayerLimit("2D", "", 0, 120))),
     ),
     besides=(D, TWO_D),
     ratios=(("2D", "G"), ("D", "G")),
@@ -311,7 +321,11 @@ HBN = Material(
     "hBN",
     NOT_COUNTED.format("hBN")
     + "; its line moves from 1366 in bulk to 1369–1370 in one layer, less than strain moves it",
-    (Form((_line("E2g", 1360.0, 1374.0, 10.0, 30.0, 40.0),), (Limit("E2g", "", 6, 28),), True),),
+    (
+        Form(
+            (_line("E2g", 1360.0, 1374.0, 10.0, 30.0, 40.0),), (LayerLimit("E2g", "", 6, 28),), True
+        ),
+    ),
     outshines_cm1=(1100.0, 1800.0),
     source="E2g 1366–1370, 8–13 wide: Gorbachev 2011, 10.1002/smll.201001628",
 )
@@ -340,7 +354,11 @@ SILICA = Material(
     (
         Form(
             (SILICA_D1, SILICA_D2),
-            (Limit("D1", "", 12, 60), Limit("D2", "", 10, 60), Limit("D2", "D1", 0.1, 0.9)),
+            (
+                LayerLimit("D1", "", 12, 60),
+                LayerLimit("D2", "", 10, 60),
+                LayerLimit("D2", "D1", 0.1, 0.9),
+            ),
         ),
     ),
     outshines_cm1=(150.0, 760.0),

@@ -11,7 +11,7 @@ from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
 from labharness.analysis.stack import Stack
 
-__all__ = ["Quiet", "Scaled", "has_noise", "in_electrons", "quiet_half", "rows_in_electrons"]
+__all__ = ["QuietStretch", "Scaled", "has_noise", "in_electrons", "quiet_half", "rows_in_electrons"]
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Scaled:
     note: str
 
 
-class Quiet(NamedTuple):
+class QuietStretch(NamedTuple):
     """What the quieter half of the pixels of each row says.
 
     Attributes:
@@ -63,10 +63,10 @@ class Quiet(NamedTuple):
     scatter: Array
     top: Array
 
-    def of(self, rows: Sequence[int]) -> "Quiet":
+    def of(self, rows: Sequence[int]) -> "QuietStretch":
         """Return the same of some of the rows."""
         chosen = np.array(rows, dtype=np.intp)
-        return Quiet(self.level[chosen], self.scatter[chosen], self.top[chosen])
+        return QuietStretch(self.level[chosen], self.scatter[chosen], self.top[chosen])
 
 
 def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
@@ -85,7 +85,7 @@ def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
 
 
 def rows_in_electrons(
-    shift_cm1: Array, intensity: Array, quiet: Quiet | None = None
+    shift_cm1: Array, intensity: Array, quiet: QuietStretch | None = None
 ) -> tuple[Stack, tuple[str, ...]]:
     """Bring each row of a file to its own scale; see `in_electrons`. Return a note for each.
 
@@ -127,22 +127,22 @@ def rows_in_electrons(
     return Stack(shift_cm1, intensity * scale[:, None], read_noise), notes
 
 
-def has_noise(quiet: Quiet) -> NDArray[np.bool_]:
+def has_noise(quiet: QuietStretch) -> NDArray[np.bool_]:
     """Say of each row whether it is a measurement, not a constant or a calculated curve."""
     noisy: NDArray[np.bool_] = quiet.scatter > FLAT_MAX * quiet.top
     return noisy
 
 
-def quiet_half(intensity: Array) -> Quiet:
+def quiet_half(intensity: Array) -> QuietStretch:
     """Measure the quieter half of each row, some rows at a time."""
     parts = [
         _quiet(intensity[first : first + CHUNK_SPECTRA])
         for first in range(0, len(intensity), CHUNK_SPECTRA)
     ]
-    return Quiet(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return QuietStretch(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
-def _quiet(intensity: Array) -> Quiet:
+def _quiet(intensity: Array) -> QuietStretch:
     clean, _ = despike(intensity)
     second = np.abs(clean[:, :-2] - 2 * clean[:, 1:-1] + clean[:, 2:])
     # The quieter half: slopes of lines make second differences too.
@@ -152,7 +152,7 @@ def _quiet(intensity: Array) -> Quiet:
     # Of few photons most second differences are nothing; their mean square still is not.
     square = np.sqrt(np.where(quiet, second**2, 0.0).sum(axis=1) / quiet.sum(axis=1))
     scatter = np.where(scatter > 0, scatter, square) / SECOND_DIFFERENCE_SIGMA
-    return Quiet(_median_of(local, quiet), scatter, np.max(np.abs(clean), axis=1))
+    return QuietStretch(_median_of(local, quiet), scatter, np.max(np.abs(clean), axis=1))
 
 
 def _median_of(values: Array, chosen: NDArray[np.bool_]) -> Array:

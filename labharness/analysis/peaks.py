@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from labharness.analysis.lines import LineFits, LineWindow, fit_lines
 from labharness.analysis.spectrum import Spectrum
-from labharness.analysis.stack import Stack, Window, covers, cut_window, stacked
+from labharness.analysis.stack import SpectralWindow, Stack, covers, cut_window, stacked
 
 __all__ = [
     "A_LINE",
@@ -212,7 +212,7 @@ def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
     return _peak_fits(fits, window, stack.read_noise_counts)
 
 
-def rises_again(window: Window) -> NDArray[np.bool_]:
+def rises_again(window: SpectralWindow) -> NDArray[np.bool_]:
     """Say of each row whether a third line has its top where sapphire or a satellite would."""
     x = window.shift_cm1
     smooth = np.pad(window.counts, ((0, 0), (1, 1)), mode="edge")
@@ -231,7 +231,7 @@ def rises_again(window: Window) -> NDArray[np.bool_]:
     return again
 
 
-def _with_third(fits: LineFits, window: Window, rows: NDArray[np.intp]) -> LineFits:
+def _with_third(fits: LineFits, window: SpectralWindow, rows: NDArray[np.intp]) -> LineFits:
     """Fit a third line in the rows of ``window``; keep it, unreported, where it stands out."""
     lines = (E_LINE, A_LINE_BESIDE, THIRD_LINE)
     more = fit_lines(window.shift_cm1, window.counts, window.root_weight, lines, window.root_noise)
@@ -249,7 +249,7 @@ def _with_third(fits: LineFits, window: Window, rows: NDArray[np.intp]) -> LineF
     return fits
 
 
-def _peak_fits(fits: LineFits, window: Window, read_noise: Array) -> tuple[PeakFit, ...]:
+def _peak_fits(fits: LineFits, window: SpectralWindow, read_noise: Array) -> tuple[PeakFit, ...]:
     p, covariance, x = fits.parameters, fits.covariance, window.shift_cm1
     sigma = np.sqrt(np.maximum(np.einsum("ijj->ij", covariance), 0.0))
     variance = covariance[:, 1, 1] + covariance[:, 4, 4] - 2 * covariance[:, 1, 4]

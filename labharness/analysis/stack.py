@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from labharness.analysis.despike import despike
 from labharness.analysis.spectrum import Spectrum
 
-__all__ = ["Stack", "Window", "covers", "cut_window", "stacked"]
+__all__ = ["SpectralWindow", "Stack", "covers", "cut_window", "stacked"]
 
 Array = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Stack(NamedTuple):
         return self._replace(shift_cm1=self.shift_cm1 + offset_cm1)
 
 
-class Window(NamedTuple):
+class SpectralWindow(NamedTuple):
     """A part of the axis, ready to be fitted.
 
     Attributes:
@@ -71,9 +71,9 @@ class Window(NamedTuple):
     root_noise: Array
     cosmic: NDArray[np.bool_]
 
-    def of(self, rows: NDArray[np.intp]) -> "Window":
+    def of(self, rows: NDArray[np.intp]) -> "SpectralWindow":
         """Return the same part of the axis of some of the spectra."""
-        return Window(
+        return SpectralWindow(
             self.shift_cm1,
             self.counts[rows],
             self.root_weight[rows],
@@ -113,7 +113,7 @@ def covers(shift_cm1: Array, low_cm1: float, high_cm1: float, pixels_min: int = 
     return bool(step.max() <= GAP_PIXELS * np.median(step))
 
 
-def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> Window:
+def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> SpectralWindow:
     """Cut a window out, find its cosmic rays and say how sure each pixel is.
 
     Noise is that of photons and camera. Beside it a pixel is unsure by ``MISFIT_SHARE`` of the
@@ -136,7 +136,7 @@ def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> Window:
     variance = np.maximum(np.maximum(expected, 0.0) + read2, 1.0)
     rise = expected.max(axis=1, keepdims=True) - np.median(expected, axis=1, keepdims=True)
     misfit = (MISFIT_SHARE * rise) ** 2
-    return Window(
+    return SpectralWindow(
         shift_cm1=axis[first:last],
         counts=clean,
         root_weight=np.where(cosmic, 0.0, 1 / np.sqrt(variance + misfit)),

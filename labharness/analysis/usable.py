@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from labharness.analysis.noise import Quiet, has_noise
+from labharness.analysis.noise import QuietStretch, has_noise
 
 __all__ = ["SATURATED", "faults", "told"]
 
@@ -32,7 +32,7 @@ LASER_REACH_CM1 = 80.0
 ROWS_TOLD = 5
 
 
-def faults(shift_cm1: Array, intensity: Array, quiet: Quiet) -> tuple[str, ...]:
+def faults(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> tuple[str, ...]:
     """Say of each row what makes it no spectrum; empty for a good one.
 
     Args:
@@ -65,7 +65,7 @@ def told(found: Sequence[str]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _is_cut_off(rows: Array, quiet: Quiet) -> NDArray[np.bool_]:
+def _is_cut_off(rows: Array, quiet: QuietStretch) -> NDArray[np.bool_]:
     """Say of each row whether its top is flat with sharp edges, or everything is at the top."""
     top = rows.max(axis=1, keepdims=True)
     span = top - quiet.level[:, None]

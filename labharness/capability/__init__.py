@@ -14,7 +14,7 @@ from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = [
     "Answer",
-    "Artifact",
+    "ArtifactContent",
     "CannotDo",
     "Capability",
     "LineFacts",
@@ -73,7 +73,7 @@ class CannotDo:
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
+class ArtifactContent:
     """A file that comes with an answer."""
 
     name: str
@@ -90,7 +90,7 @@ class Answer:
     """
 
     outputs: Mapping[str, Any]
-    artifacts: tuple[Artifact, ...] = ()
+    artifacts: tuple[ArtifactContent, ...] = ()
     warnings: tuple[str, ...] = ()
     finding: str = ""
 
@@ -105,7 +105,7 @@ class NoAnswer:
 
     reason: str
     partial_outputs: Mapping[str, Any]
-    artifacts: tuple[Artifact, ...] = ()
+    artifacts: tuple[ArtifactContent, ...] = ()
     suggestion: str = ""
 
 

@@ -1,6 +1,6 @@
 """Deterministic fault search: whole growths in virtual time, and a referee on the plant's truth."""
 
-from labharness.chaos.referee import Violation
+from labharness.chaos.referee import RefereeViolation
 from labharness.chaos.scenario import Fault, Scenario, draw, read_scenario, write_scenario
 from labharness.chaos.search import Search, Tally, search
 from labharness.chaos.shrink import shrink
@@ -8,11 +8,11 @@ from labharness.chaos.world import Verdict, play
 
 __all__ = [
     "Fault",
+    "RefereeViolation",
     "Scenario",
     "Search",
     "Tally",
     "Verdict",
-    "Violation",
     "draw",
     "play",
     "read_scenario",

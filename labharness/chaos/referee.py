@@ -31,11 +31,11 @@ from labharness.lab.simulated import SimulatedLab
 from labharness.simulation import BusFaults
 from labharness.vocabulary.channels import owner_of
 
-__all__ = ["Referee", "Violation"]
+__all__ = ["Referee", "RefereeViolation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class RefereeViolation:
     """A rule that was broken.
 
     Attributes:
@@ -74,7 +74,7 @@ class Referee:
             )
         }
         self.scene = Scene()
-        self.violation: Violation | None = None
+        self.violation: RefereeViolation | None = None
         self.demands: dict[str, float] = {}
         self.energised = False
         self._room = room
@@ -196,7 +196,9 @@ class Referee:
             if rule.blinded_by & scene.blind:
                 self.demands[rule.name] = self.demands.get(rule.name, 0.0) + GRAIN_S
             elif self.violation is None:
-                self.violation = Violation(rule.name, now_s, for_s, allowed_s, _told(truth, scene))
+                self.violation = RefereeViolation(
+                    rule.name, now_s, for_s, allowed_s, _told(truth, scene)
+                )
                 self._stop()
         if scene.blind & BLIND_TO_SUCKED:
             scene.sucked_pa = truth["sucked_back_pa"]  # it was a demand, and is not called later

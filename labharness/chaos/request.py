@@ -5,7 +5,7 @@ import json
 from labharness.admission.approval import StandingApproval, sign
 from labharness.admission.callers import read_callers
 from labharness.chaos.scenario import Scenario
-from labharness.hcp.codec import Message, decode
+from labharness.hcp.codec import HcpMessage, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.lab.files import read_text
 from labharness.lab.house import repository_key
@@ -17,7 +17,7 @@ CAPABILITY = "cvd-material-synthesis"
 DURATION_MAX = "PT36H"
 
 
-def submission(plan: LabPlan, scenario: Scenario) -> tuple[Message, TaskSubmit]:
+def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmit]:
     """Ask for the growth of a scenario."""
     callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
     body = {

@@ -10,7 +10,7 @@ from typing import Any
 from labharness.clock import Chance
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["Fault", "Kind", "Scenario", "draw", "read_scenario", "write_scenario"]
+__all__ = ["Fault", "FaultKind", "Scenario", "draw", "read_scenario", "write_scenario"]
 
 STAGES = (
     "loading",
@@ -115,7 +115,7 @@ FLOWS = ("argon", "nitrogen", "hydrogen")
 TARGETS: Mapping[str, tuple[str, ...]] = {"contact_stuck": CONTACTS, "flow_drift": FLOWS}
 
 
-class Kind:
+class FaultKind:
     """Names of what can go wrong; what each does is in ``inject``."""
 
     SENSORS = tuple(
@@ -221,7 +221,7 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
     second = chance.random() < SECOND_GROWTH_SHARE
     looks = chance.random() < LOOKS_SHARE
     expected = rate * math.exp(chance.uniform(math.log(RATE_LOW), math.log(RATE_HIGH)))
-    kinds = chance.sample(Kind.DRAWN, chance.randint(2, len(Kind.DRAWN)))
+    kinds = chance.sample(FaultKind.DRAWN, chance.randint(2, len(FaultKind.DRAWN)))
     count = min(FAULTS_MAX, _poisson(chance, expected))
     faults: list[Fault] = []
     for _ in range(count):
@@ -288,7 +288,7 @@ def _check(scenario: Scenario, ports: Collection[str]) -> None:
     for name, value in scenario.recipe.items():
         _check_number(f"recipe.{name}", value)
     for fault in scenario.faults:
-        for name, known in (("kind", Kind.ALL), ("stage", STAGES)):
+        for name, known in (("kind", FaultKind.ALL), ("stage", STAGES)):
             value = getattr(fault, name)
             if value not in known:
                 raise ValueError(_unknown(name, value, known))
@@ -302,7 +302,7 @@ def _check_target(fault: Fault, ports: Collection[str]) -> None:
     known: Collection[str] = TARGETS.get(fault.kind, ())
     if fault.kind.startswith("sensor_"):
         known = SENSORS
-    elif fault.kind.startswith("reply_") or fault.kind in ("bus_cut", *Kind.WRITES):
+    elif fault.kind.startswith("reply_") or fault.kind in ("bus_cut", *FaultKind.WRITES):
         known = ports
     if known and fault.target not in known:
         raise ValueError(f"{fault.kind}: " + _unknown("target", fault.target, known))
@@ -344,12 +344,12 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
     if kind.startswith("sensor_"):
         target = chance.choice(SENSORS)
         amount = _sensor_amount(chance, kind, target)
-    elif kind in ("bus_cut", *Kind.NOISES, "reply_reordered"):
+    elif kind in ("bus_cut", *FaultKind.NOISES, "reply_reordered"):
         target = chance.choices(PORTS, PORT_WEIGHTS)[0]
         amount = 0.0 if kind == "bus_cut" else chance.choice((0.01, 0.1, 0.5, 0.95))
         if kind == "reply_lost":
             amount = min(amount, LOST_MAX)
-    elif kind in Kind.WRITES:
+    elif kind in FaultKind.WRITES:
         target = chance.choices(PORTS, PORT_WEIGHTS)[0]
         amount = 0.0 if kind == "writes_refused" else float(chance.choice((1, 1, 2, 5)))
     elif kind == "contact_stuck":
@@ -386,7 +386,7 @@ def _unwritten(chance: random.Random, faults: Sequence[Fault]) -> list[Fault]:
     """Draw a write that is lost or refused, most often where another fault is about to need it."""
     if chance.random() >= WRITES_SHARE:
         return []
-    fault = replace(_fault(chance, chance.choice(Kind.WRITES), growth=0), lasts_s=FOR_GOOD_S)
+    fault = replace(_fault(chance, chance.choice(FaultKind.WRITES), growth=0), lasts_s=FOR_GOOD_S)
     before_s = chance.uniform(0.0, BEFORE_S_MAX)
     added = [fault]
     if chance.random() < ALONE_SHARE:

@@ -19,7 +19,7 @@ import simpy
 
 from labharness.chaos.guard_left import GuardLeft
 from labharness.chaos.inject import Undo, inject
-from labharness.chaos.referee import Referee, Violation
+from labharness.chaos.referee import Referee, RefereeViolation
 from labharness.chaos.request import approval, submission
 from labharness.chaos.rules import HEARTBEAT_S_MAX
 from labharness.chaos.scenario import Fault, Scenario
@@ -64,7 +64,7 @@ class Verdict:
     """
 
     scenario: Scenario
-    violation: Violation | None
+    violation: RefereeViolation | None
     lab_s: float
     digest: str
     timeline: tuple[tuple[float, str], ...]
@@ -389,7 +389,7 @@ class _World:
     def _find(self, rule: str, detail: str) -> None:
         if self._referee.violation is None:
             now_s = self._loop.time()
-            self._referee.violation = Violation(rule, now_s, 0.0, 0.0, detail)
+            self._referee.violation = RefereeViolation(rule, now_s, 0.0, 0.0, detail)
         self._halt()
 
     # ---- mending and resetting

@@ -4,7 +4,7 @@ import argparse
 import threading
 from functools import partial
 
-from labharness.alarm import ALERT_S_MAX, Alarm, Board, Event, Role, Severity, described
+from labharness.alarm import ALERT_S_MAX, Actor, Alarm, AlarmEvent, Board, Severity, described
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.cli.show import chosen_lab, complain, latched, say
 from labharness.clock import utc_text, wall_clock_utc
@@ -15,13 +15,13 @@ from labharness.lab.machine import seen_latch
 __all__ = ["alarms"]
 
 EVENTS = {
-    "ack": Event.ACKNOWLEDGE,
-    "shelve": Event.TIMED_SHELVE,
-    "unshelve": Event.UNSHELVE,
-    "suppress": Event.SUPPRESS,
-    "unsuppress": Event.UNSUPPRESS,
-    "remove": Event.REMOVE_FROM_SERVICE,
-    "place": Event.PLACE_IN_SERVICE,
+    "ack": AlarmEvent.ACKNOWLEDGE,
+    "shelve": AlarmEvent.TIMED_SHELVE,
+    "unshelve": AlarmEvent.UNSHELVE,
+    "suppress": AlarmEvent.SUPPRESS,
+    "unsuppress": AlarmEvent.UNSUPPRESS,
+    "remove": AlarmEvent.REMOVE_FROM_SERVICE,
+    "place": AlarmEvent.PLACE_IN_SERVICE,
 }
 
 
@@ -67,16 +67,16 @@ def _row(board: Board, alarm: Alarm) -> str:
 def _act(plan: LabPlan, chosen: argparse.Namespace) -> int:
     event = EVENTS[chosen.verb]
     minutes = 0.0
-    if event is Event.TIMED_SHELVE:
+    if event is AlarmEvent.TIMED_SHELVE:
         minutes = chosen.minutes or 0.0
         if chosen.once:
-            event = Event.ONE_SHOT_SHELVE
+            event = AlarmEvent.ONE_SHOT_SHELVE
     changed = do(
         plan,
         event,
         chosen.alarm,
         now=wall_clock_utc(),
-        role=Role(chosen.role),
+        role=Actor(chosen.role),
         who=chosen.name,
         why=chosen.reason,
         shelve_s=minutes * 60,

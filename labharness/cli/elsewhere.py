@@ -4,8 +4,8 @@ from pathlib import Path
 
 from labharness.cli.show import complain
 from labharness.lab import BadLabFile, LabPlan, read_lab
-from labharness.lab.control import Control, Late, NoOwner
-from labharness.lab.lock import Owner, guarded_elsewhere, owner_elsewhere
+from labharness.lab.control import Late, LineControl, NoOwner
+from labharness.lab.lock import LockOwner, guarded_elsewhere, owner_elsewhere
 
 __all__ = ["driven_elsewhere", "guarded_by", "owner_abroad"]
 
@@ -25,11 +25,11 @@ def driven_elsewhere(plan: LabPlan, command: str = "") -> str:
     return f"{owner.abroad}{owner.advice}"
 
 
-def _owner(plan: LabPlan) -> Owner | None:
+def _owner(plan: LabPlan) -> LockOwner | None:
     return owner_elsewhere(plan.identities(), plan.state_dir)
 
 
-def owner_abroad(plan: LabPlan, late: Late) -> Control | None:
+def owner_abroad(plan: LabPlan, late: Late) -> LineControl | None:
     """Reach who drives this line by another lab file: what makes it safe is for its owner to do.
 
     Raises:
@@ -39,7 +39,7 @@ def owner_abroad(plan: LabPlan, late: Late) -> Control | None:
     if owner is None or not owner.state_dir:
         return None
     try:
-        return Control(Path(owner.state_dir), late)
+        return LineControl(Path(owner.state_dir), late)
     except NoOwner:
         return None
 

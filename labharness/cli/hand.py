@@ -44,8 +44,8 @@ from labharness.lab.control import (
     ANSWER_S_MAX,
     LATE_S,
     NO_OPTION,
-    Control,
     Late,
+    LineControl,
     NoOwner,
     running_beside,
 )
@@ -53,7 +53,7 @@ from labharness.lab.lock import (
     MAKES_SAFE,
     LineBusy,
     LineLock,
-    Owner,
+    LockOwner,
     read_owner,
 )
 from labharness.lab.runs import BadOutput, fresh_folder
@@ -97,9 +97,9 @@ def hand(chosen: argparse.Namespace) -> int:
         return EXIT_USAGE
 
 
-def _owner(plan: LabPlan, late: Late | None = None) -> Control | None:
+def _owner(plan: LabPlan, late: Late | None = None) -> LineControl | None:
     try:
-        return Control(plan.state_dir, late or [(LATE_S, partial(_say_late, plan, LATE_S))])
+        return LineControl(plan.state_dir, late or [(LATE_S, partial(_say_late, plan, LATE_S))])
     except NoOwner:
         return None
 
@@ -372,7 +372,7 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
             pause(TAKEN_TRY_S)
 
 
-def _way_out(owner: Owner | None) -> str:
+def _way_out(owner: LockOwner | None) -> str:
     """Say how a process is ended that is waited for; of one that makes safe nothing."""
     if owner is None or owner.does == MAKES_SAFE:
         return ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.show import account, chosen_lab, complain, say
 from labharness.lab import LabPlan
-from labharness.lab.control import Control, NoOwner
+from labharness.lab.control import LineControl, NoOwner
 from labharness.lab.programs import examine, read_program_file
 from labharness.line import Instrument, programmer_of
 from labharness.vocabulary import BadProgram, Program
@@ -62,7 +62,7 @@ def _asked(plan: LabPlan, chosen: argparse.Namespace, segments: Program | None) 
         **({} if segments is None else {"program": segments.written()}),
     }
     try:
-        owner = Control(plan.state_dir)
+        owner = LineControl(plan.state_dir)
     except NoOwner:
         which = plan.file.lab.id + ("" if plan.option else " (the default)")
         complain(

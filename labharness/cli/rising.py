@@ -10,7 +10,7 @@ from labharness.clock import pause
 from labharness.driver import Cools
 from labharness.lab import LabPlan
 from labharness.lab.care import read_now
-from labharness.lab.control import Control, NoOwner
+from labharness.lab.control import LineControl, NoOwner
 from labharness.lab.lock import LineBusy
 from labharness.line.effects import warmer
 from labharness.link import LinkLost
@@ -24,7 +24,7 @@ NAN = float("nan")
 def still_rising(
     plan: LabPlan,
     hot: Sequence[str],
-    owner: Callable[[], Control | None],
+    owner: Callable[[], LineControl | None],
     tell: Callable[[str], None],
 ) -> list[str]:
     """Wait for the lag of what is hot, and longer; say what has risen, or was not read.
@@ -59,7 +59,7 @@ def still_rising(
     return found
 
 
-def _asked(owner: Callable[[], Control | None]) -> list[str] | None:
+def _asked(owner: Callable[[], LineControl | None]) -> list[str] | None:
     """Ask who drives the line until it knows; ``None`` where nobody does, or no more."""
     while True:
         try:

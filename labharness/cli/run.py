@@ -28,7 +28,7 @@ from labharness.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 from labharness.desk.report.words import phase_text, plain
 from labharness.guard.named import open_named
 from labharness.hcp import answers
-from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, Message, NotHcp, decode, encode
+from labharness.hcp.codec import MESSAGE_BYTES_MAX, BadPayload, HcpMessage, NotHcp, decode, encode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed
 from labharness.lab.operators import Operator, TerminalOperator
@@ -111,7 +111,7 @@ def _report(result: RunResult) -> None:
         complain(f"labharness run: the report of {result.folder} cannot be made: {why}")
 
 
-def read_submit(path: Path) -> tuple[Message, TaskSubmit]:
+def read_submit(path: Path) -> tuple[HcpMessage, TaskSubmit]:
     """Read a ``task_submit`` from a file.
 
     Raises:
@@ -124,7 +124,7 @@ def read_submit(path: Path) -> tuple[Message, TaskSubmit]:
     return message, message.payload
 
 
-def _read(path: Path) -> Message:
+def _read(path: Path) -> HcpMessage:
     try:
         with open_named(path) as file:
             data = file.read(MESSAGE_BYTES_MAX + 1)

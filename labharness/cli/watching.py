@@ -16,7 +16,7 @@ from labharness.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from labharness.kernel import Envelope
 from labharness.lab import LabPlan
 from labharness.lab.care import watch
-from labharness.lab.control import Control, NoOwner
+from labharness.lab.control import LineControl, NoOwner
 from labharness.lab.lock import read_owner
 from labharness.vocabulary.durations import clock_text
 from labharness.vocabulary.spelling import meant
@@ -32,7 +32,7 @@ STYLES = {"trip": "bold white on red", "warn": "black on yellow", "unknown": "ma
 
 
 def watch_line(
-    plan: LabPlan, chosen: argparse.Namespace, owner: Control | None, beside: Callable[[], str]
+    plan: LabPlan, chosen: argparse.Namespace, owner: LineControl | None, beside: Callable[[], str]
 ) -> int:
     """Show a line's readings once a second.
 
@@ -92,7 +92,7 @@ def _named(channel: str, names: Sequence[str]) -> bool:
 def _drives_still(plan: LabPlan) -> bool:
     """Say whether who owned the line is there and only silent."""
     try:
-        Control(plan.state_dir).close()
+        LineControl(plan.state_dir).close()
     except NoOwner:
         return False
     return True

@@ -4,7 +4,7 @@ from labharness.desk.admitting import Admitting
 from labharness.desk.by_hand import ByHand, Nobody
 from labharness.desk.desk import Desk
 from labharness.desk.energised import EnergySource
-from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
+from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, ManualSteps
 
 __all__ = [
     "Admitting",
@@ -14,6 +14,6 @@ __all__ = [
     "Desk",
     "EnergySource",
     "HouseFacts",
+    "ManualSteps",
     "Nobody",
-    "Operator",
 ]

@@ -19,7 +19,7 @@ from labharness.line.parts import channel_of
 from labharness.line.standing import lost_states, stop_procedure
 from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
-__all__ = ["ByHand", "Nobody", "NotUnderstood", "Owner"]
+__all__ = ["ByHand", "LineOwner", "Nobody", "NotUnderstood"]
 
 TEXT_MAX = 500  # characters of a name or a reason
 READS_MAX = 8  # that wait at once, whoever asks
@@ -31,7 +31,7 @@ class NotUnderstood(ValueError):
     """What was asked cannot be; the message says what can."""
 
 
-class Owner(Protocol):
+class LineOwner(Protocol):
     """Who drives the line at present: a task's desk, or a person who attends it."""
 
     def abort(self, reason: str) -> None:
@@ -79,7 +79,7 @@ class ByHand:
         owner: Who drives it.
     """
 
-    def __init__(self, line: Line, owner: Owner) -> None:
+    def __init__(self, line: Line, owner: LineOwner) -> None:
         self._line = line
         self._owner = owner
         self._reads = 0

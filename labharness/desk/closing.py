@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labharness.admission.audit import Rejected
-from labharness.capability import Answer, Artifact, NoAnswer
+from labharness.capability import Answer, ArtifactContent, NoAnswer
 from labharness.clock import Chance, Clock, utc_text
 from labharness.desk.facts import HouseFacts
 from labharness.desk.growth_log import growth_log
 from labharness.desk.session import Session
 from labharness.desk.suggesting import suggestion
 from labharness.hcp import answers
-from labharness.hcp.codec import Message
+from labharness.hcp.codec import HcpMessage
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.reading import export_jsonl
 from labharness.journal.store import JournalFailed, SqliteJournal
@@ -57,7 +57,7 @@ class Closing:
         self._clock = clock
         self._chance = chance
 
-    def keep(self, found: Sequence[Artifact]) -> None:
+    def keep(self, found: Sequence[ArtifactContent]) -> None:
         """Store what the analysis made."""
         for each in found:
             name = f"{each.name}.{SUFFIXES[each.media_type]}"
@@ -71,7 +71,7 @@ class Closing:
                 }
                 self._session.event("warning", said)
 
-    def rejected(self, message_id: str, rejected: Rejected) -> Message:
+    def rejected(self, message_id: str, rejected: Rejected) -> HcpMessage:
         """Say no, and what would do."""
         return self._record(
             answers.task_rejected(
@@ -82,7 +82,7 @@ class Closing:
             )
         )
 
-    def completed(self, answer: Answer, summary_: dict[str, Any]) -> Message:
+    def completed(self, answer: Answer, summary_: dict[str, Any]) -> HcpMessage:
         """Deliver the results."""
         summary_["warnings"] += answer.warnings
         if answer.finding:
@@ -106,7 +106,7 @@ class Closing:
         records: Sequence[StepRecord],
         answer: NoAnswer | None,
         summary_: dict[str, Any],
-    ) -> Message:
+    ) -> HcpMessage:
         """Say how far it came, and deliver what there is."""
         code, message = _error(ended)
         started = [record for record in records if record.started_s is not None]
@@ -135,7 +135,7 @@ class Closing:
             )
         )
 
-    def aborted(self, reason: str, unverified: Sequence[str]) -> Message:
+    def aborted(self, reason: str, unverified: Sequence[str]) -> HcpMessage:
         """Close an aborted session; there is no ``task_failed`` for it.
 
         What of its safe state could not be verified is said under ``warnings``.
@@ -185,7 +185,7 @@ class Closing:
             for each in self._artifacts.list()
         ]
 
-    def _record(self, message: Message) -> Message:
+    def _record(self, message: HcpMessage) -> HcpMessage:
         body = {
             "type": message.type,
             "message_id": message.message_id,

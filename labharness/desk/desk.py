@@ -18,13 +18,13 @@ from labharness.clock import Chance, Clock, failure_of, utc_text
 from labharness.desk.admitting import Admitting, Weighed
 from labharness.desk.closing import Closing, summary
 from labharness.desk.energised import scope
-from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, Operator
+from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, ManualSteps
 from labharness.desk.operations import LineOperations
 from labharness.desk.report.rules import rules_record
 from labharness.desk.session import Session
 from labharness.desk.telling import Telling
 from labharness.hcp import answers
-from labharness.hcp.codec import Message
+from labharness.hcp.codec import HcpMessage
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal.artifacts import Artifacts
 from labharness.journal.store import JournalFailed, SqliteJournal
@@ -76,7 +76,7 @@ class Desk:
         *,
         facts: HouseFacts,
         line: Line,
-        operator: Operator,
+        operator: ManualSteps,
         approvers: Approvers,
         clock: Clock,
         chance: Chance,
@@ -95,7 +95,7 @@ class Desk:
         self.session = Session(session_id, journal, clock.now_s, tell)
         self._telling = Telling(self.session, journal, line, clock.now_s)
         self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
-        self._running: asyncio.Task[Message] | None = None
+        self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
         self._unverified: list[str] = []
         self._executing = False
@@ -173,7 +173,7 @@ class Desk:
             "left_s": self._telling.left_s,
         }
 
-    async def run(self, submit: Message, payload: TaskSubmit) -> Message:
+    async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
         """Take a ``task_submit`` through to its terminal message.
 
         The line is in its safe state, or reported as not, before this returns.
@@ -290,7 +290,7 @@ class Desk:
 
     # ---- the run
 
-    async def _carry_out(self, submit: Message, weighed: Weighed) -> Message:
+    async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
         admitted, planned, capability = weighed.admitted, weighed.planned, weighed.capability
         screened = admitted.screened
         token, self.session.token = issue(
@@ -406,7 +406,7 @@ class Desk:
         line.disarm()
         self._left_safe = True
 
-    async def _aborted(self, submit: Message) -> Message:
+    async def _aborted(self, submit: HcpMessage) -> HcpMessage:
         reason = self._abort_reason
         if self.session.state == "PENDING":
             return self._rejected(submit, Rejected("aborted", reason))
@@ -416,7 +416,7 @@ class Desk:
         self.session.become("ABORTED", reason)
         return self._closing.aborted(reason, self._unverified)
 
-    async def _broken(self, submit: Message, failure: BaseException) -> Message:
+    async def _broken(self, submit: HcpMessage, failure: BaseException) -> HcpMessage:
         """End a session because something of ours broke; the line is made safe all the same."""
         if self.session.state == "PENDING":
             why = f"internal failure: {failure!r}"
@@ -429,7 +429,7 @@ class Desk:
 
     # ---- telling
 
-    def _accepted(self, submit: Message, weighed: Weighed, token: str) -> None:
+    def _accepted(self, submit: HcpMessage, weighed: Weighed, token: str) -> None:
         admitted, screened = weighed.admitted, weighed.admitted.screened
         message = answers.task_accepted(
             message_id=self._chance.uuid4(),
@@ -450,7 +450,7 @@ class Desk:
         self._journal.append("task_accepted", body, self._clock.now_s())
         self.session.tell("task_accepted", body)
 
-    def _rejected(self, submit: Message, rejected: Rejected) -> Message:
+    def _rejected(self, submit: HcpMessage, rejected: Rejected) -> HcpMessage:
         self.session.become("REJECTED", rejected.reason_code)
         return self._closing.rejected(submit.message_id, rejected)
 

@@ -14,10 +14,10 @@ from labharness.capability import Capability, LineFacts
 from labharness.desk.energised import EnergySource
 from labharness.plan import InstructionSet, Prediction
 
-__all__ = ["ApprovalRequest", "Approvers", "HouseFacts", "Operator"]
+__all__ = ["ApprovalRequest", "Approvers", "HouseFacts", "ManualSteps"]
 
 
-class Operator(Protocol):
+class ManualSteps(Protocol):
     """Somebody with hands."""
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from labharness.desk.facts import Operator
+from labharness.desk.facts import ManualSteps
 from labharness.line import Line
 from labharness.vocabulary import Command, Ending, Outcome
 
@@ -25,7 +25,7 @@ class LineOperations:
     def __init__(
         self,
         line: Line,
-        operator: Operator,
+        operator: ManualSteps,
         authorised: Callable[[], bool],
         ticked: Callable[[], None],
         asked: Callable[[str], None],

@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-__all__ = ["LOOK_S", "Door", "Places"]
+__all__ = ["LOOK_S", "Door", "DoorPaths"]
 
 LOOK_S = 1.0
 """Between two looks; what is lost is noticed within two of them."""
 
 
-class Places:
+class DoorPaths:
     """What stood at some paths when this was made.
 
     Args:
@@ -47,7 +47,7 @@ class Door:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.lost = ""
-        self._places = Places(paths)
+        self._places = DoorPaths(paths)
         self._next_s = 0.0
         self._thread: Thread | None = None
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from labharness.guard.latch import Latch, joined, probe, write_durably
 from labharness.guard.port_latch import PortLatch
-from labharness.guard.socket_lines import Lines
+from labharness.guard.socket_lines import LineSplitter
 from labharness.link import LinkLost
 from labharness.link.roads import nobody
 from labharness.vocabulary import Trip
@@ -116,7 +116,7 @@ class Stream(asyncio.Protocol):
     def __init__(self, guard: Near) -> None:
         self._guard = guard
         self._transport: asyncio.Transport
-        self._lines = Lines()
+        self._lines = LineSplitter()
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401 - asyncio's own signature
         """Hand the connection up."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from labharness.clock.process import pause
 from labharness.guard import places
 from labharness.guard.named import open_named
-from labharness.link.identity import Identity
+from labharness.link.identity import LinkIdentity
 
 if os.name == "posix":
     import fcntl
@@ -58,7 +58,7 @@ class PortLock:
         OSError: No place takes a lock.
     """
 
-    def __init__(self, ports: Sequence[Identity], kind: str, who: Who) -> None:
+    def __init__(self, ports: Sequence[LinkIdentity], kind: str, who: Who) -> None:
         self._handles: list[int] = []
         try:
             for port, key in _keys(ports):
@@ -88,7 +88,7 @@ class PortLock:
             os.close(each)
 
 
-def who_holds(ports: Sequence[Identity], kind: str) -> tuple[str, Who] | None:
+def who_holds(ports: Sequence[LinkIdentity], kind: str) -> tuple[str, Who] | None:
     """Return the first port that a process holds, and what that process says of itself."""
     for port, key in _keys(ports):
         for place in places.LOCK_PLACES:
@@ -100,7 +100,7 @@ def who_holds(ports: Sequence[Identity], kind: str) -> tuple[str, Who] | None:
     return None
 
 
-def _keys(ports: Sequence[Identity]) -> Iterator[tuple[str, str]]:
+def _keys(ports: Sequence[LinkIdentity]) -> Iterator[tuple[str, str]]:
     """Give each key once: two ports of a lab may turn out to be one road."""
     seen: set[str] = set()
     for port in ports:

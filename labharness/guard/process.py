@@ -26,7 +26,7 @@ from labharness.guard.notify import Notifier
 from labharness.guard.port_latch import PortLatch
 from labharness.guard.ports import Ports
 from labharness.guard.seal import KEY_BYTES
-from labharness.guard.session import Session
+from labharness.guard.session import HarnessSession
 from labharness.guard.socket_lines import SocketLines
 from labharness.guard.watch import HarnessWatch
 from labharness.link.descriptors import Road
@@ -98,7 +98,7 @@ class ProcessGuard:
         self.ports.on_lost = self._road_lost
         self._notifier = Notifier()
         self._notify_s = 0.0
-        self._session: Session | None = None
+        self._session: HarnessSession | None = None
         self._procedure = ""  # the last one that ran
         self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
         self._repeat_s = NEVER  # when to look after what was not answered
@@ -405,7 +405,7 @@ class ProcessGuard:
         key = self._entropy(KEY_BYTES)
         self.ports.want_closed()
         self.ports.reopen()  # it is told that they are not free yet
-        self._session = Session(self, made, self._selector, key, self._part)
+        self._session = HarnessSession(self, made, self._selector, key, self._part)
         self._session.welcome(self._digest)
 
     def _part(self, why: str) -> None:

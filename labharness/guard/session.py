@@ -19,10 +19,10 @@ from labharness.vocabulary import Request, Trip
 if TYPE_CHECKING:
     from labharness.guard.process import ProcessGuard
 
-__all__ = ["Session"]
+__all__ = ["HarnessSession"]
 
 
-class Session:
+class HarnessSession:
     """A connection with its key and its counts.
 
     Args:
@@ -266,15 +266,15 @@ class Session:
         self._guard.goodbye(retire=retire)
 
 
-_TAKES: dict[str, Callable[[Session, Fields], None]] = {
-    "send": Session._take_send,
-    "trip": Session._take_trip,
-    "repeat": Session._take_repeat,
-    "epoch": Session._take_epoch,
-    "arm": Session._take_arm,
-    "disarm": Session._take_disarm,
-    "beat": Session._take_beat,
-    "reset": Session._take_reset,
-    "imported": Session._take_imported,
-    "bye": Session._take_bye,
+_TAKES: dict[str, Callable[[HarnessSession, Fields], None]] = {
+    "send": HarnessSession._take_send,
+    "trip": HarnessSession._take_trip,
+    "repeat": HarnessSession._take_repeat,
+    "epoch": HarnessSession._take_epoch,
+    "arm": HarnessSession._take_arm,
+    "disarm": HarnessSession._take_disarm,
+    "beat": HarnessSession._take_beat,
+    "reset": HarnessSession._take_reset,
+    "imported": HarnessSession._take_imported,
+    "bye": HarnessSession._take_bye,
 }

@@ -7,7 +7,7 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 
-__all__ = ["LINE_BYTES_MAX", "Line", "Lines", "SocketLines", "line_of"]
+__all__ = ["LINE_BYTES_MAX", "Line", "LineSplitter", "SocketLines", "line_of"]
 
 LINE_BYTES_MAX = 32 * 1024 * 1024  # a reply of BUFFER_BYTES_MAX in hexadecimal, and its names
 UNSENT_BYTES_MAX = 64 * 1024 * 1024  # a harness that reads nothing for so long is given up
@@ -25,7 +25,7 @@ def line_of(message: Line) -> bytes:
     return _encode(message).encode() + b"\n"
 
 
-class Lines:
+class LineSplitter:
     """Cuts what arrives into messages."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class SocketLines:
     def __init__(self, made: socket.socket) -> None:
         made.setblocking(False)
         self.socket = made
-        self._lines = Lines()
+        self._lines = LineSplitter()
         self._unsent = bytearray()  # bytes would be copied whole for each message and each send
 
     @property

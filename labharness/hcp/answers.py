@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from labharness.admission.audit import REASON_CODES, Rejected
-from labharness.hcp.codec import Message, MessageType
+from labharness.hcp.codec import HcpMessage, MessageType
 from labharness.hcp.messages import ERROR_CODES, PAYLOADS
 
 __all__ = [
@@ -28,7 +28,7 @@ def task_accepted(
     safety_envelope: Mapping[str, Any],
     max_duration: str,
     abort_timeout: str,
-) -> Message:
+) -> HcpMessage:
     """Build the answer that opens a session; it alone carries the token."""
     payload = {
         "session_token": session_token,
@@ -43,7 +43,7 @@ def task_accepted(
 
 def task_rejected(
     *, message_id: str, timestamp: str, in_reply_to: str, rejected: Rejected
-) -> Message:
+) -> HcpMessage:
     """Build the answer that opens none: its ``session_id`` is null.
 
     Raises:
@@ -70,7 +70,7 @@ def event(
     sequence: int,
     data: Mapping[str, Any],
     in_reply_to: str | None = None,
-) -> Message:
+) -> HcpMessage:
     """Build an event.
 
     Raises:
@@ -95,7 +95,7 @@ def task_completed(
     outputs: Mapping[str, Any],
     artifacts: Sequence[Mapping[str, Any]] = (),
     execution_summary: Mapping[str, Any] | None = None,
-) -> Message:
+) -> HcpMessage:
     """Build the message that delivers the results."""
     payload = {
         "outputs": dict(outputs),
@@ -117,7 +117,7 @@ def task_failed(
     partial_outputs: Mapping[str, Any] | None = None,
     artifacts: Sequence[Mapping[str, Any]] = (),
     execution_summary: Mapping[str, Any] | None = None,
-) -> Message:
+) -> HcpMessage:
     """Build the message that ends a session without success.
 
     Raises:
@@ -147,6 +147,6 @@ def _built(
     timestamp: str,
     session_id: str | None,
     payload: dict[str, Any],
-) -> Message:
+) -> HcpMessage:
     model = PAYLOADS[kind].model_validate(payload)
-    return Message(message_id, timestamp, session_id, kind, model)
+    return HcpMessage(message_id, timestamp, session_id, kind, model)

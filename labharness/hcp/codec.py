@@ -19,8 +19,8 @@ __all__ = [
     "HCP_VERSION",
     "MESSAGE_BYTES_MAX",
     "BadPayload",
-    "Envelope",
-    "Message",
+    "HcpMessage",
+    "MessageEnvelope",
     "MessageType",
     "NotHcp",
     "decode",
@@ -74,7 +74,7 @@ class NotHcp(ValueError):
 class BadPayload(ValueError):
     """A message whose envelope stands and whose payload does not; its sender gets an answer."""
 
-    def __init__(self, where: str, reason: str, message: "Envelope") -> None:
+    def __init__(self, where: str, reason: str, message: "MessageEnvelope") -> None:
         super().__init__(f"{where}: {reason}")
         self.where = where
         self.reason = reason
@@ -86,7 +86,7 @@ class BadPayload(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class MessageEnvelope:
     """The outside of a message; `caller_id` is what its payload claims, if it claims one."""
 
     hcp_version: str
@@ -98,7 +98,7 @@ class Envelope:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class HcpMessage:
     """A message; `unknown` holds the fields of its envelope that HCP 1.0 does not name."""
 
     message_id: str
@@ -110,7 +110,7 @@ class Message:
     unknown: Mapping[str, Any] = field(default_factory=dict)
 
 
-def decode(data: bytes) -> Message:
+def decode(data: bytes) -> HcpMessage:
     """Read a message.
 
     Raises:
@@ -133,7 +133,7 @@ def decode(data: bytes) -> Message:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in ("payload", *first["loc"]))
         raise BadPayload(where, _in_words(first), envelope) from error
-    return Message(
+    return HcpMessage(
         message_id=envelope.message_id,
         timestamp=envelope.timestamp,
         session_id=envelope.session_id,
@@ -144,7 +144,7 @@ def decode(data: bytes) -> Message:
     )
 
 
-def encode(message: Message) -> bytes:
+def encode(message: HcpMessage) -> bytes:
     """Write a message in the order of the specification's fields, as compact UTF-8.
 
     Raises:
@@ -238,7 +238,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _envelope(body: Mapping[str, Any]) -> Envelope:
+def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
     version = body.get("hcp_version")
     if not (isinstance(version, str) and _speaks(version)):
         _refuse("hcp_version", version, f"MAJOR.MINOR with the major of {HCP_VERSION}")
@@ -267,7 +267,7 @@ def _envelope(body: Mapping[str, Any]) -> Envelope:
     claimed = isinstance(caller_id, str) and _CALLER.fullmatch(caller_id) is not None
     if not claimed and (known == "task_submit" or caller_id is not None):
         _refuse("payload.caller_id", caller_id, "1 to 128 letters, digits, '-' and '_'")
-    return Envelope(version, message_id, timestamp, session_id, known, caller_id)
+    return MessageEnvelope(version, message_id, timestamp, session_id, known, caller_id)
 
 
 def _speaks(version: str) -> bool:

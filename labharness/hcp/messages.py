@@ -22,7 +22,7 @@ __all__ = [
     "AcceptedConstraints",
     "ArtifactReference",
     "Constraints",
-    "Event",
+    "EventPayload",
     "ExecutionSummary",
     "ExpectedOutput",
     "Payload",
@@ -228,7 +228,7 @@ EVENT_DATA: Final[dict[str, type[Payload]]] = {
 }
 
 
-class Event(Payload):
+class EventPayload(Payload):
     """``event``: something that happened in a session, in the order of `sequence`."""
 
     event_type: str
@@ -254,7 +254,7 @@ PAYLOADS: Final[dict[str, type[Payload]]] = {
     "task_submit": TaskSubmit,
     "task_accepted": TaskAccepted,
     "task_rejected": TaskRejected,
-    "event": Event,
+    "event": EventPayload,
     "task_completed": TaskCompleted,
     "task_failed": TaskFailed,
     "abort": Abort,

@@ -6,17 +6,17 @@ from datetime import datetime
 from pathlib import Path
 
 from labharness.alarm import (
+    Actor,
     Alarm,
+    AlarmEvent,
     AlarmFile,
+    AlertChannel,
     AppriseChannels,
     BadAddress,
     Board,
-    Channel,
     Channels,
-    Event,
     Fact,
     OnPaper,
-    Role,
     expired,
     take,
 )
@@ -79,10 +79,10 @@ async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str],
         await alarms.answered(tell)
 
 
-def channels(plan: LabPlan) -> tuple[Channel, ...]:
+def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
     """Give whom the lab file has told."""
     return tuple(
-        Channel(name=row.name, severities=frozenset(row.severities), level=row.level)
+        AlertChannel(name=row.name, severities=frozenset(row.severities), level=row.level)
         for row in plan.file.alert
     )
 
@@ -115,11 +115,11 @@ def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]
 
 def do(
     plan: LabPlan,
-    event: Event,
+    event: AlarmEvent,
     name: str,
     *,
     now: datetime,
-    role: Role,
+    role: Actor,
     who: str,
     why: str,
     shelve_s: float = 0.0,
@@ -138,7 +138,7 @@ def do(
     file = AlarmFile(_path(plan))
     board, ended = _board(file, now)
     names: Sequence[str] = (name,)
-    if event is Event.ACKNOWLEDGE:
+    if event is AlarmEvent.ACKNOWLEDGE:
         names = [each for each in _meant(board, name) if not board.alarms[each].state.acked]
         if not names:
             if name != ALL and name not in board.alarms:
@@ -170,10 +170,12 @@ def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
     facts = []
     for alarm in board.alarms.values():
         if alarm.state.latched:
-            gone = Fact(event=Event.DEACTIVATE, alarm=alarm.name, at=now, why="its cause is gone")
+            gone = Fact(
+                event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="its cause is gone"
+            )
             people = (
-                Fact(event=event, alarm=alarm.name, at=now, role=Role.OPERATOR, who=who, why=why)
-                for event in (Event.ACKNOWLEDGE, Event.RESET)
+                Fact(event=event, alarm=alarm.name, at=now, role=Actor.OPERATOR, who=who, why=why)
+                for event in (AlarmEvent.ACKNOWLEDGE, AlarmEvent.RESET)
             )
             for fact in (gone, *people):
                 taken = take(board, fact)
@@ -204,7 +206,7 @@ def _end(plan: LabPlan, prefix: str, why: str) -> None:
     with suppress(NotDone):
         board, ended = _board(file, now)
         facts = [
-            Fact(event=Event.DEACTIVATE, alarm=alarm.name, at=now, why=why)
+            Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why=why)
             for alarm in board.alarms.values()
             if alarm.state.active and not alarm.state.latched and _begins(alarm.name, prefix)
         ]

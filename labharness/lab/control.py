@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from labharness.clock import Clock
-from labharness.guard.door import LOOK_S, Places
+from labharness.guard.door import LOOK_S, DoorPaths
 from labharness.lab.lock import read_owner
 
 __all__ = [
     "ANSWER_S_MAX",
     "LATE_S",
     "NO_OPTION",
-    "Control",
     "ControlSocket",
     "Late",
+    "LineControl",
     "NoOwner",
     "running_beside",
     "served",
@@ -183,19 +183,19 @@ async def served(
             except OSError as why:
                 tell(f"no other terminal can reach this line: {why}")
             if lost is not None:
-                places = Places((state_dir / NAME, state_dir))
+                places = DoorPaths((state_dir / NAME, state_dir))
                 watching = asyncio.create_task(_watch(places, lost, clock.speed), name="door")
                 stack.callback(watching.cancel)
         yield
 
 
-async def _watch(places: Places, lost: Callable[[str], None], speed: float) -> None:
+async def _watch(places: DoorPaths, lost: Callable[[str], None], speed: float) -> None:
     while not (why := places.lost()):  # noqa: ASYNC110 - a folder tells of nothing by itself
         await asyncio.sleep(LOOK_S * speed)
     lost(why)
 
 
-class Control:
+class LineControl:
     """One conversation with the owner of a line, for a terminal.
 
     Args:
@@ -257,7 +257,7 @@ class Control:
             self._lines.close()
         self._socket.close()
 
-    def __enter__(self) -> "Control":
+    def __enter__(self) -> "LineControl":
         return self
 
     def __exit__(self, *ended: object) -> None:
@@ -275,7 +275,7 @@ def running_beside(state_dir: Path) -> dict[str, str]:
         if path.parent == state_dir:
             continue
         try:
-            Control(path.parent).close()
+            LineControl(path.parent).close()
         except (NoOwner, PermissionError):
             continue
         owner = read_owner(path.parent)

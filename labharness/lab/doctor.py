@@ -24,8 +24,8 @@ from labharness.lab.house import repository_key
 from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     LatchFacts,
+    MachineFacts,
     OwnerFacts,
-    Seen,
     SerialFacts,
 )
 from labharness.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
@@ -93,7 +93,7 @@ class Check:
         return "finding" if self.fix else "ok"
 
 
-def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
+def examine(plan: LabPlan, seen: MachineFacts) -> tuple[Check, ...]:
     """Say of everything a run needs whether it is there, and what to do where it is not."""
     return (
         *_software(plan, seen),
@@ -114,7 +114,7 @@ def examine(plan: LabPlan, seen: Seen) -> tuple[Check, ...]:
     )
 
 
-def _software(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _software(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     if seen.missing:
         said = f"Python {seen.python} lacks {', '.join(seen.missing)}"
         yield Check("python", said, f"python -m pip install {' '.join(seen.missing)}")
@@ -131,7 +131,7 @@ def _software(plan: LabPlan, seen: Seen) -> Iterator[Check]:
             yield Check("packages", said, f"python -m {EXTRAS[module].command}")
 
 
-def _unusable(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _unusable(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     for each in seen.unusable:
         yield Check("lab file", f"{each.where}: {each.what}", f"mend it in {plan.path}")
 
@@ -171,7 +171,7 @@ def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
         yield Check("drivers", "no unverified driver is on a real link")
 
 
-def _port(plan: LabPlan, row: PortRow, seen: Seen) -> Iterator[Check]:
+def _port(plan: LabPlan, row: PortRow, seen: MachineFacts) -> Iterator[Check]:
     about = f"port {row.name}"
     if row.link == "loopback":
         yield Check(about, "simulated")
@@ -195,7 +195,7 @@ def _port(plan: LabPlan, row: PortRow, seen: Seen) -> Iterator[Check]:
             yield Check(about, f"{row.link} {where}: connects")
 
 
-def _serial(about: str, path: str, seen: Seen, *, served: bool) -> Iterator[Check]:
+def _serial(about: str, path: str, seen: MachineFacts, *, served: bool) -> Iterator[Check]:
     fact = seen.serial.get(path)
     if fact is None:
         yield Check(about, f"{path}: this system does not say how it stands", known=False)
@@ -232,7 +232,7 @@ def _join(fact: SerialFacts, user: str) -> str:
     return "ask who runs this computer for a udev rule that gives your group the device"
 
 
-def _state_dir(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     folder = seen.state
     path, simulated = shlex.quote(folder.path), not plan.real_ports
     another = "set LABHARNESS_STATE to" if simulated else "in the lab file let state_dir name"
@@ -280,7 +280,7 @@ def _share(plan: LabPlan) -> str:
     return f"sudo install -d -m 2770 -g GROUP {KEPT_PLACE.parent} {folders}"
 
 
-def _clock(seen: Seen) -> Iterator[Check]:
+def _clock(seen: MachineFacts) -> Iterator[Check]:
     clock, newest = seen.clock, seen.state.newest
     set_it = "set the clock, and have it kept: sudo timedatectl set-ntp true"
     now = f"{clock.now_utc:%Y-%m-%d %H:%M} UTC"
@@ -303,7 +303,7 @@ def _clock(seen: Seen) -> Iterator[Check]:
         yield Check("clock", "no time server keeps it", "sudo timedatectl set-ntp true")
 
 
-def _disk(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _disk(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     per_hour = RUN_BYTES_PER_INSTRUMENT_HOUR * len(plan.instruments)
     need = per_hour * RUN_HOURS * RUN_MARGIN
     if not (seen.runs.is_folder and seen.runs.writable):
@@ -358,7 +358,7 @@ def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
     return Check("latch", f"latched{since}: {why}", fix)
 
 
-def _proof_tests(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _proof_tests(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     path = plan.beside(plan.file.lab.hazards)
     if not plan.hazards.hazard:
         yield Check("proof tests", f"{path} lists no hazard", "write down what could go wrong")
@@ -384,7 +384,7 @@ def _proof_test(row: HazardRow, today: datetime, note: str) -> Check:
     return Check("proof tests", said, f"test it, {note}" if left <= PROOF_SOON_DAYS else "")
 
 
-def _approvals(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _approvals(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     if not seen.approvals:
         yield Check("approvals", "no standing approval: a person approves each task")
     for path, approval in seen.approvals.items():
@@ -429,7 +429,7 @@ def _sign(plan: LabPlan) -> str:
     return "take it out of the lab file: on a real lab a person approves each task"
 
 
-def _alerts(plan: LabPlan, seen: Seen) -> Iterator[Check]:
+def _alerts(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
     rows = plan.file.alert
     if rows and ALERT_NEEDS not in seen.modules:
         said = f"{ALERT_NEEDS} is missing: nobody can be told of an alarm"
@@ -459,7 +459,7 @@ def _callers(plan: LabPlan, callers: int | str) -> Check:
     return Check("callers", f"{callers} may ask")
 
 
-def _today(plan: LabPlan, seen: Seen) -> datetime:
+def _today(plan: LabPlan, seen: MachineFacts) -> datetime:
     """Give the day that counts: a simulated run has the stated epoch's, not the calendar's."""
     return seen.clock.now_utc if plan.real_ports else VIRTUAL_EPOCH
 

@@ -15,9 +15,9 @@ from labharness.guard.named import open_named, open_own
 from labharness.guard.places import LOCK_PLACES
 from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.lab.lease import Lease, Leased
-from labharness.link.identity import Identity
+from labharness.link.identity import LinkIdentity
 
-__all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "Owner", "guarded_elsewhere"]
+__all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "LockOwner", "guarded_elsewhere"]
 __all__ += ["owner_elsewhere", "read_owner"]
 
 LOCK_NAME = "line.lock"
@@ -27,7 +27,7 @@ MAKES_SAFE = "makes the line safe"  # what nobody is told to end
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class LockOwner:
     """Who holds a line, for whoever finds it taken.
 
     Attributes:
@@ -69,7 +69,7 @@ class Owner:
         return f": end it (Ctrl-C there, or kill {self.pid}), or wait until it has ended"
 
 
-class Unknown(Owner):
+class Unknown(LockOwner):
     """Whoever holds a port and has said nothing of itself."""
 
     @property
@@ -86,7 +86,7 @@ class Unknown(Owner):
 UNKNOWN = Unknown(0, "", "")
 
 
-def read_owner(state_dir: Path) -> Owner | None:
+def read_owner(state_dir: Path) -> LockOwner | None:
     """Give who held a line last, as far as it is known."""
     try:
         with open_named(state_dir / OWNER_NAME) as file:
@@ -95,7 +95,7 @@ def read_owner(state_dir: Path) -> Owner | None:
         return None
 
 
-def owner_elsewhere(ports: Sequence[Identity], state_dir: Path) -> Owner | None:
+def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner | None:
     """Give who holds one of these ports by another lab file, as far as it is known."""
     held = who_holds(ports, LINE)
     if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
@@ -103,7 +103,7 @@ def owner_elsewhere(ports: Sequence[Identity], state_dir: Path) -> Owner | None:
     return _owner_of(held[1]) or UNKNOWN
 
 
-def guarded_elsewhere(ports: Sequence[Identity], state_dir: Path) -> Path | None:
+def guarded_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> Path | None:
     """Give the lab file whose guard process holds one of these ports, where it is another's."""
     held = who_holds(ports, GUARD)
     if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
@@ -112,9 +112,9 @@ def guarded_elsewhere(ports: Sequence[Identity], state_dir: Path) -> Path | None
     return Path(lab) if isinstance(lab, str) else None
 
 
-def _owner_of(said: object) -> Owner | None:
+def _owner_of(said: object) -> LockOwner | None:
     try:
-        found = Owner(**said)  # type: ignore[arg-type]  # a file may say anything
+        found = LockOwner(**said)  # type: ignore[arg-type]  # a file may say anything
     except TypeError:
         return None
     texts = (found.lab_option, found.folder, found.does, found.account, found.state_dir)
@@ -130,7 +130,7 @@ class LineBusy(RuntimeError):
         owner: Which, where it is known.
     """
 
-    def __init__(self, text: str, owner: Owner | None = None) -> None:
+    def __init__(self, text: str, owner: LockOwner | None = None) -> None:
         super().__init__(text)
         self.owner = owner
 
@@ -151,8 +151,8 @@ class LineLock:
     def __init__(
         self,
         state_dir: Path,
-        owner: Owner | None = None,
-        ports: Sequence[Identity] = (),
+        owner: LockOwner | None = None,
+        ports: Sequence[LinkIdentity] = (),
         leases: Sequence[str] = (),
     ) -> None:
         self._ports: PortLock | None = None
@@ -186,7 +186,7 @@ class LineLock:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(owner)))
 
-    def _lease(self, paths: Sequence[str], owner: Owner | None) -> None:
+    def _lease(self, paths: Sequence[str], owner: LockOwner | None) -> None:
         who = "a process" if owner is None else f"process {owner.pid} of {owner.account}"
         for path in sorted({*paths}):
             try:

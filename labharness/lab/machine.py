@@ -34,8 +34,8 @@ from labharness.lab.seen import (
     ClockFacts,
     FolderFacts,
     LatchFacts,
+    MachineFacts,
     OwnerFacts,
-    Seen,
     SerialFacts,
 )
 from labharness.lab.usable import unsigned, unusable
@@ -59,7 +59,7 @@ FILES_MAX = 1000
 COMMAND_LETTERS_MAX = 60
 
 
-def look(plan: LabPlan, runs: Path) -> Seen:
+def look(plan: LabPlan, runs: Path) -> MachineFacts:
     """Look up what ``examine`` needs; nothing is made, set or sent.
 
     Args:
@@ -69,7 +69,7 @@ def look(plan: LabPlan, runs: Path) -> Seen:
     owner = _owner(plan)
     paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
     unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
-    return Seen(
+    return MachineFacts(
         python=platform.python_version(),
         missing=_missing(),
         modules=frozenset(name for name in EXTRAS if find_spec(name)),

@@ -32,14 +32,14 @@ from labharness.plan import (
     Instruction,
     InstructionSet,
     PredictedStep,
+    PredictedViolation,
     Prediction,
+    RunningStep,
     Status,
     Stays,
-    Step,
     StepFailed,
     StepRecord,
     Verb,
-    Violation,
     stated_commands,
 )
 from labharness.vocabulary import Command, Outcome
@@ -258,7 +258,7 @@ class _Flight:
     def _verb(self, action: str) -> Verb:
         verb = self._expect if action == EXPECT else PHYSICAL_VERBS[action]
 
-        async def watched(step: Step) -> Mapping[str, object]:
+        async def watched(step: RunningStep) -> Mapping[str, object]:
             result = await verb(step)
             latest, name = self._line.latest, step.instruction.instruction_id
             self._killed[name] = if_killed(self._plan, latest), what_stays(self._plan, latest)
@@ -266,7 +266,7 @@ class _Flight:
 
         return watched
 
-    async def _expect(self, step: Step) -> Mapping[str, object]:
+    async def _expect(self, step: RunningStep) -> Mapping[str, object]:
         """Let a step that is not run take its expected time."""
         until_s = self.loop.time() + step.instruction.expected_s
         while self.loop.time() < until_s:
@@ -293,11 +293,11 @@ class _Flight:
             stays=stays,
         )
 
-    def _violation(self, executor: Executor, why: Exception) -> Violation:
+    def _violation(self, executor: Executor, why: Exception) -> PredictedViolation:
         failed = [r for r in executor.records() if r.status in (Status.FAILED, Status.TIMEOUT)]
         where = failed[0].instruction if failed else None
         trip = why.trip if isinstance(why, Tripped) else None
-        return Violation(
+        return PredictedViolation(
             instruction_id=where.instruction_id if where else "arming",
             stage=where.stage if where else "arming",
             channel=trip.channel if trip else _channel(where),

@@ -35,7 +35,7 @@ from labharness.lab.files import (
 from labharness.lab.hazards import HazardTable, read_hazards
 from labharness.lab.installed import absent
 from labharness.lab.kinds import envelope_file, load_driver, shipped_file, shipped_line
-from labharness.lab.lock import LineLock, Owner
+from labharness.lab.lock import LineLock, LockOwner
 from labharness.lab.programs import check_covered
 from labharness.lab.proven import unproven
 from labharness.lab.reads import unproven_reads
@@ -49,7 +49,7 @@ from labharness.line import (
     check_wires,
     compile_procedures,
 )
-from labharness.link.identity import Identity, RoadName, identify, network_host
+from labharness.link.identity import LinkIdentity, RoadName, identify, network_host
 from labharness.vocabulary.extras import all_to_install
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
@@ -129,19 +129,19 @@ class LabPlan:
             return ""
         return f" --lab {shlex.quote(str(self.path))}"
 
-    def owner(self, folder: Path) -> Owner:
+    def owner(self, folder: Path) -> LockOwner:
         """Say that this process drives the line, and writes into a folder."""
         return self._owner(str(folder.resolve()), "")
 
-    def looker(self, does: str) -> Owner:
+    def looker(self, does: str) -> LockOwner:
         """Say that this process has the line for a while, what it does, and drives nothing."""
         return self._owner("", does)
 
-    def _owner(self, folder: str, does: str) -> Owner:
+    def _owner(self, folder: str, does: str) -> LockOwner:
         home = os.path.realpath(self.state_dir)
-        return Owner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
+        return LockOwner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
 
-    def lock(self, owner: Owner) -> LineLock:
+    def lock(self, owner: LockOwner) -> LineLock:
         """Have the line to oneself, by whichever lab file others come to its ports.
 
         Raises:
@@ -159,7 +159,7 @@ class LabPlan:
             return ()
         return tuple(row.road for row in self.file.port if row.link != "loopback")
 
-    def identities(self) -> tuple[Identity, ...]:
+    def identities(self) -> tuple[LinkIdentity, ...]:
         """Find what the real ports are on this machine."""
         return tuple(identify(road) for road in self.roads)
 

@@ -12,8 +12,8 @@ __all__ = [
     "ClockFacts",
     "FolderFacts",
     "LatchFacts",
+    "MachineFacts",
     "OwnerFacts",
-    "Seen",
     "SerialFacts",
 ]
 
@@ -110,7 +110,7 @@ class LatchFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class MachineFacts:
     """Everything that was looked up on this machine for one lab.
 
     Attributes:

@@ -18,7 +18,7 @@ from labharness.lab.served_file import Roads, check_target, served_text
 from labharness.lab.simulated import SimulatedLab
 from labharness.link.identity import RoadName
 from labharness.simulation import JsonFace
-from labharness.simulation.control import Control
+from labharness.simulation.control import SimulationControl
 from labharness.simulation.conversation import ByteLog, Outlet
 from labharness.simulation.served import CannotServe, PtyPort, ServedPort, TcpPort
 
@@ -126,7 +126,7 @@ class _Serving:
         room = SimulatedLab(self._plan.file, Clock(self._loop), self._chance, wire_time=False)
         for name in room.framings:
             self._ports[name] = self._port(room, name)
-        self._control = Control(room, self._log, self.status, self._stop.set)
+        self._control = SimulationControl(room, self._log, self.status, self._stop.set)
         for each in STOP_SIGNALS:
             with suppress(NotImplementedError):  # Windows has none
                 self._loop.add_signal_handler(each, self._stop.set)

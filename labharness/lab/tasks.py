@@ -18,7 +18,7 @@ from labharness.guard import LatchUnreadable
 from labharness.guard.latch import LatchedElsewhere, write_durably
 from labharness.guard.named import open_own
 from labharness.hcp import answers
-from labharness.hcp.codec import Message, encode
+from labharness.hcp.codec import HcpMessage, encode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
@@ -53,7 +53,7 @@ WAIT = "Wait for the other run, or see what the message names"
 class RunResult:
     """What a run left behind."""
 
-    message: Message
+    message: HcpMessage
     folder: Path
     journal_head: str
 
@@ -80,7 +80,7 @@ class TaskRun:
     def __init__(
         self,
         plan: LabPlan,
-        submit: Message,
+        submit: HcpMessage,
         payload: TaskSubmit,
         *,
         speed: float | None,
@@ -216,13 +216,13 @@ class TaskRun:
                 journal.close()
         return RunResult(message, self.folder, journal.head.hash)
 
-    def _keep(self, message: Message) -> None:
+    def _keep(self, message: HcpMessage) -> None:
         try:
             write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
         except OSError as why:  # who asked is answered all the same
             self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
 
-    async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> Message:
+    async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
         try:
             self._plan.make_state_dir()
             lock = self._plan.lock(self._plan.owner(self.folder))
@@ -289,7 +289,7 @@ class TaskRun:
             sign_again=self._plan.sign_again,
         )
 
-    def _busy(self, clock: Clock, why: str, suggestion: str) -> Message:
+    def _busy(self, clock: Clock, why: str, suggestion: str) -> HcpMessage:
         rejected = Rejected("resource_unavailable", why, suggestion=suggestion)
         return answers.task_rejected(
             message_id=self._chance.uuid4(),

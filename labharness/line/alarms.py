@@ -17,14 +17,14 @@ from labharness.alarm import (
     ALERT_S_MAX,
     ESCALATE_AFTER,
     HOUSE,
+    Actor,
+    AlarmEvent,
     AlarmFile,
+    AlarmGroup,
+    AlertChannel,
     Board,
-    Channel,
     Channels,
-    Event,
     Fact,
-    Group,
-    Role,
     Severity,
     expired,
     left_over,
@@ -97,7 +97,7 @@ class LineAlarms:
         line: Line,
         clock: Clock,
         file: AlarmFile,
-        channels: Sequence[Channel],
+        channels: Sequence[AlertChannel],
         roads: Channels,
         title: str,
         option: str = "",
@@ -244,7 +244,7 @@ class LineAlarms:
                 self._told[group.number] = level
                 self._call(group, level)
 
-    def _waited_s(self, group: Group) -> dict[str, float]:
+    def _waited_s(self, group: AlarmGroup) -> dict[str, float]:
         """Give for how long each alarm of a group has called, in real time."""
         now_s = self._clock.now_s()
         called_s = self._called_s[group.number]
@@ -312,7 +312,7 @@ class LineAlarms:
         self, name: str, severity: Severity, why: str, *, source: str = "line", rank: int = 0
     ) -> None:
         if name not in self._active(name):
-            self._tell(self._fact(Event.ACTIVATE, name, why, severity, source, rank))
+            self._tell(self._fact(AlarmEvent.ACTIVATE, name, why, severity, source, rank))
 
     def _end_unheard(self, name: str) -> None:
         """End an alarm that an earlier process left latched and active: this one sees it anew.
@@ -320,16 +320,16 @@ class LineAlarms:
         Until then it stands, because its trip may still be in force. No journal tells of it: the
         same seed gives the same one, whatever was left.
         """
-        fact = self._fact(Event.DEACTIVATE, name, "it is seen anew")
+        fact = self._fact(AlarmEvent.DEACTIVATE, name, "it is seen anew")
         self.board = take(self.board, fact).board
         self._unsaved.append(fact)
 
     def _clear(self, name: str, why: str) -> None:
-        self._tell(self._fact(Event.DEACTIVATE, name, why))
+        self._tell(self._fact(AlarmEvent.DEACTIVATE, name, why))
 
     def _fact(
         self,
-        event: Event,
+        event: AlarmEvent,
         name: str,
         why: str,
         severity: Severity = Severity.WARNING,
@@ -396,12 +396,12 @@ class LineAlarms:
             self._unsaved = [*facts, *self._unsaved][-UNSAVED_MAX:]
             self._not_saved(why.strerror or str(why))
             return
-        self._take(self._fact(Event.DEACTIVATE, RECORD, "they are saved"))
+        self._take(self._fact(AlarmEvent.DEACTIVATE, RECORD, "they are saved"))
         self._save()  # what came meanwhile
 
     def _not_saved(self, why: str) -> None:
         text = f"{self._file.path.name} cannot be written: {why}"
-        self._take(self._fact(Event.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
+        self._take(self._fact(AlarmEvent.ACTIVATE, RECORD, text, Severity.FAULT, HOUSE))
 
     def _take(self, fact: Fact) -> None:
         """Have the board take a fact; one that may not be, as a second end, changes nothing."""
@@ -436,7 +436,7 @@ class LineAlarms:
 
     # ---- people
 
-    def _call(self, group: Group, level: int) -> None:
+    def _call(self, group: AlarmGroup, level: int) -> None:
         """Tell the recipients of one level of a group."""
         names = [name for _, name in self.board.calling(group)]
         if not level:
@@ -493,4 +493,6 @@ class LineAlarms:
 
 def _by_others(fact: Fact) -> bool:
     """Say whether another terminal may have written a fact while this process owns the line."""
-    return fact.role is not Role.SYSTEM or fact.event is Event.UNSHELVE  # a shelf that it saw end
+    return (
+        fact.role is not Actor.SYSTEM or fact.event is AlarmEvent.UNSHELVE
+    )  # a shelf that it saw end

@@ -15,12 +15,12 @@ from labharness.line.procedures import Verification
 from labharness.line.safing import Safing
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["ESCALATION", "HOLD_S_MAX", "Reached", "Stage", "bring_down"]
+__all__ = ["ESCALATION", "HOLD_S_MAX", "DownStage", "Reached", "bring_down"]
 
 HOLD_S_MAX = 5.0  # a command in flight is read back within its settling time, at most 2 s, twice
 
 
-class Stage(StrEnum):
+class DownStage(StrEnum):
     """How far a line is brought down; each is worse than the one before."""
 
     HOLD = "hold"  # no command is let through; what is set stays set
@@ -29,12 +29,12 @@ class Stage(StrEnum):
     TRIP = "trip"  # that state again, every permit void, latched
 
 
-ESCALATION: tuple[tuple[Stage, Cause | None], ...] = (
+ESCALATION: tuple[tuple[DownStage, Cause | None], ...] = (
     # the procedure of this cause; its own ``verify_s_max`` is the stage's deadline
-    (Stage.HOLD, None),
-    (Stage.STOP, Cause.STOP_REQUEST),
-    (Stage.ABORT, Cause.GAS_LEAK),
-    (Stage.TRIP, Cause.GAS_LEAK),
+    (DownStage.HOLD, None),
+    (DownStage.STOP, Cause.STOP_REQUEST),
+    (DownStage.ABORT, Cause.GAS_LEAK),
+    (DownStage.TRIP, Cause.GAS_LEAK),
 )
 
 
@@ -42,13 +42,13 @@ ESCALATION: tuple[tuple[Stage, Cause | None], ...] = (
 class Reached:
     """Where the way down ended, and what each stage that was passed left unverified."""
 
-    stage: Stage
+    stage: DownStage
     passed: tuple[str, ...]
 
 
 async def bring_down(
     *,
-    begin: Stage,
+    begin: DownStage,
     envelope: Envelope,
     safing: Safing,
     held: Callable[[], Awaitable[None]],
@@ -64,7 +64,11 @@ async def bring_down(
         now_s: Lab time.
     """
     passed: list[str] = []
-    stages = [each for each in ESCALATION if list(Stage).index(each[0]) >= list(Stage).index(begin)]
+    stages = [
+        each
+        for each in ESCALATION
+        if list(DownStage).index(each[0]) >= list(DownStage).index(begin)
+    ]
     for stage, cause in stages:
         if safing.in_force is not None:  # its procedure is sent: no stage of ours may undo that
             break
@@ -77,7 +81,7 @@ async def bring_down(
                 continue
             return Reached(stage, ())
         procedure = envelope.procedure_of[cause]
-        if stage is Stage.TRIP:
+        if stage is DownStage.TRIP:
             why = f"not verified by {'; '.join(passed)}"
             safing.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
             break
@@ -89,7 +93,7 @@ async def bring_down(
         else:
             passed.append(f"{stage}: {missing}")
     await safing.verified()
-    return Reached(Stage.TRIP, tuple(passed))
+    return Reached(DownStage.TRIP, tuple(passed))
 
 
 def _missing(verification: Verification) -> str:

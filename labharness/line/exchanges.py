@@ -5,7 +5,7 @@ import asyncio
 from labharness.guard import Guard, NotPermitted
 from labharness.vocabulary import Request
 
-__all__ = ["Exchanges", "Lease", "NoReply"]
+__all__ = ["Exchanges", "NoReply", "PortLease"]
 
 
 class NoReply(ConnectionError):
@@ -24,9 +24,9 @@ class Exchanges:
         self._guard = guard
         self._loop = loop
 
-    def lease(self, port: str, *, patient: bool = False) -> "Lease":
+    def lease(self, port: str, *, patient: bool = False) -> "PortLease":
         """Give the port to one user for the length of an ``async with``."""
-        return Lease(self._guard, self._loop, port, patient=patient)
+        return PortLease(self._guard, self._loop, port, patient=patient)
 
     async def ask(self, port: str, request: Request, *, patient: bool = False) -> bytes:
         """Send a read and await its reply.
@@ -43,7 +43,7 @@ class Exchanges:
             return await lease.send(request)
 
 
-class Lease:
+class PortLease:
     """A port that is ours until the end of the block, whatever ends it."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Lease:
         self._patient = patient
         self._owned = False
 
-    async def __aenter__(self) -> "Lease":
+    async def __aenter__(self) -> "PortLease":
         await self._take()
         return self
 

@@ -17,7 +17,7 @@ from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Envelope, Memory, Mode, change, expect
 from labharness.line.command import Writer
 from labharness.line.ended import NotArmed, Tripped
-from labharness.line.escalation import Reached, Stage, bring_down
+from labharness.line.escalation import DownStage, Reached, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
 from labharness.line.latched import latch_lost
@@ -304,7 +304,7 @@ class Line:
         if self.memory.trip is None:
             verification = await self.safing.make_safe(procedure)
             if not verification.complete and self.memory.trip is None:
-                await self.bring_down(Stage.ABORT)
+                await self.bring_down(DownStage.ABORT)
             if self.memory.trip is None:
                 return verification
         await self.safing.verified()
@@ -328,7 +328,7 @@ class Line:
         try:
             if self.memory.mode in (Mode.ARMING, Mode.HELD, Mode.RUNNING):
                 self._reconnecting.leave()
-                await self.bring_down(Stage.STOP)
+                await self.bring_down(DownStage.STOP)
                 self.disarm()
             await self.safing.verified()
             await latch_lost(self.guard, self.clock)
@@ -439,7 +439,7 @@ class Line:
 
     # ---- making safe
 
-    async def bring_down(self, begin: Stage = Stage.HOLD) -> Reached:
+    async def bring_down(self, begin: DownStage = DownStage.HOLD) -> Reached:
         """Bring the line down: hold, stop, abort, trip, each if the one before was not reached."""
         reached = await bring_down(
             begin=begin,

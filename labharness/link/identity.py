@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote, urlsplit
 
-__all__ = ["Identity", "RoadName", "identify", "is_here", "network_host"]
+__all__ = ["LinkIdentity", "RoadName", "identify", "is_here", "network_host"]
 
 FIND_S_MAX = 0.2
 """For a name server: no procedure waits longer for the name of a lock."""
@@ -54,7 +54,7 @@ class RoadName:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class LinkIdentity:
     """One road of this machine.
 
     Attributes:
@@ -68,13 +68,13 @@ class Identity:
     latch_keys: tuple[str, ...]
 
 
-def identify(road: RoadName) -> Identity:
+def identify(road: RoadName) -> LinkIdentity:
     """Find what a road is called here; takes ``FIND_S_MAX`` at most, and never fails."""
     visa_serial = VISA_SERIAL.fullmatch(road.resource)
     visa_socket = VISA_SOCKET.fullmatch(road.resource)
     if road.path or visa_serial:
         lock, latch = _serial(Path(road.path or visa_serial[1]))  # type: ignore[index]  # one of two
-        return Identity(road.port, (lock,), (latch,))
+        return LinkIdentity(road.port, (lock,), (latch,))
     if road.host:
         keys = _tcp(road.host, road.tcp_port)
     elif visa_socket:
@@ -83,7 +83,7 @@ def identify(road: RoadName) -> Identity:
         keys = _web(road.url)
     else:
         keys = (f"visa-{_plain(road.resource.upper())}",)
-    return Identity(road.port, keys, keys)
+    return LinkIdentity(road.port, keys, keys)
 
 
 def network_host(road: RoadName) -> str:

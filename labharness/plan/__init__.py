@@ -1,10 +1,10 @@
 """Instruction sets: what a run does, in which order, and the executor that does it."""
 
 from labharness.plan.executor import Executor, Progress, Status, StepRecord
-from labharness.plan.instructions import Instruction, InstructionSet, Kind
+from labharness.plan.instructions import Instruction, InstructionKind, InstructionSet
 from labharness.plan.operations import Operations
-from labharness.plan.prediction import PredictedStep, Prediction, Stays, Violation
-from labharness.plan.step import FailureKind, Step, StepFailed, Verb
+from labharness.plan.prediction import PredictedStep, PredictedViolation, Prediction, Stays
+from labharness.plan.step import FailureKind, RunningStep, StepFailed, Verb
 from labharness.plan.verbs import PHYSICAL_VERBS, stated_commands
 
 __all__ = [
@@ -12,18 +12,18 @@ __all__ = [
     "Executor",
     "FailureKind",
     "Instruction",
+    "InstructionKind",
     "InstructionSet",
-    "Kind",
     "Operations",
     "PredictedStep",
+    "PredictedViolation",
     "Prediction",
     "Progress",
+    "RunningStep",
     "Status",
     "Stays",
-    "Step",
     "StepFailed",
     "StepRecord",
     "Verb",
-    "Violation",
     "stated_commands",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from labharness.plan.instructions import Instruction, InstructionSet, resolve
 from labharness.plan.operations import Operations
-from labharness.plan.step import FailureKind, Step, StepFailed, Verb
+from labharness.plan.step import FailureKind, RunningStep, StepFailed, Verb
 
 __all__ = ["Executor", "Progress", "Status", "StepRecord"]
 
@@ -159,7 +159,7 @@ class Executor:
         except LookupError as why:
             raise StepFailed(name, stage, str(why), FailureKind.EXECUTION) from None
         deadline_s = started_s - self._operations.held_s() + instruction.timeout_s
-        step = Step(instruction, self._operations, parameters, deadline_s)
+        step = RunningStep(instruction, self._operations, parameters, deadline_s)
         try:
             return await self._verbs[instruction.action](step)
         except ConnectionError as why:

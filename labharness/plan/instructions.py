@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from labharness.vocabulary.digests import digest_of
 
-__all__ = ["Instruction", "InstructionSet", "Kind", "resolve"]
+__all__ = ["Instruction", "InstructionKind", "InstructionSet", "resolve"]
 
 INSTRUCTIONS_MAX = 10_000
 """Most instructions in one set."""
@@ -20,7 +20,7 @@ _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _REFERENCE = re.compile(r"\$\{dependencies\.([A-Za-z0-9_-]+)\.result((?:\.[A-Za-z0-9_-]+)*)\}")
 
 
-class Kind(StrEnum):
+class InstructionKind(StrEnum):
     """What an instruction is for (MCP-CP 5.2)."""
 
     QUERY = "QUERY"
@@ -53,7 +53,7 @@ class Instruction:
     instruction_id: str
     action: str
     timeout_s: float
-    kind: Kind = Kind.OPERATION
+    kind: InstructionKind = InstructionKind.OPERATION
     parameters: Mapping[str, Any] = field(default_factory=dict)
     dependencies: tuple[str, ...] = ()
     stage: str = ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["BANDS", "PredictedStep", "Prediction", "Stays", "Violation"]
+__all__ = ["BANDS", "PredictedStep", "PredictedViolation", "Prediction", "Stays"]
 
 BANDS: Mapping[str, tuple[float, float]] = {
     # relative and absolute half-width by unit: the instruments' tolerances, nothing of the plant
@@ -53,7 +53,7 @@ class PredictedStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Violation:
+class PredictedViolation:
     """A limit that the plan would pass.
 
     Attributes:
@@ -90,7 +90,7 @@ class Prediction:
     trajectory: Mapping[str, tuple[tuple[float, float], ...]]
     units: Mapping[str, str]
     gas_used_cm3: Mapping[str, float]
-    violation: Violation | None = None
+    violation: PredictedViolation | None = None
     highest: Mapping[str, float] = field(default_factory=dict)
     hardware: tuple[str, ...] = ()
     bands: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(BANDS))

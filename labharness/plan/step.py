@@ -9,7 +9,7 @@ from labharness.plan.instructions import Instruction
 from labharness.plan.operations import Operations
 from labharness.vocabulary import Command, Ending
 
-__all__ = ["FailureKind", "Step", "StepFailed", "Verb"]
+__all__ = ["FailureKind", "RunningStep", "StepFailed", "Verb"]
 
 
 class FailureKind(StrEnum):
@@ -44,7 +44,7 @@ class StepFailed(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RunningStep:
     """An instruction under way, as its verb sees it.
 
     Attributes:
@@ -92,5 +92,5 @@ class Step:
         return StepFailed(self.instruction.instruction_id, self.instruction.stage, reason, kind)
 
 
-Verb = Callable[[Step], Awaitable[Mapping[str, Any]]]
+Verb = Callable[[RunningStep], Awaitable[Mapping[str, Any]]]
 """Carries out the instructions of one action and gives their result, a JSON object."""

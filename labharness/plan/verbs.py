@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from labharness.plan.step import FailureKind, Step, Verb
+from labharness.plan.step import FailureKind, RunningStep, Verb
 from labharness.vocabulary import Command
 
 __all__ = ["PHYSICAL_VERBS", "stated_commands"]
@@ -16,14 +16,14 @@ SAMPLES_MIN = 5
 S_PER_MIN = 60.0
 
 
-async def set_value(step: Step) -> Mapping[str, Any]:
+async def set_value(step: RunningStep) -> Mapping[str, Any]:
     """Set ``channel`` to ``value`` in ``unit``."""
     asked = step.parameters
     await step.perform(asked["channel"], asked["value"], asked["unit"])
     return {"channel": step.parameters["channel"], "value": step.parameters["value"]}
 
 
-async def ramp(step: Step) -> Mapping[str, Any]:
+async def ramp(step: RunningStep) -> Mapping[str, Any]:
     """Take a controller's ``setpoint`` to ``to`` at ``rate``, until ``process`` is there.
 
     It is there once it is within ``tolerance`` or has passed the target.
@@ -43,7 +43,7 @@ async def ramp(step: Step) -> Mapping[str, Any]:
         await step.tick(f"{process} is {value:g}, on its way to {to:g} {asked['unit']}")
 
 
-async def wait(step: Step) -> Mapping[str, Any]:
+async def wait(step: RunningStep) -> Mapping[str, Any]:
     """Wait until ``channel`` is ``at_least`` or ``at_most`` a value."""
     channel = step.parameters["channel"]
     low = step.parameters.get("at_least", -math.inf)
@@ -57,7 +57,7 @@ async def wait(step: Step) -> Mapping[str, Any]:
         await step.tick(f"{channel} is {value:g}, waiting for {wanted}")
 
 
-async def hold(step: Step) -> Mapping[str, Any]:
+async def hold(step: RunningStep) -> Mapping[str, Any]:
     """Let ``duration_s`` pass, and give mean, least and greatest of ``channels``."""
     channels = step.parameters["channels"]
     totals = dict.fromkeys(channels, (0, 0.0, math.inf, -math.inf))
@@ -82,7 +82,7 @@ async def hold(step: Step) -> Mapping[str, Any]:
     }
 
 
-async def purge(step: Step) -> Mapping[str, Any]:
+async def purge(step: RunningStep) -> Mapping[str, Any]:
     """Wait until ``volumes`` of measured inert flow have passed since ``contaminant`` was there.
 
     With ``from_now`` they count from the beginning of this step. Time proves nothing: a bottle may
@@ -97,7 +97,7 @@ async def purge(step: Step) -> Mapping[str, Any]:
         await step.tick(f"{passed:.2f} of {volumes:g} volumes have purged {contaminant}")
 
 
-async def rate_of_rise(step: Step) -> Mapping[str, Any]:
+async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
     """Measure how fast ``channel`` rises by itself, and fail above ``limit`` a minute.
 
     After ``settle_s`` a straight line is laid through the readings of ``duration_s``.
@@ -122,7 +122,7 @@ async def rate_of_rise(step: Step) -> Mapping[str, Any]:
     return {"per_minute": per_minute, "limit": limit, "readings": len(readings)}
 
 
-async def ask_operator(step: Step) -> Mapping[str, Any]:
+async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
     """Have somebody do ``action`` by hand; a trip or the timeout ends the waiting."""
     asked = step.parameters
     answer = asyncio.ensure_future(

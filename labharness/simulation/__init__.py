@@ -8,7 +8,7 @@ from labharness.simulation.faces import (
     LineFace,
     ModbusFace,
     ModbusTcpFace,
-    Refusal,
+    WireRefusal,
 )
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "LoopEnvironment",
     "ModbusFace",
     "ModbusTcpFace",
-    "Refusal",
     "SimulatedBus",
     "WireRecord",
+    "WireRefusal",
 ]

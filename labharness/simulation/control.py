@@ -18,7 +18,7 @@ from labharness.simulation.environment import LoopEnvironment
 from labharness.simulation.served import HOST, CannotServe
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["BadRequest", "Control", "NoRoom", "Room", "ask"]
+__all__ = ["BadRequest", "NoRoom", "Room", "SimulationControl", "ask"]
 
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
@@ -66,7 +66,7 @@ class Room(Protocol):
         ...
 
 
-class Control:
+class SimulationControl:
     """Listens on this machine and answers.
 
     Args:
@@ -192,7 +192,7 @@ class Control:
 class _Lines(asyncio.Protocol):
     """Somebody who asks."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: SimulationControl) -> None:
         self._control = control
         self._pending = b""
 

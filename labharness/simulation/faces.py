@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-__all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "Refusal"]
+__all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "WireRefusal"]
 
 
 class Face(ABC):
@@ -48,7 +48,7 @@ WRITES = (5, 6, 15, 16)  # MODBUS Application Protocol V1.1b3: what sets coils o
 BUSY = 6  # exception code: server device busy; the client should try again later
 
 
-class Refusal(Exception):
+class WireRefusal(Exception):
     """The instrument answers with a Modbus exception."""
 
     def __init__(self, code: int) -> None:
@@ -93,20 +93,20 @@ class ModbusFace(Face):
         self.unit = unit
 
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
-        """Give ``count`` words from ``start``, or raise ``Refusal``."""
-        raise Refusal(2)
+        """Give ``count`` words from ``start``, or raise ``WireRefusal``."""
+        raise WireRefusal(2)
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
-        """Store words from ``start``, or raise ``Refusal``."""
-        raise Refusal(2)
+        """Store words from ``start``, or raise ``WireRefusal``."""
+        raise WireRefusal(2)
 
     def read_bits(self, function: int, start: int, count: int) -> Sequence[bool]:
         """Give ``count`` coils (function 01) or discrete inputs (02) from ``start``."""
-        raise Refusal(2)
+        raise WireRefusal(2)
 
     def write_bits(self, function: int, start: int, states: Sequence[bool]) -> None:
         """Switch coils from ``start``."""
-        raise Refusal(2)
+        raise WireRefusal(2)
 
     def frame_length(self, buffer: bytes) -> int:
         """Length of a request by its function code; unknown functions take all there is."""
@@ -147,18 +147,18 @@ class ModbusFace(Face):
         function = pdu[0]
         try:
             if function not in self.functions:
-                raise Refusal(1)
+                raise WireRefusal(1)
             return bytes([function]) + self._dispatch(function, pdu)
-        except Refusal as refusal:
+        except WireRefusal as refusal:
             return bytes([function | 0x80, refusal.code])
 
     def _dispatch(self, function: int, pdu: bytes) -> bytes:
         if len(pdu) < 5:
-            raise Refusal(3)
+            raise WireRefusal(3)
         start, count = struct.unpack_from(">HH", pdu, 1)
         if function in (1, 2):
             if not 1 <= count <= 2000:
-                raise Refusal(3)
+                raise WireRefusal(3)
             packed = 0
             for i, state in enumerate(self.read_bits(function, start, count)):
                 packed |= int(state) << i
@@ -166,23 +166,23 @@ class ModbusFace(Face):
             return bytes([size]) + packed.to_bytes(size, "little")
         if function in (3, 4):
             if not 1 <= count <= 125:
-                raise Refusal(3)
+                raise WireRefusal(3)
             words = self.read_registers(function, start, count)
             return bytes([2 * count]) + struct.pack(f">{count}H", *words)
         if function == 5:
             if count not in (0, 0xFF00):
-                raise Refusal(3)
+                raise WireRefusal(3)
             self.write_bits(5, start, [count == 0xFF00])
         elif function == 6:
             self.write_registers(6, start, [count])
         elif function == 15:
             if len(pdu) < 6 or len(pdu) != 6 + pdu[5] or pdu[5] != (count + 7) // 8:
-                raise Refusal(3)
+                raise WireRefusal(3)
             packed = int.from_bytes(pdu[6:], "little")
             self.write_bits(15, start, [bool(packed >> i & 1) for i in range(count)])
         elif function == 16:
             if len(pdu) < 6 or len(pdu) != 6 + pdu[5] or pdu[5] != 2 * count:
-                raise Refusal(3)
+                raise WireRefusal(3)
             self.write_registers(16, start, struct.unpack_from(f">{count}H", pdu, 6))
         return struct.pack(">HH", start, count)
 

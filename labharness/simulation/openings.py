@@ -5,7 +5,7 @@ import os
 import struct
 from enum import Enum
 
-__all__ = ["Happened", "Openings"]
+__all__ = ["DeviceOpenings", "Happened"]
 
 # Linux, include/uapi/linux/inotify.h; the flags are those of open(2)
 MODIFY, CLOSE_WRITE, CLOSE_NOWRITE, OPEN = 0x02, 0x08, 0x10, 0x20
@@ -22,7 +22,7 @@ class Happened(Enum):
     CLOSED_UNWRITTEN = CLOSE_NOWRITE
 
 
-class Openings:
+class DeviceOpenings:
     """Watches one node.
 
     The same thing twice, with nothing between, is told as once if nobody has looked meanwhile.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labharness.simulation.conversation import Conversation, Outlet
-from labharness.simulation.openings import Happened, Openings
+from labharness.simulation.openings import DeviceOpenings, Happened
 
 __all__ = ["HOST", "CannotServe", "PtyPort", "ServedPort", "TcpPort"]
 
@@ -58,7 +58,7 @@ class PtyPort:
         self._outlet = outlet
         self._path = path
         self._master = self._slave = -1
-        self._openings: Openings | None = None
+        self._openings: DeviceOpenings | None = None
         self._open_now = 0
         self._clients = 0
         self._paused = self._laid = False
@@ -74,7 +74,7 @@ class PtyPort:
             tty.setraw(self._slave)
             os.set_blocking(self._master, False)
             node = os.ttyname(self._slave)
-            self._openings = Openings(node)
+            self._openings = DeviceOpenings(node)
             self._lay(node)
         except (ImportError, AttributeError):
             self.close()

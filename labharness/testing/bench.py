@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from labharness.clock import Chance, Clock, VirtualLoop
 from labharness.clock import run as run_on
 from labharness.desk.folder import JOURNAL_NAME
-from labharness.hcp.codec import Message, decode
+from labharness.hcp.codec import HcpMessage, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
@@ -23,7 +23,7 @@ from labharness.testing.faults import Act, Injection, fault, room_of
 __all__ = ["Bench", "FaultNeverCame", "Ran", "VirtualTime", "as_submit"]
 
 T = TypeVar("T")
-Task = Path | str | Mapping[str, Any] | tuple[Message, TaskSubmit]
+Task = Path | str | Mapping[str, Any] | tuple[HcpMessage, TaskSubmit]
 
 
 class FaultNeverCame(AssertionError):
@@ -283,7 +283,7 @@ class Bench:
         return folder
 
 
-def as_submit(task: Task) -> tuple[Message, TaskSubmit]:
+def as_submit(task: Task) -> tuple[HcpMessage, TaskSubmit]:
     """Read a task from a file or a JSON object, unless it was read already.
 
     Raises:

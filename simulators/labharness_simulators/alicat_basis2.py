@@ -10,7 +10,7 @@ from typing import Any
 
 from simpy import Event
 
-from labharness.simulation import LoopEnvironment, ModbusFace, Refusal
+from labharness.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
 __all__ = ["Simulator"]
 
@@ -71,13 +71,13 @@ class Simulator(ModbusFace):
         known = self._snapshot()
         words = [known.get(address) for address in range(start, start + count)]
         if not any(word is not None for word in words):
-            raise Refusal(2)
+            raise WireRefusal(2)
         return [word or 0 for word in words]
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
         """Store words, clipped to their range; the echo does not tell."""
         if not all(address in self._words for address in range(start, start + len(words))):
-            raise Refusal(2)
+            raise WireRefusal(2)
         for address, word in enumerate(words, start):
             if address == WATCHDOG:
                 word = min(word, 5000)

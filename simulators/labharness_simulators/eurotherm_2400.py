@@ -14,7 +14,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from labharness.simulation import LoopEnvironment, ModbusFace, Refusal
+from labharness.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
 __all__ = ["Simulator"]
 
@@ -147,13 +147,13 @@ class Simulator(ModbusFace):
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
         """Read words; a parameter that is not configured gives an undefined value."""
         if start + count - 1 > LAST_ADDRESS:
-            raise Refusal(2)
+            raise WireRefusal(2)
         return [self._read(address) for address in range(start, start + count)]
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
         """Store words one after the other; a refused one discards those after it, only those."""
         if start + len(words) - 1 > LAST_ADDRESS:
-            raise Refusal(2)
+            raise WireRefusal(2)
         try:
             for address, word in enumerate(words, start):
                 programmer = self._programmer
@@ -162,7 +162,7 @@ class Simulator(ModbusFace):
                 elif address in self._words or address in READ_ONLY:
                     self._store(address, word)
                 elif function == 6:
-                    raise Refusal(3)  # in a block, what is not configured is silently discarded
+                    raise WireRefusal(3)  # in a block, what is not configured is silently discarded
         finally:
             self.step(0.0)
 
@@ -188,15 +188,15 @@ class Simulator(ModbusFace):
         words = self._words
         value = signed(word)
         if address in READ_ONLY or (address == OP and not words[MANUAL]):
-            raise Refusal(3)
+            raise WireRefusal(3)
         if address == SL and not signed(words[SP_LOW]) <= value <= signed(words[SP_HIGH]):
-            raise Refusal(3)
+            raise WireRefusal(3)
         if address in (OP, OUTPUT_HIGH, OUTPUT_LOW, BREAK_OUTPUT) and not -1000 <= value <= 1000:
-            raise Refusal(3)
+            raise WireRefusal(3)
         if address in (MANUAL, ACKNOWLEDGE) and value not in (0, 1):
-            raise Refusal(3)
+            raise WireRefusal(3)
         if address in (RATE, PROPORTIONAL, INTEGRAL, DERIVATIVE) and value < 0:
-            raise Refusal(3)
+            raise WireRefusal(3)
         if address == MANUAL and value and not words[MANUAL]:
             words[OP] = round(self._output_percent * 10) & 0xFFFF  # manual takes over the output
         if address == RATE and value and not words[RATE]:
@@ -318,14 +318,14 @@ class _Programmer:
             self._order(word, pv_c)
         elif address == PROGRAM:
             if self.runs or not 1 <= word <= STORED_PROGRAMS:
-                raise Refusal(3)
+                raise WireRefusal(3)
             self._number = word
         elif address in COURSE or self.runs:
-            raise Refusal(3)  # what runs is edited in hold only, and not here
+            raise WireRefusal(3)  # what runs is edited in hold only, and not here
         else:
             number, at = divmod(address - STORED_FROM, STORED_EACH)
             if not number or (at % PART_WORDS == 0 and at and word > 5):
-                raise Refusal(3)
+                raise WireRefusal(3)
             self._stored[number][at] = word
 
     def step(self, pv_c: float, dt_s: float) -> None:
@@ -369,7 +369,7 @@ class _Programmer:
         elif word == IS_HOLD and self._status in (IS_RUN, IS_HOLDBACK, IS_HOLD):
             self._status = IS_HOLD
         elif word != self._status:
-            raise Refusal(3)
+            raise WireRefusal(3)
 
     def _enter(self, number: int) -> None:
         """Begin a segment; steps are over at once, and the last cycle's End ends the program."""

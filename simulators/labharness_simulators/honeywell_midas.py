@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from labharness.simulation import LoopEnvironment, ModbusTcpFace, Refusal
+from labharness.simulation import LoopEnvironment, ModbusTcpFace, WireRefusal
 
 __all__ = ["Simulator"]
 
@@ -54,7 +54,7 @@ class Simulator(ModbusTcpFace):
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
         """Read from the status block and the thresholds after it."""
         if start + count > REGISTERS:
-            raise Refusal(2)
+            raise WireRefusal(2)
         return self._block()[start : start + count]
 
     def _block(self) -> list[int]:

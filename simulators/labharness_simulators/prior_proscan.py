@@ -15,7 +15,7 @@ import random
 import re
 
 from labharness.simulation import LineFace, LoopEnvironment
-from labharness_simulators.plant.stage import Stage
+from labharness_simulators.plant.stage import MicroscopeStage
 
 __all__ = ["Simulator"]
 
@@ -56,7 +56,7 @@ class Simulator(LineFace):
     def __init__(
         self,
         env: LoopEnvironment,
-        part: Stage,
+        part: MicroscopeStage,
         chance: random.Random,
         *,
         steps_per_um: float = 1.0,

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from labharness.simulation import LoopEnvironment, ModbusFace, Refusal
+from labharness.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
 __all__ = ["Simulator"]
 
@@ -53,13 +53,13 @@ class Simulator(ModbusFace):
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
         """Read the version, which is all there is to read."""
         if (start, count) != (VERSION_ADDRESS, 1):
-            raise Refusal(2)
+            raise WireRefusal(2)
         return [VERSION]
 
     def read_bits(self, function: int, start: int, count: int) -> Sequence[bool]:
         """Read relays (function 01) or inputs (02); inputs that nobody wired are 0."""
         if start + count > WAYS:
-            raise Refusal(2)
+            raise WireRefusal(2)
         states = self._part.coils if function == 1 else self._part.inputs
         padded = [*states, *[False] * WAYS]
         return [bool(state) for state in padded[start : start + count]]
@@ -67,6 +67,6 @@ class Simulator(ModbusFace):
     def write_bits(self, function: int, start: int, states: Sequence[bool]) -> None:
         """Switch several relays at once (function 15)."""
         if start + len(states) > WAYS:
-            raise Refusal(2)
+            raise WireRefusal(2)
         for coil, state in enumerate(states, start):
             self._part.coils[coil] = state

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from labharness.capability import Answer, Artifact, NoAnswer
+from labharness.capability import Answer, ArtifactContent, NoAnswer
 from labharness.capability.cvd.intent import met
 from labharness.capability.cvd.verdict import distribution
 from labharness.plan import StepRecord
@@ -186,7 +186,7 @@ def _raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dic
 
 def _raw_spectra(
     analysis: Mapping[str, Any], glow: Mapping[str, Any] | None, found: Mapping[str, Any]
-) -> Artifact:
+) -> ArtifactContent:
     content = {
         "laser_nm": found["laser_nm"],
         "dark_counts": found["dark_counts"],
@@ -195,4 +195,4 @@ def _raw_spectra(
         "photoluminescence": [] if glow is None else glow["spectra"],
     }
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return Artifact("raw_spectrum", "application/json", text.encode())
+    return ArtifactContent("raw_spectrum", "application/json", text.encode())

@@ -1,6 +1,6 @@
 """What callers see of the CVD capability: HCP L3's own example, made strict where it heats."""
 
-from labharness.admission.declaration import Constraints, Declaration, Safety
+from labharness.admission.declaration import Declaration, DeclaredConstraints, Safety
 
 __all__ = ["DECLARATION"]
 
@@ -112,5 +112,5 @@ DECLARATION = Declaration(
         resource_types=("high_temperature_furnace", "gas_supply", "vacuum_system"),
         hazard_categories=("high_temperature", "toxic_gas"),
     ),
-    constraints=Constraints(max_duration="PT72H", concurrent_limit=1),
+    constraints=DeclaredConstraints(max_duration="PT72H", concurrent_limit=1),
 )

@@ -2,7 +2,7 @@
 
 from labharness.capability import LineFacts
 from labharness.capability.cvd.steps import Steps
-from labharness.plan import Kind
+from labharness.plan import InstructionKind
 
 __all__ = ["SPOTS", "SPOTS_MAX", "add_look"]
 
@@ -89,7 +89,7 @@ def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
         },
         expected_s=10.0,
         timeout_s=7200.0,
-        kind=Kind.ANALYSIS,
+        kind=InstructionKind.ANALYSIS,
         uses=("survey", "raman_map", "photoluminescence"),
     )
     steps.holdable = True

@@ -7,7 +7,7 @@ from labharness.capability import LineFacts, Planned
 from labharness.capability.cvd.looking import add_look
 from labharness.capability.cvd.recipe import Recipe, growth_facts
 from labharness.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
-from labharness.plan import InstructionSet, Kind
+from labharness.plan import InstructionKind, InstructionSet
 
 __all__ = ["plan_growth"]
 
@@ -94,7 +94,7 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
             f"Wait until the {heater} is cold enough to open the tube",
             {"channel": f"{heater}.temperature", "at_most": open_below_c},
             timeout_s=OPERATOR_S_MAX,
-            kind=Kind.QUERY,
+            kind=InstructionKind.QUERY,
         )
     # nobody knows what an earlier run, or a person, left in the tube
     what = f"Flush {volumes:g} tube volumes against hydrogen before the lid opens"
@@ -150,7 +150,7 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
         },
         expected_s=RISE_SETTLE_S + RISE_S,
         timeout_s=RISE_SETTLE_S + RISE_S + SWITCH_S,
-        kind=Kind.ANALYSIS,
+        kind=InstructionKind.ANALYSIS,
     )
     steps.set("pump_off", "box.pump", 0, "", "Stop the pump")
 
@@ -189,7 +189,7 @@ def _fill(
         {"channel": "gauge.pressure", "at_least": facts.ambient_torr + until_torr_gauge},
         expected_s=expected_s,
         timeout_s=SLACK * facts.tube_volume_cm3 / fill_sccm * 60.0 + SPARE_S,
-        kind=Kind.QUERY,
+        kind=InstructionKind.QUERY,
     )
     steps.set(f"{prefix}vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
     steps.holdable = True

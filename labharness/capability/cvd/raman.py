@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from labharness.capability.cvd.verdict import judge, peak_over_background, raman_shift, sees_film
-from labharness.plan import Step, Verb
+from labharness.plan import RunningStep, Verb
 from labharness.vocabulary import Command
 
 __all__ = ["RAMAN_VERBS", "grid"]
@@ -55,7 +55,7 @@ def grid() -> tuple[tuple[float, float], ...]:
     )
 
 
-async def survey(step: Step) -> Mapping[str, Any]:
+async def survey(step: RunningStep) -> Mapping[str, Any]:
     """Look for film on a grid, until enough places with film are found.
 
     A dark exposure comes first: what a camera counts without light is no signal.
@@ -88,13 +88,13 @@ async def survey(step: Step) -> Mapping[str, Any]:
     }
 
 
-async def raman_map(step: Step) -> Mapping[str, Any]:
+async def raman_map(step: RunningStep) -> Mapping[str, Any]:
     """Take a Raman spectrum at the first places of a survey that have film."""
     found = step.parameters["survey"]
     return {"spots": await _raman_spots(step, found, 0, step.parameters["spots"])}
 
 
-async def photoluminescence(step: Step) -> Mapping[str, Any]:
+async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
     """Measure the height of the A exciton at the spots of a Raman map, in counts a second."""
     spots, dark_counts = step.parameters["spots"], step.parameters["dark_counts"]
     heights: list[float] = []
@@ -124,7 +124,7 @@ async def photoluminescence(step: Step) -> Mapping[str, Any]:
     return {"heights_per_s": heights, "spectra": spectra}
 
 
-async def analyse(step: Step) -> Mapping[str, Any]:
+async def analyse(step: RunningStep) -> Mapping[str, Any]:
     """Judge the layers; while that leaves doubt, measure more spots up to ``spots_max``."""
     asked = step.parameters
     found = asked["survey"]
@@ -150,7 +150,7 @@ async def analyse(step: Step) -> Mapping[str, Any]:
 
 
 async def _raman_spots(
-    step: Step, found: Mapping[str, Any], first: int, end: int
+    step: RunningStep, found: Mapping[str, Any], first: int, end: int
 ) -> list[dict[str, Any]]:
     places = found["film"]
     if not places[first:end]:
@@ -175,7 +175,7 @@ async def _raman_spots(
 
 
 @asynccontextmanager
-async def _laser(step: Step) -> AsyncIterator[None]:
+async def _laser(step: RunningStep) -> AsyncIterator[None]:
     """Have the laser on, and off again however it ends; the plan's last step sees it off."""
     await step.perform("laser.emission", 1, "")
     try:
@@ -184,7 +184,7 @@ async def _laser(step: Step) -> AsyncIterator[None]:
         await step.operations.perform(Command("laser.emission", 0, ""))
 
 
-async def _move(step: Step, x_um: float, y_um: float) -> None:
+async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
     """Go to a place and stand: a controller refuses an axis while the other still creeps."""
     for channel, value_um in (("stage.x", x_um), ("stage.y", y_um)):
         await step.perform(channel, value_um, "um")
@@ -192,7 +192,9 @@ async def _move(step: Step, x_um: float, y_um: float) -> None:
             await step.tick(f"{channel} is near {value_um:g} um and still moves")
 
 
-async def _expose(step: Step, exposure_s: float) -> tuple[Sequence[float], Sequence[float], float]:
+async def _expose(
+    step: RunningStep, exposure_s: float
+) -> tuple[Sequence[float], Sequence[float], float]:
     """Give wavelengths, counts, and the exposure it took: a shorter one where light saturates."""
     for _ in range(EXPOSURES_MAX):
         exposure_ms = max(1, round(exposure_s * 1000))
@@ -205,7 +207,7 @@ async def _expose(step: Step, exposure_s: float) -> tuple[Sequence[float], Seque
     )
 
 
-async def _acquire(step: Step, exposure_ms: int) -> tuple[Sequence[float], Sequence[float]]:
+async def _acquire(step: RunningStep, exposure_ms: int) -> tuple[Sequence[float], Sequence[float]]:
     operations = step.operations
     await step.perform("spectrometer.exposure", exposure_ms, "ms")
     await step.perform("spectrometer.acquire", 1, "")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from labharness.plan import Instruction, Kind
+from labharness.plan import Instruction, InstructionKind
 
 __all__ = ["SLACK", "SPARE_S", "SWITCH_S", "Steps"]
 
@@ -39,7 +39,7 @@ class Steps:
         *,
         expected_s: float = 1.0,
         timeout_s: float = SWITCH_S,
-        kind: Kind = Kind.OPERATION,
+        kind: InstructionKind = InstructionKind.OPERATION,
         uses: tuple[str, ...] = (),
     ) -> None:
         """Add a step after all others; ``uses`` names the earlier ones whose results it takes."""
@@ -76,7 +76,7 @@ class Steps:
             parameters,
             expected_s=expected_s,
             timeout_s=timeout_s,
-            kind=Kind.QUERY,
+            kind=InstructionKind.QUERY,
         )
 
     def furnace(self, name: str, from_c: float, to_c: float, rate_c_per_min: float) -> None:

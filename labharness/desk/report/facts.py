@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from labharness.desk.report.rules import Rules
+from labharness.desk.report.rules import RecordedRules
 from labharness.journal.chain import VerifyReport
 from labharness.vocabulary.durations import NotADuration, parse_duration
 
 __all__ = [
-    "Forecast",
     "Happening",
-    "Instrument",
+    "InstrumentFacts",
     "Kept",
     "Phase",
     "Points",
-    "Prediction",
+    "RecordedForecast",
+    "RecordedPrediction",
     "RunFacts",
     "StepRow",
     "took_s",
@@ -56,7 +56,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Instrument:
+class InstrumentFacts:
     """Who answered on the line."""
 
     name: str
@@ -76,7 +76,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class RecordedForecast:
     """The predicted trajectory of one channel with its band, in the channel's unit."""
 
     points: Points
@@ -85,7 +85,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class RecordedPrediction:
     """What pre-flight expected of the plan.
 
     Attributes:
@@ -98,7 +98,7 @@ class Prediction:
         gas_used_cm3: Standard volume of each gas.
     """
 
-    channels: Mapping[str, Forecast]
+    channels: Mapping[str, RecordedForecast]
     duration_s: float
     took_s: Mapping[str, float]
     if_killed: Mapping[str, tuple[str, ...]]
@@ -145,15 +145,15 @@ class RunFacts:
     answer: Mapping[str, Any]
     answer_chained: bool
     chain: VerifyReport
-    rules: Rules
+    rules: RecordedRules
     traces: Mapping[str, Points]
-    prediction: Prediction | None
+    prediction: RecordedPrediction | None
     phases: tuple[Phase, ...]
     steps: tuple[StepRow, ...]
     happenings: tuple[Happening, ...]
     commands: Mapping[str, int]
     unshown: Mapping[str, int]
-    instruments: tuple[Instrument, ...]
+    instruments: tuple[InstrumentFacts, ...]
     artifacts: tuple[Kept, ...]
     spectra: Mapping[str, Any]
     duration_s: float

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from labharness.desk.report.html import Html, el, joined
-from labharness.desk.report.quantities import Quantity, acting
+from labharness.desk.report.quantities import ChartedQuantity, acting
 from labharness.desk.report.rules import Bar
 from labharness.desk.report.svg import Frame, exact
 from labharness.desk.report.words import LANGUAGES, plain, say
@@ -44,7 +44,7 @@ def text_px(text: str) -> float:
     return sum(CHINESE_PX if each >= CJK_FIRST else CHARACTER_PX for each in text)
 
 
-def label_px(drawn: Iterable[Quantity]) -> float:
+def label_px(drawn: Iterable[ChartedQuantity]) -> float:
     """Give the room that the longest label of some charts takes beside them."""
     widths = [
         text_px(plain(line.key, language, **line.fields))
@@ -55,7 +55,7 @@ def label_px(drawn: Iterable[Quantity]) -> float:
     return min(max(widths, default=0.0), LABEL_PX_MAX)
 
 
-def limits(frame: Frame, quantity: Quantity, *, beside: bool) -> Html:
+def limits(frame: Frame, quantity: ChartedQuantity, *, beside: bool) -> Html:
     """Draw all lines with their labels.
 
     Args:
@@ -94,7 +94,7 @@ def limits(frame: Frame, quantity: Quantity, *, beside: bool) -> Html:
     return joined(*parts)
 
 
-def _lines(quantity: Quantity) -> Iterator[_Line]:
+def _lines(quantity: ChartedQuantity) -> Iterator[_Line]:
     grouped: dict[tuple[str, float], list[Bar]] = {}
     warns = (bar for bar in quantity.watched if not bar.trips)
     for does, bars in (

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from labharness.desk.report.fitted import axis_name, upright_name
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.legend import Entry, legend_parts
-from labharness.desk.report.places import Grid, Places, grid_of
+from labharness.desk.report.places import Grid, SpotLayout, grid_of
 from labharness.desk.report.png import png_bytes
 from labharness.desk.report.svg import Frame, Scale, rounded_ticks
 
-__all__ = ["MAP_HEIGHT_PX", "MAP_WIDTH_PX", "Classes", "Quantity", "map_parts"]
+__all__ = ["MAP_HEIGHT_PX", "MAP_WIDTH_PX", "Classes", "MappedQuantity", "map_parts"]
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.uint8]
@@ -47,7 +47,7 @@ RADIUS_PX: Final = (2.0, 11.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Quantity:
+class MappedQuantity:
     """A measured number of each spectrum; NaN where there is none.
 
     Attributes:
@@ -77,7 +77,7 @@ class Classes:
     index: NDArray[np.intp]
 
 
-def map_parts(places: Places, shown: Quantity | Classes) -> Html:
+def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     """Draw one map, or one profile where the places have but one coordinate.
 
     The parts of a drawing of ``MAP_WIDTH_PX`` by ``MAP_HEIGHT_PX``, without its ``svg``.
@@ -222,7 +222,7 @@ def _legend(shown: Classes) -> Html:
     )
 
 
-def _profile(places: Places, shown: Quantity | Classes) -> Html:
+def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
     x = places.x
     margin = 0.02 * float(np.ptp(x)) or 1.0
     across = Scale(float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10)
@@ -262,7 +262,7 @@ def _numbered(shown: Classes) -> Html:
     return legend_parts([Entry(name, len(name)) for name in names], 12.0, LEGEND_Y_PX, LEGEND_PX)
 
 
-def _error_bars(frame: Frame, x: Array, shown: Quantity) -> list[Html]:
+def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:
     if shown.sigma is None:
         return []
     found = []

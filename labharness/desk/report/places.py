@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Grid", "Places", "grid_of", "places_of"]
+__all__ = ["Grid", "SpotLayout", "grid_of", "places_of"]
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ FILLED_MIN: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class SpotLayout:
     """Where each spectrum was taken.
 
     Attributes:
@@ -57,7 +57,7 @@ class Grid:
     y: Array
 
 
-def places_of(columns: Mapping[str, Array], count: int) -> Places:
+def places_of(columns: Mapping[str, Array], count: int) -> SpotLayout:
     """Find the coordinates that vary, x and y before others; a series has its numbers.
 
     Two columns without a name are taken as places in the order of the file.
@@ -72,13 +72,13 @@ def places_of(columns: Mapping[str, Array], count: int) -> Places:
     plane = plane if len(plane) >= 2 else varying
     if len(plane) >= 2:
         x, y = plane[:2]
-        return Places(columns[x], columns[y], _titled(x), _titled(y))
+        return SpotLayout(columns[x], columns[y], _titled(x), _titled(y))
     if varying:
-        return Places(columns[varying[0]], None, _titled(varying[0]), "")
-    return Places(np.arange(1.0, count + 1), None, "spectrum", "")
+        return SpotLayout(columns[varying[0]], None, _titled(varying[0]), "")
+    return SpotLayout(np.arange(1.0, count + 1), None, "spectrum", "")
 
 
-def grid_of(places: Places) -> Grid | None:
+def grid_of(places: SpotLayout) -> Grid | None:
     """Return rows and columns, where the places are a grid; else None."""
     if places.y is None:
         return None

@@ -9,14 +9,14 @@ from labharness.desk.report.rules import Bar
 from labharness.desk.report.svg import COLOURS
 from labharness.vocabulary.channels import owner_of
 
-__all__ = ["UNITS", "Quantity", "acting", "quantities", "unit_text"]
+__all__ = ["UNITS", "ChartedQuantity", "acting", "quantities", "unit_text"]
 
 UNITS: Final = {"degC": "°C", "degC/min": "°C/min", "um": "µm"}
 FIRST: Final = ("degC", "sccm", "Torr")
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class ChartedQuantity:
     """All channels of one unit: measured, set, and what bounds them.
 
     Attributes:
@@ -51,7 +51,7 @@ def unit_text(unit: str) -> str:
     return UNITS.get(unit, unit)
 
 
-def quantities(facts: RunFacts) -> list[Quantity]:
+def quantities(facts: RunFacts) -> list[ChartedQuantity]:
     """Give each quantity that is measured and can trip the line, in the order of the page."""
     rules = facts.rules
     shown = set(rules.setpoints.values()) | {each for each in rules.units if _is_set(each)}
@@ -70,7 +70,7 @@ def quantities(facts: RunFacts) -> list[Quantity]:
         settable = tuple(bar for bar in bars if bar.channel in rules.setpoints)
         watched = tuple(bar for bar in bars if bar.channel not in rules.setpoints)
         if unit and measured and any(bar.channel in rules.units for bar in bars):
-            found.append(Quantity(unit, measured, set_, settable, watched))
+            found.append(ChartedQuantity(unit, measured, set_, settable, watched))
     return found
 
 

@@ -8,18 +8,18 @@ from typing import Any, Final
 
 from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.desk.report.facts import (
-    Forecast,
-    Instrument,
+    InstrumentFacts,
     Kept,
     Phase,
     Points,
-    Prediction,
+    RecordedForecast,
+    RecordedPrediction,
     RunFacts,
     StepRow,
     took_s,
 )
 from labharness.desk.report.happenings import happenings, unshown
-from labharness.desk.report.rules import Rules, read_rules
+from labharness.desk.report.rules import RecordedRules, read_rules
 from labharness.journal.artifacts import ArtifactRefused, resolve
 from labharness.journal.chain import Record
 from labharness.journal.reading import about, read, run_header, samples, verify_file
@@ -88,7 +88,7 @@ def read_run(journal: Path) -> RunFacts:
         ),
         unshown=unshown(kinds["outcome"], kinds["intent"]),
         instruments=tuple(
-            Instrument(each.body["instrument"], each.body["model"], each.body["firmware"])
+            InstrumentFacts(each.body["instrument"], each.body["model"], each.body["firmware"])
             for each in kinds["identified"]
         ),
         artifacts=kept,
@@ -184,7 +184,7 @@ def _spectra(kept: Sequence[Kept], folder: Path) -> Mapping[str, Any]:
 
 
 def _traces(
-    journal: Path, streams: Iterable[Record], rules: Rules, origin_s: float
+    journal: Path, streams: Iterable[Record], rules: RecordedRules, origin_s: float
 ) -> dict[str, Points]:
     wanted = {channel for channel, unit in rules.units.items() if unit}
     charted = {bar.channel for bar in rules.bars if bar.unit in rules.units.values()}
@@ -202,7 +202,7 @@ def _traces(
     return {name: tuple(sorted(traces[name])) for name in sorted(traces)}
 
 
-def _prediction(record: Mapping[str, Any], plan_s: float) -> Prediction | None:
+def _prediction(record: Mapping[str, Any], plan_s: float) -> RecordedPrediction | None:
     """Read the optional ``prediction`` record, whose times count from the plan's first step."""
     if not record:
         return None
@@ -218,9 +218,9 @@ def _prediction(record: Mapping[str, Any], plan_s: float) -> Prediction | None:
             )
             for side in (-1, 1)
         )
-        channels[name] = Forecast(tuple(points), low, high)
+        channels[name] = RecordedForecast(tuple(points), low, high)
     steps = record["steps"]
-    return Prediction(
+    return RecordedPrediction(
         channels=channels,
         duration_s=record["duration_s"],
         took_s={each["instruction"]: each["ended_s"] - each["started_s"] for each in steps},

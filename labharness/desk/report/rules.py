@@ -7,7 +7,7 @@ from typing import Any
 
 from labharness.kernel import Envelope
 
-__all__ = ["Bar", "Rules", "read_rules", "rules_record"]
+__all__ = ["Bar", "RecordedRules", "read_rules", "rules_record"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RecordedRules:
     """What a report needs of an envelope.
 
     Attributes:
@@ -85,9 +85,9 @@ def rules_record(envelope: Envelope, watched: Mapping[str, str]) -> dict[str, An
     }
 
 
-def read_rules(record: Mapping[str, Any]) -> Rules:
+def read_rules(record: Mapping[str, Any]) -> RecordedRules:
     """Read what `rules_record` wrote; of a run that planned nothing there are no rules."""
-    return Rules(
+    return RecordedRules(
         units=dict(record.get("watched", {})),
         setpoints={
             row["channel"]: row["readback"] or row["channel"] for row in record.get("limits", ())

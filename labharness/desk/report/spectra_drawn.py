@@ -27,7 +27,7 @@ from labharness.desk.report.maps import (
     MAP_HEIGHT_PX,
     MAP_WIDTH_PX,
     Classes,
-    Quantity,
+    MappedQuantity,
     map_parts,
 )
 from labharness.desk.report.places import places_of
@@ -246,15 +246,15 @@ def _pl_parts(band: PlBand, words: In) -> Html:
 # ---- what is mapped
 
 
-def _quantities(shown: Analysed) -> Iterator[Quantity | Classes]:
+def _quantities(shown: Analysed) -> Iterator[MappedQuantity | Classes]:
     yield _classes(shown)
     lines = [each for each in shown.lines() if each.stands_out.any()]
     for line in lines:
         values, sigma = line.position_cm1, line.position_sigma_cm1
-        yield Quantity(f"{line.name} position, cm⁻¹", _seen(line, values), _seen(line, sigma))
+        yield MappedQuantity(f"{line.name} position, cm⁻¹", _seen(line, values), _seen(line, sigma))
     for line in lines:
         values, sigma = line.fwhm_cm1, line.fwhm_sigma_cm1
-        yield Quantity(f"{line.name} width, cm⁻¹", _seen(line, values), _seen(line, sigma))
+        yield MappedQuantity(f"{line.name} width, cm⁻¹", _seen(line, values), _seen(line, sigma))
     upper, lower = (shown.line(name) for name in DIFFERENCE)
     if upper is not None and lower is not None:
         yield _difference(upper, lower)
@@ -269,16 +269,16 @@ def _seen(line: MeasuredLine, values: Array) -> Array:
     return np.where(line.stands_out, values, np.nan)
 
 
-def _difference(upper: MeasuredLine, lower: MeasuredLine) -> Quantity:
+def _difference(upper: MeasuredLine, lower: MeasuredLine) -> MappedQuantity:
     both = upper.stands_out & lower.stands_out
-    return Quantity(
+    return MappedQuantity(
         f"{upper.name} − {lower.name}, cm⁻¹",
         np.where(both, upper.position_cm1 - lower.position_cm1, np.nan),
         np.hypot(upper.position_sigma_cm1, lower.position_sigma_cm1),
     )
 
 
-def _ratio(above: MeasuredLine, below: MeasuredLine) -> Quantity:
+def _ratio(above: MeasuredLine, below: MeasuredLine) -> MappedQuantity:
     both = above.stands_out & below.stands_out
     share = np.divide(
         above.height_counts, below.height_counts, out=np.full(both.size, np.nan), where=both
@@ -287,7 +287,7 @@ def _ratio(above: MeasuredLine, below: MeasuredLine) -> Quantity:
         np.divide(above.height_sigma_counts, above.height_counts, where=both, out=share * np.nan),
         np.divide(below.height_sigma_counts, below.height_counts, where=both, out=share * np.nan),
     )
-    return Quantity(f"height {above.name} / {below.name}", share, share * relative)
+    return MappedQuantity(f"height {above.name} / {below.name}", share, share * relative)
 
 
 def _classes(shown: Analysed) -> Classes:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from labharness.desk.report.aftermath import aftermath
-from labharness.desk.report.facts import Phase, Prediction, RunFacts
+from labharness.desk.report.facts import Phase, RecordedPrediction, RunFacts
 from labharness.desk.report.html import Html, el, joined, table
 from labharness.desk.report.quantities import acting, quantities, unit_text
 from labharness.desk.report.rules import Bar
@@ -92,7 +92,7 @@ def phase_table(facts: RunFacts) -> Html:
     )
 
 
-def _follows(phase: Phase, prediction: Prediction, last: str) -> Iterator[Html]:
+def _follows(phase: Phase, prediction: RecordedPrediction, last: str) -> Iterator[Html]:
     """Say what a person must know of a phase's end, then what it is made of."""
     parts = []
     if last in prediction.stays:  # a journal of an older version has the channels alone

@@ -8,7 +8,7 @@ from typing import Final
 from labharness.desk.report.facts import Phase, Points, RunFacts
 from labharness.desk.report.html import Html, el, joined
 from labharness.desk.report.limits import label_px, limits, text_px
-from labharness.desk.report.quantities import Quantity, acting, quantities, unit_text
+from labharness.desk.report.quantities import ChartedQuantity, acting, quantities, unit_text
 from labharness.desk.report.svg import (
     Frame,
     Scale,
@@ -67,7 +67,7 @@ def charts(facts: RunFacts) -> Html:
     return joined(_key(facts, drawn), *figures, key)
 
 
-def _key(facts: RunFacts, drawn: Sequence[Quantity]) -> Html:
+def _key(facts: RunFacts, drawn: Sequence[ChartedQuantity]) -> Html:
     """Draw each kind of line once, and name the phases."""
     present = {
         "measured": True,
@@ -107,7 +107,7 @@ def _foreseen(facts: RunFacts) -> Html:
     return say("foreseen", duration=duration, gas=gas or say("no_gas"))
 
 
-def _legend(quantity: Quantity) -> Html:
+def _legend(quantity: ChartedQuantity) -> Html:
     shown = [
         el("span", el("i", "●", class_=f"c{quantity.colour_index(each)}"), " ", each)
         for each in quantity.measured
@@ -117,7 +117,7 @@ def _legend(quantity: Quantity) -> Html:
 
 def _drawing(
     facts: RunFacts,
-    quantity: Quantity,
+    quantity: ChartedQuantity,
     traces: Mapping[str, Points],
     width: float,
     margin_px: float,

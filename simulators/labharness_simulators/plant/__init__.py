@@ -11,7 +11,7 @@ from labharness_simulators.plant.optics import Laser, Spectrometer
 from labharness_simulators.plant.relays import Relays
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.sensors import SensorFault, SensorFaultKind
-from labharness_simulators.plant.stage import Stage
+from labharness_simulators.plant.stage import MicroscopeStage
 
 __all__ = [
     "PLANTS",
@@ -24,12 +24,12 @@ __all__ = [
     "Heater",
     "Laser",
     "MassFlow",
+    "MicroscopeStage",
     "Relays",
     "Sample",
     "SensorFault",
     "SensorFaultKind",
     "Spectrometer",
-    "Stage",
     "SulfurHeater",
     "TubeFurnace",
     "TubeGas",

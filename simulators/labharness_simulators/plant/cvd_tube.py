@@ -33,7 +33,7 @@ from labharness_simulators.plant.relays import (
 from labharness_simulators.plant.sample import Sample, draw_sample
 from labharness_simulators.plant.spectrum import Light
 from labharness_simulators.plant.spot import spot_light
-from labharness_simulators.plant.stage import Stage
+from labharness_simulators.plant.stage import MicroscopeStage
 
 __all__ = ["CvdTube"]
 
@@ -143,7 +143,7 @@ class CvdTube:
         self._gauge = Gauge(self.faults, 1.0 + error(0.0025), ambient_pa)
         self._detector = Detector(self.faults)
         self._laser = Laser(self._relays)
-        self._stage = Stage()
+        self._stage = MicroscopeStage()
         self._spectrometer = Spectrometer(self._look, errors)
         self.parts: dict[str, object] = {
             "furnace": self._furnace,

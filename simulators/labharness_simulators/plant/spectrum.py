@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from labharness_simulators.plant.sample import STRAIN_PERCENT, Sample
 
-__all__ = ["SILICON_CM1", "Band", "Light", "Line", "light_of", "with_disorder"]
+__all__ = ["SILICON_CM1", "Band", "Light", "RamanLine", "light_of", "with_disorder"]
 
 SILICON_CM1 = 520.7
 SILICON_WIDTH_CM1 = 2.8  # natural, 2.7-3.0
@@ -47,7 +47,7 @@ SPOT_INTENSITY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RamanLine:
     """A Lorentzian Raman line: its centre, intrinsic width and height in counts."""
 
     centre_cm1: float
@@ -68,7 +68,7 @@ class Band:
 class Light:
     """All light of one spot, in counts per pixel of one exposure."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[RamanLine, ...]
     bands: tuple[Band, ...]
     background: float
 
@@ -85,9 +85,9 @@ def light_of(
     silicon = SILICON_COUNTS_PER_MW_S * dose if "Si" in sample.substrate else 0.0
     dimmed = silicon * SILICON_DIMMED_PER_LAYER**layers
     lines = [
-        Line(SILICON_CM1, SILICON_WIDTH_CM1, dimmed),
-        Line(303.0, 10.0, 0.03 * dimmed),
-        Line(960.0, 60.0, 0.06 * dimmed),
+        RamanLine(SILICON_CM1, SILICON_WIDTH_CM1, dimmed),
+        RamanLine(303.0, 10.0, 0.03 * dimmed),
+        RamanLine(960.0, 60.0, 0.06 * dimmed),
     ]
     if layers == 0:
         return Light(tuple(lines), (), background)
@@ -114,9 +114,9 @@ def light_of(
     stacked = layers * A1G_DIMMED_PER_LAYER ** (layers - 1)
     a1g_height = A1G_OVER_SILICON * stacked * factor * reference
     lines += [
-        Line(e2g, E2G_WIDTH_CM1, a1g_height / sample.a_over_e),
-        Line(a1g, a1g_width, a1g_height),
-        Line(452.0, 22.0, 0.1 * a1g_height),  # 2LA(M)
+        RamanLine(e2g, E2G_WIDTH_CM1, a1g_height / sample.a_over_e),
+        RamanLine(a1g, a1g_width, a1g_height),
+        RamanLine(452.0, 22.0, 0.1 * a1g_height),  # 2LA(M)
     ]
     glow = PL_OVER_A1G[kind] * sample.pl_factor * a1g_height
     shift = EXCITON_EV_PER_STRAIN * (strain - STRAIN_PERCENT)
@@ -147,10 +147,10 @@ def with_disorder(light: Light, sample: Sample) -> Light:
     if len(light.lines) <= SILICON_LINES:
         return light
     e2g, a1g = light.lines[SILICON_LINES : SILICON_LINES + 2]
-    more = [Line(LA_M_CM1, LA_M_WIDTH_CM1, LA_M_OVER_E2G * sample.disorder * e2g.height)]
+    more = [RamanLine(LA_M_CM1, LA_M_WIDTH_CM1, LA_M_OVER_E2G * sample.disorder * e2g.height)]
     for line, shoulders in ((e2g, E2G_SHOULDERS), (a1g, A1G_SHOULDERS)):
         more += [
-            Line(line.centre_cm1 + by, width, sample.disorder * part * line.height)
+            RamanLine(line.centre_cm1 + by, width, sample.disorder * part * line.height)
             for by, width, part in shoulders
         ]
     return replace(light, lines=(*light.lines, *more))

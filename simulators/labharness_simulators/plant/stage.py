@@ -2,10 +2,10 @@
 
 import math
 
-__all__ = ["Stage"]
+__all__ = ["MicroscopeStage"]
 
 
-class Stage:
+class MicroscopeStage:
     """A three-axis stage that travels in a straight line at 5 mm/s.
 
     Time comes from the plant's step or, finer, from a face through `advance_to`; both count seconds
