@@ -20,7 +20,7 @@ from films_drawn import (  # noqa: E402 - found only after the line above
     MANY,
     NINE,
     WAYS,
-    Kept,
+    Bin,
     claims,
     kept,
     mixed_claims,
@@ -43,13 +43,13 @@ HEADINGS = ("below 0.75", "0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1
 CLAIMS_MIN = 10  # fewer say nothing, and their bars hide the others
 
 
-def cell(each: Kept) -> str:
+def cell(each: Bin) -> str:
     """Write how many claims, what they stated, how many were right, and the test's p-value."""
     right = each.right / each.claims
     return f"{each.claims}: {each.stated:.3f}, {right:.3f} ({each.p_value:.2f})"
 
 
-def panel(number: int, title: str, rows: dict[str, list[Kept]]) -> list[str]:
+def panel(number: int, title: str, rows: dict[str, list[Bin]]) -> list[str]:
     """Draw one square: stated across, kept upwards, a bar over what chance explains."""
     left = LEFT + number * (SIDE + GAP)
 
@@ -88,7 +88,7 @@ def panel(number: int, title: str, rows: dict[str, list[Kept]]) -> list[str]:
     return parts
 
 
-def figure(sets: dict[str, dict[str, list[Kept]]]) -> str:
+def figure(sets: dict[str, dict[str, list[Bin]]]) -> str:
     width, height = (
         LEFT + len(sets) * (SIDE + GAP) - GAP + 20,
         TOP + SIDE + 56 + 20 * -(-len(PLANTS) // 4),
@@ -114,12 +114,12 @@ def table(head: str, last: str) -> None:
     print("|---|" + "---|" * (len(HEADINGS) + last.count("|") + 1))
 
 
-def row(name: str, found: list[Kept], last: str) -> None:
+def row(name: str, found: list[Bin], last: str) -> None:
     cells = {each.low: cell(each) for each in found}
     print(f"| {name} | {' | '.join(cells.get(low, '-') for low, _ in BINS)} | {last} |", flush=True)
 
 
-def one(count: int, seeds: int) -> dict[str, dict[str, list[Kept]]]:
+def one(count: int, seeds: int) -> dict[str, dict[str, list[Bin]]]:
     """Print what is kept of films looked at in one place, a table a way to know the microscope."""
     sets = {}
     for way in WAYS:
@@ -135,7 +135,7 @@ def one(count: int, seeds: int) -> dict[str, dict[str, list[Kept]]]:
     return sets
 
 
-def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Kept]]]:
+def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Bin]]]:
     """Print the same of films of which half are mixed, looked at in many places."""
     name, spots = SPOTS_OF[kind]
     films = round(FILMS_OF[kind] * count)
@@ -151,7 +151,7 @@ def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Kept]
     return sets
 
 
-def summed(name: str, sets: dict[str, dict[str, list[Kept]]]) -> None:
+def summed(name: str, sets: dict[str, dict[str, list[Bin]]]) -> None:
     """Print how many bins fell short, and how much of what was surest was right."""
     bins = [(way, plant, b) for way, rows in sets.items() for plant in rows for b in rows[plant]]
     short = [each for each in bins if each[2].p_value < SIGNIFICANCE]

@@ -197,13 +197,13 @@ class Bench:
 
     async def in_turn(self, near: Guard, far: Guard) -> dict[str, list[tuple[float, float]]]:
         """Give for each way the seconds from each trip to its last byte's arrival and reading."""
-        roads = [socket.create_connection(("127.0.0.1", port)) for port in self.ports]
-        for road in roads:
-            road.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        links = [socket.create_connection(("127.0.0.1", port)) for port in self.ports]
+        for link in links:
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def bare() -> None:
-            for road in roads:
-                road.sendall(OFF.frame)
+            for link in links:
+                link.sendall(OFF.frame)
 
         ways: tuple[tuple[str, Callable[[], None], Guard | None], ...] = (
             ("bare blocking sockets", bare, None),
@@ -222,10 +222,10 @@ class Bench:
                 if guard is not None:
                     await guard.reset()
                 else:
-                    for road in roads:
-                        road.recv(64)
-        for road in roads:
-            road.close()
+                    for link in links:
+                        link.recv(64)
+        for link in links:
+            link.close()
         return took
 
     async def while_busy(self, guard: Guard) -> list[tuple[float, float]]:
@@ -236,7 +236,7 @@ class Bench:
         """
         loop = asyncio.get_running_loop()
         heard = Heard(lambda: guard.trip(TRIP))
-        road, _ = await loop.create_connection(lambda: heard, "127.0.0.1", self.cause_port)
+        link, _ = await loop.create_connection(lambda: heard, "127.0.0.1", self.cause_port)
         took = []
         for _ in range(BUSY_TRIPS):
             with busy_thread():
@@ -248,7 +248,7 @@ class Bench:
             took.append((arrived_s - caused_s, read_s - caused_s))
             await asyncio.sleep(PAUSE_S)
             await guard.reset()
-        road.close()
+        link.close()
         return took
 
 
@@ -300,7 +300,7 @@ async def commands(guard: Guard) -> list[float]:
     await guard.arm()
     took = []
     for _ in range(COMMANDS):
-        guard.beat("stop")
+        guard.heartbeat("stop")
         began = time.perf_counter()
         async with exchanges.lease("p0") as lease:
             await lease.send(ON, command=True)

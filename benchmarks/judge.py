@@ -17,7 +17,7 @@ from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.kernel import Memory, judge
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.vocabulary import Allowed, Command
 
 ROUNDS = 15  # all take turns, so that a busy moment touches all of them

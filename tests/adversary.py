@@ -20,10 +20,10 @@ from labharness.desk import ByHand, Nobody
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import Latch
 from labharness.journal import SqliteJournal
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.kernel import Mode
-from labharness.lab import Lab, LabPlan, care
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab import Lab, LabPlan, idle_line
+from labharness.lab.config import SAFE_TABLE
 from labharness.line import NoReply, NotArmed, Tripped
 from labharness.line.opening import NotOpened
 from labharness.link import LinkLost
@@ -75,7 +75,7 @@ def play_walk(plan: LabPlan, walk: Sequence[Step], folder: Path, seed: int = 1) 
         plan: The line; it must be simulated throughout.
         walk: What the person does.
         folder: For its journals and its latch.
-        seed: Of the room.
+        seed: Of the simulated lab.
     """
     folder.mkdir(parents=True)
     walker = _Walker(plan, walk, folder, seed)
@@ -166,7 +166,7 @@ class _Walker(_World):
                 clock=Clock(self._loop),
                 chance=self._chance,
                 journal=journal,
-                room=self._room,
+                sim_lab=self._sim_lab,
             )
             self._line = lab.line
             lab.line.on_warning = lambda text: None
@@ -294,11 +294,11 @@ class _Walker(_World):
 
     async def _open(self, action: str, for_s: float) -> None:
         """Have the tube opened; whoever stays at the terminal may go on meanwhile."""
-        if self._room.plant.in_hand is not None:
+        if self._sim_lab.plant.in_hand is not None:
             return
 
         async def ask() -> None:
-            self._room.operate(action, LOADING)
+            self._sim_lab.operate(action, LOADING)
             await asyncio.sleep(for_s)
 
         async def opened() -> None:
@@ -315,9 +315,9 @@ class _Walker(_World):
         await self._wait(1.0)
 
     def _shut_tube(self) -> None:
-        plant = self._room.plant
+        plant = self._sim_lab.plant
         if plant.in_hand is not None:
-            self._room.finish(plant.in_hand)
+            self._sim_lab.finish(plant.in_hand)
 
     def _ask_safe(self, after_s: float) -> None:
         """Have somebody at a second terminal type ``safe`` amid what is done at the first."""
@@ -338,7 +338,7 @@ class _Walker(_World):
         """Type a setpoint at an instrument's own keys: also something that goes wrong."""
         self._mend()
         self._alone = True
-        face: Any = self._room.faces[name]
+        face: Any = self._sim_lab.faces[name]
         if name == "furnace":
             face.write_registers(6, SET_WORD_OF_2400, [round(10 * value)])
         else:
@@ -353,8 +353,8 @@ class _Walker(_World):
             self._alone = fault.kind == "power_dip"
             self._look_for_leaks()
         self._faults += 1
-        self._room.env.process(self._suffer(self._faults, fault))
-        self._room.env.sync()
+        self._sim_lab.env.process(self._suffer(self._faults, fault))
+        self._sim_lab.env.sync()
 
     def _look_for_leaks(self) -> None:
         """Tell the referee whether a leak would be seen: an open tube has ended its leak check."""
@@ -400,19 +400,19 @@ class _Walker(_World):
                 raise _Over
             return done
 
-        with mock.patch.object(care, "_with_lab", with_lab), suppress(_Over):
-            done = care.make_safe(self._plan, "Ben", "it smells")
+        with mock.patch.object(idle_line, "_with_lab", with_lab), suppress(_Over):
+            done = idle_line.make_safe(self._plan, "Ben", "it smells")
             self._count("safe, and nobody drove")
             self._note(f"  safe: {done}")
 
     async def _with_lab(self, work: _Work, latch: Callable[[Path], Latch] = Latch) -> Any:
-        """Do what ``care`` does with a lab of its own, in this room."""
+        """Do what ``care`` does with a lab of its own, in this simulated lab."""
         lab = Lab(
             self._plan,
             clock=Clock(self._loop),
             chance=self._chance,
-            journal=Forgetful(),
-            room=self._room,
+            journal=NullJournal(),
+            sim_lab=self._sim_lab,
             latch=latch,
         )
         try:

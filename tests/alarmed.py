@@ -11,12 +11,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from labharness.alarm import AlarmFile, AlertChannel, Channels, OnPaper
+from labharness.alarm import AlarmFile, AlertChannel, Channels, NullSenders
 from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line import LineAlarms
 
 Act = Callable[[Lab], None]
@@ -51,7 +51,7 @@ def watch(
     work: Callable[[Watched], Awaitable[None]],
     *,
     channels: Sequence[AlertChannel] = (AlertChannel(name="first"),),
-    roads: Channels | None = None,
+    senders: Channels | None = None,
     speed: float | None = None,
     afterwards: Callable[[Watched], Awaitable[None]] | None = None,
 ) -> Watched:
@@ -68,7 +68,7 @@ def watch(
                 clock=lab.clock,
                 file=AlarmFile(plan.state_dir / "alarms.jsonl"),
                 channels=channels,
-                roads=roads or OnPaper(),
+                senders=senders or NullSenders(),
                 title=plan.file.lab.title,
             )
             found.append(Watched(lab, alarms, folder))

@@ -15,7 +15,7 @@ from labharness.journal import JournalFailed
 from labharness.line import Line, LineAlarms
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["LEVELS", "Alone", "Disk", "Road", "SlowLoop", "trip"]
+__all__ = ["LEVELS", "Alone", "Disk", "Sender", "SlowLoop", "trip"]
 
 LEVELS = (
     AlertChannel(name="mail"),
@@ -33,7 +33,7 @@ def trip(cause: Cause, channel: str, value: float | None = None, **more: Any) ->
 NO_WORDS = {"detail": "seen"}
 
 
-class Road:
+class Sender:
     """Takes messages, and answers with what a test has made it answer; ``None`` is not at all."""
 
     def __init__(self) -> None:
@@ -115,20 +115,20 @@ class Alone:
         self.loop = loop or VirtualLoop()
         self.clock = Clock(self.loop)
         self.disk = disk or Disk()
-        self.road = Road()
+        self.sender = Sender()
         self.memory = running()
         self.records: list[tuple[str, Mapping[str, object]]] = []
         self.latch = SimpleNamespace(write_error="")
-        self.lookout = SimpleNamespace(journal_lost="")
-        self.safing = SimpleNamespace(on_verified=None)
+        self.monitor = SimpleNamespace(journal_lost="")
+        self.trip_response = SimpleNamespace(on_verified=None)
         self.journal_fails = False
         self.line: Any = SimpleNamespace(
             memory=self.memory,
             envelope=ENVELOPE,
             journal=self,
             guard=SimpleNamespace(latch=self.latch),
-            lookout=self.lookout,
-            safing=self.safing,
+            monitor=self.monitor,
+            trip_response=self.trip_response,
             latest=self.latest,
         )
         self.alarms = LineAlarms(
@@ -136,7 +136,7 @@ class Alone:
             clock=self.clock,
             file=cast("AlarmFile", self.disk),
             channels=channels,
-            roads=self.road,
+            senders=self.sender,
             title="the lab",
             option=option,
         )
@@ -183,7 +183,7 @@ class Alone:
 
     def told(self) -> list[str]:
         """Name the channels that were told, in order."""
-        return [channel for channel, _, _ in self.road.said]
+        return [channel for channel, _, _ in self.sender.said]
 
     def kept(self) -> Iterable[tuple[str, str]]:
         """Give what the disk has, by event and name."""

@@ -166,7 +166,7 @@ def edited_lab(folder: Path, old: str, new: str) -> Path:
     return folder / "lab.toml"
 
 
-def spawn_beside(packages: Path, *arguments: object) -> Said:
+def spawn_with(packages: Path, *arguments: object) -> Said:
     """Run the command in a process of its own that finds a folder's packages as well."""
     path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
     ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""A harness to be killed: it heats a served line, lets hydrogen in, and beats, past any kernel.
+"""A harness to be killed: it heats a served line, lets hydrogen in and sends heartbeats, unjudged.
 
 Run as a process of its own: ``energising_harness.py LAB_FILE``. What it sends is what the
 line's own drivers write; nothing judges it: no tube is purged for minutes before each kill.
@@ -12,7 +12,7 @@ from labharness.clock import PacedLoop, run
 from labharness.guard.armed import ARMED_FILE, read_armed
 from labharness.guard.remote import RemoteGuard
 from labharness.lab import read_lab
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line.exchanges import Exchanges
 from labharness.line.poll import Poller
 
@@ -29,17 +29,17 @@ ON = (
 
 
 async def main(lab_file: Path) -> None:
-    """Arm, energise, and beat until killed."""
+    """Arm, energise, and heartbeat until killed."""
     loop = asyncio.get_running_loop()
     plan = read_lab(lab_file)
     armed = read_armed((plan.state_dir / ARMED_FILE).read_text("utf-8"))
     guard = RemoteGuard(armed, plan.state_dir, ("/bin/false",))
     await guard.open()
-    beats = Poller(
-        loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.beat(SAFE_TABLE)
+    heartbeats = Poller(
+        loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.heartbeat(SAFE_TABLE)
     )
     await guard.arm()
-    beats.start()
+    heartbeats.start()
     exchanges = Exchanges(guard, loop)
     instruments = {each.name: each for each in plan.instruments}
     for name, channel, value in ON:

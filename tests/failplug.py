@@ -1,6 +1,6 @@
 """A plug in the seams where bytes leave a harness: one write fails there, or the harness dies.
 
-The seams are those that are there anyway: the journal's transaction, the road of a port, and the
+The seams are those that are there anyway: the journal's transaction, the link of a port, and the
 file calls of the operating system. A death is an exception that nothing but asyncio's own way out
 lets pass; whoever raises it has fenced the harness, so that nothing on its stack writes any more.
 """
@@ -39,7 +39,7 @@ class Failpoint:
         write: Which: ``journal commit``, ``journal open``, ``PORT read|command|safe``, or a call of
             the operating system with the name of its file, as ``fsync latch.new``.
         how: ``dies before|within|after`` it, or the error it ends in: ``full``, ``broken``,
-            ``locked``, ``lost``, ``half`` (is written, then the road is lost or the disk full).
+            ``locked``, ``lost``, ``half`` (is written, then the link is lost or the disk full).
         stage: It counts from the beginning of this stage; ``""`` is the run's own beginning.
         ends: How the growth is answered, and whether the line is latched then.
         nth: The n-th such write, from 1.
@@ -90,7 +90,7 @@ class Plug:
     # ---- the seams
 
     def watch(self, lab: Lab) -> None:
-        """Sit down on the roads of a harness, and see that each command was recorded first."""
+        """Sit down on the links of a harness, and see that each command was recorded first."""
         if self.fired:
             return
         log = lab.guard.core.log = []
@@ -122,7 +122,7 @@ class Plug:
                     f"{port} {WORDS[source]}", lambda: write(data), lambda: write(half), errors
                 )
 
-            link.write = plugged  # type: ignore[method-assign]  # the road, for this test
+            link.write = plugged  # type: ignore[method-assign]  # the link, for this test
 
     def _recorded_first(self, path: Path, intent: tuple[int, str]) -> None:
         seq, channel = intent

@@ -1,8 +1,8 @@
 """A growth in which one write fails, or the harness is gone at it; and the restart after it.
 
-The room, the referee and the guard's stand-in are the fault search's own; the plug makes the write
-fail. After it a person mends, looks, is refused while the line is latched, resets and grows anew,
-over the same room and the same state.
+The simulated lab, the referee and the guard's stand-in are the fault search's own; the plug
+makes the write fail. After it a person mends, looks, is refused while the line is latched, resets and grows anew,
+over the same sim_lab and the same state.
 """
 
 import contextlib
@@ -202,7 +202,7 @@ class _Restarted(_World):
         self.found.wrong += self.plug.wrong
 
     async def _look_again(self) -> None:
-        """Start a fresh harness over the room as it is: it reads what is so, and sets nothing."""
+        """Start a fresh harness over the simulated lab: it reads what is so, and sets nothing."""
         folder = self._folder / "look"
         folder.mkdir()
         with SqliteJournal(folder / "journal.sqlite") as journal:
@@ -211,14 +211,14 @@ class _Restarted(_World):
                 clock=Clock(self._loop),
                 chance=self._chance,
                 journal=journal,
-                room=self._room,
+                sim_lab=self._sim_lab,
             )
             lab.guard.core.log = []
             try:
                 await lab.line.open()
                 await lab.line.next_tick()
                 told = [bool(lab.line.latest(f"box.{name}")) for name in CONTACTS]
-                if told != [bool(each) for each in self._room.plant.parts["relays"].coils]:
+                if told != [bool(each) for each in self._sim_lab.plant.parts["relays"].coils]:
                     self.found.wrong.append(f"the relays read {told}, and are otherwise")
                 if lab.line.memory.mode is not Mode.DISARMED:
                     self.found.wrong.append(f"a fresh line is {lab.line.memory.mode}")

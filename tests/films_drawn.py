@@ -220,7 +220,7 @@ def numbers(film: Film, layers: int, index: int, size: int, chance: Random) -> S
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Bin:
     """Claims of one bin: how many, the mean of what was stated, how many were right."""
 
     low: float
@@ -235,12 +235,12 @@ class Kept:
         return float(binomtest(self.right, self.claims, self.stated, alternative="less").pvalue)
 
 
-def kept(made: Sequence[Claim]) -> list[Kept]:
+def kept(made: Sequence[Claim]) -> list[Bin]:
     """Count the right ones in fixed bins of what was stated."""
     found = []
     for low, high in BINS:
         one = [c for c in made if c.said is not None and low <= c.confidence < high]
         if one:
             stated = min(sum(c.confidence for c in one) / len(one), 1.0)
-            found.append(Kept(low, high, len(one), stated, sum(c.right for c in one)))
+            found.append(Bin(low, high, len(one), stated, sum(c.right for c in one)))
     return found

@@ -38,12 +38,14 @@ def spin(*_: object) -> None:
 
 
 async def main(state_dir: Path, *, rude: bool) -> None:
-    """Arm, beat, and energise until killed."""
+    """Arm, heartbeat, and energise until killed."""
     loop = asyncio.get_running_loop()
     armed = read_armed((state_dir / ARMED_FILE).read_text("utf-8"))
     guard = (RudeGuard if rude else RemoteGuard)(armed, state_dir, ("/bin/false",))
     await guard.open()
-    poller = Poller(loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.beat("stop"))
+    poller = Poller(
+        loop, guard, [], 1.0, lambda *_: None, lambda: None, lambda: guard.heartbeat("stop")
+    )
     await guard.arm()
     poller.start()
     exchanges = Exchanges(guard, loop)

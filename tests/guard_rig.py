@@ -86,12 +86,12 @@ class Device:
 
 
 class Away:
-    """A road on which nobody is."""
+    """A link on which nobody is."""
 
-    name = "the road"
+    name = "the link"
 
     def open(self, within_s: float) -> None:
-        raise LinkLost("the road is away")
+        raise LinkLost("the link is away")
 
     def fileno(self) -> int:
         return -1
@@ -100,7 +100,7 @@ class Away:
         return b""
 
     def write(self, data: bytes) -> None:
-        raise LinkLost("the road is away")
+        raise LinkLost("the link is away")
 
     def close(self) -> None:
         """Nothing is open."""
@@ -242,8 +242,8 @@ class Caller:
         while self.hear("safe")["moves"] < self._moves:
             pass
 
-    def beat(self) -> None:
-        self.say(do="beat", made_s=steady_s(), lost="stop")
+    def heartbeat(self) -> None:
+        self.say(do="heartbeat", made_s=steady_s(), lost="stop")
 
     def leave(self, *, reset: bool = False) -> None:
         if reset:

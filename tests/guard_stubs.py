@@ -14,14 +14,14 @@ import labharness.guard.remote as remote_module
 from labharness.clock import VirtualLoop, run
 from labharness.guard import SafeFrame
 from labharness.guard.armed import Armed, ArmedPort, arming_digest
-from labharness.guard.far import Stream
 from labharness.guard.port_latch import PortLatch
 from labharness.guard.remote import RemoteGuard
+from labharness.guard.remote_ports import Stream
 from labharness.guard.socket_lines import line_of
 from labharness.link import LinkLost
 
-__all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Far"]
-__all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Road", "Started", "armed", "ask", "talk"]
+__all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Remote"]
+__all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Descriptor", "Started", "armed", "ask", "talk"]
 
 REPLY_S = 0.3  # in a time that no machine holds up
 READ, ON = (replace(each, timeout_s=REPLY_S) for each in (guard_rig.READ, guard_rig.ON))
@@ -95,8 +95,8 @@ class Started:
         self.waited_s.append(within_s)
 
 
-class Road:
-    """A road as a test plays it.
+class Descriptor:
+    """A link as a test plays it.
 
     Attributes:
         wrote: What it was given to send.
@@ -111,7 +111,7 @@ class Road:
         self.lost = ""
         self.refuses = ""
         self.within_s: list[float] = []
-        self._near, self._far = socket.socketpair()
+        self._near, self._remote = socket.socketpair()
         self._near.setblocking(False)
         self._open = False
         self._seen = 0
@@ -141,7 +141,7 @@ class Road:
 
     def says(self, data: bytes) -> None:
         """Have an instrument send something."""
-        self._far.send(data)
+        self._remote.send(data)
 
     def taken(self) -> list[bytes]:
         """Give what was sent since the last time."""
@@ -150,15 +150,15 @@ class Road:
 
     def end(self) -> None:
         self._near.close()
-        self._far.close()
+        self._remote.close()
 
 
-class Far:
+class Remote:
     """The guard process as a test plays it: what it hears, and what it says.
 
     Attributes:
         said: What the harness said, in order.
-        standing: How things stand; sent with each message.
+        status: How things stand; sent with each message.
         welcome: What else it says to who comes.
         serves: Whether it is at its door.
         called: When somebody came, and to which path.
@@ -166,8 +166,8 @@ class Far:
 
     def __init__(self, armed: Armed) -> None:
         self.said: list[dict[str, Any]] = []
-        self.standing: dict[str, Any] = {"epoch": 0, "moves": 0, "armed": False, "latched": False}
-        self.standing |= {"write_error": "", "free": ["heat", "gas"], "shut": {}, "heard": 0}
+        self.status: dict[str, Any] = {"epoch": 0, "moves": 0, "armed": False, "latched": False}
+        self.status |= {"write_error": "", "free": ["heat", "gas"], "shut": {}, "heard": 0}
         self.welcome: dict[str, Any] = {"digest": arming_digest(armed.text()), "key": KEY.hex()}
         self.welcome |= {"permits": 0, "trip": None, "log": []}
         self.greets = "welcome"
@@ -190,15 +190,15 @@ class Far:
             more = self.welcome if self.greets == "welcome" else {}
             loop.call_soon(self.tell, self.greets, more)
 
-    def tell(self, what: str, more: dict[str, Any] | None = None, /, **standing: Any) -> None:
+    def tell(self, what: str, more: dict[str, Any] | None = None, /, **status: Any) -> None:
         """Say something, and from now on how things stand."""
-        self.standing |= standing
-        message = {"say": what} | (self.standing if what != "busy" else {}) | (more or {})
+        self.status |= status
+        message = {"say": what} | (self.status if what != "busy" else {}) | (more or {})
         self._stream.data_received(line_of(message))
 
-    def heard(self, **standing: Any) -> None:
+    def heard(self, **status: Any) -> None:
         """Say that all was taken that was said so far."""
-        self.tell("standing", None, heard=self.heard_count, moves=self.moves_count, **standing)
+        self.tell("status", None, heard=self.heard_count, moves=self.moves_count, **status)
 
     def hear(self, message: dict[str, Any]) -> None:
         """Take what the harness says."""
@@ -218,18 +218,18 @@ class Far:
 class _Wire:
     """The harness's transport."""
 
-    def __init__(self, far: Far, stream: Stream) -> None:
-        self._far = far
+    def __init__(self, far: Remote, stream: Stream) -> None:
+        self._remote = far
         self._stream = stream
         self._open = True
 
     def write(self, data: bytes) -> None:
         assert data.endswith(b"\n")
         for line in data.splitlines():
-            self._far.hear(json.loads(line))
+            self._remote.hear(json.loads(line))
 
     def close(self, how: str = "closed") -> None:
-        self._far.closed.append(how)
+        self._remote.closed.append(how)
         if self._open:
             self._open = False
             asyncio.get_running_loop().call_soon(self._stream.connection_lost, None)
@@ -240,11 +240,11 @@ class _Wire:
 
 def talk(
     folder: Path,
-    work: Callable[[RemoteGuard, Far, Started], Awaitable[None]],
+    work: Callable[[RemoteGuard, Remote, Started], Awaitable[None]],
     near: PortLatch | None = None,
     *,
     opened: bool = True,
-    before: Callable[[Far], None] = lambda far: None,
+    before: Callable[[Remote], None] = lambda far: None,
 ) -> None:
     """Have a harness's end talk with a guard that a test plays, in virtual time.
 
@@ -258,7 +258,7 @@ def talk(
 
     async def main() -> None:
         guard = RemoteGuard(ARMED, folder, ("guard",), near)
-        far, child = Far(ARMED), Started()
+        far, child = Remote(ARMED), Started()
         loop: Any = asyncio.get_running_loop()
         loop.create_unix_connection = far.connect
         guard._child = child  # type: ignore[assignment]  # it stands for one
@@ -284,7 +284,7 @@ def ask(guard: RemoteGuard, port: str = "heat") -> Ends:
     return ends
 
 
-async def armed(guard: RemoteGuard, far: Far) -> None:
+async def armed(guard: RemoteGuard, far: Remote) -> None:
     """Arm, and have the guard say that it is."""
     arming = asyncio.ensure_future(guard.arm())
     await asyncio.sleep(0)

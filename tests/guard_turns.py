@@ -1,4 +1,4 @@
-"""The guard process turn by turn in the test's own process: clock, roads and threads are ours."""
+"""The guard process turn by turn in the test's own process: clock, links and threads are ours."""
 
 import json
 import socket
@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from guard_stubs import ARMED, KEY, Road
-from labharness.guard import Permit, PortState, door, marking, ports
+from guard_stubs import ARMED, KEY, Descriptor
+from labharness.guard import Permit, PortState, armed_marker, door, ports
 from labharness.guard.armed import Armed
 from labharness.guard.process import ProcessGuard
 from labharness.guard.seal import seal
@@ -130,7 +130,7 @@ class Turn:
 
     Attributes:
         now: The machine's time.
-        roads: As the test plays them, open.
+        links: As the test plays them, open.
         guard: The guard.
         door: Where harnesses come.
     """
@@ -140,9 +140,9 @@ class Turn:
         self.folder = folder
         self.door = _Door()
         self.armed = armed
-        self.roads = {port.name: Road(port.name) for port in armed.ports}
-        for name in set(self.roads) - set(closed):
-            self.roads[name].open(0.0)
+        self.links = {port.name: Descriptor(port.name) for port in armed.ports}
+        for name in set(self.links) - set(closed):
+            self.links[name].open(0.0)
         self.guard = self.made(once=once)
         self._harnesses: list[Harness] = []
 
@@ -151,7 +151,7 @@ class Turn:
         return ProcessGuard(
             armed=self.armed,
             digest="sha256:armed",
-            roads=self.roads,
+            links=self.links,
             state_dir=self.folder,
             listener=listener,
             steady_s=lambda: self.now,
@@ -174,10 +174,10 @@ class Turn:
 
     def answer(self, *ports: str) -> None:
         """Have the frames on these ports obeyed, one after the other."""
-        for name in ports or self.roads:
-            port, road = self.guard.core.ports[name], self.roads[name]
+        for name in ports or self.links:
+            port, link = self.guard.core.ports[name], self.links[name]
             while port.state is PortState.SENT:
-                road.says(b"ok " + road.wrote[-1])
+                link.says(b"ok " + link.wrote[-1])
                 self.pass_()
 
     def comes(self) -> Harness:
@@ -189,16 +189,16 @@ class Turn:
         return [str(each["what"]) for each in self.guard.log.entries]
 
     def wrote(self) -> dict[str, list[bytes]]:
-        """Give what each road was given since the last time."""
-        return {name: road.taken() for name, road in self.roads.items()}
+        """Give what each link was given since the last time."""
+        return {name: link.taken() for name, link in self.links.items()}
 
     def close(self) -> None:
         for each in self._harnesses:
             each.socket.close()
         if self.guard._session is not None:
             self.guard._session.close()
-        for road in self.roads.values():
-            road.end()
+        for link in self.links.values():
+            link.end()
         self.guard._selector.close()
 
 
@@ -206,12 +206,12 @@ class Turn:
 def guarding(
     folder: Path, *, once: bool = False, armed: Armed = ARMED, closed: tuple[str, ...] = ()
 ) -> Iterator[Turn]:
-    """Make a guard for roads that a test plays; some may be closed."""
+    """Make a guard for links that a test plays; some may be closed."""
     ports_here = tuple(
         replace(each, path=each.path and f"{folder}/{each.name}") for each in armed.ports
     )
     with ExitStack() as kept:
-        for module in (door, marking, ports):
+        for module in (door, armed_marker, ports):
             kept.enter_context(patch.object(module, "Thread", _AtOnce))
         made = Turn(folder, once=once, armed=replace(armed, ports=ports_here), closed=closed)
         kept.callback(made.close)

@@ -1,7 +1,7 @@
 """`labharness run` as many times real time as the instruments that are served for it.
 
 Run as a process of its own: ``hurried_run.py SPEED`` and the arguments of ``run``. What it breaks
-is the rule that real instruments run at real speed; these are simulated ones on real roads.
+is the rule that real instruments run at real speed; these are simulated ones on real links.
 """
 
 import asyncio

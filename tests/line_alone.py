@@ -10,7 +10,7 @@ from labharness.clock import VirtualLoop, run
 from labharness.driver import Block, Channel, Driver, Identity, Off, Programmer, Query, Scan
 from labharness.guard import Guard, NotPermitted
 from labharness.journal import JournalFailed
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.line.exchanges import Exchanges
 from labharness.line.parts import BoundScan, Instrument, bind
 from labharness.line.reader import Reader
@@ -136,7 +136,7 @@ class Port:
         busy: Ports that have to settle first.
         unkept: Frames that set no channel.
         exchange_s: What one takes.
-        beat_s: How often it asks for a beat.
+        heartbeat_s: How often it asks for a heartbeat.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -147,7 +147,7 @@ class Port:
         self.busy: set[str] = set()
         self.unkept: set[str] = set()
         self.exchange_s = EXCHANGE_S
-        self.beat_s = float("inf")
+        self.heartbeat_s = float("inf")
         self.on_frame: Callable[[str], None] = lambda words: None
         self._loop = loop
         self._waiting: dict[str, list[Callable[[], None]]] = {}
@@ -222,7 +222,7 @@ class Port:
         return "ok"
 
 
-class Notes(Forgetful):
+class Notes(NullJournal):
     """A journal that a test can read.
 
     Attributes:

@@ -26,7 +26,7 @@ LINE = (
     "test_programs_files",
     "test_procedures_fail",
     "test_reconnecting",
-    "test_safing_again",
+    "test_trip_response_again",
     "test_by_hand*",
     "test_two_terminals",
     "test_proofs_on_the_line",

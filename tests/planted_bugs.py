@@ -36,7 +36,7 @@ PLANTED = (
     *IN_THE_ANSWER,
     PlantedBug(
         "procedure step not verified",
-        "labharness.line.safing:Safing._states",
+        "labharness.line.trip_response:TripResponse._states",
         "abs(value - wanted.value) <= spec.resolution",
         "True",
         "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
@@ -57,10 +57,10 @@ PLANTED = (
     ),
     PlantedBug(
         "nothing sent after a procedure's own time",
-        "labharness.line.safing:Safing._verify_in_force",
+        "labharness.line.trip_response:TripResponse._verify_in_force",
         "self._open and (not self._closed)",
         "False",
-        "tests/test_safing_again.py::"
+        "tests/test_trip_response_again.py::"
         "test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once",
         promise=12,
         detector="byte log",
@@ -69,25 +69,25 @@ PLANTED = (
     PlantedBug(
         "way down goes on over a trip",
         "labharness.line.escalation:bring_down",
-        "if safing.in_force is not None:\n    break",
+        "if trip_response.in_force is not None:\n    break",
         "if False:\n    break",
-        "tests/test_safing_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
+        "tests/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
         promise=15,
         detector="verdict",
     ),
     PlantedBug(
         "another procedure sent over the one in force",
-        "labharness.line.safing:Safing.make_safe",
+        "labharness.line.trip_response:TripResponse.make_safe",
         "self._memory.trip is not None",
         "False",
-        "tests/test_safing_again.py::"
+        "tests/test_trip_response_again.py::"
         "test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands",
         promise=15,
         detector="byte log",
     ),
     PlantedBug(
         "what made a latched line safe by hand undone by the next guard",
-        "labharness.line.safing:Safing.make_safe",
+        "labharness.line.trip_response:TripResponse.make_safe",
         "self._guard.trip(replace(latched, procedure=procedure))",
         "self._guard.repeat(list(self._guard.procedures[procedure]))",
         "tests/test_guarded_line.py::"
@@ -98,18 +98,18 @@ PLANTED = (
     ),
     PlantedBug(
         "verified by what was read before another procedure",
-        "labharness.line.safing:Safing._verify_in_force",
+        "labharness.line.trip_response:TripResponse._verify_in_force",
         "self._since_s is not None and self._memory.trip is not None",
         "self._since_s is not None and self._memory.trip is not None and (not "
         "any((self._memory.trip.procedure == each.procedure for each in self.verifications)))",
-        "tests/test_safing_again.py::"
+        "tests/test_trip_response_again.py::"
         "test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it[0.05]",
         promise=12,
         detector="verdict",
     ),
     PlantedBug(
         "complete by several looks",
-        "labharness.line.safing:Safing._verify",
+        "labharness.line.trip_response:TripResponse._verify",
         "for _ in range(TRIES_MAX - 1):\n"
         "    open_steps = [each for each, seen in found.items() if seen[1] is not "
         "StepState.VERIFIED]\n"
@@ -129,7 +129,7 @@ PLANTED = (
         "    await asyncio.sleep(LOOK_S)\n"
         "    looked = await self._states(name, until_s - self._loop.time())\n"
         "    found |= {each: looked[each] for each in open_steps}",
-        "tests/test_safing_again.py::test_complete_is_what_one_look_shows",
+        "tests/test_trip_response_again.py::test_complete_is_what_one_look_shows",
         promise=12,
         detector="verdict",
     ),
@@ -146,7 +146,7 @@ PLANTED = (
     ),
     PlantedBug(
         "trip of the guard told to nobody",
-        "labharness.line.safing:Safing.__init__",
+        "labharness.line.trip_response:TripResponse.__init__",
         "self.trip",
         "self._run",
         "tests/test_alarm_of_a_trip.py::"
@@ -187,8 +187,8 @@ PLANTED = (
     ),
     PlantedBug(
         "reset without a look at the readings",
-        "labharness.line.standing:causes_of",
-        "found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)",
+        "labharness.line.active_causes:causes_of",
+        "found = active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "found: tuple[str, ...] = ()",
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
@@ -197,9 +197,9 @@ PLANTED = (
     ),
     PlantedBug(
         "what was not read taken for gone",
-        "labharness.line.standing:causes_of",
-        "standing_trips(memory, now) + _unknown(memory, trip.channel, now)",
-        "standing_trips(memory, now)",
+        "labharness.line.active_causes:causes_of",
+        "active_trips(memory, now) + _unknown(memory, trip.channel, now)",
+        "active_trips(memory, now)",
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
         promise=14,
@@ -207,7 +207,7 @@ PLANTED = (
     ),
     PlantedBug(
         "reset that asks for the first cause alone",
-        "labharness.line.standing:causes_of",
+        "labharness.line.active_causes:causes_of",
         "return found + _lost_contacts(memory, instruments, now)",
         "asked = trip.cause is Cause.INTERLOCK_LOST\n"
         "return found + (_lost_contacts(memory, instruments, now) if asked else ())",
@@ -219,9 +219,9 @@ PLANTED = (
     ),
     PlantedBug(
         "reset though its cause stands",
-        "labharness.lab.care:reset.open_latch",
-        "if standing:\n    raise NotReset(f\"the cause still stands: {'; '.join(standing)}\")",
-        "if False:\n    raise NotReset(f\"the cause still stands: {'; '.join(standing)}\")",
+        "labharness.lab.idle_line:reset.open_latch",
+        "if active:\n    raise NotReset(f\"the cause still stands: {'; '.join(active)}\")",
+        "if False:\n    raise NotReset(f\"the cause still stands: {'; '.join(active)}\")",
         "tests/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
         promise=14,
@@ -312,7 +312,7 @@ PLANTED = (
     ),
     PlantedBug(
         "over-temperature answered late",
-        "labharness.line.lookout:Lookout.take",
+        "labharness.line.monitor:Monitor.take",
         "self._answer(trips)",
         "self._loop.call_later(0.5, self._answer, trips)",
         "tests/test_deadlines_of_causes.py::"
@@ -322,10 +322,10 @@ PLANTED = (
     ),
     PlantedBug(
         "sample kept before the trip it shows",
-        "labharness.line.lookout:Lookout.take",
+        "labharness.line.monitor:Monitor.take",
         "self._answer(trips)",
         "self._journal.sample(scan.stream, now, values)\nself._answer(trips)",
-        "tests/test_line_lookout.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
+        "tests/test_line_monitor.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
         promise=13,
         detector="deadline",
     ),
@@ -342,7 +342,7 @@ PLANTED = (
     ),
     PlantedBug(
         "record that fails stops making safe",
-        "labharness.line.lookout:Lookout.note",
+        "labharness.line.monitor:Monitor.note",
         "self.journal_lost = str(why)",
         "self.journal_lost = str(why)\nraise",
         "tests/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
@@ -362,8 +362,8 @@ PLANTED = (
     ),
     PlantedBug(
         "milder trip takes over",
-        "labharness.line.safing:Safing.trip",
-        "trip.cause.overrules(None if standing is None else standing.cause)",
+        "labharness.line.trip_response:TripResponse.trip",
+        "trip.cause.overrules(None if in_force is None else in_force.cause)",
         "True",
         "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
         promise=15,
@@ -386,7 +386,7 @@ PLANTED = (
     ),
     PlantedBug(
         "relieved tube filled by a stop request",
-        "labharness.line.standing:stop_procedure",
+        "labharness.line.active_causes:stop_procedure",
         "named |= {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "named = {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "tests/test_over_pressure.py::"
@@ -450,7 +450,7 @@ PLANTED = (
     ),
     PlantedBug(
         "lost journal overlooked",
-        "labharness.line.lookout:Lookout.lose_journal",
+        "labharness.line.monitor:Monitor.lose_journal",
         "procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "return\nprocedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "tests/test_failures.py::test_a_journal_that_is_lost_trips_the_line",

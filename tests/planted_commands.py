@@ -43,7 +43,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "ten steps of tolerance in verification",
-        "labharness.line.safing:Safing._states",
+        "labharness.line.trip_response:TripResponse._states",
         "abs(value - wanted.value) <= spec.resolution",
         "abs(value - wanted.value) <= 10 * spec.resolution",
         "tests/test_verified_to_a_step.py::"
@@ -53,7 +53,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "permit outlives a change of an interlock's truth",
-        "labharness.line.lookout:Lookout.take",
+        "labharness.line.monitor:Monitor.take",
         "self._guard.new_epoch()",
         "",
         "tests/test_permits_on_the_line.py::"
@@ -63,7 +63,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "permit outlives a call to make safe",
-        "labharness.line.safing:Safing.make_safe",
+        "labharness.line.trip_response:TripResponse.make_safe",
         "self._guard.new_epoch()",
         "",
         "tests/test_permits_on_the_line.py::"
@@ -73,10 +73,10 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "stale reading a cause for ever",
-        "labharness.line.standing:_standing_rows",
+        "labharness.line.active_causes:_active_rows",
         "not row.procedure or value != value or (not memory.fresh(track, now))",
         "not row.procedure or value != value",
-        "tests/test_standing.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
+        "tests/test_active_causes.py::test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known",
         promise=14,
         detector="verdict",
     ),

@@ -89,7 +89,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "base of an envelope edited unseen",
-        "labharness.lab.reading:_line",
+        "labharness.lab.config:_line",
         "(text, base_text)",
         "(text,)",
         "tests/test_envelope_patch.py::"

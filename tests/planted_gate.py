@@ -1,4 +1,4 @@
-"""Planted bugs in the gate: kernel, line, roads and envelopes."""
+"""Planted bugs in the gate: kernel, line, links and envelopes."""
 
 from planted_bug import PlantedBug
 
@@ -127,7 +127,7 @@ IN_THE_GATE = (
         "what was heard last forgotten once its port is silent",
         "labharness.kernel.memory:Memory.procedure",
         "map(state.holds, self.tracks[state.channel].possible())",
-        "map(state.holds, self.tracks[state.channel].doubt)",
+        "map(state.holds, self.tracks[state.channel].unconfirmed)",
         "tests/test_kernel_states.py::test_a_procedure_gives_way_while_its_state_was_heard_last",
         promise=10,
         detector="verdict",
@@ -173,11 +173,11 @@ IN_THE_GATE = (
         detector="verdict",
     ),
     PlantedBug(
-        "beats that go on without the tick",
+        "heartbeats that go on without the tick",
         "labharness.line.poll:Poller._feed",
         "next_s < until_s",
         "True",
-        "tests/test_line_poll.py::test_a_tick_that_breaks_ends_the_beats_before_the_next[3]",
+        "tests/test_line_poll.py::test_a_tick_that_breaks_ends_the_heartbeats_before_the_next[3]",
         promise=2,
         detector="deadline",
         daily=True,
@@ -204,7 +204,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "stuck sensor believed",
-        "labharness.kernel.rules:_doubt",
+        "labharness.kernel.rules:_implausible",
         "span > row.span_max or (over and (rise < row.rise_min or span < row.span_min))",
         "span > row.span_max or False",
         "tests/test_kernel_plausible.py::"
@@ -232,8 +232,8 @@ IN_THE_GATE = (
         dear=True,
     ),
     PlantedBug(
-        "log of an absence thrown away by who keeps none",
-        "labharness.line.lookout:Lookout.keep",
+        "offline log thrown away by who keeps none",
+        "labharness.line.monitor:Monitor.keep",
         "self._journal.keeps",
         "True",
         "tests/test_guarded_line.py::test_what_the_guard_did_alone_outlives_a_reset",
@@ -243,7 +243,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "nothing made safe past a latch that cannot be read",
-        "labharness.lab.care:_with_lab.main",
+        "labharness.lab.idle_line:_with_lab.main",
         "Latch.or_shut",
         "Latch",
         "tests/test_guarded_line.py::"
@@ -254,7 +254,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "who watches keeps others from making safe",
-        "labharness.lab.care:watch.look",
+        "labharness.lab.idle_line:watch.look",
         "async with served(plan.state_dir, answer, lab.clock, lambda text: None):\n"
         "    going_on = True\n"
         "    while going_on:\n"
@@ -288,8 +288,8 @@ IN_THE_GATE = (
     PlantedBug(
         "made safe while a run waits, and latched nowhere",
         "labharness.desk.by_hand:ByHand._safe",
-        "line.safing.trip(trip, disarmed=owned)",
-        "line.safing.trip(trip)",
+        "line.trip_response.trip(trip, disarmed=owned)",
+        "line.trip_response.trip(trip)",
         "tests/test_safe_before_arming.py::"
         "test_a_run_that_waits_for_an_approval_is_ended_latched_and_told",
         promise=14,
@@ -367,11 +367,11 @@ IN_THE_GATE = (
         detector="referee",
     ),
     PlantedBug(
-        "road lost after an end left as one before it",
+        "link lost after an end left as one before it",
         "labharness.line.reconnecting:Reconnecting.lost",
         "self._left.discard(port)",
         "",
-        "tests/test_reconnecting.py::test_a_road_that_is_lost_after_the_end_of_a_run_trips",
+        "tests/test_reconnecting.py::test_a_link_that_is_lost_after_the_end_of_a_run_trips",
         promise=3,
         detector="referee",
     ),

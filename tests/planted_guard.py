@@ -59,17 +59,17 @@ IN_THE_GUARD = (
         "labharness.guard.watch:HarnessWatch.overdue",
         "now > self.due_s",
         "False",
-        "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+        "tests/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
         promise=2,
         detector="deadline",
         dear=True,
     ),
     PlantedBug(
-        "old beats count as fresh",
-        "labharness.guard.watch:HarnessWatch.beat",
+        "old heartbeats count as fresh",
+        "labharness.guard.watch:HarnessWatch.heartbeat",
         "max(self.heard_s, min(made_s, now))",
         "now",
-        "tests/test_guard_process.py::test_beats_that_waited_in_the_socket_prove_nothing",
+        "tests/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
         promise=2,
         detector="deadline",
         dear=True,
@@ -237,9 +237,9 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "unanswered safe frame left to who only looks on",
-        "labharness.guard.process:ProcessGuard.beat",
-        "self._marking.wanted = procedure",
-        "self._put_off()\nself._marking.wanted = procedure",
+        "labharness.guard.process:ProcessGuard.heartbeat",
+        "self._marker.wanted = procedure",
+        "self._put_off()\nself._marker.wanted = procedure",
         "tests/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
         promise=12,
         detector="byte log",
@@ -270,7 +270,7 @@ IN_THE_GUARD = (
         "procedure of silence run after a trip",
         "labharness.guard.process:ProcessGuard._begin",
         "self._known(trip.procedure)",
-        "self._known(self.latch.marked or trip.procedure)",
+        "self._known(self.latch.marker or trip.procedure)",
         "tests/test_guard_alone.py::"
         "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
         promise=15,
@@ -288,18 +288,18 @@ IN_THE_GUARD = (
         detector="byte log",
     ),
     PlantedBug(
-        "trip waits for the disk of a beat before it",
-        "labharness.guard.process:ProcessGuard.beat",
-        "self._marking.wanted = procedure",
-        "if self.core.armed:\n    self.latch.mark(procedure)",
+        "trip waits for the disk of a heartbeat before it",
+        "labharness.guard.process:ProcessGuard.heartbeat",
+        "self._marker.wanted = procedure",
+        "if self.core.armed:\n    self.latch.set_marker(procedure)",
         "tests/test_guard_first_wave.py::"
-        "test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip",
+        "test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip",
         promise=13,
         detector="deadline",
         dear=True,
     ),
     PlantedBug(
-        "trip waits for the log of a road lost before it",
+        "trip waits for the log of a link lost before it",
         "labharness.guard.process:ProcessGuard._write_down",
         "return",
         "self.log.flush()",
@@ -334,7 +334,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "mark taken away where no latch is",
-        "labharness.guard.latch:Latch.unmark",
+        "labharness.guard.latch:Latch.clear_marker",
         "if self.write_error:\n    return",
         "",
         "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
@@ -344,15 +344,15 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "mark that does not go ends the guard",
-        "labharness.guard.latch:Latch.unmark",
+        "labharness.guard.latch:Latch.clear_marker",
         "with suppress(OSError):\n"
         "    self._mark.unlink(missing_ok=True)\n"
-        "    self.marked = None\n"
+        "    self.marker = None\n"
         "    if self._ports is not None and self.trip is None:\n"
         "        self._ports.clear()",
         "if True:\n"
         "    self._mark.unlink(missing_ok=True)\n"
-        "    self.marked = None\n"
+        "    self.marker = None\n"
         "    if self._ports is not None and self.trip is None:\n"
         "        self._ports.clear()",
         "tests/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
@@ -372,7 +372,7 @@ IN_THE_GUARD = (
         dear=True,
     ),
     PlantedBug(
-        "log of an absence thrown away at a farewell",
+        "offline log thrown away at a farewell",
         "labharness.guard.process:ProcessGuard.goodbye",
         "kept and (not armed)",
         "not armed",
@@ -406,7 +406,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "guard that stands still waited for",
-        "labharness.guard.remote:RemoteGuard.beat",
+        "labharness.guard.remote:RemoteGuard.heartbeat",
         "self._child.end()",
         "pass",
         "tests/test_guarded_line.py::"
@@ -417,9 +417,9 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "dead address waited for",
-        "labharness.guard.start:_open_roads.open_one",
-        "roads[name].open(OWED_S_MAX if owed else OPEN_S_MAX)",
-        "roads[name].open(OPEN_S_MAX)",
+        "labharness.guard.start:_open_links.open_one",
+        "links[name].open(OWED_S_MAX if owed else OPEN_S_MAX)",
+        "links[name].open(OPEN_S_MAX)",
         "tests/test_guard_process.py::"
         "test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another",
         promise=3,
@@ -428,8 +428,8 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "port that does not open keeps all others back",
-        "labharness.guard.start:_open_roads",
-        "failed and len(failed) == len(roads) and (not owed)",
+        "labharness.guard.start:_open_links",
+        "failed and len(failed) == len(links) and (not owed)",
         "failed and (not owed)",
         "tests/test_guarded_line.py::"
         "test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe",
@@ -443,24 +443,24 @@ IN_THE_GUARD = (
         "if shut:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
         "if False:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
         "tests/test_remote_guard.py::"
-        "test_a_road_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed",
+        "test_a_link_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed",
         promise=3,
         detector="byte log",
         dear=True,
     ),
     PlantedBug(
-        "lost road opened between two frames",
+        "lost link opened between two frames",
         "labharness.guard.ports:Ports.reopen",
         "opening.start",
         "opening.run",
-        "tests/test_guard_roads.py::"
-        "test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
+        "tests/test_guard_links.py::"
+        "test_links_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
         promise=13,
         detector="deadline",
         dear=True,
     ),
     PlantedBug(
-        "all roads at the guard's door at once",
+        "all links at the guard's door at once",
         "labharness.guard.remote:RemoteGuard.open",
         "async with self._opening:\n    if self._transport is None:\n        await self._open()",
         "if True:\n    if self._transport is None:\n        await self._open()",
@@ -493,21 +493,21 @@ IN_THE_GUARD = (
         daily=True,
     ),
     PlantedBug(
-        "lost road told between two frames",
+        "lost link told between two frames",
         "labharness.guard.ports:Ports._send_safe",
         "lost.append((name, why))",
         "self._end(name, why, now)",
-        "tests/test_guard_first_wave.py::test_a_road_that_is_lost_is_told_of_after_the_last_byte",
+        "tests/test_guard_first_wave.py::test_a_link_that_is_lost_is_told_of_after_the_last_byte",
         promise=13,
         detector="byte log",
     ),
     PlantedBug(
-        "permit outlives its road",
-        "labharness.guard.process:ProcessGuard._road_lost",
+        "permit outlives its link",
+        "labharness.guard.process:ProcessGuard._link_lost",
         "self.core.new_epoch()",
         "",
-        "tests/test_guard_roads.py::"
-        "test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next",
+        "tests/test_guard_links.py::"
+        "test_what_was_permitted_before_a_link_was_lost_is_void_on_the_next",
         promise=5,
         detector="byte log",
     ),

@@ -17,9 +17,9 @@ from labharness.chaos.guard_left import GuardLeft
 from labharness.guard import core
 from labharness.guard.shell import LoopGuard
 from labharness.kernel import rules
-from labharness.lab import LabPlan, reading
+from labharness.lab import LabPlan, config
 from labharness.line.procedures import Verification
-from labharness.line.safing import Safing
+from labharness.line.trip_response import TripResponse
 from rig import approved_copy
 
 __all__ = ["HARMS", "Harm", "planted"]
@@ -64,7 +64,7 @@ def _trip_but_not_latched(guard: LoopGuard, trip: Any) -> None:
     guard.core.latched = False
 
 
-async def _make_safe_not(safing: Safing, procedure: str) -> Verification:
+async def _make_safe_not(trip_response: TripResponse, procedure: str) -> Verification:
     return Verification(procedure, (), 0.0)
 
 
@@ -78,7 +78,7 @@ _add_step = Steps.add
 
 def _unproven() -> contextlib.AbstractContextManager[object]:
     """Let a line be armed whose procedures leave something on."""
-    return mock.patch.object(reading, "unproven", return_value=())
+    return mock.patch.object(config, "unproven", return_value=())
 
 
 def _procedure_without(channel: str, value: int) -> tuple[str, str]:
@@ -227,7 +227,7 @@ HARMS = (
     Harm(
         "a run that ends is not made safe",
         1,
-        patch=lambda: mock.patch.object(Safing, "make_safe", _make_safe_not),
+        patch=lambda: mock.patch.object(TripResponse, "make_safe", _make_safe_not),
     ),
 )
 

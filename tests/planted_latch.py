@@ -26,7 +26,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line not made safe because its lock is no file",
-        "labharness.lab.care:_unowned_if_known",
+        "labharness.lab.idle_line:_unowned_if_known",
         "OSError",
         "ZeroDivisionError",
         "tests/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
@@ -61,7 +61,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line driven elsewhere armed, set and left heating by a copy of its file",
-        "labharness.lab.reading:LabPlan.lock",
+        "labharness.lab.config:LabPlan.lock",
         "LineLock(self.state_dir, owner, self.identities(), leases)",
         "LineLock(self.state_dir, owner, (), leases)",
         "tests/test_line_elsewhere.py::"
@@ -104,16 +104,16 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "ports of an armed line not marked",
-        "labharness.guard.latch:Latch.mark",
-        "self._ports.mark(procedure)",
+        "labharness.guard.latch:Latch.set_marker",
+        "self._ports.set_marker(procedure)",
         "pass",
         "tests/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
         promise=14,
         detector="verdict",
     ),
     PlantedBug(
-        "latch of a port taken away with the mark",
-        "labharness.guard.latch:Latch.unmark",
+        "latch of a port taken away with the armed marker",
+        "labharness.guard.latch:Latch.clear_marker",
         "self._ports is not None and self.trip is None",
         "self._ports is not None",
         "tests/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
@@ -122,7 +122,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "port armed that was latched elsewhere meanwhile",
-        "labharness.guard.latch:Latch.mark",
+        "labharness.guard.latch:Latch.set_marker",
         "self._must_be_ours()",
         "pass",
         "tests/test_port_latch.py::"
@@ -170,7 +170,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line over a network armed though nobody claims it",
-        "labharness.lab.reading:LabPlan.check",
+        "labharness.lab.config:LabPlan.check",
         "(*check_wires(self.envelope, self.instruments, self.timings, "
         "self.procedures()), *unproven(self.envelope, self.instruments, "
         "self.contacts), *self.unclaimed(), *unknown_room(self.room))",
@@ -215,7 +215,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "state of a real line looked for wherever a shell says",
-        "labharness.lab.reading:_state_dir",
+        "labharness.lab.config:_state_dir",
         "must_be_stated(file.lab.id, file.lab.state_dir)",
         "pass",
         "tests/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",

@@ -7,7 +7,7 @@ __all__ = ["IN_THE_PROOF"]
 IN_THE_PROOF = (
     PlantedBug(
         "armed with a procedure that leaves a heater on",
-        "labharness.lab.reading:LabPlan.check",
+        "labharness.lab.config:LabPlan.check",
         "(*check_wires(self.envelope, self.instruments, self.timings, "
         "self.procedures()), *unproven(self.envelope, self.instruments, "
         "self.contacts), *self.unclaimed(), *unknown_room(self.room))",
@@ -38,26 +38,26 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "a setpoint confirmed in manual, and nothing said",
-        "labharness.line.idle:_needed",
+        "labharness.line.without_effect:_needed",
         "acts is not None",
         "False and acts is not None",
-        "tests/test_idle.py::test_a_controller_that_was_put_to_manual_at_its_keys_is_seen",
+        "tests/test_without_effect.py::test_a_controller_that_was_put_to_manual_at_its_keys_is_seen",
         promise=41,
         detector="verdict",
         daily=True,
     ),
     PlantedBug(
         "a flow confirmed behind a shut valve, and nothing said",
-        "labharness.line.idle:_unlike",
+        "labharness.line.without_effect:_unlike",
         "found == found and found != off",
         "found == found",
-        "tests/test_idle.py::test_a_value_without_effect_is_warned_of",
+        "tests/test_without_effect.py::test_a_value_without_effect_is_warned_of",
         promise=41,
         detector="verdict",
     ),
     PlantedBug(
         "output 0 believed, whatever comes of it",
-        "labharness.line.safing:Safing._verify_in_force",
+        "labharness.line.trip_response:TripResponse._verify_in_force",
         "self._look_at_effect(verification)",
         "",
         "tests/test_effects.py::"
@@ -68,7 +68,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "armed though gas flows",
-        "labharness.line.safing:Safing.make_safe",
+        "labharness.line.trip_response:TripResponse.make_safe",
         "self._told if self._wave == wave else verification",
         "verification",
         "tests/test_effects.py::test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed",
@@ -78,7 +78,7 @@ IN_THE_PROOF = (
     PlantedBug(
         "what a command heats taken for what is stuck",
         "labharness.line.line:Line.start",
-        "self.safing.let_go()",
+        "self.trip_response.let_go()",
         "",
         "tests/test_effects.py::test_what_is_heated_after_a_start_contradicts_nothing",
         promise=46,

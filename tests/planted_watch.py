@@ -49,7 +49,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "procedure taken for somebody else",
-        "labharness.line.safing:Safing._count",
+        "labharness.line.trip_response:TripResponse._count",
         "expect(self._memory, step.channel, math.nan)",
         "pass",
         "tests/test_foreign_hands.py::"
@@ -59,7 +59,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "nobody looks at what a verified line is set to",
-        "labharness.line.safing:Safing._tell",
+        "labharness.line.trip_response:TripResponse._tell",
         "state is StepState.VERIFIED",
         "False",
         "tests/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
@@ -99,7 +99,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "warning of a second channel taken for the first one's",
-        "labharness.line.lookout:Lookout._answer",
+        "labharness.line.monitor:Monitor._answer",
         "(each.channel, each.detail.split(':')[0])",
         "('', each.detail.split(':')[0])",
         "tests/test_warned.py::"

@@ -16,7 +16,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "reads of a lab not proven when it is read",
-        "labharness.lab.reading:read_lab",
+        "labharness.lab.config:read_lab",
         "wrong += unproven_reads(instruments, envelope, procedures or {}, real)",
         "",
         "tests/test_reads_are_reads.py::test_a_poll_that_is_a_coil_write_never_reaches_the_contactor[Modbus]",

@@ -100,7 +100,7 @@ def accepted(ran: Ran) -> Mapping[str, Any]:
 
 
 def plant_fault(name: str, value: object = True) -> Callable[[Lab], None]:
-    """Break something in the simulated room."""
+    """Break something in the simulated lab."""
 
     def act(lab: Lab) -> None:
         assert lab.simulated is not None

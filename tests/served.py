@@ -1,4 +1,4 @@
-"""A simulated lab served by a process of its own, for tests that meet it over real roads."""
+"""A simulated lab served by a process of its own, for tests that meet it over real links."""
 
 import json
 import select

@@ -253,7 +253,7 @@ def test_the_adversary_sees_what_a_harness_left_that_no_guard_looks_after(
 def test_the_adversary_sees_a_line_that_was_given_away_without_a_reset(
     walked: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("close", "mark"):
+    for name in ("close", "set_marker"):
         monkeypatch.setattr(Latch, name, lambda latch, what: None)
     played = walked([*WARM, sudden("kill"), ALONE])
     assert played.violation is not None

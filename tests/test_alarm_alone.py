@@ -307,13 +307,13 @@ def test_a_channel_that_was_silent_is_heard_again_by_itself_and_a_guard_by_all()
 
 def test_a_journal_that_was_lost_is_an_alarm_until_it_can_be_written() -> None:
     alone = Alone()
-    alone.lookout.journal_lost = "full"
+    alone.monitor.journal_lost = "full"
 
     async def work() -> None:
         alone.line.on_abnormal(trip(Cause.JOURNAL_LOST, "journal"))
         await alone.ticks(100, alone.well)
         assert alone.active() == ["journal_lost/journal"]
-        alone.lookout.journal_lost = ""
+        alone.monitor.journal_lost = ""
         await alone.ticks(62, alone.well)
         assert alone.active() == []
 
@@ -329,15 +329,15 @@ def test_a_procedure_that_is_not_verified_is_critical_until_one_is() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.safing.on_verified(ended(complete=False))
-        alone.safing.on_verified(ended(complete=False))
+        alone.trip_response.on_verified(ended(complete=False))
+        alone.trip_response.on_verified(ended(complete=False))
         await asyncio.sleep(1)
-        alone.safing.on_verified(ended(complete=False))
+        alone.trip_response.on_verified(ended(complete=False))
         await asyncio.sleep(1)
         (alarm,) = alone.alarms.board.alarms.values()
         assert (alarm.name, alarm.severity) == ("not_verified/shutdown", Severity.CRITICAL)
         assert alarm.detail == "shutdown: a.setpoint = 0: unknown; b.on = 0: unknown"
-        alone.safing.on_verified(ended(complete=True, name="relieve"))
+        alone.trip_response.on_verified(ended(complete=True, name="relieve"))
         await asyncio.sleep(1)
         assert alone.active() == []
 

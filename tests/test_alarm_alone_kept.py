@@ -1,4 +1,4 @@
-"""What a line's alarms keep, take over and wait for: a disk, roads, and people who are late."""
+"""What a line's alarms keep, take over and wait for: a disk, senders, and people who are late."""
 
 import asyncio
 from datetime import timedelta
@@ -205,7 +205,7 @@ def test_of_facts_that_no_disk_takes_the_last_ones_wait(
 
 def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> None:
     alone = Alone()
-    alone.road.answers["mail"] = None
+    alone.sender.answers["mail"] = None
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)
@@ -228,12 +228,12 @@ def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> N
 
 def test_a_close_ends_with_the_last_message_that_is_sent() -> None:
     alone = Alone()
-    alone.road.answers["mail"] = None
+    alone.sender.answers["mail"] = None
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)
         await asyncio.sleep(1.0)
-        alone.loop.call_later(3.0, alone.road.dones[0], "")
+        alone.loop.call_later(3.0, alone.sender.dones[0], "")
         await alone.line.on_close()
         assert alone.loop.time() == 4.0
 
@@ -292,11 +292,13 @@ def test_a_close_waits_for_twenty_seconds_at_most() -> None:
 
 def test_a_close_that_gives_up_a_channel_lets_its_time_do_nothing_more() -> None:
     alone = Alone()
-    alone.road.answers.update(mail=None, chat=None)
+    alone.sender.answers.update(mail=None, chat=None)
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)
-        alone.loop.call_later(5.0, alone.safing.on_verified, Verification("off", (), 1.0, ("hot",)))
+        alone.loop.call_later(
+            5.0, alone.trip_response.on_verified, Verification("off", (), 1.0, ("hot",))
+        )
         await alone.line.on_close()
         assert alone.loop.time() == pytest.approx(20.0)
         records = len(alone.records)
@@ -309,7 +311,7 @@ def test_a_close_that_gives_up_a_channel_lets_its_time_do_nothing_more() -> None
 def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
     alone = Alone(loop=SlowLoop())
     alone.clock.speed = 10.0
-    alone.road.answers["mail"] = None
+    alone.sender.answers["mail"] = None
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)
@@ -339,7 +341,7 @@ def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
 
 def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard() -> None:
     alone = Alone(channels=(AlertChannel(name="mail"), AlertChannel(name="text")))
-    alone.road.answers["mail"] = None
+    alone.sender.answers["mail"] = None
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)
@@ -361,12 +363,12 @@ def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard(
 
 def test_a_channel_that_takes_messages_again_is_no_longer_an_alarm() -> None:
     alone = Alone()
-    alone.road.answers["mail"] = "refused"
+    alone.sender.answers["mail"] = "refused"
 
     async def work() -> None:
         alone.line.on_abnormal(STOP)
         await asyncio.sleep(1.0)
-        alone.road.answers["mail"] = ""
+        alone.sender.answers["mail"] = ""
         alone.line.on_abnormal(HOT)
         await asyncio.sleep(1.0)
 
@@ -458,7 +460,7 @@ def test_a_wait_ends_when_what_was_called_last_is_sent() -> None:
     alone = Alone(
         loop=SlowLoop(), channels=(AlertChannel(name="mail"), AlertChannel(name="boss", level=1))
     )
-    alone.road.answers["boss"] = None
+    alone.sender.answers["boss"] = None
 
     async def work() -> None:
         alone.line.on_abnormal(HOT)

@@ -110,7 +110,7 @@ def test_what_others_did_before_is_taken_before_what_comes() -> None:
     alone.play(work)
     events = [event for (event,) in alone.journaled("alarm", "event")]
     assert events == ["activate", "acknowledge", "activate"]
-    assert "seen\nfirst" in alone.road.said[-1][2], "nothing is said of what somebody knows"
+    assert "seen\nfirst" in alone.sender.said[-1][2], "nothing is said of what somebody knows"
 
 
 def test_what_the_file_gives_back_of_our_own_is_known() -> None:
@@ -177,7 +177,7 @@ def test_a_message_says_what_it_is_and_what_to_do() -> None:
         f"and when the cause is gone: labharness reset {ask}",
     ]
     hot = "the lab: trip over_temperature/furnace.temperature"
-    assert alone.road.said == [
+    assert alone.sender.said == [
         (
             "mail",
             "the lab: trip stop_request/line",
@@ -205,7 +205,7 @@ def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
         await alone.ticks(1)
 
     alone.play(work)
-    ((_, title, text),) = alone.road.said
+    ((_, title, text),) = alone.sender.said
     assert title == "the lab: warning over_flow/argon flow/warning"
     assert text.splitlines()[2:] == [
         "labharness alarms ack 'over_flow/argon flow/warning' --name NAME --reason REASON",
@@ -215,14 +215,14 @@ def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
 
 def test_of_a_grave_alarm_a_channel_for_grave_ones_is_told_and_a_dead_one_not_of_itself() -> None:
     alone = Alone((*LEVELS, AlertChannel(name="text")))
-    alone.road.answers["mail"] = "refused"
+    alone.sender.answers["mail"] = "refused"
 
     async def work() -> None:
-        alone.safing.on_verified(ended(complete=False))
+        alone.trip_response.on_verified(ended(complete=False))
         await alone.ticks(1)
 
     alone.play(work)
-    told = [(channel, title.rpartition(" ")[2]) for channel, title, _ in alone.road.said]
+    told = [(channel, title.rpartition(" ")[2]) for channel, title, _ in alone.sender.said]
     assert told == [
         *((name, "not_verified/shutdown") for name in ("mail", "chat", "text")),
         *((name, "alert_channel/mail") for name in ("chat", "text")),

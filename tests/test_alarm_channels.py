@@ -58,8 +58,10 @@ def test_a_trip_is_told_on_two_channels_within_ten_seconds(
             await watched.until(lambda: mail.said and chat.said, ALERT_S_MAX * SPEED)
             took_s.append(real_s(watched, since_s))
 
-        roads = AppriseChannels({"mail": mail.url, "chat": chat.url})
-        watched = watch(short_plan, tmp_path, work, channels=(MAIL, CHAT), roads=roads, speed=SPEED)
+        senders = AppriseChannels({"mail": mail.url, "chat": chat.url})
+        watched = watch(
+            short_plan, tmp_path, work, channels=(MAIL, CHAT), senders=senders, speed=SPEED
+        )
         for heard in (mail, chat):
             (title,) = heard.titles()
             assert title == f"Short line of the tests: trip {ESTOP}"
@@ -94,9 +96,11 @@ def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
             await watched.until(lambda: "alarms_not_saved" in watched.alarms.board.alarms, end_s)
             moves.set()
 
-        roads = AppriseChannels({"mail": mail.url, "chat": chat.url})
+        senders = AppriseChannels({"mail": mail.url, "chat": chat.url})
         monkeypatch.setattr("labharness.alarm.file.os", _Os(stand_still))
-        watched = watch(short_plan, tmp_path, work, channels=(MAIL, CHAT), roads=roads, speed=SPEED)
+        watched = watch(
+            short_plan, tmp_path, work, channels=(MAIL, CHAT), senders=senders, speed=SPEED
+        )
     assert took_s[0] < ALERT_S_MAX
     assert max(late_s) < 1.0, "the loop waited for the disk"
     kept = AlarmFile(short_plan.state_dir / "alarms.jsonl").look_at_all()
@@ -128,14 +132,14 @@ def test_a_dead_channel_is_an_alarm_on_the_other_and_the_line_does_not_wait(
         async def work(watched: Watched) -> None:
             chat.close()
             took_s.append(await told_after(watched, lambda: len(mail.said) >= 2, late_s))
-            await watched.lab.line.safing.verified()
-            verification = watched.lab.line.safing.verifications[-1]
+            await watched.lab.line.trip_response.verified()
+            verification = watched.lab.line.trip_response.verifications[-1]
             assert verification.complete
 
-        roads = AppriseChannels({"mail": mail.url, "chat": dead})
+        senders = AppriseChannels({"mail": mail.url, "chat": dead})
         narrow = AlertChannel(name="mail", severities=frozenset({Severity.TRIP}))
         watched = watch(
-            short_plan, tmp_path, work, channels=(narrow, CHAT), roads=roads, speed=SPEED
+            short_plan, tmp_path, work, channels=(narrow, CHAT), senders=senders, speed=SPEED
         )
         assert mail.titles() == [
             f"Short line of the tests: trip {ESTOP}",
@@ -152,10 +156,10 @@ def test_a_dead_channel_is_an_alarm_on_the_other_and_the_line_does_not_wait(
 
 def test_a_channel_whose_queue_is_full_counts_as_dead() -> None:
     with silent_server() as url:
-        roads = AppriseChannels({"chat": url})
+        senders = AppriseChannels({"chat": url})
         ended: list[str] = []
         for _ in range(40):
-            roads.send("chat", "title", "text", ended.append)
+            senders.send("chat", "title", "text", ended.append)
         assert ended
         assert set(ended) == {"32 messages wait for it already"}
 

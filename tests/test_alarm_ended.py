@@ -8,7 +8,7 @@ from alarmed import server
 from commands import edited_lab, say
 from labharness.alarm import AlarmEvent, AlarmFile, Fact, Severity
 from labharness.clock import wall_clock_utc
-from labharness.lab import LabPlan, care, read_lab
+from labharness.lab import LabPlan, idle_line, read_lab
 from rig import SHORT_LINE, cut, lab_with
 
 NOT_VERIFIED = "not_verified/immediate_shutdown"
@@ -43,7 +43,7 @@ def test_safe_that_is_verified_ends_what_was_not(
     left(short_plan, NOT_VERIFIED, "another")
 
     with monkeypatch.context() as patch:
-        patch.setattr(care, "Lab", lab_with(cut("relays")))
+        patch.setattr(idle_line, "Lab", lab_with(cut("relays")))
         assert say("safe", "--name", "Ada", "--lab", SHORT_LINE).code == 1
     assert active(short_plan) == [NOT_VERIFIED, "another"]
     assert say("safe", "--name", "Ada", "--lab", SHORT_LINE).code == 0

@@ -18,7 +18,7 @@ import pytest
 from labharness.alarm import AlarmEvent, AlarmFile, AlertChannel, AppriseChannels, BadAddress, Fact
 from labharness.alarm import channels as channels_module
 from labharness.alarm import file as file_module
-from labharness.alarm.channels import OnPaper, recipients, strange_addresses
+from labharness.alarm.channels import NullSenders, recipients, strange_addresses
 from labharness.alarm.states import Actor, Severity
 
 AT = datetime(2026, 1, 1, 8, tzinfo=UTC)
@@ -265,17 +265,17 @@ def test_a_call_goes_to_the_channels_of_its_level_and_severity(
     assert recipients([TRIPS, ALL, CHIEF], {severity}, level, dead) == told
 
 
-def on_a_road(notify: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Stand in for apprise with one road; addresses that begin with ``!`` are none."""
-    road = SimpleNamespace(notify=notify)
+def on_a_service(notify: Callable[..., object], monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Stand in for apprise with one service; addresses that begin with ``!`` are none."""
+    service = SimpleNamespace(notify=notify)
 
     def instantiate(address: str, *, suppress_exceptions: bool) -> object:
         assert suppress_exceptions, "what it raises may hold the address"
-        return None if address.startswith("!") else road
+        return None if address.startswith("!") else service
 
     stub = SimpleNamespace(Apprise=SimpleNamespace(instantiate=instantiate))
     monkeypatch.setitem(sys.modules, "apprise", stub)
-    return road
+    return service
 
 
 def test_a_message_is_tried_twice_and_its_end_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,16 +290,18 @@ def test_a_message_is_tried_twice_and_its_end_is_told_once(monkeypatch: pytest.M
             raise answer
         return answer
 
-    road = on_a_road(notify, monkeypatch)
+    service = on_a_service(notify, monkeypatch)
     channels = AppriseChannels({"mail": "mailto://secret"})
-    assert (road.socket_connect_timeout, road.socket_read_timeout) == (2.0, 2.0)
+    assert (service.socket_connect_timeout, service.socket_read_timeout) == (2.0, 2.0)
     told = []
     for _ in range(4):
         channels.send("mail", "title", "text", ends.put)
         told.append(ends.get(timeout=5))
     assert told == ["", "", "it does not take messages", "it breaks with OSError"]
     assert said == [{"title": "title", "body": "text"}] * 7
-    assert channels_module.ALERT_S_MAX > 2 * channels_module.TRIES_MAX * channels_module.ROAD_S_MAX
+    assert (
+        channels_module.ALERT_S_MAX > 2 * channels_module.TRIES_MAX * channels_module.SERVICE_S_MAX
+    )
 
 
 def test_as_many_messages_wait_for_a_channel_as_it_may_have_and_no_more(
@@ -312,7 +314,7 @@ def test_as_many_messages_wait_for_a_channel_as_it_may_have_and_no_more(
         begun.set()
         return free.wait(5)
 
-    on_a_road(notify, monkeypatch)
+    on_a_service(notify, monkeypatch)
     channels = AppriseChannels({"mail": "mailto://secret"})
     channels.send("mail", "title", "text", ends.put)
     assert begun.wait(5)
@@ -326,7 +328,7 @@ def test_as_many_messages_wait_for_a_channel_as_it_may_have_and_no_more(
 
 
 def test_an_address_that_is_none_is_named_by_its_channel(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_a_road(lambda **message: True, monkeypatch)
+    on_a_service(lambda **message: True, monkeypatch)
     addresses = {"mail": "mailto://secret", "chat": "!secret"}
     assert strange_addresses(addresses) == ("chat",)
     assert strange_addresses({}) == ()
@@ -340,5 +342,5 @@ def test_an_address_that_is_none_is_named_by_its_channel(monkeypatch: pytest.Mon
 
 def test_on_paper_every_message_is_sent() -> None:
     ends: list[str] = []
-    OnPaper().send("mail", "title", "text", ends.append)
+    NullSenders().send("mail", "title", "text", ends.append)
     assert ends == [""]

@@ -96,7 +96,9 @@ def test_a_gas_leak_calls_though_it_overrules_no_relief_of_pressure(
         await asyncio.sleep(120)
         plant_fault("h2_detector_offset_ppm", 9000.0)(watched.lab)
         await asyncio.sleep(60)
-        assert [each.cause for each in watched.lab.line.safing.trips] == [Cause.OVER_PRESSURE]
+        assert [each.cause for each in watched.lab.line.trip_response.trips] == [
+            Cause.OVER_PRESSURE
+        ]
 
     watched = watch(short_plan, tmp_path, work, channels=LEVELS)
     assert watched.calls() == [
@@ -324,7 +326,7 @@ def test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when(
 
 
 class Refuses:
-    """Roads of which some take no messages."""
+    """Senders of which some take no messages."""
 
     def __init__(self, *dead: str) -> None:
         self.dead = set(dead)
@@ -341,18 +343,18 @@ class Refuses:
 def test_a_second_channel_that_dies_is_told_as_the_first_was(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
-    roads = Refuses("mail")
+    senders = Refuses("mail")
 
     async def work(watched: Watched) -> None:
         plant_fault("estop_open")(watched.lab)
         await asyncio.sleep(60)
-        roads.dead.add("chat")
+        senders.dead.add("chat")
         plant_fault("h2_detector_offset_ppm", 9000.0)(watched.lab)  # graver: it calls again
         await asyncio.sleep(60)
 
     three = tuple(AlertChannel(name=name) for name in ("mail", "chat", "text"))
-    watch(short_plan, tmp_path, work, channels=three, roads=roads)
-    told = [alarm for channel, alarm in roads.said if channel == "text"]
+    watch(short_plan, tmp_path, work, channels=three, senders=senders)
+    told = [alarm for channel, alarm in senders.said if channel == "text"]
     leak = "gas_leak_detected/h2_detector.concentration"
     assert told == [ESTOP, "alert_channel/mail", leak, "alert_channel/chat"]
 
@@ -364,7 +366,7 @@ def test_a_network_that_takes_every_channel_with_it_does_not_flood(
 ) -> None:
     names = [f"channel{number}" for number in range(9)]
     channels = [*(AlertChannel(name=name) for name in names), *LEVELS[2:]]
-    roads = Refuses(*names, "boss", "chief")
+    senders = Refuses(*names, "boss", "chief")
     made: list[int] = []  # after each second
 
     async def work(watched: Watched) -> None:
@@ -373,7 +375,7 @@ def test_a_network_that_takes_every_channel_with_it_does_not_flood(
             await asyncio.sleep(1)
             made.append(watched.alarms.calls)
 
-    watched = watch(short_plan, tmp_path, work, channels=channels, roads=roads)
+    watched = watch(short_plan, tmp_path, work, channels=channels, senders=senders)
     in_ten_min = [later - now for now, later in zip([0, *made], made[599:], strict=False)]
     assert 8 <= max(in_ten_min) <= CALLS_MAX
     dead = [each["alarm"] for each in watched.journaled("alarm") if each["event"] == "activate"]
@@ -390,7 +392,7 @@ def test_a_channel_that_never_ends_is_dead_after_ten_seconds(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     act = plant_fault("estop_open")
-    watched = watch(short_plan, tmp_path, after(act, 1), channels=LEVELS, roads=Hangs())
+    watched = watch(short_plan, tmp_path, after(act, 1), channels=LEVELS, senders=Hangs())
     sent, *_ = watched.journaled("alert")
     assert sent["error"] == "no answer within 10 s"
     dead = [each for each in watched.journaled("alarm") if each["alarm"] == "alert_channel/mail"]

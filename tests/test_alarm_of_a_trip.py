@@ -18,10 +18,10 @@ from guard_rig import until
 from labharness.alarm import AlertChannel
 from labharness.alarm.channels import Done
 from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.alarms import line_alarms
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line.escalation import DownStage
 from labharness.line.latched import LATCH_S_MAX, latch_lost
 from labharness.vocabulary import Cause, Trip
@@ -69,12 +69,12 @@ def test_a_trip_that_changes_nothing_is_told_all_the_same(
 ) -> None:
     async def work(watched: Watched) -> None:
         line, now_s = watched.lab.line, watched.lab.clock.now_s()
-        line.safing.trip(
+        line.trip_response.trip(
             Trip(Cause.SENSOR_BREAK, SAFE_TABLE, "furnace.sensor_break", None, now_s, "")
         )
         line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, now_s, "gone"))
         await asyncio.sleep(5)
-        assert len(line.safing.trips) == 1
+        assert len(line.trip_response.trips) == 1
         assert watched.alarms.board.alarms["communication/guard"].state.active
 
     watched = watch(short_plan, tmp_path, work)
@@ -119,12 +119,12 @@ def test_what_is_said_of_a_latch_waits_for_its_turn_at_the_disk(
 def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path) -> None:
     (tmp_path / "the lab").mkdir()
     plan = read_lab(edited_lab(tmp_path / "the lab", "[operator]", "[operator]"))
-    roads = Keeps()
+    senders = Keeps()
 
     async def main() -> None:
-        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful())
+        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
         alarms = line_alarms(lab)
-        alarms._channels, alarms._roads = TWO, roads
+        alarms._channels, alarms._senders = TWO, senders
         await lab.line.open()
         await lab.line.arm(SAFE_TABLE)
         lab.line.guard.on_trip(Trip(Cause.COMMUNICATION, SAFE_TABLE, "guard", None, 0.0, "gone"))
@@ -133,7 +133,7 @@ def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path)
     loop = VirtualLoop()
     run(main(), loop)
     which = f" --lab '{plan.path.resolve()}'"
-    assert roads.said[0].splitlines()[2:] == [
+    assert senders.said[0].splitlines()[2:] == [
         f"labharness alarms ack communication/guard --name NAME --reason REASON{which}",
         f"then look: labharness watch{which}",
         f"and when the cause is gone: labharness reset --name NAME --reason REASON{which}",
@@ -141,7 +141,7 @@ def test_a_call_names_its_lab_in_every_command_and_the_next_step(tmp_path: Path)
 
 
 class Keeps:
-    """Roads that keep what is sent on them."""
+    """Senders that keep what is sent on them."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -198,10 +198,10 @@ def test_a_trip_of_the_guard_process_calls_once_on_two_channels(tmp_path: Path, 
             f'[[alert]]\nname = "{name}"\nurl = "{heard.url}"\n\n'
             for name, heard in (("one", one), ("two", two))
         )
-        with Served(tmp_path / "served", lab=quick_lab(tmp_path)) as room:
-            with room.lab_file.open("a", encoding="utf-8") as file:
+        with Served(tmp_path / "served", lab=quick_lab(tmp_path)) as sim_lab:
+            with sim_lab.lab_file.open("a", encoding="utf-8") as file:
                 file.write(rows)
-            with attended(room.lab_file, tmp_path / "run") as harness:
+            with attended(sim_lab.lab_file, tmp_path / "run") as harness:
                 if fault == "guard killed":
                     os.kill(_guard_of(harness.pid), signal.SIGKILL)
                 else:
@@ -210,7 +210,7 @@ def test_a_trip_of_the_guard_process_calls_once_on_two_channels(tmp_path: Path, 
                     harness.send_signal(signal.SIGCONT)
                 until(lambda: bool(one.said and two.said), "a call on both channels", within_s=20.0)
                 time.sleep(3.0)  # whatever else would call
-                listed = say("alarms", "list", "--lab", room.lab_file).out
+                listed = say("alarms", "list", "--lab", sim_lab.lab_file).out
         for heard in (one, two):
             (title,) = heard.titles()
             assert "trip communication/" in title

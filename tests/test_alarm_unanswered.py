@@ -18,8 +18,8 @@ from labharness.guard import Latch
 from labharness.lab import LabPlan, attend, tasks
 from labharness.lab.alarms import do
 from labharness.lab.attend import Attendance
+from labharness.lab.config import SAFE_TABLE
 from labharness.lab.lock import LineLock
-from labharness.lab.reading import SAFE_TABLE
 from labharness.line import Line, LineAlarms
 from labharness.vocabulary import Cause, Trip
 from rig import SHORT_LINE, Injection, Ran, plant_fault
@@ -32,7 +32,7 @@ Run = Callable[..., Ran]
 async def trips(self: Attendance, line: Line) -> None:
     """Stay no longer than until a trip."""
     now_s = line.clock.now_s()
-    line.safing.trip(Trip(Cause.STOP_REQUEST, SAFE_TABLE, "test", None, now_s, "test"))
+    line.trip_response.trip(Trip(Cause.STOP_REQUEST, SAFE_TABLE, "test", None, now_s, "test"))
 
 
 def left_by_its_owner(folder: Path, web: Hears, boss: Hears) -> Said:

@@ -18,7 +18,7 @@ from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.house import line_facts
 from labharness.line import NotArmed
 from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE, approved_copy, submission
 
@@ -53,7 +53,7 @@ def test_the_heights_are_those_of_the_standard() -> None:
 
 
 def above_the_room(lab: Lab, what: str = "pressure_pa") -> float:
-    truth = room_of(lab).plant.truth()
+    truth = simulated_of(lab).plant.truth()
     found: float = truth[what] - truth["ambient_pa"]
     return found
 
@@ -109,7 +109,7 @@ def test_a_clogged_tube_trips_below_the_limit_of_its_maker(
     """A poll later a tube of 2 L has 0.5 kPa more, and one of 0.2 L 5 kPa."""
 
     async def scene(lab: Lab) -> None:
-        room_of(lab).plant.faults.outlet_blocked = True
+        simulated_of(lab).plant.faults.outlet_blocked = True
         async with asyncio.timeout(LONG_S):
             while lab.line.memory.trip is None:
                 await lab.line.polled()
@@ -174,7 +174,7 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
         assert line.memory.procedure("immediate_shutdown") == "immediate_shutdown"
         assert await put(lab, "box.vent", 1) == ""
         await asyncio.sleep(60)
-        assert room_of(lab).plant.truth()["sucked_back_pa"] < 20 * PA_PER_TORR
+        assert simulated_of(lab).plant.truth()["sucked_back_pa"] < 20 * PA_PER_TORR
         assert abs(above_the_room(lab)) < 2_000
 
     at_work(plan, scene)

@@ -10,7 +10,7 @@ from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.vocabulary import Command, Ending, Outcome

@@ -8,7 +8,7 @@ import pytest
 
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.testing.bench import Bench
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.vocabulary import Command, Ending
 from rig import until_tripped
 
@@ -49,7 +49,7 @@ def test_a_stuck_thermocouple_is_found_where_the_output_is_limited_too(
 
     async def scene() -> None:
         async with simulated_lab.on(read_lab(default_lab_path()), seed=1).running() as lab:
-            plant = room_of(lab).plant
+            plant = simulated_of(lab).plant
             await in_argon(lab, 100)
             await put(lab, f"{heater}.setpoint_rate", rate_c_per_min, "degC/min")
             await put(lab, f"{heater}.output_high", 94, "%")
@@ -73,7 +73,7 @@ def test_a_hydrogen_detector_that_stands_still_closes_hydrogen(
             await put(lab, "hydrogen.setpoint", 10, "sccm")
             for _ in range(60):
                 await lab.line.next_tick()
-            face: Any = room_of(lab).faces["h2_detector"]
+            face: Any = simulated_of(lab).faces["h2_detector"]
             words = face._block()
             face._block = lambda: list(words)
             since_s = lab.clock.now_s()
@@ -112,7 +112,7 @@ def test_what_is_done_at_an_instrument_itself_trips(
                 await lab.line.next_tick()
             await put(lab, "laser.power", 0.0005, "W")
             await put(lab, "laser.emission", 1)
-            fault(room_of(lab).faces)
+            fault(simulated_of(lab).faces)
             assert (await until_tripped(lab, 12)).startswith(words)
 
     virtual_time.run(scene())

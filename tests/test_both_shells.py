@@ -41,16 +41,16 @@ def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
                 }
                 latch = Latch(rig.state_dir / "latch.json")
                 guard: Guard = LoopGuard(armed.core(), links, latch)
-                roads = links
+                opened = links
             else:
                 command = (sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file))
                 remote = RemoteGuard(armed, rig.state_dir, (*command, "--once"))
                 guard = remote
-                roads = {port.name: remote.road(port.name) for port in armed.ports}
+                opened = {port.name: remote.link(port.name) for port in armed.ports}
             try:
                 async with asyncio.timeout(BOUND_S):
-                    for road in roads.values():
-                        await road.open()
+                    for link in opened.values():
+                        await link.open()
                     await scenario(guard, rig)
             finally:
                 guard.close()

@@ -211,7 +211,7 @@ def test_making_safe_goes_on_where_a_port_is_dead_and_says_so(
     assert "box.furnace_contactor" not in said.out, "the other port's steps are verified"
 
 
-def test_making_safe_waits_for_no_disk_and_for_no_road(
+def test_making_safe_waits_for_no_disk_and_for_no_link(
     monkeypatch: pytest.MonkeyPatch, wires: list[Lab], short_plan: LabPlan
 ) -> None:
     build = Lab.__init__
@@ -222,7 +222,7 @@ def test_making_safe_waits_for_no_disk_and_for_no_road(
         async def never() -> None:
             await asyncio.sleep(3600)
 
-        lab.links["stage"].open = never  # type: ignore[method-assign]  # a road that hangs
+        lab.links["stage"].open = never  # type: ignore[method-assign]  # a link that hangs
 
     monkeypatch.setattr(Lab, "__init__", slow)
     monkeypatch.setenv("TMPDIR", "/nonexistent")

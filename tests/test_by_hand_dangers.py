@@ -14,7 +14,7 @@ import pytest
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.line.opening import NotOpened
 from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE, part, until_tripped
 
@@ -78,7 +78,7 @@ async def wait(lab: Lab, for_s: float) -> None:
 
 
 def truth(lab: Lab) -> dict[str, Any]:
-    found: dict[str, Any] = room_of(lab).plant.truth()
+    found: dict[str, Any] = simulated_of(lab).plant.truth()
     return found
 
 
@@ -98,7 +98,7 @@ async def evacuated(lab: Lab) -> None:
     await shut_and_pump(lab)
     await until(lab, lambda: lab.line.latest("gauge.pressure") <= 20)
     await put(lab, ("box.pump_isolation", 0), ("box.pump", 0))
-    room_of(lab).plant.faults.lie("gauge", "stuck", 0.0, random.Random(1))
+    simulated_of(lab).plant.faults.lie("gauge", "stuck", 0.0, random.Random(1))
 
 
 async def stays_whole(lab: Lab, for_s: float) -> None:
@@ -134,17 +134,17 @@ async def hydrogen(lab: Lab, for_s: float) -> None:
 
 
 def at_the_keys_of_the_furnace(lab: Lab, target_c: float) -> None:
-    face: Any = room_of(lab).faces["furnace"]
+    face: Any = simulated_of(lab).faces["furnace"]
     face.write_registers(6, TARGET_SETPOINT, [round(10 * target_c)])
 
 
 def restarts_without(lab: Lab, register: int) -> None:
-    face: Any = room_of(lab).faces["hydrogen"]
+    face: Any = simulated_of(lab).faces["hydrogen"]
     face.write_registers(6, register, [0])
 
 
 def at_the_keys_of_a_flow_controller(lab: Lab, name: str, sccm: float) -> None:
-    face: Any = room_of(lab).faces[name]
+    face: Any = simulated_of(lab).faces[name]
     face.answer(f"{face.unit}S{sccm}")
 
 
@@ -189,7 +189,7 @@ def test_argon_is_not_thinned_over_hydrogen_that_is_still_in_the_tube(play: Play
         await put(lab, ("furnace.setpoint", 800))
         await hydrogen(lab, 1000)
         assert "purged of hydrogen" in await asked(lab, "argon.setpoint", 20)
-        room_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM
+        simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM
         for _ in range(600):
             await lab.line.polled()
             now = truth(lab)
@@ -204,7 +204,7 @@ def test_hydrogen_counts_as_in_the_tube_while_its_valve_is_open_whatever_its_met
     async def scene(lab: Lab) -> None:
         await leak_check(lab)
         await fill(lab)
-        room_of(lab).plant.faults.lie("hydrogen", "off", 0.0, random.Random(1))
+        simulated_of(lab).plant.faults.lie("hydrogen", "off", 0.0, random.Random(1))
         await hydrogen(lab, 20)
         assert truth(lab)["h2_fraction"] > 0.05
         assert lab.line.volumes_purged("hydrogen") < 1
@@ -231,7 +231,7 @@ def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
 ) -> None:
     async def scene(lab: Lab) -> None:
         await purge(lab)
-        room_of(lab).plant.faults.air_leak_sccm = share * TIGHT_SCCM
+        simulated_of(lab).plant.faults.air_leak_sccm = share * TIGHT_SCCM
         await shut_and_pump(lab)
         await until(lab, lambda: lab.line.latest("gauge.pressure") <= 0.1)
         await put(lab, ("box.pump_isolation", 0))
@@ -246,7 +246,7 @@ def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
 def test_a_tube_that_its_leak_has_filled_is_no_purged_tube(play: Play) -> None:
     async def scene(lab: Lab) -> None:
         await purge(lab)
-        room_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # before any leak check
+        simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # before any leak check
         await shut_and_pump(lab)
         await wait(lab, 60)
         await put(lab, ("box.pump_isolation", 0), ("box.pump", 0))
@@ -274,7 +274,7 @@ def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_p
     async def scene(lab: Lab) -> None:
         await leak_check(lab)
         await put(lab, ("box.argon_valve", 1))  # and the person is called away
-        room_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # a flange lets go
+        simulated_of(lab).plant.faults.air_leak_sccm = LEAK_SCCM  # a flange lets go
         await until(lab, lambda: lab.line.latest("gauge.pressure") >= 745, 3 * NOT_ODD_S)
         assert truth(lab)["o2_fraction"] > 0.1
         await put(lab, ("box.vent", 1), ("argon.setpoint", 85))
@@ -294,7 +294,9 @@ def test_more_hydrogen_than_may_be_set_trips(play: Play) -> None:
         await put(lab, ("argon.setpoint", 85), ("box.hydrogen_valve", 1))
         await put(lab, ("hydrogen.setpoint", 20))
         await wait(lab, 60)
-        part(room_of(lab).plant, "hydrogen").setpoint_sccm = 100.0  # its valve, or another hand
+        part(
+            simulated_of(lab).plant, "hydrogen"
+        ).setpoint_sccm = 100.0  # its valve, or another hand
         assert "hydrogen.flow" in await until_tripped(lab, 10)
 
     play(scene)

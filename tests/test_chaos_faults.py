@@ -57,16 +57,16 @@ def watched(broken: Fault | None) -> tuple[list[Any], list[Any]]:
 
     async def main() -> tuple[list[Any], list[Any]]:
         loop = asyncio.get_running_loop()
-        room = SimulatedLab(read_lab(SHORT_LINE).file, Clock(loop), Chance(1), nominal=True)
-        plant = room.plant
+        sim_lab = SimulatedLab(read_lab(SHORT_LINE).file, Clock(loop), Chance(1), nominal=True)
+        plant = sim_lab.plant
         heard: list[Any] = []
-        link = LoopbackLink(room.buses[PORT])
+        link = LoopbackLink(sim_lab.buses[PORT])
         link.receive = lambda data: heard.append((loop.time(), data))
         await link.open()
         plant.parts["relays"].coils[:] = [coil in ENERGISED for coil in range(8)]
         plant.parts["argon"].setpoint_sccm = plant.parts["hydrogen"].setpoint_sccm = 50.0
         await asyncio.sleep(5.0)
-        undo = None if broken is None else inject(broken, room, None, random.Random(1))
+        undo = None if broken is None else inject(broken, sim_lab, None, random.Random(1))
         plant.parts["relays"].coils[VENT] = True
         seen: list[Any] = []
         for second in range(WATCHED_S):
@@ -79,7 +79,7 @@ def watched(broken: Fault | None) -> tuple[list[Any], list[Any]]:
             undo()
         assert plant.faults == Faults()
         assert plant.parts["argon"].drift == 1.0
-        for bus in room.buses.values():
+        for bus in sim_lab.buses.values():
             bus.faults.injected = False
             assert bus.faults == BusFaults()
         return seen, heard
@@ -102,19 +102,19 @@ def asked(port: str, frame: bytes, times: int, **faults: object) -> list[bytes]:
     """Give the replies of the short line's instruments to one frame, sent so often."""
 
     async def main() -> list[bytes]:
-        room = SimulatedLab(
+        sim_lab = SimulatedLab(
             read_lab(SHORT_LINE).file, Clock(asyncio.get_running_loop()), Chance(1), nominal=True
         )
         for name, value in faults.items():
-            setattr(room.buses[port].faults, name, value)
-        link = LoopbackLink(room.buses[port])
+            setattr(sim_lab.buses[port].faults, name, value)
+        link = LoopbackLink(sim_lab.buses[port])
         heard: list[bytes] = []
         link.receive = heard.append
         await link.open()
         for _ in range(times):
             link.write(frame)
             await asyncio.sleep(1.0)
-        coils = room.plant.parts["relays"].coils
+        coils = sim_lab.plant.parts["relays"].coils
         assert coils[FURNACE] == (port == "relays" and not faults.get("writes_refused")), coils
         return heard
 
@@ -160,11 +160,11 @@ def test_each_instrument_refuses_in_its_own_words(port: str, frame: bytes, says:
 def test_a_second_lie_of_a_sensor_outlasts_the_first() -> None:
     async def main() -> None:
         clock = Clock(asyncio.get_running_loop())
-        room = SimulatedLab(read_lab(SHORT_LINE).file, clock, Chance(1), nominal=True)
-        first = inject(one("sensor_slow"), room, None, random.Random(1))
-        inject(one("sensor_off"), room, None, random.Random(1))
+        sim_lab = SimulatedLab(read_lab(SHORT_LINE).file, clock, Chance(1), nominal=True)
+        first = inject(one("sensor_slow"), sim_lab, None, random.Random(1))
+        inject(one("sensor_off"), sim_lab, None, random.Random(1))
         first()
-        assert room.plant.parts["gauge"].pressure_torr == 0.0
+        assert sim_lab.plant.parts["gauge"].pressure_torr == 0.0
 
     run(main(), VirtualLoop())
 
@@ -178,8 +178,8 @@ def test_a_fault_of_the_ground_changes_what_the_harness_stands_on(kind: str) -> 
         line=SimpleNamespace(journal=journal),
         guard=SimpleNamespace(latch=latch),
     )
-    room: Any = SimpleNamespace(plant=None)
-    undo = inject(fault(kind, amount=3600.0), room, lab, random.Random(1))
+    sim_lab: Any = SimpleNamespace(plant=None)
+    undo = inject(fault(kind, amount=3600.0), sim_lab, lab, random.Random(1))
     if kind == "clock_jump":
         assert lab.clock.jumped_s == 3600.0
     else:

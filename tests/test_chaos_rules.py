@@ -7,7 +7,7 @@ import pytest
 
 from chaos_scenes import Play, fault, player, scenario
 from labharness.chaos import Fault, Scenario
-from labharness.chaos.blindness import (
+from labharness.chaos.masking import (
     ACTED_S,
     AFTER_S,
     ARGON_S,
@@ -18,7 +18,7 @@ from labharness.chaos.blindness import (
     OPENED_S,
     STUCK_HEAT_S,
     SWEPT_S,
-    Blindness,
+    Masking,
 )
 from labharness.chaos.rules import (
     KILL_S,
@@ -242,22 +242,22 @@ def test_each_row_finds_its_fault_in_the_time_that_the_referee_gives_it(path: Pa
 SOUND = {"o2_fraction": 0.0, "laser_on": False}
 
 
-def blinded(*faults: Fault, stage: str = "ramp") -> Blindness:
-    blindness = Blindness(set())
+def blinded(*faults: Fault, stage: str = "ramp") -> Masking:
+    masking = Masking(set())
     for each in ("loading", "leak_check", "purge", "ramp"):
-        blindness.stage_begins(each, 0.0)
+        masking.stage_begins(each, 0.0)
         if each == stage:
             break
     for one in faults:
-        blindness.begins(one, 0.0)
-    return blindness
+        masking.begins(one, 0.0)
+    return masking
 
 
-def held(blindness: Blindness, at_s: float, **truth: Any) -> set[str]:
+def held(masking: Masking, at_s: float, **truth: Any) -> set[str]:
     """The words that still hold at a moment."""
-    for word in blindness.seeing({**SOUND, **truth}, at_s):
-        blindness.sees(word)
-    return set(blindness.words)
+    for word in masking.seeing({**SOUND, **truth}, at_s):
+        masking.sees(word)
+    return set(masking.words)
 
 
 def lie(sensor: str, how: str) -> Fault:
@@ -289,20 +289,20 @@ def test_every_word_has_its_time_after_what_brought_it() -> None:
 def test_a_fault_that_is_over_blinds_for_its_time_and_no_longer(
     cause: Fault, after_s: float
 ) -> None:
-    blindness = blinded(cause)
-    words = set(blindness.words)
+    masking = blinded(cause)
+    words = set(masking.words)
     assert words
-    blindness.ends(cause, 5.0)
+    masking.ends(cause, 5.0)
     if after_s:
-        assert held(blindness, 5.0 + after_s - 0.1) & words
-    assert held(blindness, 5.0 + after_s) == set()
+        assert held(masking, 5.0 + after_s - 0.1) & words
+    assert held(masking, 5.0 + after_s) == set()
 
 
 def test_a_gauge_that_read_high_has_relieved_the_tube_until_inert_gas_flows() -> None:
     cause = lie("gauge", "wrong")
-    blindness = blinded(cause)
-    blindness.ends(cause, 5.0)
-    assert held(blindness, 5.0 + ACTED_S) == {RELIEVED}
+    masking = blinded(cause)
+    masking.ends(cause, 5.0)
+    assert held(masking, 5.0 + ACTED_S) == {RELIEVED}
 
 
 def test_air_that_leaked_in_blinds_until_it_is_swept_out_and_an_hour_at_most() -> None:
@@ -312,39 +312,39 @@ def test_air_that_leaked_in_blinds_until_it_is_swept_out_and_an_hour_at_most() -
         (0.009, 6.0, set()),
         (0.02, SWEPT_S + 5.0, set()),
     ):
-        blindness = blinded(leak)
-        assert held(blindness, 4.0) == {"leak"}  # not swept, but open
-        blindness.ends(leak, 5.0)
-        assert held(blindness, at_s, o2_fraction=o2_fraction) == left
+        masking = blinded(leak)
+        assert held(masking, 4.0) == {"leak"}  # not swept, but open
+        masking.ends(leak, 5.0)
+        assert held(masking, at_s, o2_fraction=o2_fraction) == left
 
 
 def test_a_laser_that_was_on_when_its_wires_came_back_is_not_called_before_it_is_off() -> None:
     cut = fault("bus_cut", target="laser")
-    blindness = blinded(cut)
-    blindness.ends(cut, 5.0)
-    assert held(blindness, 1e6, laser_on=True) == {"laser cut"}
-    assert held(blindness, 1e6) == set()
+    masking = blinded(cut)
+    masking.ends(cut, 5.0)
+    assert held(masking, 1e6, laser_on=True) == {"laser cut"}
+    assert held(masking, 1e6) == set()
 
 
 def test_what_another_fault_still_hides_stays_hidden() -> None:
     short, good = lie("gauge", "slow"), lie("gauge", "delayed")
-    blindness = blinded(short, good)
-    blindness.ends(short, 5.0)
-    assert held(blindness, 1e6) == {"gauge", "pressure unseen"}
+    masking = blinded(short, good)
+    masking.ends(short, 5.0)
+    assert held(masking, 1e6) == {"gauge", "pressure unseen"}
     meter, valve = lie("argon", "wrong"), fault("contact_stuck", target="argon_valve")
-    blindness = blinded(meter, valve)
-    assert held(blindness, 1e6) == {"argon"}  # the valve, and the only witness of it
-    blindness.ends(meter, 1e6)
-    assert held(blindness, 1e6 + ARGON_S) == set()
+    masking = blinded(meter, valve)
+    assert held(masking, 1e6) == {"argon"}  # the valve, and the only witness of it
+    masking.ends(meter, 1e6)
+    assert held(masking, 1e6 + ARGON_S) == set()
 
 
 def test_a_leak_check_that_was_passed_on_a_lie_stays_passed_while_the_leak_is_open() -> None:
     gauge, leak = lie("gauge", "delayed"), fault("air_leak", amount=15.0)
-    blindness = blinded(gauge, leak, stage="loading")
-    assert "leak" not in blindness.words  # the check is yet to come
-    blindness.stage_begins("leak_check", 10.0)
-    blindness.ends(gauge, 20.0)
-    assert held(blindness, 1e6, o2_fraction=0.05) == {"leak", "leak to be checked"}
+    masking = blinded(gauge, leak, stage="loading")
+    assert "leak" not in masking.words  # the check is yet to come
+    masking.stage_begins("leak_check", 10.0)
+    masking.ends(gauge, 20.0)
+    assert held(masking, 1e6, o2_fraction=0.05) == {"leak", "leak to be checked"}
     honest = blinded(leak, stage="leak_check")
     honest.stage_begins("purge", 10.0)
     # a leak that an honest gauge has passed is a finding, but for a furnace that takes no check

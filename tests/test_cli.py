@@ -113,7 +113,7 @@ def test_a_run_goes_on_when_nobody_reads_its_progress_any_more(tmp_path: Path) -
         (["run", "t.json", "--sped", "fast"], "run: no option '--sped' (did you mean --speed?); "),
         (["lab", "check", "--labb=x"], "lab check: no option '--labb' (did you mean --lab?); "),
         (["drivers", "more"], "drivers: 'more' is one word too many; see"),
-        (["room"], "required: DIR, WHAT; see"),
+        (["simulated"], "required: DIR, WHAT; see"),
         (["chaos", "--hours", "1e10"], "'1e10' is not a number above 0, up to 1e+09"),
         (["run", "t.json", "--speed", "nan"], "'nan'"),
         (["run", "t.json", "--speed", "-1"], "--speed"),
@@ -153,7 +153,7 @@ URI = "hcp://session-s/artifacts/a.csv"
         ["compare", LONG, LONG],
         ["chaos", "--replay", LONG],
         ["chaos", "--state", LONG],
-        ["room", LONG, "status"],
+        ["simulated", LONG, "status"],
     ],
 )
 def test_a_path_that_is_too_long_is_one_plain_error(arguments: list[str]) -> None:
@@ -208,7 +208,7 @@ def test_what_the_shell_hands_over_is_read(tmp_path: Path) -> None:
         ("compare", "{shut}", "{shut}"),
         ("chaos", "--replay", "{shut}/x"),
         ("chaos", "--state", "{shut}/x"),
-        ("room", "{shut}", "status"),
+        ("simulated", "{shut}", "status"),
     ],
 )
 def test_a_folder_of_another_account_is_one_plain_error(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from commands import COMMAND, payload
-from labharness.cli.beside import ERASED, Beside
+from labharness.cli.line_writer import ERASED, LineWriter
 from labharness.cli.live import drawn
 from platforms import has_terminals
 from rig import SHORT_LINE
@@ -41,7 +41,7 @@ def test_the_line_holds_what_was_said() -> None:
 
 
 def test_lines_stand_above_the_pinned_one_and_it_goes_away() -> None:
-    stream, lines = io.StringIO(), Beside()
+    stream, lines = io.StringIO(), LineWriter()
     lines.pin(stream, "first")
     lines.flush()
     lines.put(stream, "a warning")
@@ -58,7 +58,7 @@ def test_lines_stand_above_the_pinned_one_and_it_goes_away() -> None:
 
 
 def test_what_is_pinned_where_nothing_is_leaves_no_trace() -> None:
-    stream, lines = io.StringIO(), Beside()
+    stream, lines = io.StringIO(), LineWriter()
     lines.put(stream, "a line")
     lines.unpin()
     lines.flush()

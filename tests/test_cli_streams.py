@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from commands import COMMAND, ROOT, TIMEOUT_S, say
-from labharness.cli.beside import LINES_MAX, Beside
+from labharness.cli.line_writer import LINES_MAX, LineWriter
 from labharness.journal.artifacts import Artifacts
 from rig import EXAMPLE, SHORT_LINE
 
@@ -132,7 +132,7 @@ def fill(number: int) -> None:
 def test_of_the_lines_that_nobody_takes_the_oldest_are_left_out_and_counted() -> None:
     reads, writes = os.pipe()
     fill(writes)
-    beside = Beside()
+    beside = LineWriter()
     with os.fdopen(writes, "w") as stream:
         beside.put(stream, "first")  # on its way, so it is not left out
         while beside._lines.qsize():
@@ -150,7 +150,7 @@ def test_of_the_lines_that_nobody_takes_the_oldest_are_left_out_and_counted() ->
 
 
 def test_lines_keep_their_order_over_two_streams() -> None:
-    beside, stream = Beside(), io.StringIO()
+    beside, stream = LineWriter(), io.StringIO()
     beside.put(stream, "one")
     beside.put(stream, "two")
     beside.flush()

@@ -10,7 +10,7 @@ import pytest
 
 from labharness.driver import Channel
 from labharness.driver.driver import fault
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument
@@ -86,7 +86,7 @@ def performed(
             )
         },
         exchanges=cast("Exchanges", SimpleNamespace(lease=lease)),
-        journal=cast("Any", Forgetful()),
+        journal=cast("Any", NullJournal()),
         now_s=lambda: 0.0,
         read=read,
     )

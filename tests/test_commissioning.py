@@ -148,7 +148,7 @@ def test_a_silent_instrument_beside_one_that_answers_is_not_blamed_on_the_port(
         ),
     ],
 )
-def test_the_road_says_what_else_to_look_at(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_the_link_says_what_else_to_look_at(tmp_path: Path, old: str, new: str, words: str) -> None:
     lab = written(tmp_path)
     lab.write_text(lab.read_text("utf-8").replace(old, new), "utf-8")
     plan = read_lab(lab)

@@ -1,4 +1,4 @@
-"""A line that nobody owns: each road is opened once, and all that is in the way is told at once."""
+"""A line that nobody owns: each link is opened once, and all that is in the way is told at once."""
 
 import random
 import socketserver
@@ -61,12 +61,12 @@ def test_two_channels_on_one_visa_session_are_read_over_one_connection(
 
 
 def small(folder: Path, heat: str, gas: str) -> Path:
-    """The lab of one furnace and one flow controller, with other roads."""
+    """The lab of one furnace and one flow controller, with other links."""
     lab = written(folder)
     text = lab.read_text("utf-8")
-    for name, road in (("heat", heat), ("gas", gas)):
+    for name, link in (("heat", heat), ("gas", gas)):
         assert SERIAL.format(name) in text
-        text = text.replace(SERIAL.format(name), road)
+        text = text.replace(SERIAL.format(name), link)
     lab.write_text(text, "utf-8")
     return lab
 

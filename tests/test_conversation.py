@@ -222,12 +222,12 @@ def test_a_wire_that_is_cut_in_mid_reply_passes_no_more_of_it() -> None:
 def test_a_flood_without_a_frame_is_bounded_takes_its_time_and_is_forgotten() -> None:
     async def play(made: Scene) -> None:
         for _ in range(3):
-            made.talk.hear(b"x" * made.talk.room)
-            assert made.talk.room == 0
+            made.talk.hear(b"x" * made.talk.space)
+            assert made.talk.space == 0
             await asyncio.sleep((PENDING_BYTES_MAX - 1) * BYTE_S)
-            assert made.talk.room == 0
+            assert made.talk.space == 0
             await asyncio.sleep(2 * BYTE_S)
-            assert made.talk.room == PENDING_BYTES_MAX
+            assert made.talk.space == PENDING_BYTES_MAX
         made.talk.hear(b"A\r")
         await asyncio.sleep(1.0)
 
@@ -266,14 +266,14 @@ def test_no_bytes_of_a_client_bring_an_instrument_down(
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        room = SimulatedLab(short_line.file, Clock(loop), Chance(1), wire_time=False)
-        for name, face in room.framings.items():
+        sim_lab = SimulatedLab(short_line.file, Clock(loop), Chance(1), wire_time=False)
+        for name, face in sim_lab.framings.items():
             outlet = Outlet(
-                name=name, bus=room.buses[name], face=face, baud=0, speed=1.0, log=ByteLog()
+                name=name, bus=sim_lab.buses[name], face=face, baud=0, speed=1.0, log=ByteLog()
             )
             talk = Conversation(outlet, 1, lambda reply: True)
             for each in [*sent, json.dumps(message).encode()]:
-                talk.hear(each[: talk.room])
+                talk.hear(each[: talk.space])
         await asyncio.sleep(5.0)
 
     run(main(), VirtualLoop())
@@ -297,9 +297,9 @@ def test_no_request_ends_a_room_in_which_others_work(
 
     async def main() -> None:
         clock = Clock(asyncio.get_running_loop())
-        room = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
-        control = SimulationControl(room, ByteLog(), dict, lambda: None)
-        monkeypatch.setattr(room.plant, "truth", broken)
+        sim_lab = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
+        control = SimulationControl(sim_lab, ByteLog(), dict, lambda: None)
+        monkeypatch.setattr(sim_lab.plant, "truth", broken)
         for asked in (b'{"ask": "truth"}', b'{"ask": "status"}'):
             control.take(asked, answers.append)
 
@@ -312,9 +312,9 @@ def test_a_plant_that_breaks_is_no_bad_request(
 ) -> None:
     async def main() -> None:
         clock = Clock(asyncio.get_running_loop())
-        room = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
-        control = SimulationControl(room, ByteLog(), dict, lambda: None)
-        monkeypatch.setattr(room.plant, "step", lambda dt_s: 1 / 0)
+        sim_lab = SimulatedLab(short_line.file, clock, Chance(1), wire_time=False)
+        control = SimulationControl(sim_lab, ByteLog(), dict, lambda: None)
+        monkeypatch.setattr(sim_lab.plant, "step", lambda dt_s: 1 / 0)
         await asyncio.sleep(5.0)
         control.take(b'{"ask": "status"}', lambda answer: None)
 

@@ -166,12 +166,12 @@ BAD: dict[str, tuple[str, str, str]] = {
         f"instruments 'pilot' and 'stage' {SAME} 'stage'",
     ),
     "two of one name": ('name = "sulfur"', 'name = "furnace"', "'furnace' is there twice"),
-    "two ports that are one road": (
+    "two ports that are one link": (
         SEVENTH,
         'name = "stage"\nlink = "serial"\npath = "/dev/ttyS9"\nbaud = 9600\n\n[[port]]\n'
         'name = "twin"\nlink = "serial"\npath = "/dev/ttyS9"\nbaud = 9600\n\n[[instrument]]\n'
         'name = "other_stage"\nkind = "prior_proscan"\nport = "twin"\n',
-        "ports 'stage' and 'twin' are one road",
+        "ports 'stage' and 'twin' are one link",
     ),
     "a port without an instrument": (
         SEVENTH,

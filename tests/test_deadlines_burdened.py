@@ -18,7 +18,7 @@ from labharness.clock import Chance, Clock, PacedLoop, run
 from labharness.guard import Source
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line import Tripped
 from labharness.vocabulary import Cause, Command, Trip
 
@@ -142,10 +142,10 @@ def test_a_trip_keeps_its_software_time_under_any_burden(
         with contextlib.ExitStack() as burdens:
             due.append(loop.time() + LATER_S)
             leak = Trip(Cause.GAS_LEAK, LEAK, "test", None, due[0], "test")
-            loop.call_at(due[0], lab.line.safing.trip, leak)
+            loop.call_at(due[0], lab.line.trip_response.trip, leak)
             burden(lab, burdens)
             await asyncio.sleep(2 * LATER_S)
-            await asyncio.wait_for(lab.line.safing.verified(), AROUND_S)
+            await asyncio.wait_for(lab.line.trip_response.verified(), AROUND_S)
             journal._database.execute("PRAGMA max_page_count = 1000000")
         lab.guard.latch.open()
         await lab.line.close()
@@ -156,4 +156,4 @@ def test_a_trip_keeps_its_software_time_under_any_burden(
     assert left.keys() == {frame.port for frame in lab.guard.core.procedures[LEAK]}
     took_s = (max(left.values()) - due[0]) / SPEED
     assert took_s <= SOFTWARE_S_MAX, f"{took_s * 1e3:.1f} ms"
-    assert lab.line.safing.verifications[-1].complete
+    assert lab.line.trip_response.verifications[-1].complete

@@ -9,7 +9,7 @@ import pytest
 from labharness.guard import Source
 from labharness.lab import Lab
 from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.vocabulary import Cause
 
 POLL_S, PROMPT_S = 1.0, 0.250
@@ -19,11 +19,11 @@ AFTER_S = (0.0, 0.3, 0.5, 0.7, 0.95)  # within a poll
 
 def reads(sensor: str, times: float) -> Callable[[Lab], None]:
     """Let a sensor show so many times what is so."""
-    return lambda lab: room_of(lab).plant.faults.lie(sensor, "wrong", times, Random(1))
+    return lambda lab: simulated_of(lab).plant.faults.lie(sensor, "wrong", times, Random(1))
 
 
 def hydrogen(lab: Lab) -> None:
-    room_of(lab).plant.faults.h2_detector_offset_ppm = 9000.0
+    simulated_of(lab).plant.faults.h2_detector_offset_ppm = 9000.0
 
 
 CAUSES = {
@@ -51,8 +51,8 @@ def test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second(
                     await asyncio.sleep(GRAIN_S)
                     took_s = lab.clock.now_s() - began_s
                     assert took_s <= POLL_S + PROMPT_S, f"{after_s:g} s into a poll"
-                assert [each.cause for each in lab.line.safing.trips] == [cause]
-                await lab.line.safing.verified()
+                assert [each.cause for each in lab.line.trip_response.trips] == [cause]
+                await lab.line.trip_response.verified()
                 lab.guard.latch.open()
 
     virtual_time.run(main())

@@ -326,7 +326,7 @@ def test_a_latch_a_folder_open_to_all_and_an_overdue_test_are_told_with_their_re
 def test_a_line_that_was_left_armed_is_told_as_latched_and_one_that_is_in_use_is_not() -> None:
     state_dir = read_lab(SHORT_LINE).state_dir
     state_dir.mkdir(parents=True)
-    Latch(state_dir / "latch.json").mark("")
+    Latch(state_dir / "latch.json").set_marker("")
     with LineLock(state_dir):
         assert "left armed" not in say("doctor", "--lab", SHORT_LINE).out
     said = say("doctor", "--lab", SHORT_LINE)

@@ -1,6 +1,6 @@
 """A real lab as the doctor first finds it, and its remedies followed until nothing is found.
 
-The instruments are simulated ones on real serial, TCP and WebSocket roads.
+The instruments are simulated ones on real serial, TCP and WebSocket links.
 """
 
 import os
@@ -30,7 +30,7 @@ ROUNDS_MAX = 4
 
 @pytest.fixture
 def lab_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A lab file of its own on served roads, where no run and no latch was ever kept."""
+    """A lab file of its own on served links, where no run and no latch was ever kept."""
     kept = tmp_path / "var" / "ports"
     monkeypatch.setattr(doctor, "KEPT_PLACE", kept)
     monkeypatch.setattr(places, "KEPT_PLACE", kept)

@@ -25,7 +25,7 @@ from labharness.testing.conformance import (
     check_simulator,
     check_write,
 )
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.testing.pairs import write
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,7 +90,7 @@ def test_a_driver_declares_all_it_does_once_and_writes_nothing_else(kind: str) -
 
 
 @pytest.fixture
-def room(simulated_lab: Bench) -> Iterator[tuple[SimulatedLab, VirtualLoop]]:
+def sim_lab(simulated_lab: Bench) -> Iterator[tuple[SimulatedLab, VirtualLoop]]:
     """The instruments of the lab as they are switched on, and the loop whose time they keep."""
     loop = VirtualLoop()
     file = simulated_lab.plan.file
@@ -99,9 +99,9 @@ def room(simulated_lab: Bench) -> Iterator[tuple[SimulatedLab, VirtualLoop]]:
 
 
 def test_every_simulator_answers_its_driver_wholly_and_rightly_and_takes_what_can_be_set(
-    simulated_lab: Bench, room: tuple[SimulatedLab, VirtualLoop]
+    simulated_lab: Bench, sim_lab: tuple[SimulatedLab, VirtualLoop]
 ) -> None:
-    lab, loop = room
+    lab, loop = sim_lab
 
     def wait(seconds: float) -> None:
         loop.run_until_complete(asyncio.sleep(seconds))
@@ -122,7 +122,7 @@ def test_every_driver_tells_obedience_of_its_simulator_from_refusal(
 ) -> None:
     async def found() -> list[str]:
         async with simulated_lab.running() as lab:
-            faces = room_of(lab).faces
+            faces = simulated_of(lab).faces
             return [
                 f"{each.name}: {finding}"
                 for each in simulated_lab.plan.instruments

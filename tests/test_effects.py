@@ -16,7 +16,7 @@ from commands import say
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.desk import ByHand, Nobody
 from labharness.driver import Cools
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.lock import LineBusy
 from labharness.line import NotArmed
@@ -73,18 +73,20 @@ def test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_an
         line.on_warning = told.append
         plant.parts["relays"].stick(FURNACE)  # its contact is welded; the coil lets go
         plant.faults.add_furnace_c_per_s = 1.0  # and the output stage is broken through
-        line.safing.trip(cause(watched.lab, SHUTDOWN))
-        await line.safing.verified()
-        assert line.safing.verifications[-1].complete, "every value is as it should be"
-        assert line.safing.verifications[-1].within_s < 10.0, "and so in the procedure's time"
-        assert not line.safing.cooling_known
+        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+        await line.trip_response.verified()
+        assert line.trip_response.verifications[-1].complete, "every value is as it should be"
+        assert line.trip_response.verifications[-1].within_s < 10.0, (
+            "and so in the procedure's time"
+        )
+        assert not line.trip_response.cooling_known
         assert plant.parts["furnace"].heating, "and at the plant it heats"
         await asyncio.sleep(KNOWN_S)
-        last = line.safing.verifications[-1]
+        last = line.trip_response.verifications[-1]
         assert not last.complete
         assert last.contradicted[0].startswith(STUCK)
         assert last.unverified() == last.contradicted
-        assert line.safing.cooling_known
+        assert line.trip_response.cooling_known
         answer = await ByHand(line, Nobody()).answer({"do": "cooling"})
         assert answer == {"ok": True, "known": True, "contradicted": list(last.contradicted)}
 
@@ -107,13 +109,15 @@ def test_nothing_is_told_of_a_line_that_does_cool(short_plan: LabPlan, tmp_path:
         plant.faults.add_furnace_c_per_s = 2.0
         await asyncio.sleep(150.0)
         assert plant.parts["furnace"].temperature_c > 150
-        line.safing.trip(cause(watched.lab, SHUTDOWN))
-        await line.safing.verified()
-        last = line.safing.verifications[-1]
-        assert "furnace.temperature" in await line.safing.hot(last.procedure)
+        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+        await line.trip_response.verified()
+        last = line.trip_response.verifications[-1]
+        assert "furnace.temperature" in await line.trip_response.hot(last.procedure)
         await asyncio.sleep(KNOWN_S)
-        assert line.safing.cooling_known
-        assert [each.unverified() for each in line.safing.verifications if not each.complete] == []
+        assert line.trip_response.cooling_known
+        assert [
+            each.unverified() for each in line.trip_response.verifications if not each.complete
+        ] == []
 
     assert contradicted(watch(short_plan, tmp_path, work)) == []
 
@@ -126,9 +130,9 @@ def test_a_flow_though_its_setpoint_is_0_and_its_valve_shut_is_told(
         line = watched.lab.line
         plant_of(watched.lab).faults.lie("argon", "stuck", 0.0, random.Random(1))
         await asyncio.sleep(3.0)  # at what flows now
-        line.safing.trip(cause(watched.lab, RELIEVE))
-        await line.safing.verified()
-        (first, last) = line.safing.verifications
+        line.trip_response.trip(cause(watched.lab, RELIEVE))
+        await line.trip_response.verified()
+        (first, last) = line.trip_response.verifications
         assert first.complete
         assert not last.complete
         assert last.within_s < 10.0, "a flow shows within seconds"
@@ -145,7 +149,7 @@ def test_a_line_whose_heat_gas_or_light_is_not_off_is_not_armed(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     async def scene() -> None:
-        lab = Lab(short_plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful())
+        lab = Lab(short_plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
         await lab.line.open()
         plant_of(lab).faults.sensors["hydrogen"] = Leaks()
         with pytest.raises(NotArmed, match=r"the safe table does not hold: hydrogen\.flow reads 4"):
@@ -195,9 +199,9 @@ def test_a_shutdown_that_only_sets_a_setpoint_is_not_believed(
             assert outcome.ending is Ending.CONFIRMED, outcome
         await asyncio.sleep(100.0)
         await line.perform(Command("furnace.setpoint_rate", 0.1, "degC/min"))
-        line.safing.trip(cause(watched.lab, SHUTDOWN))
-        await line.safing.verified()
-        first, last = line.safing.verifications
+        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+        await line.trip_response.verified()
+        first, last = line.trip_response.verifications
         assert first.complete
         assert plant_of(watched.lab).parts["furnace"].heating, "at the plant it heats"
         assert not last.complete

@@ -13,10 +13,10 @@ from alarmed import Watched, watch
 from commands import say
 from labharness.alarm import AlarmEvent, AlarmFile, Severity
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan, care
-from labharness.lab.care import make_safe
+from labharness.lab import Lab, LabPlan, idle_line
+from labharness.lab.idle_line import make_safe
 from labharness.line.cooling import watch_until_cold
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.vocabulary import Cause
 from rig import SHORT_LINE, Injection, Ran, lab_with, part, plant_fault
 
@@ -35,7 +35,7 @@ lose_exhaust = plant_fault("exhaust_lost", True)
 
 def heat(lab: Lab, *, furnace_c: float = 25.0, sulfur_c: float = 25.0) -> None:
     """Leave a tube hot, its heaters off: swept as the end of a run has left it."""
-    plant = room_of(lab).plant
+    plant = simulated_of(lab).plant
     for name, nodes, celsius in (
         ("furnace", ("heater_k", "tube_k"), furnace_c),
         ("sulfur", ("boat_k",), sulfur_c),
@@ -45,17 +45,17 @@ def heat(lab: Lab, *, furnace_c: float = 25.0, sulfur_c: float = 25.0) -> None:
 
 
 def truth(lab: Lab) -> dict[str, Any]:
-    found: dict[str, Any] = room_of(lab).plant.truth()
+    found: dict[str, Any] = simulated_of(lab).plant.truth()
     return found
 
 
 def is_held_in_argon(lab: Lab) -> None:
     """By the plant's own account: no heat, no hydrogen, and no more inert than is stated."""
-    coils = part(room_of(lab).plant, "relays").coils
+    coils = part(simulated_of(lab).plant, "relays").coils
     on = {number for number, each in enumerate(coils) if each}
     assert on == {ARGON_VALVE, BYPASS_SHUT, VENT}
-    assert part(room_of(lab).plant, "argon").setpoint_sccm == INERT_SCCM
-    assert part(room_of(lab).plant, "nitrogen").setpoint_sccm == 0.0
+    assert part(simulated_of(lab).plant, "argon").setpoint_sccm == INERT_SCCM
+    assert part(simulated_of(lab).plant, "nitrogen").setpoint_sccm == 0.0
     found = truth(lab)
     assert found["hydrogen_sccm"] == 0.0
     assert not found["furnace_heating"]
@@ -90,10 +90,10 @@ def test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon(
         sweeps_little(lab)
 
     watched = watch(short_plan, tmp_path / "run", work)
-    (trip,) = watched.lab.line.safing.trips
+    (trip,) = watched.lab.line.trip_response.trips
     assert (trip.cause, trip.procedure) == (Cause.INTERLOCK_LOST, "hold_inert")
     assert LOST in trip.detail
-    assert watched.lab.line.safing.verifications[-1].complete
+    assert watched.lab.line.trip_response.verifications[-1].complete
     assert ALARM in watched.calls()
     alarm = watched.alarms.board.alarms[ALARM]
     assert alarm.severity is Severity.TRIP
@@ -129,9 +129,9 @@ def test_a_growth_that_loses_its_exhaust_sweeps_no_vapour_through_the_bypass(
     short_plan: LabPlan, run_task: Run
 ) -> None:
     ran = run_task(short_plan, inject=(Injection("material_growth", 60.0, lose_exhaust),))
-    (trip,) = ran.lab.line.safing.trips
+    (trip,) = ran.lab.line.trip_response.trips
     assert trip.procedure == "hold_inert"
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     assert verification.complete, verification.unverified()
     is_held_in_argon(ran.lab)
     trips = [each for each in read(ran.result.folder / "journal.sqlite") if each.kind == "trip"]
@@ -150,10 +150,10 @@ def test_a_cold_tube_is_made_safe_as_ever(short_plan: LabPlan, tmp_path: Path) -
 def hot_and_idle(lab: Lab) -> None:
     """The room as a run has left it, its exhaust gone before the tube was cold."""
     heat(lab, furnace_c=400.0, sulfur_c=130.0)
-    part(room_of(lab).plant, "relays").coils[:] = [
+    part(simulated_of(lab).plant, "relays").coils[:] = [
         number in (ARGON_VALVE, VENT) for number in range(8)
     ]
-    part(room_of(lab).plant, "argon").setpoint_sccm = INERT_SCCM
+    part(simulated_of(lab).plant, "argon").setpoint_sccm = INERT_SCCM
     lose_exhaust(lab)
 
 
@@ -167,7 +167,7 @@ def test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_call
         labs.append(lab)
         hot_and_idle(lab)
 
-    monkeypatch.setattr(care, "Lab", lab_with(left))
+    monkeypatch.setattr(idle_line, "Lab", lab_with(left))
     said = say("watch", "--for", "2", "--lab", SHORT_LINE)
     assert said.code == 0, said
     told = [each for each in said.out.splitlines() if each.startswith("ALARM: ")]
@@ -196,7 +196,7 @@ def test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon
         labs.append(lab)
         hot_and_idle(lab)
 
-    monkeypatch.setattr(care, "Lab", lab_with(left))
+    monkeypatch.setattr(idle_line, "Lab", lab_with(left))
     done = make_safe(short_plan, "Ada", "no draught")
     assert (done["procedure"], done["unverified"]) == ("hold_inert", [])
     is_held_in_argon(labs[-1])
@@ -207,6 +207,6 @@ def test_nothing_is_said_of_an_idle_line_whose_exhaust_runs_or_that_is_cold(
     short_plan: LabPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for left in (lambda lab: heat(lab, furnace_c=400.0), lose_exhaust):
-        monkeypatch.setattr(care, "Lab", lab_with(left))
+        monkeypatch.setattr(idle_line, "Lab", lab_with(left))
         said = say("watch", "--for", "1", "--lab", SHORT_LINE)
         assert "ALARM" not in said.out

@@ -68,7 +68,7 @@ POINTS = (
     Failpoint(COMMIT, "full", "analysis", lost("analysis")),
     Failpoint(COMMIT, "dies after", "analysis", DIED),
     Failpoint(COMMIT, "dies within", "ramp", DIED, nth=2, faults=ESTOP),
-    # the roads: commands, polls, and the frames of a procedure
+    # the links: commands, polls, and the frames of a procedure
     Failpoint("relays command", "dies after", "loading", DIED),
     Failpoint("relays command", "dies within", "leak_check", DIED),
     Failpoint("relays command", "lost", "leak_check", failed("leak_check")),

@@ -39,7 +39,7 @@ def all_of(*acts: Act) -> Act:
 
 
 def spying(seen: list[tuple[float, bool, bool]], every_s: float) -> Act:
-    """Write down pressure (Pa), vent open and line tripped until the roads are closed."""
+    """Write down pressure (Pa), vent open and line tripped until the links are closed."""
 
     def spy(lab: Lab) -> None:
         assert lab.simulated is not None
@@ -84,7 +84,7 @@ def test_an_emergency_stop_while_arming_is_told_as_a_safety_violation(
     short_plan: LabPlan, run_task: Run, after_s: float
 ) -> None:
     ran = run_task(short_plan, inject=(Injection("arming", after_s, plant_fault("estop_open")),))
-    (trip,) = ran.lab.line.safing.trips
+    (trip,) = ran.lab.line.trip_response.trips
     assert trip.cause.value == "emergency_stop_loop"
     assert error_code(ran) == "safety_violation"
     assert ran.body["execution_summary"]["risk_events"][0].startswith("emergency_stop_loop")
@@ -101,7 +101,7 @@ def test_a_dead_bus_is_called_by_its_name_and_answered_in_time(
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, cut(port)),))
     assert error_code(ran) == "execution_error"
     assert ran.body["execution_summary"]["risk_events"][0].startswith("communication")
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     assert verification.within_s <= VERIFY_S_MAX
     told = ran.body["execution_summary"]["warnings"]
     assert all(f"{verification.procedure}: {step}" in told for step in verification.unverified())
@@ -131,7 +131,7 @@ def test_a_port_that_babbles_without_end_is_answered(
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, babble),))
     assert error_code(ran) == "execution_error", ran.body
     assert said * period_s < hour
-    verification, *later = ran.lab.line.safing.verifications
+    verification, *later = ran.lab.line.trip_response.verifications
     assert len(later) <= len(verification.unverified()), "what is found later is told once"
     assert verification.within_s <= VERIFY_S_MAX
 
@@ -159,7 +159,7 @@ def test_a_stop_request_while_a_trip_is_verified_leaves_the_verification_whole(
     assert ran.type in ("event", "task_failed")
     assert ran.lab.guard._closed
     assert heat_is_off(ran)
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     assert verification.unverified()
     said = str(ran.body)
     assert all(step in said for step in verification.unverified())

@@ -14,9 +14,9 @@ from labharness.guard import GuardCore, Latch, SafeFrame
 from labharness.guard.shell import LoopGuard
 from labharness.kernel import Memory, Mode, begin, conclude, judge, observe
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.care import NotReset, reset
+from labharness.lab.idle_line import NotReset, reset
 from labharness.line.exchanges import Exchanges
-from labharness.line.safing import Safing
+from labharness.line.trip_response import TripResponse
 from labharness.link import Link
 from labharness.vocabulary import Allowed, Cause, Command, Refused, Request, Trip, Until
 from rig import EXAMPLE, SHORT_LINE, Injection, Ran, as_submit, submission
@@ -272,7 +272,7 @@ def test_a_reset_waits_until_the_lost_condition_is_back(
         setattr(lab.simulated.plant.faults, fault, True)
 
     ran = run_task(short_plan, inject=(Injection("ramp", 10.0, lose),))
-    assert ran.lab.line.safing.trips[0].cause is Cause.INTERLOCK_LOST
+    assert ran.lab.line.trip_response.trips[0].cause is Cause.INTERLOCK_LOST
     build = Lab.__init__
 
     def still_lost(lab: Lab, *args: Any, **options: Any) -> None:
@@ -291,7 +291,7 @@ def test_a_reset_waits_until_the_lost_condition_is_back(
 
 
 class Mute:
-    """A road on which nothing ever answers."""
+    """A link on which nothing ever answers."""
 
     kind = "loopback"
 
@@ -369,10 +369,12 @@ def test_a_retry_ends_when_a_worse_procedure_is_in_force(short_plan: LabPlan) ->
             looks += 1
             await asyncio.sleep(0.1)
             if looks == 2:  # the milder procedure was sent once more, and is looked at again
-                safing.trip(Trip(Cause.GAS_LEAK, worse, "h2_detector", 9000.0, loop.time(), ""))
+                trip_response.trip(
+                    Trip(Cause.GAS_LEAK, worse, "h2_detector", 9000.0, loop.time(), "")
+                )
             return {}
 
-        safing = Safing(
+        trip_response = TripResponse(
             memory=memory,
             guard=cast("LoopGuard", guard),
             instruments={each.name: each for each in short_plan.instruments},
@@ -381,9 +383,9 @@ def test_a_retry_ends_when_a_worse_procedure_is_in_force(short_plan: LabPlan) ->
             read=blind,
             wake=lambda: None,
         )
-        safing.trip(Trip(Cause.INTERLOCK_LOST, mild, "box.lid_shut", 0.0, loop.time(), ""))
-        await safing.verified()
-        assert [each.procedure for each in safing.verifications] == [mild, worse]
+        trip_response.trip(Trip(Cause.INTERLOCK_LOST, mild, "box.lid_shut", 0.0, loop.time(), ""))
+        await trip_response.verified()
+        assert [each.procedure for each in trip_response.verifications] == [mild, worse]
         return guard
 
     again = run_on(main(), loop).again

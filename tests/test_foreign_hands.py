@@ -16,7 +16,7 @@ from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import BadLabFile, Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.alarms import line_alarms
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line.alarms import OFF_DELAY_S
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
@@ -123,9 +123,9 @@ def test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_t
         assert truth(lab)["furnace_heating"]
         writes(lab, FURNACE, address, word)
         assert words in await trip_within(lab, NOTICED_S)
-        assert lab.line.safing.in_force is not None
-        assert lab.line.safing.in_force.procedure == "immediate_shutdown"
-        await lab.line.safing.verified()
+        assert lab.line.trip_response.in_force is not None
+        assert lab.line.trip_response.in_force.procedure == "immediate_shutdown"
+        await lab.line.trip_response.verified()
         assert not truth(lab)["furnace_heating"]
 
     played(scenario)
@@ -157,9 +157,9 @@ def test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls(
         assert truth(lab)["hydrogen_sccm"] > 1
         writes(lab, where, address, word, function)
         assert "somebody else has set it" in await trip_within(lab, NOTICED_S)
-        assert lab.line.safing.in_force is not None
-        assert lab.line.safing.in_force.procedure == procedure
-        await lab.line.safing.verified()
+        assert lab.line.trip_response.in_force is not None
+        assert lab.line.trip_response.in_force.procedure == procedure
+        await lab.line.trip_response.verified()
         await asyncio.sleep(3.0)
         assert truth(lab)["hydrogen_sccm"] < 0.1
         assert not truth(lab)["furnace_heating"]
@@ -177,8 +177,8 @@ def test_a_hydrogen_valve_that_somebody_else_opens_is_shut_again(
         assert "box.hydrogen_valve reads 1, and 0 was confirmed" in await trip_within(
             lab, NOTICED_S
         )
-        await lab.line.safing.verified()
-        assert lab.line.safing.verifications[-1].complete
+        await lab.line.trip_response.verified()
+        assert lab.line.trip_response.verifications[-1].complete
 
     played(scenario)
 
@@ -248,10 +248,10 @@ def test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking(
     played: Callable[..., Any],
 ) -> None:
     async def scenario(lab: Lab) -> None:
-        lab.line.safing.trip(
+        lab.line.trip_response.trip(
             Trip(Cause.STOP_REQUEST, SAFE_TABLE, "by_hand", None, lab.clock.now_s(), "stop")
         )
-        await lab.line.safing.verified()
+        await lab.line.trip_response.verified()
         await asyncio.sleep(5.0)
         assert warnings(lab) == []
         writes(lab, FURNACE, TARGET, 500)

@@ -45,10 +45,10 @@ def trip(procedure: str, cause: str = "gas_leak_detected") -> dict[str, Any]:
     return {"cause": cause, "procedure": procedure, **reason}
 
 
-def beat_for(caller: Caller, seconds: float, lost: str = "stop") -> None:
+def heartbeat_for(caller: Caller, seconds: float, lost: str = "stop") -> None:
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:
-        caller.say(do="beat", made_s=steady_s(), lost=lost)
+        caller.say(do="heartbeat", made_s=steady_s(), lost=lost)
         time.sleep(0.05)
 
 
@@ -60,7 +60,7 @@ def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
     guard = rig.start("--once")
     caller = rig.call()
     caller.arm()
-    caller.beat()
+    caller.heartbeat()
     rig.devices.of["heat"].mute = True
     rig.devices.forget()
     if left.startswith("hung"):
@@ -68,7 +68,7 @@ def test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone(
         until(lambda: rig.frames("heat") == SAFE_FRAMES["heat"], "the guard's own")
         rig.devices.forget()
     caller.say(do="trip", trip=trip("stop"))
-    beat_for(caller, 1.5)
+    heartbeat_for(caller, 1.5)
     assert rig.frames("heat") == SAFE_FRAMES["heat"], "who tripped repeats, for as long as it lives"
     caller.say(do="disarm")
     if left.startswith("hung"):
@@ -97,11 +97,11 @@ def test_who_only_looks_on_takes_no_duty_from_the_guard(rig: GuardBench) -> None
     rig.start()
     leave_unanswered(rig)
     onlooker = rig.call()
-    beat_for(onlooker, 0.8)  # what was on the wire has ended
+    heartbeat_for(onlooker, 0.8)  # what was on the wire has ended
     rig.devices.forget()
     rig.devices.of["heat"].mute = False
-    beat_for(onlooker, 2.5)
-    assert set(rig.frames("heat")) == set(SAFE_FRAMES["heat"]), "it beats, and repeats nothing"
+    heartbeat_for(onlooker, 2.5)
+    assert set(rig.frames("heat")) == set(SAFE_FRAMES["heat"]), "it heartbeats, and repeats nothing"
 
 
 def on_more_ports(rig: GuardBench, *more: str) -> None:
@@ -242,9 +242,9 @@ def test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_h
     rig.start()
     caller = rig.call()
     caller.arm()
-    caller.beat()
+    caller.heartbeat()
     caller.say(do="trip", trip=trip("vent", "over_pressure"))
-    beat_for(caller, 1.0, lost="stop")
+    heartbeat_for(caller, 1.0, lost="stop")
     rig.kill()
     rig.devices.forget()
     rig.start()
@@ -266,7 +266,7 @@ def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch
     caller.say(do="trip", trip=trip("vent", "over_pressure"))
     until(lambda: latched_procedure(rig) == "vent", "the procedure that ran last")
     caller.say(do="disarm")
-    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the mark")
+    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the armed marker")
     rig.kill()
     rig.devices.forget()
     rig.start()
@@ -279,7 +279,7 @@ def test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch
 
 
 class Plug(Away):
-    """A road that takes bytes when it is plugged in."""
+    """A link that takes bytes when it is plugged in."""
 
     is_in = False
 
@@ -327,15 +327,15 @@ def test_frames_that_a_later_procedure_overrules_are_not_sent_again(follows: str
 # ---- a machine that sleeps
 
 
-def test_a_gap_between_two_beats_is_a_silence_though_the_guard_slept_through_it_too() -> None:
+def test_a_gap_between_two_heartbeats_is_a_silence_though_the_guard_slept_through_it_too() -> None:
     watch = HarnessWatch(SILENCE_S_MAX, "stop")
     watch.begin(0.0)
-    assert watch.beat(0.4, 0.4, "vent") == 0.0
-    assert watch.beat(3600.0, 3600.0, "stop") == 3599.6
+    assert watch.heartbeat(0.4, 0.4, "vent") == 0.0
+    assert watch.heartbeat(3600.0, 3600.0, "stop") == 3599.6
     assert watch.overdue(3600.0)
     assert watch.procedure == "vent", "what came after it says nothing of the time before"
     watch.end()
-    assert watch.beat(7200.0, 7200.0, "stop") == 0.0, "nobody is watched"
+    assert watch.heartbeat(7200.0, 7200.0, "stop") == 0.0, "nobody is watched"
 
 
 def test_a_machine_s_sleep_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.guard import Permit, SafeFrame
-from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
 from labharness.guard.fields import BadFields, Fields
+from labharness.guard.offline_log import OfflineLog
 from labharness.guard.seal import fits, seal
 from labharness.guard.socket_lines import LINE_BYTES_MAX, LineSplitter, line_of
 from labharness.guard.watch import HarnessWatch
@@ -254,24 +254,24 @@ def test_a_seal_knows_where_the_port_ends_and_the_frame_begins() -> None:
     assert seal(b"k", one, ON) != seal(b"k", replace(one, port="a", frame=b"bc"), ON)
 
 
-# ---- beats, lines, and what is left for later
+# ---- heartbeats, lines, and what is left for later
 
 
 def test_a_harness_is_overdue_after_its_silence_and_not_before() -> None:
     watch = HarnessWatch(0.5, "stop")
     assert not watch.overdue(1e9), "nobody is watched before arming"
-    watch.beat(5.0, 5.0, "vent")
+    watch.heartbeat(5.0, 5.0, "vent")
     assert watch.procedure == "vent"
     assert not watch.overdue(1e9)
     watch.begin(10.0)
     assert (watch.overdue(10.5), watch.overdue(10.500001)) == (False, True)
-    watch.beat(10.4, 10.45, "stop")
+    watch.heartbeat(10.4, 10.45, "stop")
     assert (watch.overdue(10.9), watch.overdue(10.91)) == (False, True)
-    watch.beat(10.2, 10.95, "stop")
-    assert watch.overdue(10.95), "a beat counts from when it was made"
+    watch.heartbeat(10.2, 10.95, "stop")
+    assert watch.overdue(10.95), "a heartbeat counts from when it was made"
     watch.begin(10.6)
-    watch.beat(99.0, 11.0, "stop")
-    assert watch.due_s == 11.5, "nobody beats in the future"
+    watch.heartbeat(99.0, 11.0, "stop")
+    assert watch.due_s == 11.5, "nobody heartbeats in the future"
     watch.end()
     assert watch.due_s == float("inf")
 
@@ -295,23 +295,23 @@ def test_a_message_without_end_is_given_up() -> None:
 
 
 def test_what_is_left_for_later_is_there_later(tmp_path: Path) -> None:
-    log = AbsenceLog(tmp_path / "guard.jsonl")
+    log = OfflineLog(tmp_path / "guard.jsonl")
     log.add("tripped by itself", why="µ")
     assert not (tmp_path / "guard.jsonl").exists(), "bytes go before it"
     log.flush()
     with (tmp_path / "guard.jsonl").open("ab") as file:
         file.write(b'{"cut sho')
-    again = AbsenceLog(tmp_path / "guard.jsonl")
+    again = OfflineLog(tmp_path / "guard.jsonl")
     assert [each["what"] for each in again.entries] == ["tripped by itself", "unreadable"]
     again.clear()
-    assert AbsenceLog(tmp_path / "guard.jsonl").entries == []
+    assert OfflineLog(tmp_path / "guard.jsonl").entries == []
 
 
 def test_a_log_that_can_be_neither_read_nor_removed_keeps_no_guard_from_beginning(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "guard.jsonl").mkdir()
-    log = AbsenceLog(tmp_path / "guard.jsonl")
+    log = OfflineLog(tmp_path / "guard.jsonl")
     (entry,) = log.entries
     assert entry == {
         "what": "unreadable",
@@ -322,9 +322,9 @@ def test_a_log_that_can_be_neither_read_nor_removed_keeps_no_guard_from_beginnin
 
 
 def test_a_log_whose_disk_fails_keeps_its_entries(tmp_path: Path) -> None:
-    log = AbsenceLog(tmp_path / "no such folder" / "guard.jsonl")
+    log = OfflineLog(tmp_path / "no such folder" / "guard.jsonl")
     log.add("tripped")
     log.flush()
     (tmp_path / "no such folder").mkdir()
     log.flush()
-    assert [each["what"] for each in AbsenceLog(log._path).entries] == ["tripped"]
+    assert [each["what"] for each in OfflineLog(log._path).entries] == ["tripped"]

@@ -1,4 +1,4 @@
-"""How a guard begins: the process that is started, its roads, its socket, its rank."""
+"""How a guard begins: the process that is started, its links, its socket, its rank."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from guard_stubs import ARMED, Road
+from guard_stubs import ARMED, Descriptor
 from labharness.guard import spawn, start
 from labharness.guard.armed import ArmedPort
 from labharness.guard.spawn import Child
@@ -114,60 +114,60 @@ PORTS = ARMED.ports
 
 
 @pytest.fixture
-def roads(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Road]]:
-    """Give what stands for a serial or a TCP road, by its address."""
-    made: dict[str, Road] = {}
+def links(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Descriptor]]:
+    """Give what stands for a serial or a TCP link, by its address."""
+    made: dict[str, Descriptor] = {}
 
-    def road(*address: object) -> Road:
+    def link(*address: object) -> Descriptor:
         name = " ".join(map(str, address))
-        made[name] = made.get(name) or Road(name)
+        made[name] = made.get(name) or Descriptor(name)
         made[name].refuses = "unplugged" if "refuses" in name else ""
         return made[name]
 
-    monkeypatch.setattr(start, "SerialRoad", road)
-    monkeypatch.setattr(start, "TcpRoad", road)
+    monkeypatch.setattr(start, "SerialDescriptor", link)
+    monkeypatch.setattr(start, "TcpDescriptor", link)
     yield made
     for each in made.values():
         each.end()
 
 
-def test_each_road_is_opened_as_it_was_armed(roads: dict[str, Road]) -> None:
+def test_each_link_is_opened_as_it_was_armed(links: dict[str, Descriptor]) -> None:
     far = ArmedPort(name="far", link="tcp", host="10.0.0.7", tcp_port=502)
     odd = replace(PORTS[0], parity="E", stop_bits=2)
-    opened = start._open_roads((odd, far), owed=False)
-    assert opened["heat"] is roads["/dev/no-such-heat 9600 E 2"]
-    assert opened["far"] is roads["10.0.0.7 502"]
-    assert [each.within_s for each in roads.values() if each.within_s] == [[3.0], [3.0]]
-    start._open_roads((odd, far), owed=True)
-    assert [each.within_s for each in roads.values() if each.within_s] == [[3.0, 0.2]] * 2
+    opened = start._open_links((odd, far), owed=False)
+    assert opened["heat"] is links["/dev/no-such-heat 9600 E 2"]
+    assert opened["far"] is links["10.0.0.7 502"]
+    assert [each.within_s for each in links.values() if each.within_s] == [[3.0], [3.0]]
+    start._open_links((odd, far), owed=True)
+    assert [each.within_s for each in links.values() if each.within_s] == [[3.0, 0.2]] * 2
 
 
 @pytest.mark.parametrize("owed", [False, True])
 def test_a_guard_begins_with_whatever_opens_and_with_nothing_where_it_owes(
-    roads: dict[str, Road], *, owed: bool
+    links: dict[str, Descriptor], *, owed: bool
 ) -> None:
     dead = tuple(replace(port, path=f"/dev/refuses-{port.name}") for port in PORTS)
-    opened = start._open_roads((dead[0], PORTS[1]), owed=owed)
-    assert [road.fileno() >= 0 for road in opened.values()] == [False, True]
+    opened = start._open_links((dead[0], PORTS[1]), owed=owed)
+    assert [link.fileno() >= 0 for link in opened.values()] == [False, True]
     if owed:
-        assert len(start._open_roads(dead, owed=owed)) == 2
+        assert len(start._open_links(dead, owed=owed)) == 2
     else:
         with pytest.raises(CannotGuard, match=r"^port heat: unplugged; port gas: unplugged$"):
-            start._open_roads(dead, owed=owed)
+            start._open_links(dead, owed=owed)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_driver_of_the_systems_that_raises_what_it_likes_ends_no_guard(
-    roads: dict[str, Road], monkeypatch: pytest.MonkeyPatch
+    links: dict[str, Descriptor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks(road: Road, within_s: float) -> None:
+    def breaks(link: Descriptor, within_s: float) -> None:
         raise ArithmeticError
 
-    monkeypatch.setattr(Road, "open", breaks)
+    monkeypatch.setattr(Descriptor, "open", breaks)
     with pytest.raises(
         CannotGuard, match=r"^port heat: it does not open; port gas: it does not open$"
     ):
-        start._open_roads(PORTS, owed=False)
+        start._open_links(PORTS, owed=False)
 
 
 def test_a_guards_socket_is_its_own_and_takes_the_place_of_one_that_died(tmp_path: Path) -> None:

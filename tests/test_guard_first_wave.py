@@ -30,8 +30,8 @@ PORTS = ("heat", "gas", "pump")
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
 
 
-class FakeRoad:
-    """A road that notes what is written, and may be lost."""
+class FakeDescriptor:
+    """A link that notes what is written, and may be lost."""
 
     name = "fake"
     lost = False
@@ -54,7 +54,7 @@ class FakeRoad:
     def write(self, data: bytes) -> None:
         """Note the port."""
         if self.lost:
-            raise LinkLost("fake road is gone")
+            raise LinkLost("fake link is gone")
         self._events.append(self._port)
 
     def close(self) -> None:
@@ -66,13 +66,13 @@ class Alone:
 
     def __init__(self, folder: Path, listener: socket.socket) -> None:
         self.events: list[str] = []
-        self.roads = {port: FakeRoad(port, self.events) for port in PORTS}
+        self.links = {port: FakeDescriptor(port, self.events) for port in PORTS}
         with bench(folder / "bench") as rig:
             armed = rig.armed
         self.guard = ProcessGuard(
             armed=armed,
             digest="",
-            roads=self.roads,
+            links=self.links,
             state_dir=folder,
             listener=listener,
             steady_s=steady_s,
@@ -121,8 +121,8 @@ def test_the_bytes_go_before_the_reason_is_read_and_the_last_end_before_the_latc
 
 
 @pytest.mark.promise(13)
-def test_a_road_that_is_lost_is_told_of_after_the_last_byte(alone: Alone) -> None:
-    alone.roads["heat"].lost = True
+def test_a_link_that_is_lost_is_told_of_after_the_last_byte(alone: Alone) -> None:
+    alone.links["heat"].lost = True
     alone.guard.trip("stop", alone.read)
     assert alone.events == ["gas", "pump", "told of heat", "reason"]
 
@@ -229,9 +229,9 @@ def test_a_latch_that_cannot_be_written_holds_and_is_told_and_is_written_later(
     rig.devices.forget()
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure")
-    assert "not written yet" in caller.hear("standing")["write_error"]
-    assert "Is a directory" in caller.hear("standing")["write_error"]
-    assert (rig.state_dir / "guard.armed").exists(), "till then a next guard finds the mark"
+    assert "not written yet" in caller.hear("status")["write_error"]
+    assert "Is a directory" in caller.hear("status")["write_error"]
+    assert (rig.state_dir / "guard.armed").exists(), "till then a next guard finds the armed marker"
     assert "latched" in caller.send(caller.permit(ON))["error"]
     os.rmdir(rig.state_dir / "latch.new")
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch")
@@ -247,7 +247,7 @@ def test_a_latch_that_could_not_be_written_is_tried_once_more_when_the_guard_lea
     (rig.state_dir / "latch.new").mkdir()
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure")
-    while "Is a directory" not in caller.hear("standing")["write_error"]:
+    while "Is a directory" not in caller.hear("status")["write_error"]:
         pass  # hear() is bounded in time
     os.rmdir(rig.state_dir / "latch.new")
     guard.terminate()  # long before the next try would be due
@@ -288,7 +288,7 @@ def test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip(
     log = rig.state_dir / "guard.jsonl"
     os.mkfifo(log)  # who opens it to write waits for a reader
     caller.arm()  # and a frame ends that the guard keeps in mind for its log
-    caller.beat()
+    caller.heartbeat()
     rig.devices.forget()
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure", within_s=4.0)
@@ -298,7 +298,7 @@ def test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip(
     os.close(reader)
 
 
-def test_a_road_that_an_armed_line_loses_is_written_down_when_it_is_safe(
+def test_a_link_that_an_armed_line_loses_is_written_down_when_it_is_safe(
     alone: Alone, tmp_path: Path
 ) -> None:
     alone.guard.core.arm()
@@ -313,30 +313,30 @@ def test_a_road_that_an_armed_line_loses_is_written_down_when_it_is_safe(
 
 
 @pytest.mark.promise(13)
-def test_a_disk_that_stands_still_at_a_beat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
+def test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()
     caller.arm()
     mark = rig.state_dir / "guard.new"
     os.mkfifo(mark)  # who opens it to write waits for a reader
-    caller.say(do="beat", made_s=steady_s(), lost="vent")
+    caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
     end_s = steady_s() + 1.5
     while steady_s() < end_s:  # the disk stands still, and the line goes on
-        caller.say(do="beat", made_s=steady_s(), lost="vent")
+        caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
         time.sleep(0.05)
     rig.devices.forget()
-    caller.say(do="beat", made_s=steady_s(), lost="stop")
+    caller.say(do="heartbeat", made_s=steady_s(), lost="stop")
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure", within_s=4.0)
     reader = os.open(mark, os.O_RDONLY | os.O_NONBLOCK)
     mark.unlink()
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
     caller.say(do="disarm")
-    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the mark")
+    until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the armed marker")
     os.close(reader)
 
 
-def test_the_mark_follows_what_the_beats_name(rig: GuardBench) -> None:
+def test_the_mark_follows_what_the_heartbeats_name(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()
     caller.arm()
@@ -344,7 +344,7 @@ def test_the_mark_follows_what_the_beats_name(rig: GuardBench) -> None:
         end_s = steady_s() + 4.0
         while (rig.state_dir / "guard.armed").read_text("utf-8") != f"{lost}\n":
             assert steady_s() < end_s
-            caller.say(do="beat", made_s=steady_s(), lost=lost)
+            caller.say(do="heartbeat", made_s=steady_s(), lost=lost)
             time.sleep(0.05)
 
 

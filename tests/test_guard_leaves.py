@@ -15,7 +15,7 @@ from guard_rig import BAUD, BOUND_S, READ, SAFE_FRAMES, GuardBench, bench, until
 from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, SOCKET_FILE
 from labharness.guard.process import ProcessGuard
-from labharness.link.descriptors import SerialRoad
+from labharness.link.descriptors import SerialDescriptor
 
 LONG = replace(READ, timeout_s=4.0)  # a read that keeps a guard from ending at once
 ANSWER = b"ok read\r"
@@ -103,16 +103,18 @@ def test_a_guard_that_ends_with_its_line_armed_makes_it_safe(
     names = ("TERM", "INT", "HUP", "QUIT", "TSTP", "TTIN", "TTOU")
     numbers = [signal.Signals[f"SIG{name}"] for name in names]
     handlers = {each: signal.getsignal(each) for each in numbers}
-    roads = {name: SerialRoad(each.path, BAUD, "N", 1) for name, each in rig.devices.of.items()}
-    for road in roads.values():
-        road.open(1.0)
+    links = {
+        name: SerialDescriptor(each.path, BAUD, "N", 1) for name, each in rig.devices.of.items()
+    }
+    for link in links.values():
+        link.open(1.0)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(tmp_path / "door"))
     listener.listen()
     guard = ProcessGuard(
         armed=rig.armed,
         digest="",
-        roads=roads,
+        links=links,
         state_dir=rig.state_dir,
         listener=listener,
         steady_s=steady_s,
@@ -126,5 +128,5 @@ def test_a_guard_that_ends_with_its_line_armed_makes_it_safe(
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    until(lambda: {port: rig.frames(port) for port in roads} == SAFE_FRAMES, "the procedure")
+    until(lambda: {port: rig.frames(port) for port in links} == SAFE_FRAMES, "the procedure")
     assert (rig.state_dir / "latch.json").exists()

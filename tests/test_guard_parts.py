@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import pytest
 
 from guard_stubs import LAST, ON, READ, SAFE
-from labharness.guard import absence, door, marking, socket_lines
-from labharness.guard.absence import AbsenceLog
+from labharness.guard import armed_marker, door, offline_log, socket_lines
+from labharness.guard.armed_marker import ArmedMarker
 from labharness.guard.door import Door, DoorPaths
-from labharness.guard.far import GuardedRoad, SeenLatch
-from labharness.guard.marking import Marking
 from labharness.guard.named import open_named, open_own, shared_by_group
 from labharness.guard.notify import Notifier
+from labharness.guard.offline_log import OfflineLog
+from labharness.guard.remote_ports import GuardedLink, SeenLatch
 from labharness.guard.socket_lines import SocketLines, line_of
 from labharness.guard.split import SplitGuard
 from labharness.link import LinkLost
@@ -64,8 +64,8 @@ def test_a_latch_as_seen_keeps_the_records_of_the_ports_that_the_guard_has_not(
     latch = SeenLatch(tmp_path / "latch.json", near)
     assert (latch.trip, latch.write_error, latch.saved()) == (None, "", True)
     assert near.take() == []
-    latch.mark("stop")
-    assert near.take() == [("mark", "stop")]
+    latch.set_marker("stop")
+    assert near.take() == [("set_marker", "stop")]
     near.fails = {"close"}
     latch.close(LEAK)
     assert latch.saved(), "the guard has it on its disk"
@@ -80,7 +80,7 @@ def test_a_latch_as_seen_keeps_the_records_of_the_ports_that_the_guard_has_not(
     assert near.take() == [("close", latch.trip)]
     latch.write_error = "disk full"
     assert not latch.saved()
-    latch.unmark()
+    latch.clear_marker()
     assert near.take() == [], "a latched port is not opened by its mark"
     near.fails = {"clear"}
     with pytest.raises(OSError, match="Input/output error"):
@@ -92,7 +92,7 @@ def test_a_latch_as_seen_keeps_the_records_of_the_ports_that_the_guard_has_not(
     reopened: Trip | None = latch.trip
     assert reopened is None
     near.fails = {"clear"}
-    latch.unmark()
+    latch.clear_marker()
     assert near.take() == [("clear",)], "and one that does not go is found latched"
     latch.close(LEAK)
     near.take()
@@ -104,8 +104,8 @@ def test_where_the_guard_has_all_ports_it_keeps_all_records(tmp_path: Path) -> N
     latch = SeenLatch(tmp_path / "latch.json")
     latch.close(LEAK)
     assert latch.saved()
-    latch.mark("stop")
-    latch.unmark()
+    latch.set_marker("stop")
+    latch.clear_marker()
     assert latch.trip == LEAK
     latch.open()
     assert latch.trip is None
@@ -118,15 +118,15 @@ def test_where_the_guard_has_all_ports_it_keeps_all_records(tmp_path: Path) -> N
 
 def test_bytes_go_to_a_port_of_the_guard_through_the_guard_alone() -> None:
     guard: Any = Calls()
-    road = GuardedRoad(guard, "heat", "serial")
-    assert (road.guarded, road.kind) == (True, "serial")
+    link = GuardedLink(guard, "heat", "serial")
+    assert (link.guarded, link.kind) == (True, "serial")
     with pytest.raises(LinkLost, match=r"^this serial port is the guard's$"):
-        road.write(b"x")
-    road.close()
+        link.write(b"x")
+    link.close()
     assert guard.calls == []
 
 
-# ---- the mark, the door
+# ---- the armed marker, the door
 
 
 class Held:
@@ -158,14 +158,14 @@ class Held:
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Held]:
     Held.made = []
-    monkeypatch.setattr(marking, "Thread", Held)
+    monkeypatch.setattr(armed_marker, "Thread", Held)
     monkeypatch.setattr(door, "Thread", Held)
     return Held.made
 
 
 def test_one_mark_is_written_at_a_time_and_each_second_at_most(threads: list[Held]) -> None:
-    latch: Any = Calls(marked="stop")
-    mark = Marking(latch)
+    latch: Any = Calls(marker="stop")
+    mark = ArmedMarker(latch)
     assert not mark.busy
     mark.wait()
     mark.wanted = "stop"
@@ -181,7 +181,7 @@ def test_one_mark_is_written_at_a_time_and_each_second_at_most(threads: list[Hel
     assert threads[0].joined == [2.5]
     latch.fails = {"mark"}
     threads[0].end()
-    assert latch.take() == [("mark", "vent")], "a disk that fails is tried again"
+    assert latch.take() == [("set_marker", "vent")], "a disk that fails is tried again"
     assert not mark.busy
     mark.wait()
     assert threads[0].joined == [2.5]
@@ -189,7 +189,7 @@ def test_one_mark_is_written_at_a_time_and_each_second_at_most(threads: list[Hel
     assert len(threads) == 1
     mark.follow(11.0)
     threads[1].end()
-    assert latch.take() == [("mark", "other")]
+    assert latch.take() == [("set_marker", "other")]
 
 
 def test_the_door_is_looked_at_once_a_second_by_one_thread(
@@ -224,13 +224,13 @@ def test_what_was_replaced_is_told_from_what_was_removed(tmp_path: Path) -> None
     assert places.lost() == f"{stands} was replaced under its owner"
 
 
-# ---- the log of an absence
+# ---- the log of an offline_log
 
 
 def test_a_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(absence, "ENTRIES_MAX", 3)
+    monkeypatch.setattr(offline_log, "ENTRIES_MAX", 3)
     path = tmp_path / "guard.jsonl"
-    log = AbsenceLog(path)
+    log = OfflineLog(path)
     for number in range(5):
         log.add("tripped", number=number)
     assert [each["number"] for each in log.entries] == [0, 1, 2], "the first ones hold the cause"
@@ -239,16 +239,16 @@ def test_a_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert len(path.read_text("utf-8").splitlines()) == 3, "each once"
     with path.open("a") as file:
         file.write("x" * 999 + "\n")
-    assert len(AbsenceLog(path).entries) == 3
+    assert len(OfflineLog(path).entries) == 3
     path.write_text("x" * 999 + '\n"word"\n', encoding="utf-8")
-    assert AbsenceLog(path).entries == [{"what": "unreadable", "line": "x" * 200}, {"what": "word"}]
+    assert OfflineLog(path).entries == [{"what": "unreadable", "line": "x" * 200}, {"what": "word"}]
 
 
 def test_what_comes_after_a_log_was_taken_over_is_written_from_its_beginning(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "guard.jsonl"
-    log = AbsenceLog(path)
+    log = OfflineLog(path)
     log.clear()
     log.add("one")
     log.flush()
@@ -256,7 +256,7 @@ def test_what_comes_after_a_log_was_taken_over_is_written_from_its_beginning(
     assert not path.exists()
     log.add("two")
     log.flush()
-    assert [each["what"] for each in AbsenceLog(path).entries] == ["two"]
+    assert [each["what"] for each in OfflineLog(path).entries] == ["two"]
     (entry,) = log.entries
     assert str(entry["at"]).endswith("Z")
 
@@ -387,9 +387,9 @@ def test_what_is_said_to_who_does_not_read_is_kept_to_a_bound(
 def test_ports_here_and_there_are_one_guard() -> None:
     near: Any = Calls(core=Calls(ports={"heat"}))
     latch: Any = Calls()
-    remote: Any = Calls(latch=latch, beat_s=0.1)
+    remote: Any = Calls(latch=latch, heartbeat_s=0.1)
     guard = SplitGuard(remote, near, {"stop": SAFE, "vent": (LAST,)})
-    assert guard.beat_s == 0.1
+    assert guard.heartbeat_s == 0.1
     assert guard.latch is near.latch is latch
 
     def begin() -> None:
@@ -422,13 +422,13 @@ def test_ports_here_and_there_are_one_guard() -> None:
     guard.trip(LEAK)
     guard.new_epoch()
     guard.disarm()
-    guard.beat("stop")
+    guard.heartbeat("stop")
     guard.close()
     assert remote.take() == [
         ("trip", LEAK),
         ("new_epoch",),
         ("disarm",),
-        ("beat", "stop"),
+        ("heartbeat", "stop"),
         ("close",),
     ]
     assert near.take() == [("trip", LEAK), ("new_epoch",), ("disarm",), ("close",)]
@@ -437,18 +437,18 @@ def test_ports_here_and_there_are_one_guard() -> None:
 def test_what_either_guard_tells_is_told_by_both_as_one() -> None:
     core = Calls(ports={"heat"})
     near: Any = Calls(core=core)
-    remote: Any = Calls(latch=Calls(), beat_s=0.1)
+    remote: Any = Calls(latch=Calls(), heartbeat_s=0.1)
     guard = SplitGuard(remote, near, {})
     told: list[tuple[object, ...]] = []
     guard.on_safe_frame = lambda frame, error: told.append((frame, error))
     guard.on_trip = lambda trip: told.append((trip,))
-    guard.on_road_lost = lambda port, why: told.append((port, why))
-    guard.on_absence = lambda log: bool(log)
+    guard.on_link_lost = lambda port, why: told.append((port, why))
+    guard.on_offline_log = lambda log: bool(log)
     remote.on_safe_frame(LAST, "no")
     near.on_safe_frame(SAFE[0], "")
-    remote.on_road_lost("gas", "unplugged")
+    remote.on_link_lost("gas", "unplugged")
     assert told == [(LAST, "no"), (SAFE[0], ""), ("gas", "unplugged")]
-    assert (remote.on_absence([]), remote.on_absence([{}])) == (False, True)
+    assert (remote.on_offline_log([]), remote.on_offline_log([{}])) == (False, True)
     remote.on_trip(LEAK)
     assert told[-1] == (LEAK,)
     assert near.take() == [("new_epoch",)]

@@ -37,10 +37,10 @@ def armed_caller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Gua
 def test_a_permit_passes_once(armed_caller: tuple[GuardBench, Caller]) -> None:
     rig, caller = armed_caller
     rig.devices.forget()
-    caller.beat()
+    caller.heartbeat()
     permit = caller.permit()
     assert caller.send(permit)["reply"] == (b"ok heat on\r").hex()
-    caller.beat()
+    caller.heartbeat()
     assert "seen before" in caller.send(permit)["error"]
     assert rig.frames("heat") == [ON.frame]
 
@@ -78,21 +78,21 @@ def forged(caller: Caller, chance: random.Random, seen: int) -> tuple[dict[str, 
 
 def refuse(rig: GuardBench, caller: Caller, count: int, seed: int) -> None:
     chance = random.Random(seed)
-    caller.beat()
+    caller.heartbeat()
     assert caller.send(caller.permit())["error"] == ""
     seen = caller.number
     rig.devices.forget()
     passed = []
     for number in range(count):
         if number % 20 == 0:
-            caller.beat()
+            caller.heartbeat()
         permit, kind = forged(caller, chance, seen)
         end = caller.send(permit)
         if not end["error"].startswith("refused by the guard"):
             passed.append((kind, permit, end["error"]))
     assert passed == []
     assert rig.frames("heat") == []
-    caller.beat()
+    caller.heartbeat()
     caller.number += 2**41  # beyond any number whose bit was flipped
     assert caller.send(caller.permit())["error"] == "", "an honest one passes still"
 
@@ -121,7 +121,7 @@ def test_a_permit_is_for_the_request_that_it_was_sealed_for(
         replace(ON, timeout_s=0.4),
         replace(ON, settle_s=0.1),
     ):
-        caller.beat()
+        caller.heartbeat()
         assert "does not fit" in caller.send(caller.permit(), other)["error"]
     long = replace(ON, timeout_s=0.51)
     assert "allows 0.5 s" in caller.send(caller.permit(long), long)["error"]
@@ -134,14 +134,16 @@ def test_a_write_without_a_permit_is_refused_and_a_read_is_not(
 ) -> None:
     rig, caller = armed_caller
     rig.devices.forget()
-    caller.beat()
+    caller.heartbeat()
     assert "no read of port heat" in caller.send(None, SHUT[0])["error"]
     assert "no read of port heat" in caller.send(None, replace(READ, frame=b"read\r\r"))["error"]
     assert caller.send(None, READ)["error"] == ""
     assert rig.frames("heat") == [READ.frame]
 
 
-WORDS = st.sampled_from(["send", "trip", "repeat", "arm", "beat", "bye", "heat", "stop", "\ud800"])
+WORDS = st.sampled_from(
+    ["send", "trip", "repeat", "arm", "heartbeat", "bye", "heat", "stop", "\ud800"]
+)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.floats() | st.just(10**400) | st.integers() | WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
@@ -158,7 +160,7 @@ HONEST: tuple[dict[str, Any], ...] = (
     },
     {"do": "repeat", "frames": [["stop", 0]]},
     {"do": "arm", "lost": "stop"},
-    {"do": "beat", "made_s": 1.0, "lost": "stop"},
+    {"do": "heartbeat", "made_s": 1.0, "lost": "stop"},
     {"do": "bye", "retire": False},
 )
 
@@ -213,7 +215,7 @@ def test_a_port_is_taken_for_no_longer_than_it_was_armed_for_the_silence_after_i
 ) -> None:
     rig, caller = armed_caller
     rig.devices.forget()
-    caller.beat()
+    caller.heartbeat()
     long = replace(ON, timeout_s=timeout_s, settle_s=settle_s)
     assert "port heat allows 0.5 s" in caller.send(caller.permit(long), long)["error"]
     assert rig.frames("heat") == []

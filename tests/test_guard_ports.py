@@ -97,7 +97,7 @@ def test_half_a_reply_is_no_part_of_the_next(lost: bool) -> None:
 
 
 @pytest.mark.parametrize("before", [b"", b"one"])
-def test_a_road_that_wakes_with_nothing_says_nothing(before: bytes) -> None:
+def test_a_link_that_wakes_with_nothing_says_nothing(before: bytes) -> None:
     core = GuardCore({"p": {b"?\r"}}, {})
     port = core.ports["p"]
     core.send("p", Request(b"?\r", Quiet(0.05), 1.0), 0.0, None)
@@ -215,7 +215,7 @@ def test_where_no_reply_comes_the_exchange_ends_after_its_settling_time(answers:
         assert state_of(port) is PortState.IDLE
 
 
-def test_a_lost_road_ends_the_exchange_and_only_an_exchange() -> None:
+def test_a_lost_link_ends_the_exchange_and_only_an_exchange() -> None:
     core = armed()
     assert core.ports["heat"].lose("unplugged", 0.0) is None
     core.send("heat", READ, 0.0, None)

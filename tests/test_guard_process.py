@@ -216,10 +216,10 @@ def test_a_port_that_does_not_open_keeps_no_other_back_and_the_line_from_being_a
         b"no json\n",
         b"[]\n",
         b'{"do":"unheard of"}\n',
-        b'{"do":"beat","made_s":"soon","lost":"stop"}\n',
+        b'{"do":"heartbeat","made_s":"soon","lost":"stop"}\n',
         b'{"do":"bye","retire":false}\n',
     ],
-    ids=["gone", "cut short", "no json", "no object", "unknown", "bad beat", "left armed"],
+    ids=["gone", "cut short", "no json", "no object", "unknown", "bad heartbeat", "left armed"],
 )
 def test_a_harness_that_leaves_an_armed_line_is_made_safe_after(
     rig: GuardBench, last: bytes
@@ -300,28 +300,28 @@ def test_a_harness_that_disarmed_may_leave(rig: GuardBench) -> None:
     other.socket.close()
 
 
-def test_the_last_beat_says_which_procedure_fits(rig: GuardBench) -> None:
+def test_the_last_heartbeat_says_which_procedure_fits(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()
     caller.arm()
     rig.devices.forget()
-    caller.say(do="beat", made_s=steady_s(), lost="vent")
+    caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
     caller.socket.close()
-    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the last beat")
+    until(lambda: rig.frames("gas") == [SHUT[1].frame], "the procedure of the last heartbeat")
     assert rig.frames("heat") == []
 
 
 @pytest.mark.promise(2)
-def test_beats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> None:
+def test_heartbeats_that_waited_in_the_socket_prove_nothing(rig: GuardBench) -> None:
     rig.start()
     caller = rig.call()
     caller.arm()
     rig.devices.forget()
     born_s = steady_s()
     while steady_s() < born_s + 1.0 and not rig.made_safe():
-        caller.say(do="beat", made_s=born_s, lost="stop")
+        caller.say(do="heartbeat", made_s=born_s, lost="stop")
         time.sleep(0.05)
-    assert rig.made_safe(), "old beats kept a harness alive"
+    assert rig.made_safe(), "old heartbeats kept a harness alive"
     caller.socket.close()
 
 
@@ -356,7 +356,7 @@ def test_a_guard_sleeps_when_nothing_is_due(rig: GuardBench) -> None:
 
     before_s = used_s()
     for _ in range(10):
-        later.beat()
+        later.heartbeat()
         time.sleep(0.1)
     assert used_s() - before_s < 0.25, "it spins"
 
@@ -488,7 +488,7 @@ def test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard(rig: GuardB
     rig.devices.forget()
     caller.socket.close()
     until(rig.made_safe, "the procedure of the loss")
-    time.sleep(0.3)  # the last answer is heard, and the mark is to go
+    time.sleep(0.3)  # the last answer is heard, and the armed marker is to go
     assert guard.poll() is None, "it died of it"
     rig.call().socket.close()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from guard_stubs import GONE, READ, SAFE, WHOLE_SEND, Far, Started, armed, ask, talk
+from guard_stubs import GONE, READ, SAFE, WHOLE_SEND, Remote, Started, armed, ask, talk
 from labharness.guard import NotPermitted
 from labharness.guard.remote import RemoteGuard
 from labharness.link import LinkLost
@@ -16,7 +16,7 @@ from labharness.vocabulary import Cause, Trip
 
 
 def test_a_guard_is_started_where_nobody_answers_and_three_times_at_most(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.serves = False
         child.says = "port heat does not open"
         with pytest.raises(LinkLost, match=r"^port heat does not open$"):
@@ -31,7 +31,7 @@ def test_a_guard_is_started_where_nobody_answers_and_three_times_at_most(tmp_pat
 
 
 def test_a_guard_that_was_started_is_met_as_soon_as_it_is_at_its_door(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         loop = asyncio.get_running_loop()
         far.serves = False
 
@@ -51,7 +51,7 @@ def test_a_guard_that_was_started_is_met_as_soon_as_it_is_at_its_door(tmp_path: 
 
 
 def test_a_guard_that_somebody_keeps_has_a_second_to_come_back(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.serves = False
         far.hang_up()
         await asyncio.sleep(1.5)
@@ -61,7 +61,7 @@ def test_a_guard_that_somebody_keeps_has_a_second_to_come_back(tmp_path: Path) -
 
 
 def test_a_guard_of_our_own_is_started_again_at_once(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         child.lives = True
         await guard.open()
         child.lives = far.serves = False
@@ -72,17 +72,17 @@ def test_a_guard_of_our_own_is_started_again_at_once(tmp_path: Path) -> None:
     talk(tmp_path, work, opened=False)
 
 
-def test_many_roads_are_opened_through_one_door(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
-        await asyncio.gather(*(guard.road(port).open() for port in ("heat", "gas")))
+def test_many_links_are_opened_through_one_door(tmp_path: Path) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
+        await asyncio.gather(*(guard.link(port).open() for port in ("heat", "gas")))
         assert len(far.called) == 1
-        assert guard.road("gas").kind == "serial"
+        assert guard.link("gas").kind == "serial"
 
     talk(tmp_path, work, opened=False)
 
 
 def test_a_guard_that_says_nothing_is_given_ten_seconds(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.greets = ""
         with pytest.raises(LinkLost, match=r"^guard process of \S+: it does not answer$"):
             await guard.open()
@@ -100,7 +100,7 @@ def test_a_guard_that_says_nothing_is_given_ten_seconds(tmp_path: Path) -> None:
 
 
 def test_one_that_is_busy_is_left_to_who_has_it(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.greets = "busy"
         with pytest.raises(LinkLost, match=r"^another harness is at the guard process of this lab"):
             await guard.open()
@@ -113,8 +113,8 @@ def test_one_that_is_busy_is_left_to_who_has_it(tmp_path: Path) -> None:
 def test_one_that_has_other_files_is_asked_to_make_place_for_one_that_reads_ours(
     tmp_path: Path,
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
-        far.standing["epoch"] = 9
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
+        far.status["epoch"] = 9
         ours, far.welcome["digest"] = far.welcome["digest"], "sha256:other"
         opening = asyncio.ensure_future(guard.open())
         await asyncio.sleep(0.005)
@@ -132,7 +132,7 @@ def test_one_that_has_other_files_is_asked_to_make_place_for_one_that_reads_ours
 
 
 def test_one_that_hangs_up_without_a_word_is_called_again(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         trips: list[Trip] = []
         guard.on_trip = trips.append
         far.greets = ""
@@ -150,7 +150,7 @@ def test_one_that_hangs_up_without_a_word_is_called_again(tmp_path: Path) -> Non
 def test_an_arming_that_is_there_is_not_written_again(tmp_path: Path) -> None:
     (tmp_path / "armed.json").mkdir()  # a folder cannot be replaced by a file
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.serves = False
         with pytest.raises(LinkLost, match=r"^guard process of \S+: .*Is a directory"):
             await guard.open()
@@ -166,29 +166,29 @@ def test_an_arming_that_is_there_is_not_written_again(tmp_path: Path) -> None:
     talk(tmp_path, work, opened=False)
 
 
-def test_a_road_that_is_being_opened_is_waited_for_and_one_that_is_shut_is_not(
+def test_a_link_that_is_being_opened_is_waited_for_and_one_that_is_shut_is_not(
     tmp_path: Path,
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         loop = asyncio.get_running_loop()
-        far.tell("standing", shut={"gas": ""})
-        await guard.road("heat").open()
+        far.tell("status", shut={"gas": ""})
+        await guard.link("heat").open()
         assert loop.time() == 0.0
-        opening = asyncio.ensure_future(guard.road("gas").open())
+        opening = asyncio.ensure_future(guard.link("gas").open())
         await asyncio.sleep(2.0)
         assert not opening.done()
-        far.tell("standing", shut={})
+        far.tell("status", shut={})
         await opening
         assert loop.time() == pytest.approx(2.0, abs=0.011)
-        far.tell("standing", shut={"gas": "unplugged"})
+        far.tell("status", shut={"gas": "unplugged"})
         with pytest.raises(LinkLost, match=r"^unplugged$"):
-            await guard.road("gas").open()
-        far.tell("standing", shut={"gas": ""})
+            await guard.link("gas").open()
+        far.tell("status", shut={"gas": ""})
         began_s = loop.time()
         with pytest.raises(LinkLost, match=r"^not open within 4 s$"):
-            await guard.road("gas").open()
+            await guard.link("gas").open()
         assert loop.time() - began_s == pytest.approx(4.0, abs=0.02)
-        opening = asyncio.ensure_future(guard.road("gas").open())
+        opening = asyncio.ensure_future(guard.link("gas").open())
         await asyncio.sleep(0.1)
         far.serves = False
         far.hang_up()
@@ -200,7 +200,7 @@ def test_a_road_that_is_being_opened_is_waited_for_and_one_that_is_shut_is_not(
 
 
 def test_who_leaves_while_a_guard_is_away_brings_none_back(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.serves = False
         far.hang_up()
         await asyncio.sleep(0.5)
@@ -215,7 +215,7 @@ def test_who_leaves_while_a_guard_is_away_brings_none_back(tmp_path: Path) -> No
 
 
 def test_a_guard_that_does_not_come_is_called_again_every_two_seconds(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.serves = False
         far.hang_up()
         await asyncio.sleep(60.0)
@@ -236,7 +236,7 @@ def test_a_guard_that_hangs_up_trips_once_and_ends_what_was_asked(tmp_path: Path
     trips: list[Trip] = []
     turns: list[str] = []
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         await armed(guard, far)
         guard.on_trip = trips.append
         ends = ask(guard)
@@ -268,7 +268,7 @@ def test_a_guard_that_hangs_up_trips_once_and_ends_what_was_asked(tmp_path: Path
 def test_the_end_of_a_connection_that_was_given_up_says_nothing(tmp_path: Path) -> None:
     trips: list[Trip] = []
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         first = far._stream
         guard.on_trip = trips.append
         far.hang_up()
@@ -282,7 +282,7 @@ def test_the_end_of_a_connection_that_was_given_up_says_nothing(tmp_path: Path) 
 
 
 def test_what_was_counted_of_one_guard_is_not_counted_of_the_next(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         await armed(guard, far)
         guard.new_epoch()
         guard.repeat(SAFE)
@@ -290,7 +290,7 @@ def test_what_was_counted_of_one_guard_is_not_counted_of_the_next(tmp_path: Path
         far.hang_up()
         await asyncio.sleep(0.1)
         far.take()
-        far.tell("standing", heard=0, moves=0, epoch=0, armed=False)
+        far.tell("status", heard=0, moves=0, epoch=0, armed=False)
         assert guard.ready("heat")
         assert (guard._told, guard._moves_told, guard._moves_ahead) == (0, 0, 0)
         ask(guard)
@@ -302,7 +302,7 @@ def test_what_was_counted_of_one_guard_is_not_counted_of_the_next(tmp_path: Path
 def test_a_guard_that_is_lost_is_called_at_once_and_one_that_was_lost_again_after_a_second(
     tmp_path: Path,
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(10.0)
         far.hang_up()
@@ -320,7 +320,7 @@ def test_a_guard_that_is_lost_is_called_at_once_and_one_that_was_lost_again_afte
 
 
 def test_a_guard_that_comes_back_is_given_up_by_nobody(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.serves = False
         far.hang_up()
         for _ in range(20):

@@ -94,14 +94,14 @@ def test_a_deaf_harness_that_has_armed_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(socket_lines, "UNSENT_BYTES_MAX", UNSENT_BYTES_MAX)
-    monkeypatch.setattr(Away, "fileno", lambda road: 0)  # a line is armed over open roads alone
+    monkeypatch.setattr(Away, "fileno", lambda link: 0)  # a line is armed over open links alone
     with bench(tmp_path) as rig, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "door"))
         listener.listen()
         guard = ProcessGuard(
             armed=rig.armed,
             digest="",
-            roads=dict.fromkeys(rig.devices.of, Away()),
+            links=dict.fromkeys(rig.devices.of, Away()),
             state_dir=rig.state_dir,
             listener=listener,
             steady_s=steady_s,
@@ -114,7 +114,7 @@ def test_a_deaf_harness_that_has_armed_is_lost(
             guard.arm("stop")
             for _ in range(10_000):
                 guard._freed()
-            guard.beat(steady_s(), "stop")
+            guard.heartbeat(steady_s(), "stop")
             guard._keep_time()
         assert guard.latch.trip is not None
         assert "does not read" in guard.latch.trip.detail
@@ -155,7 +155,7 @@ ASKS: list[dict[str, Any]] = [
     {"do": "epoch"},
     {"do": "arm", "lost": "stop"},
     {"do": "disarm"},
-    {"do": "beat", "made_s": 1000.0, "lost": "stop"},
+    {"do": "heartbeat", "made_s": 1000.0, "lost": "stop"},
     {"do": "reset"},
     {"do": "imported"},
 ]
@@ -188,8 +188,8 @@ def test_a_message_is_taken_whole_and_as_it_is_meant_or_the_harness_is_lost(
         {**SEND, "permit": {}},
         {"do": "trip", "trip": reason("unheard of")},
         {"do": "arm", "lost": "unheard of"},
-        {"do": "beat", "made_s": 1000.0, "lost": "unheard of"},
-        {"do": "beat", "made_s": "soon", "lost": "stop"},
+        {"do": "heartbeat", "made_s": 1000.0, "lost": "unheard of"},
+        {"do": "heartbeat", "made_s": "soon", "lost": "stop"},
         {"do": "repeat", "frames": [["stop", 3]]},
         {"do": "repeat", "frames": [["stop", -1]]},
         {"do": "repeat", "frames": [["stop", 1.0]]},
@@ -218,7 +218,7 @@ def test_a_read_needs_no_permit_and_its_end_has_its_number(turn: Turn) -> None:
     harness = turn.comes()
     harness.ask(READ)
     assert turn.wrote()["heat"] == [READ.frame]
-    turn.roads["heat"].says(b"ok read\r")
+    turn.links["heat"].says(b"ok read\r")
     end = last(harness.hears(), "ended")
     told = {key: end[key] for key in ("port", "number", "reply", "error", "free", "heard")}
     assert told == {
@@ -256,7 +256,7 @@ def test_a_frame_with_a_permit_leaves_once(turn: Turn) -> None:
     message = harness.permitted(ON)
     harness.say(**message)
     assert turn.wrote()["heat"] == [ON.frame]
-    turn.roads["heat"].says(b"ok heat on\r")
+    turn.links["heat"].says(b"ok heat on\r")
     assert last(harness.hears(), "ended")["error"] == ""
     end = last(harness.say(**message), "ended")
     assert end["error"] == "refused by the guard: permit 1 was seen before"
@@ -319,7 +319,7 @@ def test_a_trip_moves_the_epoch_and_is_answered_with_how_things_stand(turn: Turn
     harness = turn.comes()
     harness.hears()
     told = harness.say(do="trip", trip=reason())[0]
-    assert (told["say"], told["epoch"], told["moves"], told["latched"]) == ("standing", 1, 1, True)
+    assert (told["say"], told["epoch"], told["moves"], told["latched"]) == ("status", 1, 1, True)
 
 
 def test_what_a_harness_does_not_read_is_sent_when_it_does(turn: Turn) -> None:

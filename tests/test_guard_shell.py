@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from labharness.clock import VirtualLoop, run
 from labharness.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
+from labharness.guard.port_queue import WAITING_MAX
 from labharness.guard.shell import LoopGuard
-from labharness.guard.turns import WAITING_MAX
 from labharness.link import LinkLost
-from labharness.link.roads import nobody
+from labharness.link.links import nobody
 from labharness.vocabulary import Cause, Nothing, Quiet, Request, Trip, Until
 
 READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)
@@ -31,7 +31,7 @@ LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "")
 
 
 class FakeLink:
-    """A road that keeps what is written and answers after ``delay_s``, or not at all."""
+    """A link that keeps what is written and answers after ``delay_s``, or not at all."""
 
     kind = "fake"
 
@@ -50,7 +50,7 @@ class FakeLink:
     def write(self, data: bytes) -> None:
         """Keep the bytes, and answer an echo later."""
         if self.lost:
-            raise LinkLost("fake road is gone")
+            raise LinkLost("fake link is gone")
         loop = asyncio.get_running_loop()
         self.written.append((loop.time(), data))
         self.latched_before.append(self._latch_file.exists())
@@ -63,7 +63,7 @@ class FakeLink:
 
 
 class Bench:
-    """A guard with two fake roads and everything that it reported."""
+    """A guard with two fake links and everything that it reported."""
 
     def __init__(self, folder: Path, latch_file: Path | None = None) -> None:
         path = latch_file or folder / "latch.json"
@@ -263,7 +263,7 @@ def test_a_dead_instrument_does_not_stop_the_rest_of_a_procedure(tmp_path: Path)
     virtually(main())
 
 
-def test_a_lost_road_does_not_stop_a_procedure_on_another(tmp_path: Path) -> None:
+def test_a_lost_link_does_not_stop_a_procedure_on_another(tmp_path: Path) -> None:
     async def main() -> None:
         bench = Bench(tmp_path)
         bench.links["heat"].lost = True
@@ -271,12 +271,12 @@ def test_a_lost_road_does_not_stop_a_procedure_on_another(tmp_path: Path) -> Non
         await asyncio.sleep(5.0)
         assert bench.frames("gas") == [SHUT[1].frame, SHUT[3].frame]
         told = dict(bench.safe)
-        assert told["furnace.setpoint"] == told["box.contactor"] == "fake road is gone"
+        assert told["furnace.setpoint"] == told["box.contactor"] == "fake link is gone"
 
     virtually(main())
 
 
-def test_a_lost_road_is_told_later_and_once(tmp_path: Path) -> None:
+def test_a_lost_link_is_told_later_and_once(tmp_path: Path) -> None:
     async def main() -> None:
         bench = Bench(tmp_path)
         bench.links["heat"].lost = True
@@ -284,7 +284,7 @@ def test_a_lost_road_is_told_later_and_once(tmp_path: Path) -> None:
         bench.guard.exchange("heat", READ, None, lambda *end: ends.append(end))
         assert ends == [], "never from inside exchange"
         await asyncio.sleep(1.0)
-        assert ends == [(None, "fake road is gone")]
+        assert ends == [(None, "fake link is gone")]
         bench.links["heat"].lost = False
         assert await bench.read("heat") == (b"A\r", "")
 
@@ -387,7 +387,7 @@ def test_what_is_in_flight_is_not_given_up_but_ends_by_its_own_reply(tmp_path: P
     virtually(main())
 
 
-def test_closing_closes_every_road_and_leaves_no_timer(tmp_path: Path) -> None:
+def test_closing_closes_every_link_and_leaves_no_timer(tmp_path: Path) -> None:
     async def main() -> list[bool]:
         bench = Bench(tmp_path)
         bench.guard.exchange("heat", READ, None, lambda *end: None)

@@ -17,7 +17,7 @@ from guard_stubs import (
     READ,
     SAFE,
     WHOLE_SEND,
-    Far,
+    Remote,
     Started,
     armed,
     ask,
@@ -34,24 +34,24 @@ LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
 
 
 def test_a_read_is_asked_for_by_its_frame_and_its_reply_is_handed_on(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         ends = ask(guard)
         assert far.take() == [WHOLE_SEND]
         assert (guard.ready("heat"), guard.ready("gas")) == (False, True)
-        far.tell("standing", heard=0)
+        far.tell("status", heard=0)
         assert not guard.ready("heat"), "it has not heard of it"
-        far.tell("standing", heard=1, free=["gas"])
+        far.tell("status", heard=1, free=["gas"])
         assert not guard.ready("heat"), "it is at it"
         far.tell("ended", {"port": "heat", "number": 1, "reply": b"21\r".hex(), "error": ""})
         assert ends == [(b"21\r", "")]
-        far.tell("standing", free=["heat", "gas"])
+        far.tell("status", free=["heat", "gas"])
         assert guard.ready("heat")
 
     talk(tmp_path, work)
 
 
 def test_an_exchange_that_failed_is_handed_on_with_its_reason(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         ends = ask(guard)
         far.tell("ended", {"port": "heat", "number": 1, "reply": None, "error": "no reply"})
         assert ends == [(None, "no reply")]
@@ -63,7 +63,7 @@ def test_the_end_of_an_exchange_that_is_over_is_nobodys(tmp_path: Path) -> None:
     def end(number: int) -> dict[str, Any]:
         return {"port": "heat", "number": number, "reply": b"%d\r".hex() % number, "error": ""}
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         first = ask(guard)
         far.tell("ended", {"port": "heat", "number": 1, "reply": "31", "error": ""}, heard=1)
         second = ask(guard)
@@ -77,7 +77,7 @@ def test_the_end_of_an_exchange_that_is_over_is_nobodys(tmp_path: Path) -> None:
 
 
 def test_a_frame_with_a_permit_is_sealed_with_the_key_of_the_connection(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         await armed(guard, far)
         guard.new_epoch()
         await asyncio.sleep(0.25)
@@ -102,14 +102,14 @@ def test_a_frame_with_a_permit_is_sealed_with_the_key_of_the_connection(tmp_path
         ]
         assert guard.permit("gas", ON).number == 9
 
-    def before(far: Far) -> None:
+    def before(far: Remote) -> None:
         far.welcome["permits"] = 7
 
     talk(tmp_path, work, before=before)
 
 
 def test_no_permit_is_made_but_on_an_armed_line_that_is_not_latched(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         with pytest.raises(NotPermitted, match=r"^no permit for port heat: the guard process was"):
             guard.permit("heat", ON)
         await guard.open()
@@ -130,7 +130,7 @@ def test_no_permit_is_made_but_on_an_armed_line_that_is_not_latched(tmp_path: Pa
 
 
 def test_what_is_asked_without_a_guard_ends_in_the_next_turn(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         assert guard.ready("heat"), "and fails at once"
         ends = ask(guard)
         assert ends == []
@@ -141,8 +141,8 @@ def test_what_is_asked_without_a_guard_ends_in_the_next_turn(tmp_path: Path) -> 
 
 
 def test_what_takes_no_answer_may_be_said_to_nobody(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
-        guard.beat("stop")
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
+        guard.heartbeat("stop")
         guard.repeat(SAFE)
         guard.new_epoch()
         guard.trip(LEAK)
@@ -152,7 +152,7 @@ def test_what_takes_no_answer_may_be_said_to_nobody(tmp_path: Path) -> None:
 
 
 def test_a_closed_guard_sends_nothing_and_takes_its_leave(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.close()
         assert far.take() == [{"do": "bye", "retire": False}]
         assert far.closed == ["closed"]
@@ -174,7 +174,7 @@ def test_a_closed_guard_sends_nothing_and_takes_its_leave(tmp_path: Path) -> Non
 def test_a_trip_takes_its_ports_and_latches_before_the_guard_has_heard_of_it(
     tmp_path: Path,
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         await armed(guard, far)
         guard.trip(LEAK)
         assert far.take() == [{"do": "trip", "trip": write_trip(LEAK)}]
@@ -182,11 +182,11 @@ def test_a_trip_takes_its_ports_and_latches_before_the_guard_has_heard_of_it(
         assert guard.latch.trip == LEAK
         with pytest.raises(NotPermitted, match="latched"):
             guard.permit("heat", ON)
-        far.tell("standing", heard=1, moves=1, latched=False)
+        far.tell("status", heard=1, moves=1, latched=False)
         assert not guard.ready("gas"), "it has not heard of the trip"
         with pytest.raises(NotPermitted, match="latched"):
             guard.permit("heat", ON)
-        far.tell("standing", heard=2, moves=2, latched=True)
+        far.tell("status", heard=2, moves=2, latched=True)
         assert guard.ready("gas")
         with pytest.raises(NotPermitted, match="the line is latched: it takes a reset"):
             await guard.arm()
@@ -196,10 +196,10 @@ def test_a_trip_takes_its_ports_and_latches_before_the_guard_has_heard_of_it(
 
 
 def test_a_guard_that_is_not_latched_after_it_took_all_says_so(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
-        far.tell("standing", latched=True)
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
+        far.tell("status", latched=True)
         guard.new_epoch()
-        far.tell("standing", latched=False, moves=1, heard=1)
+        far.tell("status", latched=False, moves=1, heard=1)
         await armed(guard, far)
         assert guard.permit("heat", ON), "somebody has reset it"
 
@@ -209,20 +209,20 @@ def test_a_guard_that_is_not_latched_after_it_took_all_says_so(tmp_path: Path) -
 def test_frames_that_are_repeated_are_named_by_their_place_and_take_their_ports(
     tmp_path: Path,
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.repeat([SAFE[2], LAST])
         assert far.take() == [{"do": "repeat", "frames": [["stop", 2], ["vent", 0]]}]
         assert not guard.ready("heat")
-        far.tell("standing", heard=0)
+        far.tell("status", heard=0)
         assert not guard.ready("heat")
-        far.tell("standing", heard=1)
+        far.tell("status", heard=1)
         assert guard.ready("heat")
 
     talk(tmp_path, work)
 
 
 def test_a_trip_that_no_guard_heard_of_is_told_to_the_one_that_comes(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.trip(LEAK)
         assert guard.latch.trip == LEAK
         assert not guard._free["gas"]
@@ -234,7 +234,7 @@ def test_a_trip_that_no_guard_heard_of_is_told_to_the_one_that_comes(tmp_path: P
 
 
 def test_a_trip_that_was_reset_is_told_to_nobody_any_more(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.trip(LEAK)
         resetting = asyncio.ensure_future(guard.reset())
         await asyncio.sleep(0)
@@ -251,7 +251,7 @@ def test_a_trip_that_was_reset_is_told_to_nobody_any_more(tmp_path: Path) -> Non
 
 
 def test_a_latch_that_the_guard_cannot_open_stays(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.trip(LEAK)
         resetting = asyncio.ensure_future(guard.reset())
         await asyncio.sleep(0)
@@ -268,7 +268,7 @@ def test_a_latch_that_the_guard_cannot_open_stays(tmp_path: Path) -> None:
 
 
 def test_a_line_is_armed_when_the_guard_says_so(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         arming = asyncio.ensure_future(guard.arm())
         await asyncio.sleep(1.0)
         assert far.take() == [{"do": "arm", "lost": "stop"}]
@@ -282,7 +282,7 @@ def test_a_line_is_armed_when_the_guard_says_so(tmp_path: Path) -> None:
 
 
 def test_a_guard_that_does_not_arm_says_why_and_is_not_left_armed(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         arming = asyncio.ensure_future(guard.arm())
         await asyncio.sleep(0)
         far.tell("armed", {"error": "Is a directory"}, moves=1, heard=1)
@@ -296,7 +296,7 @@ def test_a_guard_that_does_not_arm_says_why_and_is_not_left_armed(tmp_path: Path
 def test_a_guard_that_does_not_answer_is_waited_for_so_long_and_is_not_left_armed(
     tmp_path: Path,
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         loop = asyncio.get_running_loop()
         with pytest.raises(NotPermitted, match=r"^the guard does not answer within 5 s$"):
             await guard.arm()
@@ -310,7 +310,7 @@ def test_a_guard_that_does_not_answer_is_waited_for_so_long_and_is_not_left_arme
 
 
 def test_arming_that_is_given_up_leaves_nothing_armed(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         arming = asyncio.ensure_future(guard.arm())
         await asyncio.sleep(0)
         arming.cancel()
@@ -322,7 +322,7 @@ def test_arming_that_is_given_up_leaves_nothing_armed(tmp_path: Path) -> None:
 
 
 def test_a_guard_that_is_gone_is_neither_armed_nor_reset(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         with pytest.raises(NotPermitted, match="was not reached yet"):
             await guard.arm()
         with pytest.raises(OSError, match="was not reached yet"):
@@ -338,7 +338,7 @@ def test_a_guard_that_is_gone_is_neither_armed_nor_reset(tmp_path: Path) -> None
 def test_who_waits_for_the_guards_disk_hears_when_the_guard_is_gone(
     tmp_path: Path, asks: str
 ) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         waiting = asyncio.ensure_future(getattr(guard, asks)())
         await asyncio.sleep(0)
         far.hang_up()
@@ -349,15 +349,15 @@ def test_who_waits_for_the_guards_disk_hears_when_the_guard_is_gone(
     talk(tmp_path, work)
 
 
-# ---- beats
+# ---- heartbeats
 
 
-def test_a_beat_says_when_it_was_made_and_what_fits_the_line(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
-        assert guard.beat_s == 0.1
+def test_a_heartbeat_says_when_it_was_made_and_what_fits_the_line(tmp_path: Path) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
+        assert guard.heartbeat_s == 0.1
         await asyncio.sleep(0.75)
-        guard.beat("vent")
-        assert far.take() == [{"do": "beat", "made_s": MACHINE_S + 0.75, "lost": "vent"}]
+        guard.heartbeat("vent")
+        assert far.take() == [{"do": "heartbeat", "made_s": MACHINE_S + 0.75, "lost": "vent"}]
 
     talk(tmp_path, work)
 
@@ -367,35 +367,35 @@ def test_a_guard_that_tells_of_no_end_is_ended_after_the_exchange_and_two_second
 ) -> None:
     slow = replace(READ, timeout_s=0.4, settle_s=0.1)
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         for _ in range(40):
-            guard.beat("stop")
+            guard.heartbeat("stop")
         guard.exchange("gas", slow, None, lambda reply, error: None)
         for _ in range(24):
-            guard.beat("stop")
+            guard.heartbeat("stop")
             assert child.ended == 0
-        guard.beat("stop")
-        guard.beat("stop")
+        guard.heartbeat("stop")
+        guard.heartbeat("stop")
         assert child.ended == 1
         far.tell("ended", {"port": "gas", "number": 41, "reply": None, "error": "no"}, heard=41)
-        guard.beat("stop")
+        guard.heartbeat("stop")
         assert child.ended == 1, "nothing is waited for any more"
 
     talk(tmp_path, work)
 
 
 def test_a_guard_that_waits_for_its_disk_may_be_late_with_everything_else(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         ask(guard)
         arming = asyncio.ensure_future(guard.arm())
         await asyncio.sleep(0)
         for _ in range(45):
-            guard.beat("stop")
+            guard.heartbeat("stop")
         assert child.ended == 0
         far.tell("armed", {"error": ""}, armed=True, moves=1)
         await arming
         for _ in range(30):
-            guard.beat("stop")
+            guard.heartbeat("stop")
         assert child.ended > 0
 
     talk(tmp_path, work)
@@ -407,9 +407,9 @@ def test_a_guard_that_waits_for_its_disk_may_be_late_with_everything_else(tmp_pa
 def test_what_the_guard_tells_of_is_passed_on(tmp_path: Path) -> None:
     told: list[object] = []
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.on_safe_frame = lambda frame, error: told.append((frame, error))
-        guard.on_road_lost = lambda port, why: told.append((port, why))
+        guard.on_link_lost = lambda port, why: told.append((port, why))
         guard.on_trip = told.append
         far.tell("safe", {"frame": ["stop", 1], "error": "no reply"})
         far.tell("lost", {"port": "gas", "why": "unplugged"})
@@ -419,7 +419,7 @@ def test_what_the_guard_tells_of_is_passed_on(tmp_path: Path) -> None:
         far.tell("tripped", {"trip": write_trip(replace(LEAK, at_s=MACHINE_S))}, latched=True)
         assert told == [replace(LEAK, at_s=3.5)], "in lab time"
         assert guard.latch.trip == replace(LEAK, at_s=3.5)
-        far.tell("standing", write_error="No space left on device")
+        far.tell("status", write_error="No space left on device")
         assert not guard.latch.saved()
 
     talk(tmp_path, work)
@@ -428,8 +428,8 @@ def test_what_the_guard_tells_of_is_passed_on(tmp_path: Path) -> None:
 def test_who_waits_for_a_port_gets_it_when_the_guard_says_that_it_is_free(tmp_path: Path) -> None:
     turns: list[str] = []
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
-        far.tell("standing", free=["gas"])
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
+        far.tell("status", free=["gas"])
         guard.when_free("heat", lambda: turns.append("first"))
         guard.when_free("heat", lambda: turns.append("patient"), patient=True)
         guard.when_free("heat", lambda: turns.append("second"))
@@ -437,7 +437,7 @@ def test_who_waits_for_a_port_gets_it_when_the_guard_says_that_it_is_free(tmp_pa
         guard.when_free("heat", left)
         guard.leave("heat", left)
         assert turns == []
-        far.tell("standing", free=["gas", "heat"])
+        far.tell("status", free=["gas", "heat"])
         assert turns == ["first"]
         far.tell("free")
         assert turns == ["first"], "it is taken until it is given back"
@@ -452,7 +452,7 @@ def test_who_waits_for_a_port_gets_it_when_the_guard_says_that_it_is_free(tmp_pa
 def test_a_port_that_is_free_is_given_at_once(tmp_path: Path) -> None:
     turns: list[str] = []
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         guard.when_free("heat", lambda: turns.append("now"))
         assert turns == ["now"]
 
@@ -460,15 +460,17 @@ def test_a_port_that_is_free_is_given_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_the_log_of_an_absence_is_taken_over_by_who_keeps_it(tmp_path: Path, *, kept: bool) -> None:
+def test_the_log_of_an_offline_log_is_taken_over_by_who_keeps_it(
+    tmp_path: Path, *, kept: bool
+) -> None:
     entries: list[object] = []
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         def keep(log: Any) -> bool:
             entries.extend(log)
             return kept
 
-        guard.on_absence = keep
+        guard.on_offline_log = keep
         far.welcome["log"] = [{"what": "tripped by itself"}, "scrawl"]
         await guard.open()
         assert entries == [{"what": "tripped by itself"}, {"what": "scrawl"}]
@@ -480,7 +482,7 @@ def test_the_log_of_an_absence_is_taken_over_by_who_keeps_it(tmp_path: Path, *, 
 def test_a_latch_that_was_left_holds_before_the_guard_is_reached(tmp_path: Path) -> None:
     (tmp_path / "latch.json").write_text(json.dumps(write_trip(LEAK)), encoding="utf-8")
 
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         assert guard.latch.trip == LEAK
         await guard.open()
         assert guard.latch.trip is None, "the guard knows: somebody has reset it"
@@ -489,9 +491,9 @@ def test_a_latch_that_was_left_holds_before_the_guard_is_reached(tmp_path: Path)
 
 
 def test_a_latch_that_the_guard_has_is_taken_over(tmp_path: Path) -> None:
-    async def work(guard: RemoteGuard, far: Far, child: Started) -> None:
+    async def work(guard: RemoteGuard, far: Remote, child: Started) -> None:
         far.welcome["trip"] = write_trip(LEAK)
-        far.standing["latched"] = True
+        far.status["latched"] = True
         await guard.open()
         assert guard.latch.trip == LEAK
         with pytest.raises(NotPermitted, match="the line is latched"):

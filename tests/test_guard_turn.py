@@ -81,22 +81,22 @@ def test_a_harness_that_is_silent_for_too_long_is_lost(turn: Turn) -> None:
     assert turn.logged().count("tripped by itself") == 1, "nobody is watched any more"
 
 
-def test_a_beat_names_what_silence_runs_and_keeps_it_away(turn: Turn) -> None:
+def test_a_heartbeat_names_what_silence_runs_and_keeps_it_away(turn: Turn) -> None:
     harness = turn.comes()
     harness.arm()
     turn.pass_(0.4)
-    harness.say(do="beat", made_s=turn.now, lost="vent")
+    harness.say(do="heartbeat", made_s=turn.now, lost="vent")
     turn.pass_(0.5)
     assert turn.wrote() == NOTHING
     turn.pass_(0.01)
     assert turn.wrote() == {"heat": [], "gas": [SHUT[3].frame]}
 
 
-def test_a_beat_after_both_stood_still_is_no_sign_of_life(turn: Turn) -> None:
+def test_a_heartbeat_after_both_stood_still_is_no_sign_of_life(turn: Turn) -> None:
     harness = turn.comes()
     harness.arm()
     turn.now += 0.75
-    harness.say(do="beat", made_s=turn.now, lost="vent")
+    harness.say(do="heartbeat", made_s=turn.now, lost="vent")
     assert turn.wrote() == FIRST
     assert turn.guard.latch.trip is not None
     assert turn.guard.latch.trip.detail == "the harness was silent for 0.750 s"
@@ -144,13 +144,13 @@ def test_a_harness_that_makes_safe_puts_the_guards_own_tries_off(turn: Turn) -> 
     assert turn.wrote() == FIRST
     for _ in range(28):
         turn.pass_(0.5)
-        harness.say(do="beat", made_s=turn.now, lost="stop")
+        harness.say(do="heartbeat", made_s=turn.now, lost="stop")
     turn.wrote()
     harness.say(do="repeat", frames=[["stop", 0]])
     assert turn.wrote()["heat"] == STOP["heat"][:1]
     for _ in range(29):
         turn.pass_(0.5)
-        harness.say(do="beat", made_s=turn.now, lost="stop")
+        harness.say(do="heartbeat", made_s=turn.now, lost="stop")
     assert turn.wrote() == NOTHING
     turn.pass_(0.5)
     assert turn.wrote()["heat"] == STOP["heat"][:1]
@@ -243,9 +243,9 @@ def test_an_armed_line_is_marked_watched_and_takes_permits(turn: Turn) -> None:
     assert turn.wrote() == {"heat": [], "gas": [SHUT[3].frame]}
 
 
-def test_a_line_is_not_armed_while_a_road_is_closed(tmp_path: Path) -> None:
+def test_a_line_is_not_armed_while_a_link_is_closed(tmp_path: Path) -> None:
     with guarding(tmp_path, closed=("gas",)) as turn:
-        turn.roads["gas"].refuses = "unplugged"
+        turn.links["gas"].refuses = "unplugged"
         harness = turn.comes()
         heard = harness.say(do="arm", lost="stop")
         told = last(heard, "armed")
@@ -253,7 +253,7 @@ def test_a_line_is_not_armed_while_a_road_is_closed(tmp_path: Path) -> None:
         assert heard[-1]["shut"] == {"gas": "unplugged"}
         assert not turn.guard.core.armed
         assert not (tmp_path / "guard.armed").exists()
-        assert turn.roads["gas"].within_s == [1.0]
+        assert turn.links["gas"].within_s == [1.0]
 
 
 def test_a_line_is_not_armed_where_its_latch_could_not_be_written(turn: Turn) -> None:
@@ -271,7 +271,7 @@ def test_a_guard_that_is_leaving_is_not_armed_and_lets_nobody_in(turn: Turn) -> 
     assert turn.comes().hears() == [{"say": "hung up"}]
 
 
-def test_the_mark_follows_the_beats_once_a_second_and_goes_when_the_line_is_disarmed(
+def test_the_mark_follows_the_heartbeats_once_a_second_and_goes_when_the_line_is_disarmed(
     turn: Turn,
 ) -> None:
     def mark() -> str:
@@ -279,11 +279,11 @@ def test_the_mark_follows_the_beats_once_a_second_and_goes_when_the_line_is_disa
 
     harness = turn.comes()
     harness.arm()
-    harness.say(do="beat", made_s=turn.now, lost="vent")
+    harness.say(do="heartbeat", made_s=turn.now, lost="vent")
     assert mark() == "vent"
     for _ in range(3):
         turn.pass_(0.3)
-        harness.say(do="beat", made_s=turn.now, lost="stop")
+        harness.say(do="heartbeat", made_s=turn.now, lost="stop")
         assert mark() == "vent"
     turn.pass_(0.1)
     assert mark() == "stop"
@@ -299,7 +299,7 @@ def test_the_mark_follows_the_beats_once_a_second_and_goes_when_the_line_is_disa
 def test_nothing_is_written_down_while_a_line_is_armed_but_its_mark(turn: Turn) -> None:
     harness = turn.comes()
     harness.arm()
-    turn.guard.log.add("road lost")
+    turn.guard.log.add("link lost")
     turn.pass_(0.1)
     assert not (turn.folder / "guard.jsonl").exists(), "a trip may come, and waits for no disk"
     harness.say(do="disarm")
@@ -334,7 +334,7 @@ def test_a_procedure_that_nobody_answers_keeps_the_latch_from_the_disk_for_ten_s
         harness.say(do="trip", trip=reason("stop"))
         while not (tmp_path / "latch.json").exists():
             turn.pass_(0.1)
-            harness.say(do="beat", made_s=turn.now, lost="stop")
+            harness.say(do="heartbeat", made_s=turn.now, lost="stop")
         assert turn.now - START_S == pytest.approx(10.2)
 
 
@@ -365,9 +365,9 @@ def test_a_latch_that_does_not_reach_the_disk_is_tried_each_second_and_told_of(t
     assert "No space left" in harness.hears()[-1]["write_error"]
     for _ in range(21):
         turn.pass_(0.1)
-        harness.say(do="beat", made_s=turn.now, lost="stop")
+        harness.say(do="heartbeat", made_s=turn.now, lost="stop")
     assert tries == pytest.approx([0.0, 1.0, 2.0], abs=0.11)
-    assert (turn.folder / "guard.armed").exists(), "the mark stands for the latch"
+    assert (turn.folder / "guard.armed").exists(), "the armed marker stands for the latch"
 
 
 # ---- a reset
@@ -419,6 +419,6 @@ def test_a_latch_that_could_not_be_read_is_read_anew_when_a_person_has_mended_it
         assert turn.guard.latch.trip == LEAK, "what is there is read as it is"
         assert harness.say(do="reset")[-1]["error"] == ""
         harness.arm()
-        harness.say(do="beat", made_s=turn.now, lost="vent")
+        harness.say(do="heartbeat", made_s=turn.now, lost="vent")
         turn.pass_(1.0)
-        assert turn.guard._marking._latch is turn.guard.latch
+        assert turn.guard._marker._latch is turn.guard.latch

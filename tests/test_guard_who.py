@@ -70,12 +70,12 @@ def test_nobody_is_let_in_where_nobody_comes(turn: Turn) -> None:
     assert turn.guard._session is None
 
 
-def test_closed_roads_are_opened_for_who_comes(tmp_path: Path) -> None:
+def test_closed_links_are_opened_for_who_comes(tmp_path: Path) -> None:
     with guarding(tmp_path, closed=("gas",)) as turn:
         turn.pass_(5.0)
-        assert turn.roads["gas"].within_s == []
+        assert turn.links["gas"].within_s == []
         harness = turn.comes()
-        assert turn.roads["gas"].within_s == [1.0]
+        assert turn.links["gas"].within_s == [1.0]
         welcome = harness.hears()[0]
         assert (welcome["free"], welcome["shut"]) == (["heat"], {})
         assert harness.hears() == []
@@ -135,7 +135,7 @@ def test_nobody_waits_for_the_exchange_of_a_harness_that_has_gone(turn: Turn) ->
     turn.comes().ask(READ)
     turn.guard._drop()
     later = turn.comes()
-    turn.roads["heat"].says(b"ok read\r")
+    turn.links["heat"].says(b"ok read\r")
     assert [each["say"] for each in later.hears()] == ["welcome"]
 
 
@@ -178,7 +178,7 @@ def test_a_guard_ends_with_nothing_on_the_wire_and_nothing_owed(tmp_path: Path) 
         harness.socket.close()
         turn.pass_()
         assert not is_over(turn), "a read is on the wire"
-        turn.roads["heat"].says(b"ok read\r")
+        turn.links["heat"].says(b"ok read\r")
         turn.pass_()
         assert is_over(turn)
         harness = turn.comes()
@@ -201,7 +201,7 @@ def test_a_guard_that_is_to_go_waits_five_seconds_for_its_wire(turn: Turn) -> No
     assert not is_over(turn, 4.999), "a reply is waited for"
     assert is_over(turn, 0.001)
     turn.now = START_S
-    turn.roads["heat"].says(b"ok read\r")
+    turn.links["heat"].says(b"ok read\r")
     turn.pass_()
     assert is_over(turn)
 
@@ -304,22 +304,22 @@ def test_a_guard_sleeps_until_the_next_thing_is_due_and_a_second_at_most(tmp_pat
     with guarding(tmp_path, closed=("gas",)) as turn:
         turn.pass_()
         assert nap_s(turn) == 1.0
-        turn.roads["gas"].refuses = "unplugged"
+        turn.links["gas"].refuses = "unplugged"
         harness = turn.comes()
         turn.pass_()
         assert nap_s(turn) == 1.0
         turn.guard.ports.want_closed()
-        assert nap_s(turn) == 0.02, "a road is being opened"
-        turn.roads["gas"].refuses = ""
+        assert nap_s(turn) == 0.02, "a link is being opened"
+        turn.links["gas"].refuses = ""
         turn.pass_(1.0)
         turn.pass_()
         assert nap_s(turn) == 1.0
         harness.ask(READ)
         assert nap_s(turn) == 0.3, "a reply"
-        turn.roads["heat"].says(b"ok read\r")
+        turn.links["heat"].says(b"ok read\r")
         turn.pass_()
         harness.arm()
-        assert nap_s(turn) == 0.5, "a beat"
+        assert nap_s(turn) == 0.5, "a heartbeat"
         turn.now += 0.6
         assert nap_s(turn) == 0.0, "and nothing is waited for that is overdue"
         turn.pass_()
@@ -352,20 +352,20 @@ def test_systemd_is_told_as_often_as_it_asks(
             assert told == [0.1, 1.6, 3.1]
 
 
-# ---- what happens on a road
+# ---- what happens on a link
 
 
-def test_a_road_that_is_lost_voids_every_permit_and_is_told_of(turn: Turn) -> None:
+def test_a_link_that_is_lost_voids_every_permit_and_is_told_of(turn: Turn) -> None:
     harness = turn.comes()
     harness.arm()
     message = harness.permitted(ON)
-    turn.roads["gas"].lost = "unplugged"
-    turn.roads["gas"].says(b"?")
+    turn.links["gas"].lost = "unplugged"
+    turn.links["gas"].says(b"?")
     heard = harness.hears()
     told = last(heard, "lost")
     assert (told["port"], told["why"], told["shut"]) == ("gas", "unplugged", {"gas": "unplugged"})
     (entry,) = turn.guard.log.entries
-    assert (entry["what"], entry["port"], entry["why"]) == ("road lost", "gas", "unplugged")
+    assert (entry["what"], entry["port"], entry["why"]) == ("link lost", "gas", "unplugged")
     end = last(harness.say(**message), "ended")
     assert end["error"] == "refused by the guard: permit 1 is of epoch 1"
     assert turn.wrote()["heat"] == []
@@ -375,10 +375,10 @@ def test_a_procedure_is_told_of_frame_by_frame(turn: Turn) -> None:
     harness = turn.comes()
     harness.say(do="repeat", frames=[["stop", 0], ["vent", 0]])
     assert turn.wrote() == {"heat": [SHUT[0].frame], "gas": [SHUT[3].frame]}
-    turn.roads["heat"].says(b"ok shut0\r")
+    turn.links["heat"].says(b"ok shut0\r")
     told = last(harness.hears(), "safe")
     assert (told["frame"], told["error"], told["free"]) == (["stop", 0], "", ["heat"])
-    turn.roads["gas"].says(b"what?\r")
+    turn.links["gas"].says(b"what?\r")
     told = last(harness.hears(), "safe")
     assert told["frame"] == ["vent", 0]
     assert b"what?\r".hex(" ") in told["error"]

@@ -32,9 +32,9 @@ from labharness.journal.reading import read
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.arming import guard_command
-from labharness.lab.care import NotReset, make_safe, read_now, reset
+from labharness.lab.config import SAFE_TABLE
+from labharness.lab.idle_line import NotReset, make_safe, read_now, reset
 from labharness.lab.operators import TerminalOperator
-from labharness.lab.reading import SAFE_TABLE
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import NotArmed, Tripped
 from labharness.vocabulary import Cause, Command, Ending, Trip
@@ -47,7 +47,7 @@ ARGON = Command("argon.setpoint", 100.0, "sccm")
 pytestmark = pytest.mark.calm
 
 
-class FarPlant:
+class RemotePlant:
     """The short line's plant and instruments, each bus behind a pseudo-terminal."""
 
     def __init__(self, plan: LabPlan, folder: Path) -> None:
@@ -122,21 +122,21 @@ def no_guard_left(tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def plants() -> list[FarPlant]:
+def plants() -> list[RemotePlant]:
     """What stands at the far ends, once a scenario runs."""
     return []
 
 
 @pytest.fixture
 def on_real_ports(
-    tmp_path: Path, plants: list[FarPlant]
+    tmp_path: Path, plants: list[RemotePlant]
 ) -> Callable[[Callable[[Lab], Awaitable[None]]], LabPlan]:
     """Run a scenario on an opened line; give its lab."""
     plan = approved_copy(tmp_path, edit=quick)
 
     async def main(scenario: Callable[[Lab], Awaitable[None]]) -> LabPlan:
         loop = asyncio.get_running_loop()
-        far = FarPlant(plan, tmp_path)
+        far = RemotePlant(plan, tmp_path)
         plants.append(far)
         lab_plan = real(tmp_path, far.paths)
         with SqliteJournal(tmp_path / "journal.sqlite") as journal:
@@ -172,7 +172,7 @@ async def tripped(lab: Lab) -> Tripped:
             try:
                 await lab.line.next_tick()
             except Tripped as caught:
-                await lab.line.safing.verified()
+                await lab.line.trip_response.verified()
                 return caught
 
 
@@ -198,7 +198,7 @@ def test_a_line_is_armed_commanded_and_disarmed_through_the_guard_process(
         assert (outcome.ending, outcome.read_back) == (Ending.CONFIRMED, 100.0), outcome
         refused = await lab.line.perform(Command("argon.setpoint", 9000.0, "sccm"))
         assert refused.ending is Ending.REFUSED
-        assert (await lab.line.safing.make_safe("immediate_shutdown")).complete
+        assert (await lab.line.trip_response.make_safe("immediate_shutdown")).complete
         lab.line.disarm()
 
     plan = on_real_ports(main)
@@ -235,7 +235,7 @@ def test_a_blocked_loop_is_made_safe_by_the_guard_and_answers_for_it(
         trip = (await tripped(lab)).trip
         assert (trip.cause, trip.channel) == (Cause.COMMUNICATION, "harness")
         assert lab.guard.core.latched, "the ports of this process are voided too"
-        assert lab.line.safing.verifications[-1].complete
+        assert lab.line.trip_response.verifications[-1].complete
         assert (await lab.line.perform(ARGON)).ending is Ending.REFUSED
         lab.line.disarm()
 
@@ -257,7 +257,9 @@ def test_a_guard_that_is_killed_trips_the_line_and_comes_back_with_the_safe_tabl
         trip = (await tripped(lab)).trip
         assert (trip.cause, trip.channel) == (Cause.COMMUNICATION, "guard")
         assert guard_pid(lab) != first
-        assert lab.line.safing.verifications[-1].complete, lab.line.safing.verifications
+        assert lab.line.trip_response.verifications[-1].complete, (
+            lab.line.trip_response.verifications
+        )
         assert (await lab.line.perform(ARGON)).ending is Ending.REFUSED
         lab.line.disarm()
 
@@ -283,7 +285,9 @@ def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
         try:
             trip = (await tripped(lab)).trip
             assert trip.cause is Cause.COMMUNICATION
-            assert lab.line.safing.verifications[-1].complete, lab.line.safing.verifications
+            assert lab.line.trip_response.verifications[-1].complete, (
+                lab.line.trip_response.verifications
+            )
             assert guard_pid(lab) != first
         finally:
             with suppress(ProcessLookupError):
@@ -295,8 +299,8 @@ def test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe(
 
 
 @pytest.mark.promise(3)
-def test_an_instrument_that_restarted_behind_its_road_is_prepared_again(
-    on_real_ports: Callable[..., LabPlan], plants: list[FarPlant]
+def test_an_instrument_that_restarted_behind_its_link_is_prepared_again(
+    on_real_ports: Callable[..., LabPlan], plants: list[RemotePlant]
 ) -> None:
     async def main(lab: Lab) -> None:
         await running(lab)
@@ -312,13 +316,13 @@ def test_an_instrument_that_restarted_behind_its_road_is_prepared_again(
                 await asyncio.sleep(0.02)
         shut = Command("hydrogen.setpoint", 0.0, "sccm")
         assert (await lab.line.perform(shut)).ending is Ending.CONFIRMED
-        assert (await lab.line.safing.make_safe("immediate_shutdown")).complete
+        assert (await lab.line.trip_response.make_safe("immediate_shutdown")).complete
         lab.line.disarm()
 
     plan = on_real_ports(main)
     assert not (plan.state_dir / "latch.json").exists()
     rows = read(plan.path.parent / "journal.sqlite")
-    told = [each.body["port"] for each in rows if each.kind in ("road_lost", "road_back")]
+    told = [each.body["port"] for each in rows if each.kind in ("link_lost", "link_back")]
     assert told == ["hydrogen", "hydrogen"]
 
 
@@ -329,7 +333,7 @@ def served(plan: LabPlan, folder: Path) -> Iterator[LabPlan]:
     begun, stop = threading.Event(), threading.Event()
 
     async def serve() -> None:
-        far = FarPlant(plan, folder)
+        far = RemotePlant(plan, folder)
         paths.update(far.paths)
         begun.set()
         while not stop.is_set():  # noqa: ASYNC110 - the test is in another thread

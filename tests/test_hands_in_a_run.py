@@ -178,7 +178,7 @@ def test_words_that_nothing_can_write_down_keep_no_stop_from_being_verified(
     assert "smoke" in str(ran.body)
     assert "internal" not in str(ran.body)
     assert "\x1b" not in str(ran.events)
-    assert ran.lab.line.safing.verifications or ends == "event"
+    assert ran.lab.line.trip_response.verifications or ends == "event"
     assert heat_is_off(ran)
 
 

@@ -80,12 +80,12 @@ def test_a_fault_has_a_number_and_a_kind(number: int, kind: int) -> None:
 
 def test_the_heartbeat_toggles_every_two_seconds() -> None:
     driver, face, _, env = pair()
-    beats = []
+    heartbeats = []
     for second in range(8):
         env.now = second * 1_000_000
         found = read(driver, face)
-        beats.append((found["heartbeat"], found["heartbeat_counter"]))
-    assert beats == [(0, 0), (0, 0), (1, 1), (1, 1), (0, 2), (0, 2), (1, 3), (1, 3)]
+        heartbeats.append((found["heartbeat"], found["heartbeat_counter"]))
+    assert heartbeats == [(0, 0), (0, 0), (1, 1), (1, 1), (0, 2), (0, 2), (1, 3), (1, 3)]
 
 
 def test_another_unit_than_ppm_is_a_fault_and_never_a_number() -> None:

@@ -10,7 +10,7 @@ import pytest
 import alarmed
 from alarmed import Watched, watch
 from labharness.lab import Lab, LabPlan
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.vocabulary import Command, Ending, Outcome
 from rig import SOON, Ran, accepted, lab_with, part, submission
 from test_exhaust_lost import heat, truth
@@ -57,11 +57,11 @@ def test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes(
         assert "sulfur.temperature at least 115" in refused.detail
         await asyncio.sleep(SETTLED_S)
         assert truth(lab)["hydrogen_sccm"] == pytest.approx(MOST_SCCM, abs=1.0)
-        part(room_of(lab).plant, "hydrogen").setpoint_sccm = 45.0  # at its own keys
+        part(simulated_of(lab).plant, "hydrogen").setpoint_sccm = 45.0  # at its own keys
         await asyncio.sleep(SETTLED_S)
         assert truth(lab)["hydrogen_sccm"] == 0.0
 
-    (trip,) = watch(short_plan, tmp_path / "run", work).lab.line.safing.trips
+    (trip,) = watch(short_plan, tmp_path / "run", work).lab.line.trip_response.trips
     assert trip.procedure == "close_all_valves_and_alert"
     assert "than its exhaust dilutes" in trip.detail
 

@@ -37,20 +37,20 @@ def slow(*_asked: object) -> dict[str, Any]:
 @pytest.mark.promise(48)
 def test_the_loop_goes_on_while_spectra_are_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(raman, "judge", slow)
-    beats: list[float] = []
+    heartbeats: list[float] = []
 
-    async def beat() -> None:
+    async def heartbeat() -> None:
         while True:
-            beats.append(time.monotonic())
+            heartbeats.append(time.monotonic())
             await asyncio.sleep(BEAT_S)
 
     async def main() -> None:
-        beating = asyncio.create_task(beat())
+        beating = asyncio.create_task(heartbeat())
         await raman.analyse(judging())
         beating.cancel()
 
     asyncio.run(main())
-    assert len(beats) > 5
+    assert len(heartbeats) > 5
 
 
 def test_in_virtual_time_it_is_judged_here_and_now(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ def test_one_doubt_among_several_is_enough_to_prove_nothing(doubt: tuple[float, 
     memory, exhaust = running(), Bound("box.exhaust", low=0.5)
     see(memory, 0.0, box__exhaust=1.0)
     assert memory.holds(exhaust, 0.0)
-    memory.track("box.exhaust").doubt = doubt
+    memory.track("box.exhaust").unconfirmed = doubt
     assert not memory.holds(exhaust, 0.0)
     assert rule_of(ask(memory, "box.contactor", 1.0)) == "power only with exhaust"
 

@@ -219,7 +219,7 @@ def test_a_line_without_a_leak_check_takes_commands() -> None:
     purge = replace(ENVELOPE.purge, leak_check=None)
     memory = Memory(replace(ENVELOPE, purge=purge, interlocks=()))
     begin(memory, Command("argon.setpoint", 5.0, "sccm"))
-    assert memory.tracks["argon.setpoint"].doubt == (5.0,)
+    assert memory.tracks["argon.setpoint"].unconfirmed == (5.0,)
 
 
 def test_a_command_to_what_is_no_inlet_leaves_the_check_as_it_is() -> None:

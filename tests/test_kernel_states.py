@@ -81,7 +81,7 @@ def test_a_ramp_from_nobody_knows_where_passes_everything_below() -> None:
     assert rule_of(ask(memory, "oven.setpoint", 900.0, now=STALE_S)) == ""
     see(memory, STALE_S, hydrogen__flow=10.0)
     assert rule_of(ask(memory, "oven.setpoint", 900.0, now=STALE_S + 0.1)) == RAMP
-    memory.track("oven.setpoint").doubt = (300.0,)
+    memory.track("oven.setpoint").unconfirmed = (300.0,)
     assert rule_of(ask(memory, "oven.setpoint", 900.0, now=STALE_S)) == RAMP, "or it was sent"
 
 
@@ -366,7 +366,7 @@ def test_a_state_that_another_reading_belies_is_not_believed() -> None:
     assert memory.procedure("shutdown") == "shutdown"
     see(memory, STALE_S + 0.1, gauge__pressure=0.0)
     assert memory.procedure("shutdown") == "shutdown", "what belies it was heard last so"
-    memory.track("argon.flow").doubt = (0.0,)
+    memory.track("argon.flow").unconfirmed = (0.0,)
     assert memory.procedure("shutdown") == "hold_vacuum", "it may be on its way to another"
 
 
@@ -374,9 +374,9 @@ def test_a_command_sent_twice_is_doubted_once() -> None:
     memory = running()
     for _ in range(3):
         begin(memory, Command("argon.setpoint", 5.0, "sccm"))
-    assert memory.track("argon.setpoint").doubt == (5.0,)
+    assert memory.track("argon.setpoint").unconfirmed == (5.0,)
     conclude(memory, Command("argon.setpoint", 5.0, "sccm"))
-    assert memory.track("argon.setpoint").doubt == ()
+    assert memory.track("argon.setpoint").unconfirmed == ()
 
 
 # ---- doubt about what is forbidden, and what is only listened to
@@ -404,9 +404,9 @@ def test_a_proof_takes_the_contaminant_excluded_by_every_doubt() -> None:
     memory.purged_cm3["hydrogen"] = 1e6
     hydrogen = PurgedOf("hydrogen", 5.0)
     assert memory.holds(hydrogen, 0.0)
-    memory.track("hydrogen.flow").doubt = (0.4,)
+    memory.track("hydrogen.flow").unconfirmed = (0.4,)
     assert memory.holds(hydrogen, 0.0)
-    memory.track("hydrogen.flow").doubt = (0.4, 0.5)
+    memory.track("hydrogen.flow").unconfirmed = (0.4, 0.5)
     assert not memory.holds(hydrogen, 0.0)
 
 
@@ -441,9 +441,9 @@ def test_a_step_is_measured_at_the_channel_that_shows_what_was_set() -> None:
     assert isinstance(judge(Command("hydrogen.setpoint", 54.0, "sccm"), memory, 0.0), Allowed)
     assert rule_of(judge(Command("hydrogen.setpoint", 56.0, "sccm"), memory, 0.0)) == "step"
     begin(memory, Command("hydrogen.setpoint", 54.0, "sccm"))
-    assert memory.track("hydrogen.flow").doubt == (54.0,)
+    assert memory.track("hydrogen.flow").unconfirmed == (54.0,)
     conclude(memory, Command("hydrogen.setpoint", 54.0, "sccm"))
-    assert memory.track("hydrogen.flow").doubt == ()
+    assert memory.track("hydrogen.flow").unconfirmed == ()
 
 
 def test_what_nobody_watches_may_be_energised() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import ROOT, edited_lab, spawn_beside
+from commands import ROOT, edited_lab, spawn_with
 from rig import SHORT_LINE
 
 POINTS = """
@@ -37,9 +37,9 @@ def theirs(tmp_path: Path) -> Path:
 
 
 def test_a_kind_of_another_package_is_listed_and_measures(theirs: Path, tmp_path: Path) -> None:
-    assert "their_gauge          their_drivers.their_gauge" in spawn_beside(theirs, "drivers").out
+    assert "their_gauge          their_drivers.their_gauge" in spawn_with(theirs, "drivers").out
     lab = edited_lab(tmp_path, 'kind = "mks_910"', 'kind = "their_gauge"')
-    said = spawn_beside(theirs, "read", "gauge.pressure", "--lab", lab)
+    said = spawn_with(theirs, "read", "gauge.pressure", "--lab", lab)
     assert said.code == 0, said.err
     assert said.out.startswith("gauge.pressure 7")
 
@@ -58,7 +58,7 @@ def test_what_is_broken_in_another_package_is_one_plain_error_that_names_it(
     (theirs / broken).write_text(text, "utf-8")
     lab = edited_lab(tmp_path, 'kind = "mks_910"', 'kind = "their_gauge"')
     module = broken.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    said = spawn_beside(theirs, "read", "gauge.pressure", "--lab", lab)
+    said = spawn_with(theirs, "read", "gauge.pressure", "--lab", lab)
     said.is_one_plain_error(module, words)
 
 
@@ -71,10 +71,10 @@ def test_a_broken_capability_of_another_package_is_one_plain_error_that_names_it
         folder.mkdir()
         (folder / "__init__.py").write_text("", "utf-8")
     for asked in (("capabilities", "list"), ("lab", "check", "--lab", SHORT_LINE)):
-        said = spawn_beside(theirs, *asked)
+        said = spawn_with(theirs, *asked)
         said.is_one_plain_error("their_capabilities.alchemy has no CAPABILITY")
 
 
 def test_the_shipped_lab_says_what_keeps_it_from_being_found(theirs: Path) -> None:
     (theirs / "their_envelopes" / "__init__.py").write_text("1 / 0", "utf-8")
-    spawn_beside(theirs, "safe").is_one_plain_error("their_envelopes cannot be imported")
+    spawn_with(theirs, "safe").is_one_plain_error("their_envelopes cannot be imported")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from labharness.guard import Latch, LatchUnreadable
-from labharness.guard.far import SeenLatch
+from labharness.guard.remote_ports import SeenLatch
 from labharness.vocabulary import Cause, Trip
 
 LEAK = Trip(
@@ -236,7 +236,7 @@ def test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on(
 
     monkeypatch.setattr(os, "fsync", seen)
     latch = Latch(path)
-    latch.mark("stop")
+    latch.set_marker("stop")
     assert kept == [("guard.armed",)]
     latch.close(LEAK)
     assert kept[1:] == [("guard.armed", "latch.json")]

@@ -1,4 +1,4 @@
-"""A latch that cannot be written: the mark of the armed line stands for it, on either guard."""
+"""A latch that cannot be written: the armed marker stands for it, on either guard."""
 
 import errno
 import resource
@@ -16,8 +16,8 @@ from labharness.guard.shell import LoopGuard
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
 from labharness.lab.attend import Attendance
-from labharness.lab.care import reset
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
+from labharness.lab.idle_line import reset
 from labharness.line import Line, NotArmed
 from labharness.testing.bench import Bench, Ran, VirtualTime
 from labharness.vocabulary import Cause, Trip
@@ -84,7 +84,9 @@ def test_a_latch_that_was_never_on_the_disk_keeps_out_the_next_run_until_its_res
     assert trip is not None
     assert trip.cause is Cause.COMMUNICATION
     assert run_task(short_plan, abort=("loading", 1.0)).body["data"]["final_state"] == "ABORTED"
-    assert not (short_plan.state_dir / "guard.armed").exists(), "a clean end takes the mark away"
+    assert not (short_plan.state_dir / "guard.armed").exists(), (
+        "a clean end takes the armed marker away"
+    )
 
 
 @pytest.mark.promise(14)
@@ -92,19 +94,19 @@ def test_a_latch_that_was_never_on_the_disk_keeps_out_the_next_run_until_its_res
 def test_a_mark_stays_for_as_long_as_it_stands_for_a_latch(tmp_path: Path, mended: bool) -> None:
     path = tmp_path / "latch.json"
     latch = Latch(path)
-    latch.mark("stop")
+    latch.set_marker("stop")
     (tmp_path / "latch.new").mkdir()
     latch.close(LEAK)
-    latch.unmark()
+    latch.clear_marker()
     found = Latch(path)
     assert found.trip is not None
     assert (found.trip.procedure, found.trip.detail) == ("stop", LEFT_ARMED)
     (tmp_path / "latch.new").rmdir()
     if mended:
         assert latch.saved()
-        latch.unmark()
+        latch.clear_marker()
         assert Latch(path).trip == LEAK
-        assert Latch(path).marked is None
+        assert Latch(path).marker is None
     else:
         assert found.saved()
         assert Latch(path).trip == found.trip, "and the next one finds it in its file"
@@ -119,10 +121,10 @@ def test_a_mark_that_does_not_go_leaves_the_line_latched_and_breaks_nothing(
 ) -> None:
     path = tmp_path / "latch.json"
     latch = Latch(path)
-    latch.mark("stop")
+    latch.set_marker("stop")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", read_only)
-        latch.unmark()
+        latch.clear_marker()
         with pytest.raises(OSError, match="read-only"):
             Latch(path).open()
     assert Latch(path).trip is not None
@@ -195,7 +197,7 @@ def test_a_line_driven_by_hand_says_that_its_latch_is_lost(
 ) -> None:
     async def trips(self: Attendance, line: Line) -> None:
         now_s = line.clock.now_s()
-        line.safing.trip(Trip(Cause.STOP_REQUEST, SAFE_TABLE, "test", None, now_s, "test"))
+        line.trip_response.trip(Trip(Cause.STOP_REQUEST, SAFE_TABLE, "test", None, now_s, "test"))
 
     def full(path: Path, text: str) -> None:
         if path.name == "latch.json":

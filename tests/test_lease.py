@@ -15,7 +15,7 @@ from labharness.lab import LabPlan, read_lab
 from labharness.lab.files import BadLabFile
 from labharness.lab.lease import Lease
 from labharness.lab.lock import LineBusy
-from labharness.link.identity import RoadName, network_host
+from labharness.link.identity import LinkAddress, network_host
 from platforms import unix
 
 pytestmark = unix
@@ -77,18 +77,18 @@ def test_a_lease_is_a_whole_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("road", "host"),
+    ("link", "host"),
     [
-        (RoadName(port="a", url="ws://192.0.2.7:25010"), "192.0.2.7"),
-        (RoadName(port="a", url="ws://[::1]:25010"), ""),
-        (RoadName(port="a", resource="TCPIP0::192.0.2.7::inst0::INSTR"), "192.0.2.7"),
-        (RoadName(port="a", resource="TCPIP0::127.0.0.1::5025::SOCKET"), ""),
-        (RoadName(port="a", resource="GPIB0::12::INSTR"), ""),
-        (RoadName(port="a", path="/dev/ttyUSB0"), ""),
+        (LinkAddress(port="a", url="ws://192.0.2.7:25010"), "192.0.2.7"),
+        (LinkAddress(port="a", url="ws://[::1]:25010"), ""),
+        (LinkAddress(port="a", resource="TCPIP0::192.0.2.7::inst0::INSTR"), "192.0.2.7"),
+        (LinkAddress(port="a", resource="TCPIP0::127.0.0.1::5025::SOCKET"), ""),
+        (LinkAddress(port="a", resource="GPIB0::12::INSTR"), ""),
+        (LinkAddress(port="a", path="/dev/ttyUSB0"), ""),
     ],
 )
-def test_every_road_over_a_network_is_one(road: RoadName, host: str) -> None:
-    assert network_host(road) == host
+def test_every_link_over_a_network_is_one(link: LinkAddress, host: str) -> None:
+    assert network_host(link) == host
 
 
 @pytest.mark.promise(36)

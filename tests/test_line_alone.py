@@ -10,7 +10,7 @@ from whole_line_alone import STOP, Alone
 # ---- opening and arming
 
 
-def test_a_line_opens_its_roads_asks_everybody_and_polls_and_writes_nothing() -> None:
+def test_a_line_opens_its_links_asks_everybody_and_polls_and_writes_nothing() -> None:
     alone = Alone()
     alone.play(alone.line.open)
     assert [each.opened for each in alone.links.values()] == [1, 1]
@@ -58,7 +58,7 @@ def test_who_stands_there_is_said_and_kept() -> None:
 
 def test_a_line_that_is_tripped_while_it_opens_says_so_before_it_polls() -> None:
     alone = Alone()
-    alone.loop.call_later(0.015, lambda: alone.line.safing.trip(STOP, disarmed=True))
+    alone.loop.call_later(0.015, lambda: alone.line.trip_response.trip(STOP, disarmed=True))
     with pytest.raises(Tripped, match="because"):
         alone.play(alone.line.open)
     assert alone.guard.asked("furnace.temperature?") == 0
@@ -111,7 +111,7 @@ def test_all_that_stands_in_the_way_of_arming_is_said_at_once() -> None:
     alone.loop.close()
 
 
-def test_where_a_person_attends_a_road_needs_no_guard_that_outlives_us() -> None:
+def test_where_a_person_attends_a_link_needs_no_guard_that_outlives_us() -> None:
     for attended in (True, False):
         alone = Alone(link="visa", attended=attended)
         assert bool(alone.line.unguarded()) is not attended
@@ -136,26 +136,26 @@ def test_a_guard_that_does_not_arm_or_a_step_that_does_not_hold_keeps_a_line_dis
     assert alone.guard.written == []
 
 
-def test_what_is_not_prepared_or_whose_road_is_lost_meanwhile_is_not_armed() -> None:
+def test_what_is_not_prepared_or_whose_link_is_lost_meanwhile_is_not_armed() -> None:
     alone = Alone()
     alone.guard.says["furnace.rate?"] = "3"
     refuses(alone, r"prepare furnace\.rate = 5 mismatch")
     alone = Alone()
 
     async def lose() -> None:
-        alone.guard.on_road_lost("box", "unplugged")
+        alone.guard.on_link_lost("box", "unplugged")
 
     alone.guard.arms = lose
-    refuses(alone, "a road was lost meanwhile: box")
+    refuses(alone, "a link was lost meanwhile: box")
     assert alone.modes() == ["arming", "disarmed"]
 
 
-def test_who_is_behind_a_lost_road_says_who_it_is_before_arming() -> None:
+def test_who_is_behind_a_lost_link_says_who_it_is_before_arming() -> None:
     alone = Alone()
 
     async def lose() -> None:
         await alone.line.open()
-        alone.guard.on_road_lost("box", "unplugged")
+        alone.guard.on_link_lost("box", "unplugged")
         alone.guard.says["box who?"] = "pump"
 
     with pytest.raises(NotArmed, match="it is a pump"):
@@ -165,10 +165,10 @@ def test_who_is_behind_a_lost_road_says_who_it_is_before_arming() -> None:
 
     async def back() -> None:
         await alone.line.open()
-        alone.guard.on_road_lost("box", "unplugged")
+        alone.guard.on_link_lost("box", "unplugged")
 
     alone.play(back, lambda: alone.line.arm("shutdown"))
-    assert "road_back" in alone.kinds()
+    assert "link_back" in alone.kinds()
 
 
 @pytest.mark.parametrize("when", ["meeting", "arming"])
@@ -176,12 +176,12 @@ def test_a_line_that_is_tripped_by_hand_before_it_is_armed_says_so(when: str) ->
     alone = Alone()
 
     async def trip() -> None:
-        alone.line.safing.trip(STOP, disarmed=True)
+        alone.line.trip_response.trip(STOP, disarmed=True)
 
     async def work() -> None:
         await alone.line.open()
         if when == "meeting":
-            alone.guard.on_road_lost("box", "unplugged")
+            alone.guard.on_link_lost("box", "unplugged")
             alone.loop.call_later(0.005, alone.loop.create_task, trip())
         else:
             alone.guard.arms = trip

@@ -88,7 +88,7 @@ def test_a_trip_ends_whatever_waits_for_the_line() -> None:
             raise
 
     async def work() -> None:
-        alone.loop.call_later(2.5, alone.line.safing.trip, STOP)
+        alone.loop.call_later(2.5, alone.line.trip_response.trip, STOP)
         began_s = alone.loop.time()
         with pytest.raises(Tripped):
             await alone.line.unless_tripped(forever())
@@ -134,7 +134,7 @@ def test_a_line_that_settles_sets_nothing_more_and_is_made_safe_without_a_trip()
 
     alone.play(alone.running, work)
     assert [each.complete for each in found] == [True, True]
-    assert alone.line.safing.trips == []
+    assert alone.line.trip_response.trips == []
     assert alone.modes()[-1] == "disarmed"
 
 
@@ -150,7 +150,7 @@ def test_a_line_that_does_not_settle_is_brought_down_further_and_has_tripped() -
     alone.play(alone.running, work)
     assert not found[0].complete
     assert alone.line.memory.mode is Mode.TRIPPED
-    assert found == [alone.line.safing.verifications[0]]
+    assert found == [alone.line.trip_response.verifications[0]]
     assert alone.journal.of("brought_down")[0]["stage"] == "trip"
     assert len(cast("list[str]", alone.journal.of("brought_down")[0]["passed"])) == 1
 
@@ -159,9 +159,9 @@ def test_a_line_that_has_tripped_settles_by_its_own_procedure() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.safing.trip(STOP)
+        alone.line.trip_response.trip(STOP)
         found = await alone.line.settle("shutdown")
-        assert found is alone.line.safing.verifications[-1]
+        assert found is alone.line.trip_response.verifications[-1]
 
     alone.play(alone.running, work)
     assert len(alone.journal.of("make_safe")) == 1, "that of the arming"
@@ -211,10 +211,10 @@ def test_a_line_that_is_closed_after_a_trip_waits_for_its_verification() -> None
     alone = Alone()
 
     async def work() -> None:
-        alone.line.safing.trip(STOP)
+        alone.line.trip_response.trip(STOP)
 
     alone.play(alone.running, work)
-    assert len(alone.line.safing.verifications) == 1
+    assert len(alone.line.trip_response.verifications) == 1
     assert alone.line.memory.mode is Mode.TRIPPED
     assert alone.guard.done[-1] == "close"
 
@@ -262,7 +262,7 @@ def test_a_journal_that_takes_no_intent_trips_the_line() -> None:
             await alone.line.perform(SPEED)
         assert alone.line.memory.trip is not None
         assert alone.line.memory.trip.cause is Cause.JOURNAL_LOST
-        assert alone.line.lookout.journal_lost == "full"
+        assert alone.line.monitor.journal_lost == "full"
 
     alone.play(alone.running, work)
 
@@ -321,22 +321,22 @@ def test_a_warning_is_kept_where_nobody_listens_and_a_program_that_is_over_is_on
 
 def test_what_the_guard_did_alone_is_kept_in_the_journal() -> None:
     alone = Alone()
-    alone.guard.on_absence([{"what": "tripped by itself"}])
+    alone.guard.on_offline_log([{"what": "tripped by itself"}])
     assert alone.journal.of("guard_log") == [{"what": "tripped by itself"}]
     alone.loop.close()
 
 
-def test_a_road_that_is_lost_is_prepared_before_the_next_command_on_its_port() -> None:
+def test_a_link_that_is_lost_is_prepared_before_the_next_command_on_its_port() -> None:
     alone = Alone()
 
     async def work() -> None:
         before = len(alone.guard.written)
-        alone.guard.on_road_lost("heat", "unplugged")
+        alone.guard.on_link_lost("heat", "unplugged")
         heat = Command("furnace.rate", 7.0, "degC/min")
         assert (await alone.line.perform(heat)).ending is Ending.CONFIRMED
         assert alone.guard.written[before:] == ["furnace.rate=5", "furnace.rate=7"]
         await alone.line.hold()
-        alone.guard.on_road_lost("heat", "unplugged")
+        alone.guard.on_link_lost("heat", "unplugged")
         await asyncio.sleep(5.0)
         assert len(alone.line.warnings) == 1, "a held line is warned"
         alone.line.start()
@@ -344,7 +344,7 @@ def test_a_road_that_is_lost_is_prepared_before_the_next_command_on_its_port() -
         assert alone.guard.written[-1] == "furnace.rate=5"
 
     alone.play(alone.running, work)
-    assert alone.kinds().count("road_back") == 2
+    assert alone.kinds().count("link_back") == 2
 
 
 def test_what_is_late_is_warned_of_and_what_trips_is_told() -> None:
@@ -356,7 +356,7 @@ def test_what_is_late_is_warned_of_and_what_trips_is_told() -> None:
     async def work() -> None:
         await alone.line.perform(MAINS)
         alone.guard.obeys = False
-        alone.line.safing.trip(STOP)
+        alone.line.trip_response.trip(STOP)
         await asyncio.sleep(20.0)
         alone.guard.obeys = True
         await asyncio.sleep(10.0)

@@ -18,7 +18,7 @@ from guard_rig import until
 from labharness.guard import Latch
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.care import make_safe, reset
+from labharness.lab.idle_line import make_safe, reset
 from platforms import unix
 from rig import approved_copy
 from test_guarded_line import quick, served

@@ -54,9 +54,9 @@ def test_a_program_starts_only_where_the_instrument_would_run_ours() -> None:
     assert furnace.gate.chosen("furnace")
     for number, doubt in ((6.0, ()), (7.0, (6.0,))):
         track = furnace.memory.track("furnace.number")
-        track.value, track.doubt = number, doubt
+        track.value, track.unconfirmed = number, doubt
         assert reason(furnace.gate.judge(RUN)) == why
-    track.doubt = ()
+    track.unconfirmed = ()
     track.stale_s = 5.0
     track.at_s = furnace.loop.time() - 6.0
     assert reason(furnace.gate.judge(RUN)) == why
@@ -113,7 +113,7 @@ def test_the_rate_of_each_ramp_is_judged_too_and_named_by_its_segment() -> None:
 
 def test_no_program_is_judged_from_a_setpoint_in_doubt() -> None:
     furnace = Furnace()
-    furnace.memory.track("furnace.setpoint").doubt = (300.0,)
+    furnace.memory.track("furnace.setpoint").unconfirmed = (300.0,)
     verdict = furnace.gate.judge_program("furnace", ANNEAL)
     assert isinstance(verdict, Refused)
     assert verdict.command == Command("furnace.setpoint", 400.0, "degC")
@@ -123,13 +123,13 @@ def test_no_program_is_judged_from_a_setpoint_in_doubt() -> None:
     )
 
 
-def test_behind_a_road_that_was_lost_only_its_own_preparing_passes() -> None:
+def test_behind_a_link_that_was_lost_only_its_own_preparing_passes() -> None:
     furnace = Furnace()
     gate, set_it = furnace.gate, Command("furnace.setpoint", 50.0, "degC")
     gate.unprepared["furnace"] = None
-    why = "the road of port furnace was lost, and what stands behind it is not prepared again"
+    why = "the link of port furnace was lost, and what stands behind it is not prepared again"
     verdict = gate.judge(set_it)
-    assert verdict == Refused(set_it, "lost road", why)
+    assert verdict == Refused(set_it, "lost link", why)
     assert reason(gate.judge_program("furnace", ANNEAL)) == why
     gate.unprepared["furnace"] = set_it
     assert isinstance(gate.judge(set_it), Allowed)
@@ -148,13 +148,13 @@ def test_a_program_that_was_started_counts_as_all_its_targets_until_it_is_over()
     going, nothing = [400.0, 50.0], list[float]()
 
     def counts() -> list[float]:
-        return list(setpoint.doubt)
+        return list(setpoint.unconfirmed)
 
     started(furnace)
     assert counts() == going
     furnace.gate.look()
     assert counts() == going, "what was read before the start says nothing"
-    furnace.memory.track("furnace.status").doubt = ()
+    furnace.memory.track("furnace.status").unconfirmed = ()
 
     async def later() -> None:
         await asyncio.sleep(1.0)
@@ -168,11 +168,11 @@ def test_a_program_that_was_started_counts_as_all_its_targets_until_it_is_over()
         assert counts() == going
         ended = "furnace: its program has ended and stays where it ended; reset it"
         assert furnace.over == [ended], "told once"
-        furnace.memory.track("furnace.status").doubt = (1.0,)
+        furnace.memory.track("furnace.status").unconfirmed = (1.0,)
         see(furnace.memory, furnace.loop.time(), furnace__status=1.0)
         furnace.gate.look()
         assert counts() == going, "in doubt it may run still"
-        furnace.memory.track("furnace.status").doubt = ()
+        furnace.memory.track("furnace.status").unconfirmed = ()
         furnace.gate.look()
         assert counts() == nothing
         assert setpoint.told != setpoint.told, "and what it left there is nobody's word"
@@ -191,15 +191,15 @@ def test_a_program_that_is_held_goes_on_as_it_was_judged() -> None:
     see(furnace.memory, 0.0, furnace__status=1.0)
     started(furnace)
     furnace.gate.stored.clear()
-    furnace.memory.track("furnace.status").doubt = ()
-    furnace.memory.track("furnace.setpoint").doubt = ()
+    furnace.memory.track("furnace.status").unconfirmed = ()
+    furnace.memory.track("furnace.setpoint").unconfirmed = ()
     assert not furnace.gate.held("furnace")
     assert reason(furnace.gate.judge(RUN)).startswith("furnace: no program was uploaded")
     see(furnace.memory, 0.0, furnace__status=4.0)
     assert furnace.gate.held("furnace")
     assert isinstance(furnace.gate.judge(RUN), Allowed)
     furnace.gate.begin(RUN)
-    assert furnace.memory.track("furnace.setpoint").doubt == (), "nothing new is set going"
+    assert furnace.memory.track("furnace.setpoint").unconfirmed == (), "nothing new is set going"
     furnace.gate.unprepared["furnace"] = None
     assert isinstance(furnace.gate.judge(RUN), Refused)
 
@@ -210,19 +210,19 @@ def test_other_commands_set_nothing_else_going() -> None:
     furnace.gate.stored["furnace"] = (ANNEAL, 0.0)
     for command in (HOLD, RESET, Command("box.contactor", 2.0, "")):
         furnace.gate.begin(command)
-    assert furnace.memory.track("furnace.setpoint").doubt == ()
-    assert furnace.memory.track("furnace.status").doubt == (4.0, 1.0)
+    assert furnace.memory.track("furnace.setpoint").unconfirmed == ()
+    assert furnace.memory.track("furnace.status").unconfirmed == (4.0, 1.0)
     furnace.gate.conclude(RESET)
-    assert furnace.memory.track("furnace.status").doubt == ()
+    assert furnace.memory.track("furnace.status").unconfirmed == ()
 
 
 def test_the_last_reading_of_what_is_stale_or_in_doubt_is_none() -> None:
     furnace = Furnace()
     gate, track = furnace.gate, furnace.memory.track("furnace.temperature")
     assert gate.latest("furnace.temperature") == 25.0
-    track.doubt = (30.0,)
+    track.unconfirmed = (30.0,)
     assert gate.latest("furnace.temperature") != gate.latest("furnace.temperature")
-    track.doubt, track.at_s = (), -6.0
+    track.unconfirmed, track.at_s = (), -6.0
     assert gate.latest("furnace.temperature") != gate.latest("furnace.temperature")
 
 

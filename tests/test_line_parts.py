@@ -10,6 +10,7 @@ import pytest
 from kernel_line import ENVELOPE, parts, running, see
 from labharness.driver import Identity
 from labharness.kernel import Bound, Envelope, EnvelopeInvalid, Memory, Procedure, Step, Watch
+from labharness.line.energising import may_not_energise
 from labharness.line.exchanges import NoReply
 from labharness.line.holding import Hold, HoldTooLong
 from labharness.line.latched import latch_lost
@@ -23,7 +24,6 @@ from labharness.line.parts import (
 )
 from labharness.line.preparing import FULL_POLL_S_MAX, prepare
 from labharness.line.procedures import StepState, Verification, compile_procedures
-from labharness.line.roads import may_not_energise
 from labharness.line.room import Room
 from labharness.vocabulary import (
     Command,
@@ -331,7 +331,7 @@ def test_a_verification_is_complete_with_every_step_and_nothing_against_it() -> 
     assert found.unverified() == ("b = 0: unknown", "c = 0: mismatch (reads 2.5)", "it is hot")
 
 
-# ---- the room, holds, roads, latches
+# ---- the room, holds, links, latches
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_a_hold_is_timed_by_lab_time_and_ends_after_an_hour() -> None:
         ("carrier pigeon", False, "nothing says that it may", "nothing says that it may"),
     ],
 )
-def test_a_road_energises_by_its_row_and_without_one_not_at_all(
+def test_a_link_energises_by_its_row_and_without_one_not_at_all(
     kind: str, guarded: bool, alone: str, attended: str
 ) -> None:
     link: Any = SimpleNamespace(kind=kind, guarded=guarded)

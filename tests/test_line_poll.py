@@ -1,4 +1,4 @@
-"""The poller: its beats prove that the tick lives, and nothing else does."""
+"""The poller: its heartbeats prove that the tick lives, and nothing else does."""
 
 import asyncio
 from types import SimpleNamespace
@@ -21,17 +21,17 @@ class Beaten:
 
     Args:
         ticks: How many go well; the next one raises.
-        beat_s: How often its guard asks for a beat.
+        heartbeat_s: How often its guard asks for a heartbeat.
     """
 
-    def __init__(self, ticks: int, beat_s: float = BEAT_S) -> None:
+    def __init__(self, ticks: int, heartbeat_s: float = BEAT_S) -> None:
         self.loop = VirtualLoop()
         self.loop.set_exception_handler(lambda loop, context: None)
-        self.beats_s: list[float] = []
+        self.heartbeats_s: list[float] = []
         self._left = ticks
-        guard = cast("Guard", SimpleNamespace(beat_s=beat_s))
+        guard = cast("Guard", SimpleNamespace(heartbeat_s=heartbeat_s))
         self.poller = Poller(
-            self.loop, guard, [], TICK_S, lambda scan, values: None, self._tick, self._beat
+            self.loop, guard, [], TICK_S, lambda scan, values: None, self._tick, self._heartbeat
         )
 
     def play(self, for_s: float, after_s: float = 0.0) -> None:
@@ -47,35 +47,37 @@ class Beaten:
         if self._left < 0:
             raise RuntimeError("the tick broke")
 
-    def _beat(self) -> None:
-        self.beats_s.append(self.loop.time())
+    def _heartbeat(self) -> None:
+        self.heartbeats_s.append(self.loop.time())
 
 
-def test_beats_come_as_often_as_the_guard_asks_from_tick_to_tick() -> None:
+def test_heartbeats_come_as_often_as_the_guard_asks_from_tick_to_tick() -> None:
     beaten = Beaten(ticks=100)
     beaten.play(5.0)
-    assert beaten.beats_s == pytest.approx([BEAT_S * n for n in range(len(beaten.beats_s))])
-    assert 4.9 <= beaten.beats_s[-1] <= 5.0
+    assert beaten.heartbeats_s == pytest.approx(
+        [BEAT_S * n for n in range(len(beaten.heartbeats_s))]
+    )
+    assert 4.9 <= beaten.heartbeats_s[-1] <= 5.0
 
 
 @pytest.mark.promise(2)
 @pytest.mark.parametrize("ticks", [1, 3])
-def test_a_tick_that_breaks_ends_the_beats_before_the_next(ticks: int) -> None:
+def test_a_tick_that_breaks_ends_the_heartbeats_before_the_next(ticks: int) -> None:
     beaten = Beaten(ticks)
     beaten.play(10.0)
-    assert (ticks - 1) * TICK_S < beaten.beats_s[-1] < ticks * TICK_S
+    assert (ticks - 1) * TICK_S < beaten.heartbeats_s[-1] < ticks * TICK_S
 
 
-def test_a_poller_that_is_stopped_beats_no_more() -> None:
+def test_a_poller_that_is_stopped_heartbeats_no_more() -> None:
     beaten = Beaten(ticks=100)
     beaten.play(2.5, after_s=5.0)
-    assert 2.4 <= beaten.beats_s[-1] <= 2.5
+    assert 2.4 <= beaten.heartbeats_s[-1] <= 2.5
 
 
-def test_a_guard_that_asks_for_no_beat_gets_none() -> None:
-    beaten = Beaten(ticks=100, beat_s=float("inf"))
+def test_a_guard_that_asks_for_no_heartbeat_gets_none() -> None:
+    beaten = Beaten(ticks=100, heartbeat_s=float("inf"))
     beaten.play(3.0)
-    assert beaten.beats_s == []
+    assert beaten.heartbeats_s == []
 
 
 class Polled(Scene):

@@ -223,8 +223,8 @@ def test_nobody_is_told_to_end_who_may_still_verify(
 
 
 def _told(tell: Any, capsys: pytest.CaptureFixture[str]) -> str:
-    from labharness.cli.beside import BESIDE
+    from labharness.cli.line_writer import TERMINAL
 
     tell()
-    BESIDE.flush()
+    TERMINAL.flush()
     return capsys.readouterr().err

@@ -118,7 +118,7 @@ def test_a_line_that_trips_between_two_blocks_has_no_more_written() -> None:
     def frame(words: str) -> None:
         furnace.frame(words)
         if words == "segment2=400":
-            lose.doubt = (300.0,)
+            lose.unconfirmed = (300.0,)
 
     furnace.port.on_frame = frame
     uploaded = furnace.upload()
@@ -234,7 +234,7 @@ def test_a_program_that_reads_otherwise_is_not_started(reads: str | None, why: s
 def test_one_that_is_held_goes_on_without_being_read_and_others_are_held_and_reset() -> None:
     furnace = Furnace()
     started(furnace)
-    furnace.memory.track("furnace.status").doubt = ()
+    furnace.memory.track("furnace.status").unconfirmed = ()
     see(furnace.memory, 0.0, furnace__status=4.0)
 
     async def work() -> None:

@@ -1,4 +1,4 @@
-"""The roads, each against a far end that is not ours: pseudo-terminal, sockets, servers."""
+"""The links, each against a far end that is not ours: pseudo-terminal, sockets, servers."""
 
 import asyncio
 import gc
@@ -59,7 +59,7 @@ class Ear:
 
 
 async def until_lost(link: Link) -> None:
-    """Write until the road says that it is gone; the test's bound ends a road that never does."""
+    """Write until the link says that it is gone; the test's bound ends a link that never does."""
     while True:
         try:
             link.write(b"\r")
@@ -360,7 +360,7 @@ def test_a_host_that_never_shakes_hands_is_given_up(monkeypatch: pytest.MonkeyPa
     really(main())
 
 
-def test_a_message_beyond_all_measure_closes_the_road(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_beyond_all_measure_closes_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(websocket_module, "MESSAGE_BYTES_MAX", 1000)
 
     async def handler(connection: Connection) -> None:
@@ -473,7 +473,7 @@ def test_a_visa_host_that_closes_is_lost_and_says_so() -> None:
     ],
     ids=["tcp", "visa"],
 )
-def test_a_driver_reads_through_the_guard_over_a_real_road(
+def test_a_driver_reads_through_the_guard_over_a_real_link(
     link_of: Callable[[int], Link], tmp_path: Path
 ) -> None:
     async def main() -> None:

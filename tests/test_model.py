@@ -75,8 +75,8 @@ def test_a_cause_that_overrules_too_much_pressure_bursts_the_tube(
 ) -> None:
     order = [over, *(cause for cause in Cause if cause is not over)]
 
-    def overrules(cause: Cause, standing: Cause | None) -> bool:
-        return standing is None or order.index(cause) < order.index(standing)
+    def overrules(cause: Cause, in_force: Cause | None) -> bool:
+        return in_force is None or order.index(cause) < order.index(in_force)
 
     monkeypatch.setattr(Cause, "overrules", overrules)
     _, hazard = search(Model(SHIPPED))

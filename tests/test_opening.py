@@ -7,11 +7,11 @@ import pytest
 
 from labharness.clock import Chance, Clock, VirtualLoop
 from labharness.clock import run as run_on
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.kernel import EnvelopeInvalid
 from labharness.lab import Lab, default_lab_path, read_lab
+from labharness.lab.config import SAFE_TABLE
 from labharness.lab.files import BadLabFile
-from labharness.lab.reading import SAFE_TABLE
 from labharness.line.opening import NotOpened
 from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE, approved_copy
@@ -24,7 +24,7 @@ def on_a_running_line(work: Callable[[Lab], Awaitable[None]]) -> None:
 
     async def main() -> None:
         plan = read_lab(SHORT_LINE)
-        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful())
+        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
         try:
             await lab.line.open()
             await lab.line.arm(SAFE_TABLE)

@@ -12,9 +12,9 @@ import pytest
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line.escalation import DownStage
 from labharness.vocabulary import Cause, Command, Trip
 from rig import plant_fault
@@ -40,7 +40,7 @@ def with_lab(plan: LabPlan, work: Work) -> Lab:
     labs: list[Lab] = []
 
     async def main() -> None:
-        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful())
+        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal())
         labs.append(lab)
         try:
             await work(lab)
@@ -95,7 +95,7 @@ def test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_aft
 
     lab = with_lab(short_plan, work)
     assert TRIP_ATM < peak_atm(lab) < PEAK_ATM_MAX
-    done = lab.line.safing.verifications[-1]
+    done = lab.line.trip_response.verifications[-1]
     assert (done.procedure, done.complete) == ("relieve_pressure", True)
     latched = Latch(short_plan.state_dir / "latch.json").trip
     assert latched is not None
@@ -119,7 +119,7 @@ def test_a_line_on_its_way_down_stays_relieved(short_plan: LabPlan) -> None:
         await asyncio.sleep(LONG_S)
 
     lab = with_lab(short_plan, work)
-    assert [each.cause for each in lab.line.safing.trips] == [Cause.OVER_PRESSURE]
+    assert [each.cause for each in lab.line.trip_response.trips] == [Cause.OVER_PRESSURE]
     assert TRIP_ATM < peak_atm(lab) < PEAK_ATM_MAX
 
 

@@ -8,7 +8,7 @@ import pytest
 from labharness.guard import NotPermitted
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.testing.bench import Bench, VirtualTime
 from rig import plant_fault
 
@@ -29,7 +29,7 @@ async def the_lid_is_opened(lab: Lab) -> None:
 
 async def the_line_is_made_safe(lab: Lab) -> None:
     """Call to make safe without a trip: what was allowed before is not what is wanted after."""
-    making = asyncio.create_task(lab.line.safing.make_safe(SAFE_TABLE))
+    making = asyncio.create_task(lab.line.trip_response.make_safe(SAFE_TABLE))
     await asyncio.sleep(0)
     assert not making.done()
 

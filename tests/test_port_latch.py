@@ -19,7 +19,7 @@ from labharness.guard.port_latch import PortLatch, clear_ports
 from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
-from labharness.link.identity import BY_ID, LinkIdentity, RoadName, identify
+from labharness.link.identity import BY_ID, LinkAddress, LinkIdentity, identify
 from labharness.vocabulary import Cause, Trip
 from platforms import unix
 
@@ -30,30 +30,30 @@ RESET = "labharness reset --name NAME --reason REASON --lab /first/lab.toml"
 
 
 @pytest.fixture
-def road() -> Iterator[RoadName]:
+def address() -> Iterator[LinkAddress]:
     master, slave = os.openpty()
-    yield RoadName(port="heat", path=os.ttyname(slave))
+    yield LinkAddress(port="heat", path=os.ttyname(slave))
     os.close(master)
     os.close(slave)
 
 
-def latch_of(folder: Path, road: RoadName) -> Latch:
+def latch_of(folder: Path, address: LinkAddress) -> Latch:
     folder.mkdir(exist_ok=True)
-    return Latch(folder / "latch.json", PortLatch([road], folder, RESET))
+    return Latch(folder / "latch.json", PortLatch([address], folder, RESET))
 
 
-# ---- what a road is called
+# ---- what an address is called
 
 
 @pytest.mark.promise(36)
 def test_a_device_is_the_same_by_whatever_name_it_is_reached(
-    tmp_path: Path, road: RoadName
+    tmp_path: Path, address: LinkAddress
 ) -> None:
-    (tmp_path / "by-id").symlink_to(road.path)
+    (tmp_path / "by-id").symlink_to(address.path)
     (tmp_path / "twice").symlink_to(tmp_path / "by-id")
-    again = identify(RoadName(port="oven", path=str(tmp_path / "twice")))
-    assert again.lock_keys == identify(road).lock_keys
-    assert again.latch_keys == identify(road).latch_keys
+    again = identify(LinkAddress(port="oven", path=str(tmp_path / "twice")))
+    assert again.lock_keys == identify(address).lock_keys
+    assert again.latch_keys == identify(address).latch_keys
     assert again.port == "oven"
 
 
@@ -61,7 +61,7 @@ def test_a_pseudo_terminal_that_is_made_anew_is_another_instrument() -> None:
     found = set()
     for _ in range(3):
         master, slave = os.openpty()
-        found |= {identify(RoadName(port="heat", path=os.ttyname(slave))).latch_keys}
+        found |= {identify(LinkAddress(port="heat", path=os.ttyname(slave))).latch_keys}
         os.close(master)
         os.close(slave)
         time.sleep(0.02)  # two ticks of the clock that stamps files
@@ -73,11 +73,11 @@ def test_the_latch_of_an_adapter_hangs_on_its_own_name_and_not_on_the_order_of_p
 ) -> None:
     (tmp_path / "usb-FTDI_A1").symlink_to("/dev/null")
     monkeypatch.setattr("labharness.link.identity.BY_ID", tmp_path)
-    found = identify(RoadName(port="heat", path="/dev/null"))
+    found = identify(LinkAddress(port="heat", path="/dev/null"))
     assert found.lock_keys == ("device-1-3",)
     assert found.latch_keys == ("serial-usb-FTDI_A1",)
     (tmp_path / "usb-FTDI_A1").unlink()
-    gone = identify(RoadName(port="heat", path=str(tmp_path / "usb-FTDI_A1")))
+    gone = identify(LinkAddress(port="heat", path=str(tmp_path / "usb-FTDI_A1")))
     assert gone.latch_keys == found.latch_keys, "unplugged it keeps its name"
     assert str(BY_ID) == "/dev/serial/by-id"
 
@@ -86,18 +86,18 @@ def test_the_latch_of_an_adapter_hangs_on_its_own_name_and_not_on_the_order_of_p
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (RoadName(port="a", host="127.0.0.1", tcp_port=502), "localhost"),
-        (RoadName(port="a", host="127.0.0.1", tcp_port=502), "0.0.0.0"),
-        (RoadName(port="a", host="192.0.2.7", tcp_port=502), "::ffff:192.0.2.7"),
-        (RoadName(port="a", url="ws://127.0.0.1:502/icl"), "127.0.0.1"),
-        (RoadName(port="a", resource="TCPIP0::192.0.2.7::502::SOCKET"), "192.0.2.7"),
+        (LinkAddress(port="a", host="127.0.0.1", tcp_port=502), "localhost"),
+        (LinkAddress(port="a", host="127.0.0.1", tcp_port=502), "0.0.0.0"),
+        (LinkAddress(port="a", host="192.0.2.7", tcp_port=502), "::ffff:192.0.2.7"),
+        (LinkAddress(port="a", url="ws://127.0.0.1:502/icl"), "127.0.0.1"),
+        (LinkAddress(port="a", resource="TCPIP0::192.0.2.7::502::SOCKET"), "192.0.2.7"),
     ],
     ids=["its name", "any address", "wrapped in IPv6", "a WebSocket", "VISA"],
 )
-def test_a_host_is_the_same_by_whatever_name_it_is_reached(first: RoadName, second: str) -> None:
-    found = identify(RoadName(port="b", host=second, tcp_port=502))
+def test_a_host_is_the_same_by_whatever_name_it_is_reached(first: LinkAddress, second: str) -> None:
+    found = identify(LinkAddress(port="b", host=second, tcp_port=502))
     assert set(identify(first).lock_keys) & set(found.lock_keys)
-    other = identify(RoadName(port="b", host=second, tcp_port=503))
+    other = identify(LinkAddress(port="b", host=second, tcp_port=503))
     assert not set(identify(first).lock_keys) & set(other.lock_keys)
 
 
@@ -113,8 +113,8 @@ def test_a_host_that_no_name_server_tells_of_is_waited_for_no_longer_than_a_trip
     gate = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", silent)
     found: list[LinkIdentity] = []
-    road = RoadName(port="gas", host="Gateway", tcp_port=502)
-    asking = threading.Thread(target=lambda: found.append(identify(road)), daemon=True)
+    address = LinkAddress(port="gas", host="Gateway", tcp_port=502)
+    asking = threading.Thread(target=lambda: found.append(identify(address)), daemon=True)
     asking.start()
     asking.join(5.0)
     gate.set()
@@ -124,8 +124,8 @@ def test_a_host_that_no_name_server_tells_of_is_waited_for_no_longer_than_a_trip
 # ---- the lock
 
 
-def test_one_process_holds_a_port_and_says_who_it_is(road: RoadName) -> None:
-    ports = [identify(road)]
+def test_one_process_holds_a_port_and_says_who_it_is(address: LinkAddress) -> None:
+    ports = [identify(address)]
     assert who_holds(ports, LINE) is None
     lock = PortLock(ports, LINE, {"pid": 7})
     assert who_holds(ports, LINE) == ("heat", {"pid": 7})
@@ -140,9 +140,9 @@ def test_one_process_holds_a_port_and_says_who_it_is(road: RoadName) -> None:
 
 @pytest.mark.parametrize("written", [b"", b"no json", b"[7]", b"\xff"])
 def test_a_lock_whose_words_are_damaged_is_held_by_nobody_that_is_known(
-    road: RoadName, written: bytes
+    address: LinkAddress, written: bytes
 ) -> None:
-    ports = [identify(road)]
+    ports = [identify(address)]
     lock = PortLock(ports, LINE, {"pid": 7})
     (key,) = ports[0].lock_keys
     for place in places.LOCK_PLACES:
@@ -151,19 +151,19 @@ def test_a_lock_whose_words_are_damaged_is_held_by_nobody_that_is_known(
     lock.release()
 
 
-def test_what_is_taken_before_a_port_that_is_not_free_is_given_back(road: RoadName) -> None:
+def test_what_is_taken_before_a_port_that_is_not_free_is_given_back(address: LinkAddress) -> None:
     other = LinkIdentity("gas", ("tcp-here-1",), ("tcp-here-1",))
-    held = PortLock([identify(road)], LINE, {})
+    held = PortLock([identify(address)], LINE, {})
     with pytest.raises(PortTaken):
-        PortLock([other, identify(road)], LINE, {})
+        PortLock([other, identify(address)], LINE, {})
     PortLock([other], LINE, {}).release()
     held.release()
 
 
-def test_all_accounts_may_use_locks_and_records(tmp_path: Path, road: RoadName) -> None:
-    PortLock([identify(road)], LINE, {}).release()
-    latch_of(tmp_path / "first", road).close(HOT)
-    (key,) = identify(road).lock_keys
+def test_all_accounts_may_use_locks_and_records(tmp_path: Path, address: LinkAddress) -> None:
+    PortLock([identify(address)], LINE, {}).release()
+    latch_of(tmp_path / "first", address).close(HOT)
+    (key,) = identify(address).lock_keys
     for place in places.LOCK_PLACES:
         assert stat.S_IMODE(place.stat().st_mode) == 0o1777
         assert stat.S_IMODE((place / f"{key}.line").stat().st_mode) == 0o666
@@ -194,82 +194,84 @@ def test_the_places_are_these_and_no_variable_moves_them() -> None:
 
 
 @pytest.mark.promise(14)
-def test_a_latch_holds_whichever_lab_leads_to_its_port(tmp_path: Path, road: RoadName) -> None:
-    first = latch_of(tmp_path / "first", road)
+def test_a_latch_holds_whichever_lab_leads_to_its_port(
+    tmp_path: Path, address: LinkAddress
+) -> None:
+    first = latch_of(tmp_path / "first", address)
     first.close(HOT)
     with pytest.raises(LatchedElsewhere) as why:
-        latch_of(tmp_path / "copy", road)
+        latch_of(tmp_path / "copy", address)
     for word in ("port heat", str(tmp_path / "first"), "960 degC", RESET):
         assert word in str(why.value)
     folder = tmp_path / "copy"
-    shut = Latch.or_shut(folder / "latch.json", "", PortLatch([road], folder, "reset"))
+    shut = Latch.or_shut(folder / "latch.json", "", PortLatch([address], folder, "reset"))
     assert shut.trip is not None
     assert shut.trip.procedure == HOT.procedure, "what made the line safe makes it safe again"
-    latch_of(tmp_path / "first", road).open()
-    assert latch_of(tmp_path / "copy", road).trip is None
+    latch_of(tmp_path / "first", address).open()
+    assert latch_of(tmp_path / "copy", address).trip is None
 
 
 @pytest.mark.promise(14)
 def test_a_port_that_was_left_armed_is_latched_for_every_lab(
-    tmp_path: Path, road: RoadName
+    tmp_path: Path, address: LinkAddress
 ) -> None:
-    first = latch_of(tmp_path / "first", road)
-    first.mark("stop")
+    first = latch_of(tmp_path / "first", address)
+    first.set_marker("stop")
     with pytest.raises(LatchedElsewhere, match=LEFT_ARMED[:20]):
-        latch_of(tmp_path / "copy", road)
-    first.unmark()
-    assert latch_of(tmp_path / "copy", road).trip is None
+        latch_of(tmp_path / "copy", address)
+    first.clear_marker()
+    assert latch_of(tmp_path / "copy", address).trip is None
 
 
 @pytest.mark.promise(14)
-def test_a_mark_that_goes_leaves_the_latch_of_a_port(tmp_path: Path, road: RoadName) -> None:
-    first = latch_of(tmp_path / "first", road)
-    first.mark("stop")
+def test_a_mark_that_goes_leaves_the_latch_of_a_port(tmp_path: Path, address: LinkAddress) -> None:
+    first = latch_of(tmp_path / "first", address)
+    first.set_marker("stop")
     first.close(HOT)
-    first.unmark()
+    first.clear_marker()
     with pytest.raises(LatchedElsewhere, match="960 degC"):
-        latch_of(tmp_path / "copy", road)
+        latch_of(tmp_path / "copy", address)
 
 
 @pytest.mark.promise(14)
 def test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile(
-    tmp_path: Path, road: RoadName
+    tmp_path: Path, address: LinkAddress
 ) -> None:
-    copy = latch_of(tmp_path / "copy", road)
-    latch_of(tmp_path / "first", road).close(HOT)
+    copy = latch_of(tmp_path / "copy", address)
+    latch_of(tmp_path / "first", address).close(HOT)
     with pytest.raises(OSError, match="port heat is latched on this machine"):
-        copy.mark("stop")
+        copy.set_marker("stop")
     assert not (tmp_path / "copy" / "guard.armed").exists()
 
 
 def test_a_latch_whose_own_folder_is_lost_is_reset_by_whoever_leads_there(
-    tmp_path: Path, road: RoadName
+    tmp_path: Path, address: LinkAddress
 ) -> None:
-    latch_of(tmp_path / "first", road).close(HOT)
+    latch_of(tmp_path / "first", address).close(HOT)
     (tmp_path / "first" / "latch.json").unlink()
     for folder in (tmp_path / "first", tmp_path / "copy"):
-        assert latch_of(folder, road).trip == HOT
-    latch_of(tmp_path / "copy", road).open()
-    assert latch_of(tmp_path / "first", road).trip is None
+        assert latch_of(folder, address).trip == HOT
+    latch_of(tmp_path / "copy", address).open()
+    assert latch_of(tmp_path / "first", address).trip is None
 
 
 def test_a_latch_goes_to_its_ports_though_its_own_folder_is_gone(
-    tmp_path: Path, road: RoadName
+    tmp_path: Path, address: LinkAddress
 ) -> None:
-    first = latch_of(tmp_path / "first", road)
+    first = latch_of(tmp_path / "first", address)
     (tmp_path / "first").rmdir()
     first.close(HOT)
     assert first.write_error
-    assert latch_of(tmp_path / "copy", road).trip == HOT
+    assert latch_of(tmp_path / "copy", address).trip == HOT
 
 
 @pytest.mark.promise(14)
 @pytest.mark.parametrize("what", ["torn", "pipe", "link", "hidden"])
 def test_a_record_that_cannot_be_read_is_a_latch(
-    tmp_path: Path, road: RoadName, what: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, address: LinkAddress, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    latch_of(tmp_path / "first", road).close(HOT)
-    (key,) = identify(road).latch_keys
+    latch_of(tmp_path / "first", address).close(HOT)
+    (key,) = identify(address).latch_keys
     record = places.SHARED_PLACE / f"{key}.latch"
     whole = record.read_bytes()
     if what == "torn":
@@ -284,27 +286,27 @@ def test_a_record_that_cannot_be_read_is_a_latch(
         record.unlink()
         os.mkfifo(record) if what == "pipe" else record.symlink_to("nowhere")
     with pytest.raises(LatchUnreadable, match="the line stays latched"):
-        latch_of(tmp_path / "first", road)
+        latch_of(tmp_path / "first", address)
     if what != "hidden":
         record.unlink()
 
 
 def test_a_line_is_not_armed_where_no_place_takes_the_record_of_its_ports(
-    tmp_path: Path, road: RoadName, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, address: LinkAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setattr(places, "LATCH_PLACES", (tmp_path / "file" / "place",))
-    latch = latch_of(tmp_path / "first", road)
+    latch = latch_of(tmp_path / "first", address)
     with pytest.raises(OSError, match="no place"):
-        latch.mark("stop")
+        latch.set_marker("stop")
     assert not (tmp_path / "first" / "guard.armed").exists(), "nothing was armed"
 
 
 def test_a_simulator_that_is_given_a_number_forgets_whose_it_was(tmp_path: Path) -> None:
-    road = RoadName(port="gas", host="127.0.0.1", tcp_port=1)
-    latch_of(tmp_path / "first", road).close(HOT)
-    clear_ports([road])
-    assert latch_of(tmp_path / "copy", road).trip is None
+    address = LinkAddress(port="gas", host="127.0.0.1", tcp_port=1)
+    latch_of(tmp_path / "first", address).close(HOT)
+    clear_ports([address])
+    assert latch_of(tmp_path / "copy", address).trip is None
 
 
 # ---- lab files
@@ -425,9 +427,9 @@ def test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched(
         other.close()
 
 
-def test_a_record_holds_what_a_person_needs(tmp_path: Path, road: RoadName) -> None:
-    latch_of(tmp_path / "first", road).close(HOT)
-    (key,) = identify(road).latch_keys
+def test_a_record_holds_what_a_person_needs(tmp_path: Path, address: LinkAddress) -> None:
+    latch_of(tmp_path / "first", address).close(HOT)
+    (key,) = identify(address).latch_keys
     kept = json.loads((places.SHARED_PLACE / f"{key}.latch").read_text("utf-8"))
     assert kept["trip"]["detail"] == "960 degC"
     assert (kept["state_dir"], kept["reset"]) == (str(tmp_path / "first"), RESET)
@@ -450,7 +452,7 @@ def test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe_latches_and_
             (rig.state_dir / "guard.sock").unlink()
         since_s = time.monotonic()
         while not rig.made_safe():
-            caller.beat()  # its harness lives, and is of no use to whoever wants to stop it
+            caller.heartbeat()  # its harness lives, and is of no use to whoever wants to stop it
             time.sleep(0.05)
             assert time.monotonic() - since_s < 10.0
         caller.leave()
@@ -460,7 +462,7 @@ def test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe_latches_and_
         folder = tmp_path / "copy"
         folder.mkdir()
         latch = Latch.or_shut(
-            folder / "latch.json", "", PortLatch([rig.armed.ports[0].road], folder, RESET)
+            folder / "latch.json", "", PortLatch([rig.armed.ports[0].address], folder, RESET)
         )
         assert latch.trip is not None
         assert "under its owner" in latch.trip.detail

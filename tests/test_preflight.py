@@ -12,11 +12,11 @@ import pytest
 
 from commands import say, spawn_without_privilege
 from labharness.cli import main
-from labharness.desk.report.aftermath import aftermath
+from labharness.desk.report.comm_loss import comm_loss
 from labharness.desk.report.words import plain
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, default_lab_path, read_lab
-from labharness.lab.aftermath import hardware, what_stays
+from labharness.lab.comm_loss import hardware, what_stays
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
 from labharness.plan import InstructionSet, Stays
@@ -90,7 +90,7 @@ def test_a_prediction_says_what_follows_if_everything_dies(short_plan: LabPlan) 
 
 
 def said(plan: LabPlan, stays: tuple[Stays, ...]) -> list[str]:
-    found = aftermath([asdict(each) for each in stays], hardware(plan))
+    found = comm_loss([asdict(each) for each in stays], hardware(plan))
     return [plain(key, **fields) for key, fields in found]
 
 

@@ -17,7 +17,7 @@ import labharness_envelopes
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.guard import GuardCore, Latch, SafeFrame
 from labharness.guard.shell import LoopGuard
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.simulated import SimulatedLab
 from labharness.line.parts import read_frames
@@ -41,8 +41,8 @@ Work = Coroutine[Any, Any, "Played"]
 
 
 @dataclass
-class Room:
-    """The simulated room, its controllers' registers and its relays."""
+class Scene:
+    """The simulated lab, its controllers' registers and its relays."""
 
     lab: SimulatedLab
 
@@ -83,35 +83,35 @@ class Room:
         self.coils[:] = [number in energised for number in range(8)]
 
 
-def hot(room: Room) -> None:
-    room.heats("furnace", 750.0, 900.0)
-    room.heats("sulfur", 180.0, 260.0)
-    room.flows(argon=300.0, nitrogen=50.0)
-    room.relays(ARGON, BYPASS_SHUT, VENT, FURNACE, SULFUR)
+def hot(sim_lab: Scene) -> None:
+    sim_lab.heats("furnace", 750.0, 900.0)
+    sim_lab.heats("sulfur", 180.0, 260.0)
+    sim_lab.flows(argon=300.0, nitrogen=50.0)
+    sim_lab.relays(ARGON, BYPASS_SHUT, VENT, FURNACE, SULFUR)
 
 
-def flowing_hydrogen(room: Room) -> None:
-    hot(room)
-    room.flows(hydrogen=50.0)
-    room.relays(ARGON, BYPASS_SHUT, HYDROGEN, VENT, FURNACE, SULFUR)
+def flowing_hydrogen(sim_lab: Scene) -> None:
+    hot(sim_lab)
+    sim_lab.flows(hydrogen=50.0)
+    sim_lab.relays(ARGON, BYPASS_SHUT, HYDROGEN, VENT, FURNACE, SULFUR)
 
 
-def hot_in_nitrogen(room: Room) -> None:
+def hot_in_nitrogen(sim_lab: Scene) -> None:
     """Swept through the bypass alone, its argon shut off."""
-    hot(room)
-    room.relays(VENT, FURNACE, SULFUR)
+    hot(sim_lab)
+    sim_lab.relays(VENT, FURNACE, SULFUR)
 
 
-def vacuum(room: Room) -> None:
+def vacuum(sim_lab: Scene) -> None:
     """Cold, pumped down, and everything on all the same that a hand could have left so."""
-    room.heats("furnace", 25.0, 60.0)
-    room.heats("sulfur", 25.0, 60.0)
-    room.flows(argon=2.0, nitrogen=1.0, hydrogen=1.0)
-    room.relays(ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, PUMP, FURNACE, SULFUR)
-    room.lab.plant._gas.evacuate_to(100.0)
+    sim_lab.heats("furnace", 25.0, 60.0)
+    sim_lab.heats("sulfur", 25.0, 60.0)
+    sim_lab.flows(argon=2.0, nitrogen=1.0, hydrogen=1.0)
+    sim_lab.relays(ARGON, BYPASS_SHUT, HYDROGEN, ISOLATION, PUMP, FURNACE, SULFUR)
+    sim_lab.lab.plant._gas.evacuate_to(100.0)
 
 
-STATES: Mapping[str, Callable[[Room], None]] = {
+STATES: Mapping[str, Callable[[Scene], None]] = {
     "hot": hot,
     "hot in nitrogen": hot_in_nitrogen,
     "vacuum": vacuum,
@@ -119,19 +119,19 @@ STATES: Mapping[str, Callable[[Room], None]] = {
 }
 
 
-def coil(number: int) -> Callable[[Room], float]:
-    return lambda room: float(room.coils[number])
+def coil(number: int) -> Callable[[Scene], float]:
+    return lambda sim_lab: float(sim_lab.coils[number])
 
 
-def register(name: str, address: int, per_unit: float = 1.0) -> Callable[[Room], float]:
-    return lambda room: room.register(name, address) / per_unit
+def register(name: str, address: int, per_unit: float = 1.0) -> Callable[[Scene], float]:
+    return lambda sim_lab: sim_lab.register(name, address) / per_unit
 
 
-def setpoint(name: str) -> Callable[[Room], float]:
-    return lambda room: room.flow_set_sccm(name)
+def setpoint(name: str) -> Callable[[Scene], float]:
+    return lambda sim_lab: sim_lab.flow_set_sccm(name)
 
 
-AT_THE_PLANT: Mapping[str, Callable[[Room], float]] = {
+AT_THE_PLANT: Mapping[str, Callable[[Scene], float]] = {
     "box.argon_valve": coil(ARGON),
     "box.nitrogen_bypass_shut": coil(BYPASS_SHUT),
     "box.hydrogen_valve": coil(HYDROGEN),
@@ -149,7 +149,7 @@ AT_THE_PLANT: Mapping[str, Callable[[Room], float]] = {
     "argon.setpoint": setpoint("argon"),
     "nitrogen.setpoint": setpoint("nitrogen"),
     "hydrogen.setpoint": setpoint("hydrogen"),
-    "laser.emission": lambda room: float(room.truth["laser_on"]),
+    "laser.emission": lambda sim_lab: float(sim_lab.truth["laser_on"]),
 }
 
 OFF = (
@@ -224,7 +224,7 @@ class Played:
     unmoved: dict[str, float] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
-    async def watch(self, plan: LabPlan, room: Room, begin: Callable[[], None]) -> None:
+    async def watch(self, plan: LabPlan, sim_lab: Scene, begin: Callable[[], None]) -> None:
         """Look at the plant, from before the first byte until the wire's time is over."""
         loop = asyncio.get_running_loop()
         row = plan.envelope.procedures[self.sent]
@@ -233,7 +233,7 @@ class Played:
         assert not missing, f"say in AT_THE_PLANT how {missing} are read at the plant"
 
         def there(channel: str) -> bool:
-            return abs(AT_THE_PLANT[channel](room) - wanted[channel]) < SAME
+            return abs(AT_THE_PLANT[channel](sim_lab) - wanted[channel]) < SAME
 
         self.unmoved = {each: value for each, value in wanted.items() if not there(each)}
         until_s = loop.time() + row.wire_s_max
@@ -246,36 +246,36 @@ class Played:
                 del self.unmoved[each]
 
 
-def play(path: Path, state: str, folder: Path, work: Callable[[LabPlan, Room], Work]) -> Played:
-    """Put a room into a state, and send a procedure in it, in virtual time."""
+def play(path: Path, state: str, folder: Path, work: Callable[[LabPlan, Scene], Work]) -> Played:
+    """Put a simulated lab into a state, and send a procedure in it, in virtual time."""
     loop = VirtualLoop()
     plan = replace(read_lab(path), state_dir=folder)
 
     async def main() -> Played:
-        room = Room(SimulatedLab(plan.file, Clock(loop), Chance(1)))
-        room.lab.plant.parts["laser"].on = True
-        STATES[state](room)
+        sim_lab = Scene(SimulatedLab(plan.file, Clock(loop), Chance(1)))
+        sim_lab.lab.plant.parts["laser"].on = True
+        STATES[state](sim_lab)
         await asyncio.sleep(FOUND_S)
-        before = room.truth
+        before = sim_lab.truth
         assert before["furnace_heating"]
         assert before["sulfur_heating"]
         assert (before["hydrogen_sccm"] > LEAST_SCCM) is not state.startswith("hot")
-        played = await work(plan, room)
+        played = await work(plan, sim_lab)
         await asyncio.sleep(FOUND_S)
-        is_safe(played, room)
+        is_safe(played, sim_lab)
         return played
 
     return run(main(), loop)
 
 
-def is_safe(played: Played, room: Room) -> None:
+def is_safe(played: Played, sim_lab: Scene) -> None:
     """Hold the plant against what every safe state is, and against the one that was sent."""
     assert played.errors == []
     assert played.unmoved == {}, "within the time on the wire"
-    found = {channel: read(room) for channel, read in AT_THE_PLANT.items()}
+    found = {channel: read(sim_lab) for channel, read in AT_THE_PLANT.items()}
     assert {each: found[each] for each in OFF} == dict.fromkeys(OFF, 0.0)
     assert {each: found[each] for each in IN_MANUAL} == dict.fromkeys(IN_MANUAL, 1.0)
-    truth = room.truth
+    truth = sim_lab.truth
     assert not truth["furnace_heating"]
     assert not truth["sulfur_heating"]
     assert truth["hydrogen_sccm"] < LEAST_SCCM
@@ -297,9 +297,9 @@ def is_safe(played: Played, room: Room) -> None:
 def test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure(
     tmp_path: Path, path: Path, procedure: str, state: str
 ) -> None:
-    async def work(plan: LabPlan, room: Room) -> Played:
+    async def work(plan: LabPlan, sim_lab: Scene) -> Played:
         played = Played(procedure)
-        links = {name: LoopbackLink(bus) for name, bus in room.lab.buses.items()}
+        links = {name: LoopbackLink(bus) for name, bus in sim_lab.lab.buses.items()}
         for link in links.values():
             await link.open()
         core = GuardCore(read_frames(plan.instruments), plan.procedures())
@@ -311,7 +311,7 @@ def test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure(
 
         guard.on_safe_frame = answered
         trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, 0.0, "the harness died")
-        await played.watch(plan, room, lambda: guard.trip(trip))
+        await played.watch(plan, sim_lab, lambda: guard.trip(trip))
         guard.close()
         return played
 
@@ -325,20 +325,22 @@ def test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure(
 ) -> None:
     sucked_pa: list[float] = []
 
-    async def work(plan: LabPlan, room: Room) -> Played:
+    async def work(plan: LabPlan, sim_lab: Scene) -> Played:
         loop = asyncio.get_running_loop()
-        lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=Forgetful(), room=room.lab)
+        lab = Lab(
+            plan, clock=Clock(loop), chance=Chance(1), journal=NullJournal(), sim_lab=sim_lab.lab
+        )
         for link in lab.links.values():
             await link.open()
         line = lab.line
         await line.read_all([*line.envelope.watches], FOUND_S)
         played = Played(line.memory.procedure(procedure))
         trip = Trip(Cause.STOP_REQUEST, procedure, "test", None, 0.0, "test")
-        await played.watch(plan, room, lambda: line.safing.trip(trip, disarmed=True))
-        await line.safing.verified()
-        played.errors += line.safing.verifications[-1].unverified()
+        await played.watch(plan, sim_lab, lambda: line.trip_response.trip(trip, disarmed=True))
+        await line.trip_response.verified()
+        played.errors += line.trip_response.verifications[-1].unverified()
         await line.close()
-        sucked_pa.append(room.truth["sucked_back_pa"])
+        sucked_pa.append(sim_lab.truth["sucked_back_pa"])
         return played
 
     played = play(path, state, tmp_path, work)

@@ -16,12 +16,12 @@ from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.reading import read
 from labharness.kernel import EnvelopeInvalid, Mode
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
 from labharness.line.escalation import HOLD_S_MAX, DownStage
 from labharness.line.procedures import compile_procedures
-from labharness.line.safing import tails
+from labharness.line.trip_response import tails
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Command, Ending, Outcome, Request, Trip
 
@@ -75,7 +75,7 @@ def is_off(lab: Lab) -> bool:
 
 
 def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:
-    """Let the n-th frame of a procedure fail on its road; give the channels whose frame left."""
+    """Let the n-th frame of a procedure fail on its link; give the channels whose frame left."""
     left: list[str] = []
     seen: list[int] = []
     frames = {
@@ -97,7 +97,7 @@ def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:
                 left.append(frames[data])
             write(data)
 
-        link.write = failing  # type: ignore[method-assign]  # the road, for this test
+        link.write = failing  # type: ignore[method-assign]  # the link, for this test
     return left
 
 
@@ -105,7 +105,7 @@ STEPS = 17  # of each procedure of the line
 
 
 @pytest.mark.promise(12)
-@pytest.mark.parametrize("raises", [False, True], ids=["lost", "road gone"])
+@pytest.mark.parametrize("raises", [False, True], ids=["lost", "link gone"])
 @pytest.mark.parametrize("number", range(0, STEPS, 3))
 def test_any_single_write_may_fail_and_the_line_ends_safe_and_verified(
     short_plan: LabPlan, tmp_path: Path, wires: list[Lab], number: int, raises: bool
@@ -132,12 +132,12 @@ def fails_and_recovers(
         assert not is_off(lab)
         left.extend(fail_write(lab, number, raises=raises))
         left.clear()
-        lab.line.safing.trip(cause(lab, procedure))
-        await lab.line.safing.verified()
+        lab.line.trip_response.trip(cause(lab, procedure))
+        await lab.line.trip_response.verified()
 
     lab = energised(plan, folder, work)
-    wires.clear()  # a frame that a test takes off the road has no other end
-    (verification,) = lab.line.safing.verifications
+    wires.clear()  # a frame that a test takes off the link has no other end
+    (verification,) = lab.line.trip_response.verifications
     assert verification.complete, (number, verification.unverified())
     assert is_off(lab)
     assert lab.line.memory.mode is Mode.TRIPPED
@@ -151,11 +151,11 @@ def test_a_port_that_is_gone_leaves_its_own_steps_unknown_and_no_other(
     async def work(lab: Lab) -> None:
         assert lab.simulated is not None
         lab.simulated.buses[port].faults.cut = True
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
-        await lab.line.safing.verified()
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+        await lab.line.trip_response.verified()
 
     lab = energised(short_plan, tmp_path, work)
-    (verification,) = lab.line.safing.verifications
+    (verification,) = lab.line.trip_response.verifications
     frames = lab.guard.core.procedures[SHUTDOWN]
     gone = {frame.channel for frame in frames if frame.port == port}
     assert gone
@@ -174,8 +174,8 @@ def test_a_trip_in_the_middle_of_any_exchange_is_carried_out_in_order_of_hazard(
     async def work(lab: Lab) -> None:
         await asyncio.sleep(after_ms / 1000)
         before = len(lab.guard.core.log or [])
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
-        await lab.line.safing.verified()
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+        await lab.line.trip_response.verified()
         first: dict[str, list[bytes]] = {}
         for sent in (lab.guard.core.log or [])[before:]:
             if sent.source is Source.PROCEDURE:
@@ -185,7 +185,7 @@ def test_a_trip_in_the_middle_of_any_exchange_is_carried_out_in_order_of_hazard(
             assert frames[: len(wave)] == wave
 
     lab = energised(short_plan, tmp_path, work)
-    (verification,) = lab.line.safing.verifications
+    (verification,) = lab.line.trip_response.verifications
     assert verification.complete
 
 
@@ -203,16 +203,16 @@ def test_of_three_trips_in_any_order_the_worst_is_in_force(
     async def work(lab: Lab) -> None:
         procedures = lab.line.envelope.procedure_of
         for number in order:
-            lab.line.safing.trip(cause(lab, procedures[causes[number]], causes[number]))
-            lab.line.safing.trip(cause(lab, procedures[causes[number]], causes[number]))
+            lab.line.trip_response.trip(cause(lab, procedures[causes[number]], causes[number]))
+            lab.line.trip_response.trip(cause(lab, procedures[causes[number]], causes[number]))
             await asyncio.sleep(0.03)
-        await lab.line.safing.verified()
+        await lab.line.trip_response.verified()
 
     lab = energised(short_plan, tmp_path, work)
     assert lab.line.memory.trip is not None
     assert lab.line.memory.trip.cause is Cause.OVER_PRESSURE
-    assert lab.line.safing.verifications[-1].procedure == "relieve_pressure"
-    assert lab.line.safing.verifications[-1].complete
+    assert lab.line.trip_response.verifications[-1].procedure == "relieve_pressure"
+    assert lab.line.trip_response.verifications[-1].complete
     first = Latch(short_plan.state_dir / "latch.json").trip
     assert first is not None
     assert first.cause is causes[order[0]], "the latch keeps the first: the cause to clear"
@@ -231,12 +231,12 @@ def test_a_trip_goes_before_ten_thousand_commands(short_plan: LabPlan, tmp_path:
         await asyncio.sleep(0.05)
         began_s = lab.clock.loop.time()
         frames = len(lab.guard.core.log or [])
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
         assert lab.clock.loop.time() == began_s, "nothing was waited for"
         sent = (lab.guard.core.log or [])[frames:]
         assert {each.source for each in sent} == {Source.PROCEDURE}
         outcomes.extend(await asyncio.gather(*asked))
-        await lab.line.safing.verified()
+        await lab.line.trip_response.verified()
         after = (lab.guard.core.log or [])[frames:]
         assert all(each.source is not Source.PERMIT for each in after), "a command came after"
 
@@ -248,7 +248,7 @@ def test_a_trip_goes_before_ten_thousand_commands(short_plan: LabPlan, tmp_path:
     assert len(refused) >= 10_000 - 2
     full = [each for each in refused if "wait for this line already" in each.detail]
     assert len(full) == 10_000 - WAITING_MAX
-    (verification,) = lab.line.safing.verifications
+    (verification,) = lab.line.trip_response.verifications
     assert verification.complete
     assert is_off(lab)
 
@@ -275,14 +275,14 @@ def test_a_trip_waits_for_no_disk(
     async def work(lab: Lab) -> None:
         trouble(lab)
         began_s = lab.clock.loop.time()
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
         assert lab.clock.loop.time() == began_s
-        await lab.line.safing.verified()
+        await lab.line.trip_response.verified()
         for name in ("append", "sample", "commit", "flush"):  # the disk is emptied again
             vars(lab.line.journal).pop(name, None)
 
     lab = energised(short_plan, tmp_path, work)
-    assert lab.line.safing.verifications[0].complete
+    assert lab.line.trip_response.verifications[0].complete
     assert is_off(lab)
     assert lab.guard.core.latched
     for left in short_plan.state_dir.glob("latch.new"):
@@ -300,11 +300,11 @@ def test_a_trip_does_not_wait_for_a_planner_in_mid_thought(
         thought = asyncio.ensure_future(lab.line.unless_tripped(think()))
         await asyncio.sleep(0.2)
         began_s = lab.clock.loop.time()
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
         (ended,) = await asyncio.gather(thought, return_exceptions=True)
         assert "test" in str(ended)
         assert lab.clock.loop.time() - began_s < 0.1
-        await lab.line.safing.verified()
+        await lab.line.trip_response.verified()
 
     assert is_off(energised(short_plan, tmp_path, work))
 
@@ -433,9 +433,9 @@ def test_a_living_line_sends_again_what_was_refused_or_lost(
     async def trip(lab: Lab) -> None:
         assert lab.simulated is not None
         setattr(lab.simulated.buses[port].faults, fault, 1)
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
-        await lab.line.safing.verified()
-        (verification,) = lab.line.safing.verifications
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
+        await lab.line.trip_response.verified()
+        (verification,) = lab.line.trip_response.verifications
         assert verification.complete, verification.unverified()
         truth = lab.simulated.plant.truth()
         assert not any(truth[each] for each in ("furnace_mains", "sulfur_mains", "laser_on"))

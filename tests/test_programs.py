@@ -12,7 +12,7 @@ from labharness.desk import ByHand, Nobody
 from labharness.lab import Lab
 from labharness.line import Line, StepState, Tripped
 from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import room_of
+from labharness.testing.faults import simulated_of
 from labharness.testing.wires import WireLog
 from labharness.vocabulary import Command, Ending, Program, read_program
 from programmed import ANNEAL, prepared, program, programmed
@@ -51,7 +51,7 @@ def stored(lab: Lab) -> list[bytes]:
 
 def words(lab: Lab) -> list[list[int]]:
     """The simulated instrument's own memory of its programs."""
-    found: list[list[int]] = room_of(lab).faces["furnace"]._programmer._stored
+    found: list[list[int]] = simulated_of(lab).faces["furnace"]._programmer._stored
     return found
 
 
@@ -78,7 +78,7 @@ def test_a_program_is_uploaded_run_to_its_end_and_counts_as_all_its_targets_unti
         uploaded = await line.programs.upload("furnace", program())
         assert (uploaded.ending, uploaded.written) == (Ending.CONFIRMED, 5)
         assert status(line) == 1, "stored, and not started"
-        assert setpoint.doubt == ()
+        assert setpoint.unconfirmed == ()
         started = await line.programs.start("furnace")
         assert (started.ending, started.read_back) == (Ending.CONFIRMED, 2)
         assert setpoint.possible() == (0.0, 400.0, 50.0)
@@ -229,7 +229,7 @@ def test_no_program_starts_over_a_hot_setpoint_to_which_it_would_return(
 
 def test_a_program_is_judged_again_when_it_is_started(scene: Callable[..., None]) -> None:
     async def act(lab: Lab) -> None:
-        line, plant = lab.line, room_of(lab).plant
+        line, plant = lab.line, simulated_of(lab).plant
         await line.programs.upload("furnace", program())
         plant.faults.lid_open = True
         await wait(line, 3)
@@ -256,7 +256,7 @@ def test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_erro
     scene: Callable[..., None],
 ) -> None:
     async def act(lab: Lab) -> None:
-        line, face = lab.line, room_of(lab).faces["furnace"]
+        line, face = lab.line, simulated_of(lab).faces["furnace"]
         store = face._programmer.store
 
         def altered(address: int, word: int, pv_c: float) -> None:
@@ -279,7 +279,7 @@ def test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_erro
 @pytest.mark.thorough
 def test_a_segment_that_cannot_be_read_back_ends_the_upload(scene: Callable[..., None]) -> None:
     async def act(lab: Lab) -> None:
-        line, face = lab.line, room_of(lab).faces["furnace"]
+        line, face = lab.line, simulated_of(lab).faces["furnace"]
         receive = face.receive
         deaf = bytes.fromhex("01 03 20 98")  # the read-back of segment 2, after it was written
 
@@ -300,7 +300,7 @@ def test_a_segment_that_cannot_be_read_back_ends_the_upload(scene: Callable[...,
 
 def test_a_lost_reply_costs_a_second_look_and_no_doubt(scene: Callable[..., None]) -> None:
     async def act(lab: Lab) -> None:
-        room_of(lab).buses["heat"].faults.reply_lost = 1
+        simulated_of(lab).buses["heat"].faults.reply_lost = 1
         uploaded = await lab.line.programs.upload("furnace", program())
         assert uploaded.ending is Ending.CONFIRMED, uploaded
 
@@ -325,7 +325,7 @@ def test_whatever_ends_a_run_ends_its_program_with_the_heat_off(
     scene: Callable[..., None], cause: str
 ) -> None:
     async def act(lab: Lab) -> None:
-        line, plant = lab.line, room_of(lab).plant
+        line, plant = lab.line, simulated_of(lab).plant
         await line.programs.upload("furnace", program())
         await line.programs.start("furnace")
         await wait(line, 5)  # far below what any row minds: what counts are its targets
@@ -333,29 +333,31 @@ def test_whatever_ends_a_run_ends_its_program_with_the_heat_off(
             plant.faults.exhaust_lost = True
             with pytest.raises(Tripped, match=r"lost what takes box\.exhaust_flow"):
                 await wait(line, 10)
-            await line.safing.verified()
+            await line.trip_response.verified()
         elif cause == "dip":  # the controllers come back as they were, and the program goes on
             plant.lose_power()
-            room_of(lab).buses["heat"].faults.cut = True
+            simulated_of(lab).buses["heat"].faults.cut = True
             with pytest.raises(Tripped):
                 await wait(line, 10)
-            assert room_of(lab).faces["furnace"]._programmer.runs
+            assert simulated_of(lab).faces["furnace"]._programmer.runs
             await asyncio.sleep(3)
-            room_of(lab).buses["heat"].faults.cut = False
-            await line.safing.verified()
+            simulated_of(lab).buses["heat"].faults.cut = False
+            await line.trip_response.verified()
         elif cause == "stop":
             await line.settle("immediate_shutdown")
         else:
             await line.bring_down()
             await line.settle("immediate_shutdown")
-        seen = line.safing.verifications or [await line.safing.make_safe("immediate_shutdown")]
+        seen = line.trip_response.verifications or [
+            await line.trip_response.make_safe("immediate_shutdown")
+        ]
         steps = {step[0]: step[1:] for step in seen[-1].steps}
         assert steps["furnace.program_status"] == (1, 1, StepState.VERIFIED)
         assert steps["furnace.output"][2] is StepState.VERIFIED
         assert plant.parts["furnace"].power_fraction == 0
         await line.polled()
         await line.polled()
-        assert line.memory.track("furnace.setpoint").doubt == ()
+        assert line.memory.track("furnace.setpoint").unconfirmed == ()
 
     scene(act)
 
@@ -369,7 +371,7 @@ def test_a_program_held_counts_as_heat_and_goes_on(scene: Callable[..., None]) -
         assert (await line.programs.hold("furnace")).ending is Ending.CONFIRMED
         await wait(line, 60)
         stands_c = line.latest("furnace.working_setpoint")
-        assert line.memory.track("furnace.setpoint").doubt
+        assert line.memory.track("furnace.setpoint").unconfirmed
         await wait(line, 30)
         assert line.latest("furnace.working_setpoint") == stands_c
         assert (await line.programs.start("furnace")).ending is Ending.CONFIRMED
@@ -389,7 +391,7 @@ def test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once(
     """Its task is gone at a seeded instant; then somebody presses the instrument's own button."""
 
     async def act(lab: Lab) -> None:
-        line, face = lab.line, room_of(lab).faces["furnace"]
+        line, face = lab.line, simulated_of(lab).faces["furnace"]
         await line.programs.upload("furnace", program())
         longer = [{"ramp_to_c": 300, "at_c_per_min": 30}, {"dwell_min": 5}]
         new: Program = program(segment=longer)
@@ -418,12 +420,12 @@ def test_a_run_begins_with_no_program_running(
     async def main() -> None:
         async with simulated_lab.on(plan).opened() as lab:
             words(lab)[1][8:11] = [1, 4000, 500]
-            room_of(lab).faces["furnace"]._programmer.store(23, 2, 25.0)
+            simulated_of(lab).faces["furnace"]._programmer.store(23, 2, 25.0)
             await wait(lab.line, 3)
             assert status(lab.line) == 2
             await lab.line.arm("immediate_shutdown")
             assert status(lab.line) == 1
-            assert room_of(lab).plant.parts["furnace"].power_fraction == 0
+            assert simulated_of(lab).plant.parts["furnace"].power_fraction == 0
 
     virtual_time.run(main())
 

@@ -77,7 +77,7 @@ def test_nothing_in_a_whole_growth_takes_back_its_leak_check(
     seen: list[bool] = []
 
     def spy(lab: Lab) -> None:
-        if not lab.line.memory.tracks["box.lid_shut"].doubt:
+        if not lab.line.memory.tracks["box.lid_shut"].unconfirmed:
             seen.append(lab.line.memory.tight)
             lab.clock.loop.call_later(0.3, spy, lab)
 

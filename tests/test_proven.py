@@ -10,8 +10,8 @@ from commands import say
 from labharness.driver import Adds, Off
 from labharness.kernel import Envelope, Procedure, Step
 from labharness.lab import LabPlan, read_lab
+from labharness.lab.config import default_lab_path
 from labharness.lab.proven import unproven
-from labharness.lab.reading import default_lab_path
 from labharness.line import Contact, Finding
 from rig import SHORT_LINE
 from small_lab import OFF, written

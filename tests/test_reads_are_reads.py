@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import ROOT, Said, edited_lab, spawn_beside
+from commands import ROOT, Said, edited_lab, spawn_with
 from labharness.vocabulary import Exactly, Protocol, Request, Transaction, same_frame, why_no_read
 from platforms import unix
 from served import Served
@@ -51,7 +51,7 @@ def their(site: Path, kind: str, old: str = "", new: str = "") -> str:
 
 def check(site: Path, folder: Path, kind: str, theirs: str) -> Said:
     lab = edited_lab(folder, f'kind = "{kind}"', f'kind = "{theirs}"')
-    return spawn_beside(site, "lab", "check", "--lab", lab)
+    return spawn_with(site, "lab", "check", "--lab", lab)
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_poll_that_is_a_coil_write_never_reaches_the_contactor(
         ("arm", lab),
         ("set", "argon.setpoint", "50", "sccm", "--attend", "--lab", lab),
     )
-    answers = [spawn_beside(site, *each) for each in asked]
+    answers = [spawn_with(site, *each) for each in asked]
     assert not energised(served), "the plant's contactor comes first"
     for said in answers:
         said.is_one_plain_error(
@@ -116,7 +116,7 @@ def test_a_poll_that_is_a_coil_write_never_reaches_the_contactor(
 @unix
 def test_the_same_package_without_the_error_reads_the_contactor(site: Path, served: Served) -> None:
     lab = with_kind(served, "waveshare_relay", their(site, "waveshare_relay"))
-    said = spawn_beside(site, "read", "box.furnace_contactor", "--lab", lab)
+    said = spawn_with(site, "read", "box.furnace_contactor", "--lab", lab)
     assert (said.code, said.out.split()[:2]) == (0, ["box.furnace_contactor", "0"]), said
 
 
@@ -204,7 +204,7 @@ def test_a_read_is_held_against_the_grammars_of_all_on_its_port(site: Path, tmp_
     theirs = their(site, "alicat_mc", poll, 'line_request("AS 9.00", timeout_s=TIMEOUT_S)')
     named = 'name = "nitrogen"\nkind = '
     lab = edited_lab(tmp_path, f'{named}"alicat_mc"', f'{named}"{theirs}"')
-    said = spawn_beside(site, "lab", "check", "--lab", lab)
+    said = spawn_with(site, "lab", "check", "--lab", lab)
     said.is_one_plain_error("'nitrogen' (their_alicat_mc), scan 'frame'", "argon takes a frame")
 
 
@@ -222,7 +222,7 @@ def test_a_text_driver_that_states_no_grammar_of_writes_stays_off_real_links(
     assert (said.code, said.out.splitlines()[-1]) == (1, "1 finding"), said
     assert "finding: approvals: " in said.out, "none is beside a lab of a test's own"
     lab = with_kind(served, "cobolt_laser", theirs)
-    spawn_beside(site, "lab", "check", "--lab", lab).is_one_plain_error(
+    spawn_with(site, "lab", "check", "--lab", lab).is_one_plain_error(
         "instrument 'laser' (their_cobolt_laser) sets emission, power", "state write_grammar"
     )
 

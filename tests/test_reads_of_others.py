@@ -116,7 +116,7 @@ def test_a_port_that_too_many_want_is_told_of_plainly(
 
 def test_who_asks_no_more_stands_in_no_queue(play: Play) -> None:
     async def work(lab: Lab, hands: ByHand) -> None:
-        turns = lab.guard._turns
+        turns = lab.guard._queue
         for _ in range(FLOOD):
             asked = [asyncio.ensure_future(hands.answer(READ)) for _ in range(READS_MAX)]
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A road that was lost and is back: its instruments are prepared again, or the line trips."""
+"""A link that was lost and is back: its instruments are prepared again, or the line trips."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,12 +10,12 @@ import pytest
 from alarmed import Watched, watch
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX
 from labharness.vocabulary import Cause, Command, Ending
 from labharness_simulators.alicat_basis2 import WATCHDOG
-from test_safing_again import cut
+from test_trip_response_again import cut
 
 HYDROGEN = Command("hydrogen.setpoint", 0.0, "sccm")
 ARGON = Command("argon.setpoint", 100.0, "sccm")
@@ -38,14 +38,14 @@ def words(lab: Lab) -> dict[int, int]:
 
 
 def lose(lab: Lab, port: str = "hydrogen", *, restarted: bool = True) -> None:
-    """Have a guard tell of a road that was lost and is open again at once."""
+    """Have a guard tell of a link that was lost and is open again at once."""
     if restarted and port == "hydrogen":
         words(lab)[WATCHDOG] = 0
-    lab.line.guard.on_road_lost(port, "unplugged")
+    lab.line.guard.on_link_lost(port, "unplugged")
 
 
 async def back(watched: Watched) -> None:
-    """Wait until no road is missing any more."""
+    """Wait until no link is missing any more."""
     await watched.until(lambda: not watched.lab.line._reconnecting.missing(), 5.0)
 
 
@@ -53,10 +53,10 @@ def intents(watched: Watched) -> list[str]:
     return [each["channel"] for each in watched.journaled("intent")]
 
 
-def roads(watched: Watched) -> list[tuple[str, str]]:
+def links(watched: Watched) -> list[tuple[str, str]]:
     return [
         (kind, each["port"])
-        for kind in ("road_lost", "road_back")
+        for kind in ("link_lost", "link_back")
         for each in watched.journaled(kind)
     ]
 
@@ -83,7 +83,7 @@ def test_an_instrument_is_prepared_again_before_its_next_command(armed: Prove) -
 
     watched = armed(work)
     assert watched.journaled("identified")[-1]["instrument"] == "hydrogen"
-    assert roads(watched) == [("road_lost", "hydrogen"), ("road_back", "hydrogen")]
+    assert links(watched) == [("link_lost", "hydrogen"), ("link_back", "hydrogen")]
 
 
 def test_nothing_else_passes_on_that_port_and_all_on_the_others(armed: Prove) -> None:
@@ -96,7 +96,7 @@ def test_nothing_else_passes_on_that_port_and_all_on_the_others(armed: Prove) ->
         early = await flight
         assert (await first).ending is Ending.CONFIRMED
         assert early.ending is Ending.REFUSED, early
-        assert "the road of port hydrogen was lost" in early.detail
+        assert "the link of port hydrogen was lost" in early.detail
         assert (await line.perform(ARGON)).ending is Ending.CONFIRMED
         assert (await line.perform(HYDROGEN)).ending is Ending.CONFIRMED
 
@@ -112,7 +112,7 @@ def test_all_instruments_on_a_shared_port_are_asked_and_prepared(armed: Prove) -
     assert intents(watched)[-2:] == ["furnace.mode", "sulfur.mode"]
     asked = [each["instrument"] for each in watched.journaled("identified")]
     assert asked[-2:] == ["furnace", "sulfur"]
-    assert roads(watched) == [("road_lost", "heat"), ("road_back", "heat")]
+    assert links(watched) == [("link_lost", "heat"), ("link_back", "heat")]
 
 
 def test_an_instrument_with_nothing_to_prepare_is_asked_who_it_is(armed: Prove) -> None:
@@ -124,7 +124,7 @@ def test_an_instrument_with_nothing_to_prepare_is_asked_who_it_is(armed: Prove) 
 
     watched = armed(work)
     assert watched.journaled("identified")[-1]["instrument"] == "box"
-    assert roads(watched) == [("road_lost", "relays"), ("road_back", "relays")]
+    assert links(watched) == [("link_lost", "relays"), ("link_back", "relays")]
 
 
 def test_what_does_not_take_its_prepare_trips(
@@ -141,7 +141,7 @@ def test_what_does_not_take_its_prepare_trips(
     watched = armed(work)
     assert tripped(watched)["channel"] == "hydrogen"
     assert "hydrogen.watchdog_ms = 5000 mismatch" in tripped(watched)["detail"]
-    assert roads(watched) == [("road_lost", "hydrogen")]
+    assert links(watched) == [("link_lost", "hydrogen")]
 
 
 @pytest.mark.promise(3)
@@ -157,7 +157,7 @@ def test_who_does_not_say_who_it_is_in_time_trips(armed: Prove) -> None:
     assert "not prepared again within 30 s" in tripped(armed(work))["detail"]
 
 
-def test_a_road_that_is_lost_while_it_is_prepared_is_begun_anew(armed: Prove) -> None:
+def test_a_link_that_is_lost_while_it_is_prepared_is_begun_anew(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         before = len(intents(watched))
         lose(watched.lab)
@@ -167,12 +167,12 @@ def test_a_road_that_is_lost_while_it_is_prepared_is_begun_anew(armed: Prove) ->
         assert words(watched.lab)[WATCHDOG] == 5000
         assert watched.lab.line.memory.trip is None
 
-    kinds = [kind for kind, _ in roads(armed(work))]
-    assert kinds == ["road_lost", "road_lost", "road_back"]
+    kinds = [kind for kind, _ in links(armed(work))]
+    assert kinds == ["link_lost", "link_lost", "link_back"]
 
 
 @pytest.mark.promise(3)
-def test_a_road_that_does_not_hold_trips(armed: Prove) -> None:
+def test_a_link_that_does_not_hold_trips(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         for times in range(LOSSES_MAX + 1):
             assert watched.lab.line.memory.trip is None, times
@@ -213,7 +213,7 @@ def test_a_line_that_is_let_go_in_time_is_prepared_then(armed: Prove, held_first
         lose(watched.lab)
         if not held_first:
             early = asyncio.ensure_future(line.perform(HYDROGEN))
-            await asyncio.sleep(0)  # it waits for the road
+            await asyncio.sleep(0)  # it waits for the link
             await line.hold()
         await asyncio.sleep(10.0)
         assert line.memory.mode is Mode.HELD
@@ -228,11 +228,11 @@ def test_a_line_that_is_let_go_in_time_is_prepared_then(armed: Prove, held_first
         assert line.memory.trip is None
 
     watched = armed(work)
-    assert roads(watched) == [("road_lost", "hydrogen"), ("road_back", "hydrogen")]
+    assert links(watched) == [("link_lost", "hydrogen"), ("link_back", "hydrogen")]
 
 
 @pytest.mark.parametrize("after_s", MOMENTS_S)
-def test_a_hold_that_comes_while_a_road_is_prepared_is_none_to_trip_on(
+def test_a_hold_that_comes_while_a_link_is_prepared_is_none_to_trip_on(
     armed: Prove, after_s: float
 ) -> None:
     async def work(watched: Watched) -> None:
@@ -270,7 +270,7 @@ def test_a_prepare_that_waits_for_its_turn_behind_a_hold_waits_for_its_end(armed
 
 
 @pytest.mark.parametrize("after_s", MOMENTS_S)
-def test_a_run_that_ends_while_a_road_is_prepared_ends_clean(armed: Prove, after_s: float) -> None:
+def test_a_run_that_ends_while_a_link_is_prepared_ends_clean(armed: Prove, after_s: float) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line
         lose(watched.lab)
@@ -306,7 +306,7 @@ def test_who_is_silent_when_a_run_ends_makes_no_trip_of_it(armed: Prove) -> None
 
 
 @pytest.mark.promise(3)
-def test_a_road_that_is_lost_after_the_end_of_a_run_trips(armed: Prove) -> None:
+def test_a_link_that_is_lost_after_the_end_of_a_run_trips(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line
         lose(watched.lab)
@@ -332,7 +332,7 @@ def test_what_was_left_at_an_end_is_prepared_before_the_line_goes_on(armed: Prov
     armed(work)
 
 
-def test_a_line_that_is_closed_while_a_road_is_prepared_has_not_tripped(armed: Prove) -> None:
+def test_a_line_that_is_closed_while_a_link_is_prepared_has_not_tripped(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line
         await line.hold()
@@ -342,10 +342,10 @@ def test_a_line_that_is_closed_while_a_road_is_prepared_has_not_tripped(armed: P
     assert not armed(work).journaled("trip")
 
 
-def test_a_procedure_asks_no_lost_road(armed: Prove) -> None:
+def test_a_procedure_asks_no_lost_link(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         lose(watched.lab, "heat")
-        assert (await watched.lab.line.safing.make_safe(SAFE_TABLE)).complete
+        assert (await watched.lab.line.trip_response.make_safe(SAFE_TABLE)).complete
 
     armed(work)
 
@@ -353,7 +353,7 @@ def test_a_procedure_asks_no_lost_road(armed: Prove) -> None:
 def test_a_line_that_was_disarmed_asks_before_it_is_armed(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         lab = watched.lab
-        await lab.line.safing.make_safe(SAFE_TABLE)
+        await lab.line.trip_response.make_safe(SAFE_TABLE)
         lab.line.disarm()
         before = len(intents(watched))
         lose(lab)
@@ -370,13 +370,13 @@ def test_a_line_that_was_disarmed_asks_before_it_is_armed(armed: Prove) -> None:
         assert words(lab)[WATCHDOG] == 5000
         assert (await lab.line.perform(HYDROGEN)).ending is Ending.CONFIRMED
 
-    assert roads(armed(work)) == [("road_lost", "hydrogen"), ("road_back", "hydrogen")]
+    assert links(armed(work)) == [("link_lost", "hydrogen"), ("link_back", "hydrogen")]
 
 
-def test_a_road_that_is_lost_while_arming_keeps_the_line_from_it(armed: Prove) -> None:
+def test_a_link_that_is_lost_while_arming_keeps_the_line_from_it(armed: Prove) -> None:
     async def work(watched: Watched) -> None:
         line = watched.lab.line
-        await line.safing.make_safe(SAFE_TABLE)
+        await line.trip_response.make_safe(SAFE_TABLE)
         line.disarm()
         for port in ("hydrogen", "relays"):
             arming = asyncio.ensure_future(line.arm(SAFE_TABLE))

@@ -150,15 +150,15 @@ def test_a_guard_that_cannot_begin_says_why(rig: GuardBench) -> None:
 
 
 @pytest.mark.promise(3)
-def test_a_road_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed(
+def test_a_link_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed(
     rig: GuardBench,
 ) -> None:
     heat, gas = rig.armed.ports
 
     async def work(guard: RemoteGuard) -> None:
-        await guard.road("heat").open()
+        await guard.link("heat").open()
         with pytest.raises(LinkLost, match="serial /dev/no-such-port does not open"):
-            await guard.road("gas").open()
+            await guard.link("gas").open()
         assert await ask(guard) == b"ok read\r"
         with pytest.raises(NotPermitted, match="not all ports are open: gas"):
             await guard.arm()
@@ -176,7 +176,7 @@ def test_a_trip_of_the_guard_is_told_in_lab_time(rig: GuardBench) -> None:
         guard.on_trip = tripped.set_result
         await guard.open()
         await guard.arm()
-        trip = await tripped  # of silence: nobody beats
+        trip = await tripped  # of silence: nobody heartbeats
         assert trip.channel == "harness"
         assert abs(trip.at_s - loop.time()) < 1.0
 
@@ -196,7 +196,7 @@ def test_a_trip_whose_value_is_no_number_is_taken_like_any_other(
         rig.devices.forget()
         guard.trip(replace(LEAK, procedure="stop", value=value))
         for _ in range(10):
-            guard.beat("stop")
+            guard.heartbeat("stop")
             await asyncio.sleep(0.1)
         assert rig.made_safe()
         assert await ask(guard) == b"ok read\r"

@@ -436,7 +436,7 @@ def test_a_command_that_nothing_can_show_is_named_and_any_other_doubt_stands_out
     html = page(replace(run, commands=doubt))
     assert '<span class="alarm"><span class="en" lang="en">1 NOT CONFIRMED<' in html
     assert ">2 READ BACK OTHERWISE<" in html
-    assert "Commands refused or in doubt" in html
+    assert "Commands refused or unconfirmed" in html
 
 
 def test_what_stays_on_is_said_before_the_channels_and_the_same_as_to_the_approver(

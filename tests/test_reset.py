@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from labharness.guard import Latch
-from labharness.lab import Lab, LabPlan, care
+from labharness.lab import Lab, LabPlan, idle_line
 from labharness.lab.alarms import NotDone
-from labharness.lab.care import NotReset, reset
+from labharness.lab.idle_line import NotReset, reset
 from labharness.vocabulary import Cause, Trip
 from rig import cut, part, plant_fault
 
@@ -40,7 +40,7 @@ def at_once(act: Act) -> Wrong:
 
 
 def once_known(act: Act) -> Wrong:
-    """Let it go wrong when the instruments have said who they are: every road opened well."""
+    """Let it go wrong when the instruments have said who they are: every link opened well."""
 
     def prepare(lab: Lab, patch: pytest.MonkeyPatch) -> None:
         listen = lab.line.listen
@@ -89,7 +89,7 @@ def latched(plan: LabPlan, cause: Trip, wrong: Wrong, monkeypatch: pytest.Monkey
             super().__init__(*args, **options)
             wrong(self, monkeypatch)
 
-    monkeypatch.setattr(care, "Lab", AsItIs)
+    monkeypatch.setattr(idle_line, "Lab", AsItIs)
     plan.make_state_dir()
     path = plan.state_dir / "latch.json"
     Latch(path).close(cause)
@@ -134,7 +134,7 @@ def test_a_latch_that_does_not_open_leaves_its_alarms_and_says_how_it_ended(
 ) -> None:
     path = latched(short_plan, SILENCE, at_once(lambda lab: None), monkeypatch)
     alarms: list[str] = []
-    monkeypatch.setattr(care, "reset_alarms", lambda plan, **facts: alarms.append("reset"))
+    monkeypatch.setattr(idle_line, "reset_alarms", lambda plan, **facts: alarms.append("reset"))
 
     def stays(latch: Latch) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
@@ -162,7 +162,7 @@ def test_alarms_that_cannot_be_reset_are_told_of_and_can_be_asked_for_again(
         raise NotDone("alarms.jsonl cannot be written: full")
 
     with monkeypatch.context() as full:
-        full.setattr(care, "reset_alarms", fails)
+        full.setattr(idle_line, "reset_alarms", fails)
         with pytest.raises(NotReset, match=r"its alarms are not reset: .*full"):
             reset(short_plan, "Ada", "looked")
     assert not path.exists()

@@ -16,7 +16,7 @@ from labharness.journal.reading import read
 from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, attend, preflight, tasks
 from labharness.lab.attend import Attendance
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.lab.tasks import RunResult, TaskRun
 from labharness.line import Line, Tripped
 from labharness.plan import InstructionSet

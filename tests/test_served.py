@@ -1,4 +1,4 @@
-"""Served simulators, met by foreign clients over real roads: values, crashes, faults, errors."""
+"""Served simulators, met by foreign clients over real links: values, crashes, faults, errors."""
 
 import asyncio
 import json
@@ -136,7 +136,7 @@ def test_a_websocket_client_opens_the_spectrometer(lab: Served) -> None:
         assert call("ccd_close", index=0)["errors"] == []
 
 
-def test_the_harness_identifies_every_instrument_over_the_roads_that_were_written(
+def test_the_harness_identifies_every_instrument_over_the_links_that_were_written(
     lab: Served,
 ) -> None:
     said = say("lab", "check", "--connect", "--lab", lab.lab_file)
@@ -231,10 +231,10 @@ def test_a_client_that_floods_waits_and_holds_nothing_up(lab: Served) -> None:
         time.sleep(0.001)
     with lab.serial("stage") as port:
         assert exchange(port, b"P\r", b"\r") == place, "of an endless line nothing is left"
-    with socket.create_connection(lab.address("detector")) as road:
-        road.sendall(b"\0\1\0\0\xff\xff" + b"x" * 20_000)
-        road.settimeout(2)
-        assert _is_hung_up(road)
+    with socket.create_connection(lab.address("detector")) as link:
+        link.sendall(b"\0\1\0\0\xff\xff" + b"x" * 20_000)
+        link.settimeout(2)
+        assert _is_hung_up(link)
 
 
 def test_a_tcp_port_turns_away_who_is_too_many_and_lets_in_again(lab: Served) -> None:
@@ -252,9 +252,9 @@ def test_a_tcp_port_turns_away_who_is_too_many_and_lets_in_again(lab: Served) ->
         assert len(again.recv(16)) == 11
 
 
-def _is_hung_up(road: socket.socket) -> bool:
+def _is_hung_up(link: socket.socket) -> bool:
     try:
-        return road.recv(1) == b""
+        return link.recv(1) == b""
     except ConnectionResetError:
         return True
 
@@ -348,7 +348,7 @@ def test_the_wire_log_has_every_byte_with_the_time_all_processes_share(lab: Serv
     assert [before_ns, *times, after_ns] == sorted([before_ns, *times, after_ns])
 
 
-def test_a_flight_over_a_lab_with_real_roads_touches_none_of_them(lab: Served) -> None:
+def test_a_flight_over_a_lab_with_real_links_touches_none_of_them(lab: Served) -> None:
     since = lab.ask("bytes", since=10**12)["count"]
     plan = read_lab(lab.lab_file)
     assert predict(plan, planned(plan), {}).violation is None
@@ -361,12 +361,14 @@ def test_a_flight_over_a_lab_with_real_roads_touches_none_of_them(lab: Served) -
 def test_room_asks_and_sets_from_the_command_line(lab: Served) -> None:
     folder = lab.folder
     assert (
-        json.loads(say("room", folder, "fault", "air_leak_sccm=5").out)["plant"]["air_leak_sccm"]
+        json.loads(say("simulated", folder, "fault", "air_leak_sccm=5").out)["plant"][
+            "air_leak_sccm"
+        ]
         == 5.0
     )
-    assert json.loads(say("room", folder, "bus", "heat", "cut=true").out)["bus"]["heat"]["cut"]
-    assert json.loads(say("room", folder, "status").out)["speed"] == SPEED
-    assert "substrate_c" in json.loads(say("room", folder, "truth").out)["truth"]
+    assert json.loads(say("simulated", folder, "bus", "heat", "cut=true").out)["bus"]["heat"]["cut"]
+    assert json.loads(say("simulated", folder, "status").out)["speed"] == SPEED
+    assert "substrate_c" in json.loads(say("simulated", folder, "truth").out)["truth"]
 
 
 @pytest.mark.parametrize(
@@ -400,19 +402,19 @@ def test_what_the_room_cannot_do_is_one_plain_error(
     lab: Served, words: tuple[str, ...], said: str
 ) -> None:
     before = lab.ask("faults")
-    say("room", lab.folder, *words).is_one_plain_error(said)
+    say("simulated", lab.folder, *words).is_one_plain_error(said)
     assert lab.ask("faults") == before
 
 
 def test_a_control_port_answers_nonsense_in_words(lab: Served) -> None:
     host, _, number = lab.status["control"].rpartition(":")
-    with socket.create_connection((host, int(number)), 2) as road, road.makefile("rb") as file:
+    with socket.create_connection((host, int(number)), 2) as link, link.makefile("rb") as file:
         for nonsense in (b"nonsense", b"[]", b'{"ask": []}', b'{"ask": "fault", "set": 3}'):
-            road.sendall(nonsense + b"\n")
+            link.sendall(nonsense + b"\n")
             assert "error" in json.loads(file.readline())
-        road.sendall(b'{"ask": "bytes", "since": 99999999999999999999}\n')
-        assert json.loads(file.readline())["rows"] == [], "and the room is still there"
-        road.sendall(b"x" * 200_000)
+        link.sendall(b'{"ask": "bytes", "since": 99999999999999999999}\n')
+        assert json.loads(file.readline())["rows"] == [], "and the simulated lab is still there"
+        link.sendall(b"x" * 200_000)
         assert "at most" in json.loads(file.readline())["error"]
 
 
@@ -455,9 +457,9 @@ def test_a_folder_that_nobody_serves_from_is_said_as_a_room_that_does_not_answer
         ("stale", "no served room at 127.0.0.1:1"),
         ("odd", f"nobody serves from {tmp_path / 'odd'}: its control file is no text"),
     ):
-        said = say("room", tmp_path / name, "truth")
+        said = say("simulated", tmp_path / name, "truth")
         assert (said.code, said.out) == (1, "")
-        assert said.err.startswith(f"labharness room: {words}")
+        assert said.err.startswith(f"labharness simulated: {words}")
         assert said.err.count("\n") == 1
 
 
@@ -480,7 +482,7 @@ def test_it_ends_cleanly_when_asked_and_starts_again_where_one_was_killed(tmp_pa
     with Served(tmp_path / "s") as killed:
         assert killed.end(signal.SIGKILL) == -signal.SIGKILL
     assert (tmp_path / "s" / "heat").is_symlink()
-    asked = say("room", tmp_path / "s", "truth")
+    asked = say("simulated", tmp_path / "s", "truth")
     assert asked.code == 1
     assert asked.err.count("\n") == 1
     with Served(tmp_path / "s", "--write-lab", tmp_path / "out.toml") as again:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from labharness.clock import PacedLoop, VirtualLoop, run
 from labharness.link import LinkLost, LoopbackLink
 from labharness.simulation import Face, LoopEnvironment, SimulatedBus, WireRecord
-from labharness.simulation.control import NoRoom, ask
+from labharness.simulation.control import NoSimulatedLab, ask
 
 
 class Echo(Face):
@@ -267,6 +267,6 @@ def test_whoever_answers_in_the_place_of_a_served_room_is_none(said: bytes) -> N
 
         other = threading.Thread(target=answer)
         other.start()
-        with pytest.raises(NoRoom, match="is no served room"):
+        with pytest.raises(NoSimulatedLab, match="is no served lab"):
             ask(f"127.0.0.1:{listener.getsockname()[1]}", {"ask": "status"}, 5.0)
         other.join()

@@ -42,7 +42,7 @@ MAKES_A_STREAM = {
     "simulators/labharness_simulators/plant/spectrum.py",
 }
 
-WIRES_THE_LAB = "labharness/lab/"  # it must know which links lead into a simulated room
+WIRES_THE_LAB = "labharness/lab/"  # it must know which links lead into a simulated lab
 
 
 MACHINE_PATH = re.compile(r"(?<![\w.~}])/(?:work|root|home)" + "/")

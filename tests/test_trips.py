@@ -57,7 +57,7 @@ def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
     assert ran.body["execution_summary"]["risk_events"][0].startswith(cause)
     assert ran.body["partial_outputs"]["growth_log"]["entries_before_failure"] > 50
     assert "partial_growth_log" in [each["name"] for each in ran.body["artifacts"]]
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     assert verification.procedure == procedure
     assert verification.complete, verification.unverified()
     assert verification.within_s < 10
@@ -99,7 +99,7 @@ def test_a_dead_heater_bus_leaves_the_furnace_cold_by_its_contactor(
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, cut("heat")),))
     assert ran.body["error_code"] == "execution_error"
     assert ran.body["execution_summary"]["risk_events"][0].startswith("communication")
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     states = {channel: str(state) for channel, _, _, state in verification.steps}
     assert states["box.furnace_contactor"] == states["box.sulfur_contactor"] == "verified"
     assert states["hydrogen.setpoint"] == states["argon.setpoint"] == "verified"
@@ -129,7 +129,7 @@ def test_late_replies_are_never_taken_for_fresh_ones(short_plan: LabPlan, run_ta
 
     ran = run_task(short_plan, inject=(Injection(DWELL, 60.0, delay),))
     assert ran.body["error_code"] == "execution_error"
-    assert ran.lab.line.safing.trips[0].cause.value == "communication"
+    assert ran.lab.line.trip_response.trips[0].cause.value == "communication"
     assert ran.lab.guard.core.ports["heat"].discarded > 0
 
 
@@ -157,12 +157,12 @@ def test_a_hydrogen_leak_in_a_hydrogen_growth_closes_hydrogen_first(
         inject=(Injection(DWELL, 60.0, leak),),
     )
     assert ran.body["error_code"] == "safety_violation"
-    (trip,) = ran.lab.line.safing.trips
+    (trip,) = ran.lab.line.trip_response.trips
     assert (trip.cause.value, trip.procedure) == (
         "gas_leak_detected",
         "close_all_valves_and_alert",
     )
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     assert verification.complete, verification.unverified()
     first = [sent for sent in ran.lab.guard.core.log or [] if sent.source is Source.PROCEDURE]
     valve = ran.lab.guard.core.procedures["close_all_valves_and_alert"][0]
@@ -202,7 +202,7 @@ def test_a_step_that_does_not_take_is_reported_as_it_is(short_plan: LabPlan, run
             Injection(DWELL, 60.0, plant_fault("estop_open", True)),
         ),
     )
-    (verification,) = ran.lab.line.safing.verifications
+    (verification,) = ran.lab.line.trip_response.verifications
     assert not verification.complete
     (step,) = verification.unverified()
     assert step == "argon.setpoint = 100: mismatch (reads 50)"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from labharness.lab import LabPlan
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.testing.bench import Bench, VirtualTime
 
 
@@ -25,7 +25,7 @@ def test_a_step_is_verified_within_its_resolution_and_not_beyond(
             driver = lab.line.instruments["argon"].driver
             resolution = driver.channels["setpoint"].resolution
             assert resolution > 0
-            read = lab.line.safing._read
+            read = lab.line.trip_response._read
 
             async def skewed(channels: Sequence[str], within_s: float) -> Mapping[str, float]:
                 seen = dict(await read(channels, within_s))
@@ -33,8 +33,8 @@ def test_a_step_is_verified_within_its_resolution_and_not_beyond(
                     seen["argon.setpoint"] += off_steps * resolution
                 return seen
 
-            lab.line.safing._read = skewed
-            verification = await lab.line.safing.make_safe(SAFE_TABLE)
+            lab.line.trip_response._read = skewed
+            verification = await lab.line.trip_response.make_safe(SAFE_TABLE)
             return verification.unverified()
 
     others = virtual_time.run(play())

@@ -10,9 +10,9 @@ import pytest
 from commands import say
 from labharness.guard import Latch
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan, attend, care
+from labharness.lab import Lab, LabPlan, attend, idle_line
 from labharness.lab.attend import Attendance
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.vocabulary import Cause, Command, Outcome, Trip
 from rig import SHORT_LINE, cut, lab_with, plant_fault
 
@@ -24,7 +24,7 @@ def without_detector(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Cut the gas detector's wires in every lab that is built from now on."""
 
     def act() -> None:
-        monkeypatch.setattr(care, "Lab", lab_with(cut("detector")))
+        monkeypatch.setattr(idle_line, "Lab", lab_with(cut("detector")))
 
     return act
 
@@ -93,7 +93,7 @@ def test_a_line_that_trips_while_it_is_armed_is_told_as_tripped_and_latched(
         async def tripped(command: Command) -> Outcome:
             if lab.line.memory.trip is None:
                 now_s = lab.clock.now_s()
-                lab.line.safing.trip(
+                lab.line.trip_response.trip(
                     Trip(Cause.GAS_LEAK, SAFE_TABLE, "h2_detector.concentration", 9.0, now_s, "H2")
                 )
             return await perform(command)

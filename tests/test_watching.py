@@ -18,7 +18,7 @@ import pytest
 from commands import COMMAND, say
 from labharness.cli import watching
 from labharness.cli.keys import Keys, rows_of
-from labharness.cli.watching import bounds_text, how_it_ended, standing, watch_line
+from labharness.cli.watching import bounds_text, how_it_ended, level, watch_line
 from labharness.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from labharness.lab import LabPlan
 from labharness.lab.control import LineControl, NoOwner
@@ -65,16 +65,16 @@ def test_a_reading_has_the_colour_of_the_bound_that_it_is_beyond(short_plan: Lab
                     )
                     else "warn"
                 )
-                assert standing(envelope, row.channel, beyond) == worst
+                assert level(envelope, row.channel, beyond) == worst
                 word = "trips" if row.procedure else "warns"
                 sign = "<" if outside < 0 else ">"
                 assert f"{word} {sign} {bound:g}" in bounds_text(envelope, row.channel)
     limit = envelope.limits["argon.setpoint"]
     assert limit.readback is not None
-    assert standing(envelope, limit.readback, limit.high) == ""
-    assert standing(envelope, limit.readback, math.nextafter(limit.high, math.inf)) == "warn"
+    assert level(envelope, limit.readback, limit.high) == ""
+    assert level(envelope, limit.readback, math.nextafter(limit.high, math.inf)) == "warn"
     assert bounds_text(envelope, limit.readback).startswith("set 0 to 490")
-    assert standing(envelope, "argon.flow", None) == "unknown"
+    assert level(envelope, "argon.flow", None) == "unknown"
 
 
 # ---- when the owner ends
@@ -146,9 +146,9 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
     monkeypatch.setattr(watching, "WATCH_S", 0.01)
     chosen = argparse.Namespace(names=[], json=False, for_s=None)
     assert watch_line(short_plan, chosen, cast("LineControl", Gone()), lambda: "") == 0
-    from labharness.cli.beside import BESIDE
+    from labharness.cli.line_writer import TERMINAL
 
-    BESIDE.flush()
+    TERMINAL.flush()
     out, err = capfd.readouterr()
     assert "argon.flow" in out
     assert err == "labharness watch: the line's owner has ended: it drove nothing\n"

@@ -132,8 +132,8 @@ PORTS = {
 def test_a_link_whose_extra_is_missing_is_told_before_anything_is_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, link: str
 ) -> None:
-    road, module = PORTS[link]
-    lab = edited_lab(tmp_path, 'name = "heat"\nlink = "loopback"', f'name = "heat"\n{road}')
+    kind, module = PORTS[link]
+    lab = edited_lab(tmp_path, 'name = "heat"\nlink = "loopback"', f'name = "heat"\n{kind}')
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     out = tmp_path / "run"
     asked = ("set", "argon.setpoint", "100", "sccm", "--attend", "--name", "Ada", "--for", "1")

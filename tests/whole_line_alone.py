@@ -57,8 +57,8 @@ class Held(Port):
             "shutdown": (SafeFrame(0, "box", request, OFF.channel, OFF.value, OFF.unit),)
         }
         self.obeys = True
-        self.on_absence: Any = None
-        self.on_road_lost: Any = None
+        self.on_offline_log: Any = None
+        self.on_link_lost: Any = None
         self.on_safe_frame: Any = None
         self.on_trip: Any = None
 
@@ -82,9 +82,9 @@ class Held(Port):
         """Void what was permitted."""
         self.done.append("epoch")
 
-    def beat(self, procedure: str) -> None:
+    def heartbeat(self, procedure: str) -> None:
         """Hear that the loop lives."""
-        self.done.append(f"beat {procedure}")
+        self.done.append(f"heartbeat {procedure}")
 
     def trip(self, trip: Trip) -> None:
         """Send a procedure, and latch."""
@@ -98,7 +98,7 @@ class Held(Port):
 
 
 class Link:
-    """A road that counts."""
+    """A link that counts."""
 
     def __init__(self, kind: str = "loopback") -> None:
         self.kind = kind

@@ -22,7 +22,7 @@ from labharness.alarm.channels import (
     AppriseChannels,
     BadAddress,
     Channels,
-    OnPaper,
+    NullSenders,
     recipients,
     strange_addresses,
 )
@@ -47,7 +47,7 @@ __all__ = [
     "Board",
     "Channels",
     "Fact",
-    "OnPaper",
+    "NullSenders",
     "Severity",
     "Shelving",
     "State",

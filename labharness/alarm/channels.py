@@ -1,4 +1,4 @@
-"""The roads by which people are told: one worker a channel, so that none waits for another.
+"""The channels by which people are told: one worker a channel, so that none waits for another.
 
 A channel's address may hold a secret. It is handed to apprise and to nobody else; what is told of
 a channel is its name.
@@ -20,7 +20,7 @@ __all__ = [
     "AppriseChannels",
     "BadAddress",
     "Channels",
-    "OnPaper",
+    "NullSenders",
     "recipients",
     "strange_addresses",
 ]
@@ -28,7 +28,7 @@ __all__ = [
 ALERT_S_MAX: Final = 10.0
 """Real time (s) from a call to its end on each channel, delivered or known not to be."""
 
-ROAD_S_MAX: Final = 2.0
+SERVICE_S_MAX: Final = 2.0
 """Time (s) to connect, and again to be answered; with two tries that stays below ALERT_S_MAX."""
 
 TRIES_MAX: Final = 2
@@ -102,7 +102,7 @@ class Channels(Protocol):
         """Send, and call ``done`` once, from whatever thread."""
 
 
-class OnPaper:
+class NullSenders:
     """Sends nothing: in virtual time nobody is called out of bed, and no seed decides an answer."""
 
     def send(self, channel: str, title: str, text: str, done: Done) -> None:
@@ -128,16 +128,16 @@ class AppriseChannels:
         logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
         self._queues: dict[str, queue.Queue[tuple[str, str, Done]]] = {}
         for name, address in addresses.items():
-            road = apprise.Apprise.instantiate(address, suppress_exceptions=True)
-            if road is None:
+            service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+            if service is None:
                 raise BadAddress(f"alert {name!r}: apprise does not know an address like its url")
-            road.socket_connect_timeout = ROAD_S_MAX
-            road.socket_read_timeout = ROAD_S_MAX
+            service.socket_connect_timeout = SERVICE_S_MAX
+            service.socket_read_timeout = SERVICE_S_MAX
             waiting: queue.Queue[tuple[str, str, Done]] = queue.Queue(QUEUE_MAX)
             self._queues[name] = waiting
             # a daemon: what hangs in a foreign library must not keep the harness from ending
             threading.Thread(
-                target=_work, args=(road.notify, waiting), name=f"alert {name}", daemon=True
+                target=_work, args=(service.notify, waiting), name=f"alert {name}", daemon=True
             ).start()
 
     def send(self, channel: str, title: str, text: str, done: Done) -> None:

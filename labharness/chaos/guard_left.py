@@ -1,4 +1,4 @@
-"""The guard that is left with the room when its harness has gone, as the guard's process is."""
+"""The guard that stays with the simulated lab when its harness has gone, as the real one does."""
 
 import asyncio
 import copy
@@ -21,13 +21,13 @@ class GuardLeft:
     """Makes safe what a harness left, and goes on with what nobody has obeyed until it is so.
 
     Args:
-        room: Where.
-        scene: What the referee knows; it is told whether a guard answers for the room.
+        sim_lab: Where.
+        scene: What the referee knows; it is told whether a guard answers for the simulated lab.
         latch: The file of the latch.
     """
 
-    def __init__(self, room: SimulatedLab, scene: Scene, latch: Path) -> None:
-        self._room = room
+    def __init__(self, sim_lab: SimulatedLab, scene: Scene, latch: Path) -> None:
+        self._sim_lab = sim_lab
         self._scene = scene
         self._latch = latch
         self._owing: LoopGuard | None = None
@@ -51,7 +51,7 @@ class GuardLeft:
         """Run a procedure, and see to it."""
         now_s = asyncio.get_running_loop().time()
         trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, now_s, why)
-        guard = await self._on_roads(core)
+        guard = await self._on_links(core)
         guard.trip(trip)
         await self._see_to_it(guard, for_s)
         return trip
@@ -61,14 +61,14 @@ class GuardLeft:
         loop = asyncio.get_running_loop()
         until_s = loop.time() + for_s
         if self._owing is not None:
-            guard = await self._on_roads(copy.deepcopy(self._owing.core))
+            guard = await self._on_links(copy.deepcopy(self._owing.core))
             guard.duty = self._owing.duty
             await self._see_to_it(guard, for_s)
         await asyncio.sleep(max(until_s - loop.time(), 0.0))
 
-    async def _on_roads(self, core: GuardCore) -> LoopGuard:
-        """Give a guard on roads of its own: who was at the other end of its socket is gone."""
-        links = {name: LoopbackLink(bus) for name, bus in self._room.buses.items()}
+    async def _on_links(self, core: GuardCore) -> LoopGuard:
+        """Give a guard on links of its own: who was at the other end of its socket is gone."""
+        links = {name: LoopbackLink(bus) for name, bus in self._sim_lab.buses.items()}
         for link in links.values():
             await link.open()
         self._scene.guarded = True

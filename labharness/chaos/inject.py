@@ -1,4 +1,4 @@
-"""Faults put into a room and taken out again: the plant, its wires, the harness's own ground."""
+"""Faults put into a simulated lab and taken out again: its plant, its wires, the harness's disk."""
 
 import errno
 import random
@@ -38,12 +38,12 @@ AMOUNTS = {
 Undo = Callable[[], None]
 
 
-def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Random) -> Undo:
+def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.Random) -> Undo:
     """Let a fault begin; give what ends it.
 
     Args:
         fault: Which; ``kill`` and ``pause`` are the world's, not ours.
-        room: The simulated room.
+        sim_lab: The simulated lab.
         lab: The harness that is alive, for faults of the ground it stands on.
         chance: Source of what the fault makes up.
 
@@ -51,7 +51,7 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
         ValueError: There is no such kind of fault.
     """
     kind, target = fault.kind, fault.target
-    plant = room.plant
+    plant = sim_lab.plant
     if kind.startswith("sensor_"):
         plant.faults.lie(target, kind.removeprefix("sensor_"), fault.amount, chance)
         lie = plant.faults.sensors[target]
@@ -66,13 +66,13 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
     if kind in AMOUNTS:
         return _set(plant.faults, AMOUNTS[kind], fault.amount, 0.0)
     if kind in SHARES:
-        return _set(room.buses[target].faults, SHARES[kind], fault.amount, 0.0)
+        return _set(sim_lab.buses[target].faults, SHARES[kind], fault.amount, 0.0)
     if kind == "bus_cut":
-        return _set(room.buses[target].faults, "cut", True, False)
+        return _set(sim_lab.buses[target].faults, "cut", True, False)
     if kind in ("write_lost", "write_refused"):
-        return _set(room.buses[target].faults, kind, int(fault.amount), 0)
+        return _set(sim_lab.buses[target].faults, kind, int(fault.amount), 0)
     if kind == "writes_refused":
-        return _set(room.buses[target].faults, kind, True, False)
+        return _set(sim_lab.buses[target].faults, kind, True, False)
     if kind == "contact_stuck":
         number = CONTACTS.index(target)
         plant.parts["relays"].stick(number)
@@ -81,7 +81,7 @@ def inject(fault: Fault, room: SimulatedLab, lab: Lab | None, chance: random.Ran
         return _set(plant.parts[target], "drift", fault.amount, 1.0)
     if kind == "power_dip":
         plant.lose_power()
-        undone = [_set(bus.faults, "cut", True, False) for bus in room.buses.values()]
+        undone = [_set(bus.faults, "cut", True, False) for bus in sim_lab.buses.values()]
 
         def power_back() -> None:
             for each in undone:

@@ -8,14 +8,14 @@ from hashlib import sha256
 
 import simpy
 
-from labharness.chaos.blindness import Blindness
+from labharness.chaos.masking import Masking
 from labharness.chaos.rules import (
     ATMOSPHERE_PA,
-    BESIDE,
     BLIND_TO_SUCKED,
     GRAIN_S,
     INERT_SCCM,
     KILL_S,
+    MARGIN,
     OVER_PA_MAX,
     RELIEVED,
     REPEATS_S,
@@ -26,7 +26,7 @@ from labharness.chaos.rules import (
     rules_of,
 )
 from labharness.chaos.scenario import Fault
-from labharness.lab.reading import LabPlan
+from labharness.lab.config import LabPlan
 from labharness.lab.simulated import SimulatedLab
 from labharness.simulation import BusFaults
 from labharness.vocabulary.channels import owner_of
@@ -58,11 +58,11 @@ class Referee:
 
     Args:
         plan: The lab's files.
-        room: The simulated room.
+        sim_lab: The simulated lab.
         stop: Called at the first violation.
     """
 
-    def __init__(self, plan: LabPlan, room: SimulatedLab, stop: Callable[[], None]) -> None:
+    def __init__(self, plan: LabPlan, sim_lab: SimulatedLab, stop: Callable[[], None]) -> None:
         watched = {
             port.name
             for port in plan.file.port
@@ -77,11 +77,11 @@ class Referee:
         self.violation: RefereeViolation | None = None
         self.demands: dict[str, float] = {}
         self.energised = False
-        self._room = room
+        self._sim_lab = sim_lab
         self._stop = stop
         self._watched_ports = frozenset(watched)
         port_of = {each.name: each.port for each in plan.instruments}
-        self._safing_ports = sorted(
+        self._response_ports = sorted(
             {
                 port_of[owner_of(step.channel)]
                 for procedure in plan.envelope.procedures.values()
@@ -90,11 +90,11 @@ class Referee:
         )
         self._rules = rules_of(self._watched_ports)
         self._since: dict[str, float] = {}
-        self._blindness = Blindness(self.scene.blind)
+        self._masking = Masking(self.scene.blind)
         self._must_trip_since_s = math.inf
         self._flows_since_s = math.inf
         self._digest = sha256()
-        room.env.process(self._watch())
+        sim_lab.env.process(self._watch())
 
     @property
     def digest(self) -> str:
@@ -103,31 +103,31 @@ class Referee:
 
     def begins(self, fault: Fault) -> None:
         """Take notice of what the line cannot see through, or not act on."""
-        self._blindness.begins(fault, self._now_s)
+        self._masking.begins(fault, self._now_s)
 
     def ends(self, fault: Fault) -> None:
         """Take notice of what is whole again; what a lie has led to may outlast it."""
-        self._blindness.ends(fault, self._now_s)
+        self._masking.ends(fault, self._now_s)
 
     def stage_begins(self, stage: str) -> None:
         """Follow the growth."""
-        self._blindness.stage_begins(stage, self._now_s)
+        self._masking.stage_begins(stage, self._now_s)
 
     def mended(self) -> None:
         """Everything is whole again, and somebody has seen to it."""
         blind = frozenset(self.scene.blind)
-        self._blindness.mended()
+        self._masking.mended()
         self.scene.disturbed.clear()
         for word in blind:
             self._begin_clocks(word)
 
     @property
     def _now_s(self) -> float:
-        return self._room.env.now * 1e-6
+        return self._sim_lab.env.now * 1e-6
 
     def _sees(self, word: str) -> None:
         """Let the line see again, and give it from now on the time that its rules allow."""
-        self._blindness.sees(word)
+        self._masking.sees(word)
         self._begin_clocks(word)
 
     def _begin_clocks(self, word: str) -> None:
@@ -141,17 +141,17 @@ class Referee:
         self.scene.stopped = self.scene.used = self.scene.guarded = False
         self.energised = False
         self._must_trip_since_s = math.inf
-        self._blindness.growth_begins()
+        self._masking.growth_begins()
 
     def _watch(self) -> Generator[simpy.Event, object, None]:
-        room, plant = self._room, self._room.plant
+        sim_lab, plant = self._sim_lab, self._sim_lab.plant
         while True:
-            yield room.env.seconds(GRAIN_S)
-            self._judge(plant.truth(), room.env.now * 1e-6)
+            yield sim_lab.env.seconds(GRAIN_S)
+            self._judge(plant.truth(), sim_lab.env.now * 1e-6)
 
     def _judge(self, truth: Truth, now_s: float) -> None:
-        scene, plant = self.scene, self._room.plant
-        buses = self._room.buses
+        scene, plant = self.scene, self._sim_lab.plant
+        buses = self._sim_lab.buses
         scene.cut = {name for name, bus in buses.items() if bus.faults.cut}
         scene.deaf = scene.cut | {name for name, bus in buses.items() if _unheard(bus.faults)}
         scene.disturbed |= scene.deaf
@@ -159,14 +159,14 @@ class Referee:
             scene.silent = {
                 heater for heater in ("furnace", "sulfur") if plant.parts[heater].sensor_broken
             }
-        relieved = truth["pressure_pa"] > (truth["ambient_pa"] + OVER_PA_MAX) / BESIDE
+        relieved = truth["pressure_pa"] > (truth["ambient_pa"] + OVER_PA_MAX) / MARGIN
         flows = truth["inert_sccm"] > INERT_SCCM and not relieved
         self._flows_since_s = min(self._flows_since_s, now_s) if flows else math.inf
         if relieved:
             scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
         elif RELIEVED in scene.blind and now_s - self._flows_since_s >= KILL_S:
             self._sees(RELIEVED)  # and what flows is not what the relief has yet to shut
-        for word in self._blindness.seeing(truth, now_s):
+        for word in self._masking.seeing(truth, now_s):
             self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])
         self.energised = scene.used = self.energised or on
@@ -184,7 +184,7 @@ class Referee:
                 on,
             )
         )
-        lossy = any(self._room.buses[port].faults.noisy for port in self._safing_ports)
+        lossy = any(self._sim_lab.buses[port].faults.noisy for port in self._response_ports)
         for rule in self._rules:
             if not rule.broken(truth, scene):
                 self._since.pop(rule.name, None)
@@ -205,7 +205,7 @@ class Referee:
 
     def _expect_latch(self, now_s: float) -> None:
         """Know when a line that is in use must have tripped, whatever it noticed."""
-        scene, plant = self.scene, self._room.plant
+        scene, plant = self.scene, self._sim_lab.plant
         must = (
             self.energised
             and scene.harness == "alive"

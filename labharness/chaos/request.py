@@ -7,9 +7,9 @@ from labharness.admission.callers import read_callers
 from labharness.chaos.scenario import Scenario
 from labharness.hcp.codec import HcpMessage, decode
 from labharness.hcp.messages import TaskSubmit
+from labharness.lab.config import LabPlan
 from labharness.lab.files import read_text
 from labharness.lab.house import repository_key
-from labharness.lab.reading import LabPlan
 
 __all__ = ["approval", "submission"]
 

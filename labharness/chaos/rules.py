@@ -10,12 +10,12 @@ from typing import Any
 
 __all__ = [
     "ATMOSPHERE_PA",
-    "BESIDE",
     "BLIND_TO_SUCKED",
     "GRAIN_S",
     "HEARTBEAT_S_MAX",
     "INERT_SCCM",
     "KILL_S",
+    "MARGIN",
     "OVER_PA_MAX",
     "PAUSE_S",
     "POLL_S",
@@ -63,7 +63,7 @@ LOW_PA = 0.1 * ATMOSPHERE_PA  # below the room
 FURNACE_C_MAX = 1000.0  # fused quartz: 1050 °C at atmosphere, a margin of 50 °C
 SULFUR_C_MAX = 300.0  # its heater's jacket; 250 °C and the overshoot
 OVER_PA_MAX = 0.15 * ATMOSPHERE_PA  # above the room: a quartz tube with O-ring flanges, 0.02 MPa
-BESIDE = 1.01  # beside a limit, for what the instruments themselves may be wrong by
+MARGIN = 1.01  # beside a limit, for what the instruments themselves may be wrong by
 
 RELIEVED = "relieved"
 BLIND_TO_SUCKED = frozenset({"gauge", "vacuum", "vent stuck"})
@@ -206,7 +206,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             "hydrogen in the room",
             lambda t, s: (
                 (hydrogen(t) or t["hydrogen_leak_sccm"] > LEAST_SCCM)
-                and t["room_h2_ppm"] > BESIDE * ROOM_H2_PPM
+                and t["room_h2_ppm"] > MARGIN * ROOM_H2_PPM
             ),
             TRIP_S,
             "h2_detector",
@@ -225,14 +225,14 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "furnace too hot and heated",
             lambda t, s: (
-                t["furnace_heater_c"] > BESIDE * FURNACE_C_MAX and bool(t["furnace_heating"])
+                t["furnace_heater_c"] > MARGIN * FURNACE_C_MAX and bool(t["furnace_heating"])
             ),
             TRIP_S + PLAUSIBLE_S,
             "furnace",
         ),
         rule(
             "sulfur too hot and heated",
-            lambda t, s: t["sulfur_c"] > BESIDE * SULFUR_C_MAX and bool(t["sulfur_heating"]),
+            lambda t, s: t["sulfur_c"] > MARGIN * SULFUR_C_MAX and bool(t["sulfur_heating"]),
             TRIP_S + PLAUSIBLE_S,
             "sulfur",
         ),
@@ -279,7 +279,7 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
         rule(
             "pressure too high and gas flowing",
             lambda t, s: (
-                t["pressure_pa"] > BESIDE * (t["ambient_pa"] + OVER_PA_MAX)
+                t["pressure_pa"] > MARGIN * (t["ambient_pa"] + OVER_PA_MAX)
                 and s.harness == "alive"
                 and t["inert_sccm"] + t["hydrogen_sccm"] > LEAST_SCCM
             ),

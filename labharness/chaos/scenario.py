@@ -59,7 +59,7 @@ LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
 HYDROGEN_SHARE = 0.6
 BESIDE_HYDROGEN_SCCM = 85.0  # no plan with hydrogen has less argon
 LEAK_SCCM = (0.5, 20.0)
-HYDROGEN_LEAK_SCCM = 200.0  # settles at 10,000 ppm in the room; 4000 are there after 10 s
+HYDROGEN_LEAK_SCCM = 200.0  # settles at 10,000 ppm in the simulated lab; 4000 are there after 10 s
 SECOND_GROWTH_SHARE = 0.35
 # What is worst while another fault is being answered; it then comes within seconds of that one.
 UPON = ("kill", "pause", "power_dip", "bus_cut", "stop_request", "reply_lost", "disk_full")
@@ -183,7 +183,7 @@ class Scenario:
 
     Attributes:
         name: ``seed/number`` of the search that drew it.
-        seed: Of the room and of the harness in it.
+        seed: Of the simulated lab and of the harness in it.
         recipe: Of the request, in the words of the capability.
         faults: What goes wrong.
         second_growth: After a trip everything is mended, a named person resets, and a second
@@ -217,7 +217,7 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
     }
     if chance.random() < HYDROGEN_SHARE:
         recipe["hydrogen_sccm"] = float(chance.choice((5, 10, 20, 20)))
-    room_seed = chance.getrandbits(48)
+    seed = chance.getrandbits(48)
     second = chance.random() < SECOND_GROWTH_SHARE
     looks = chance.random() < LOOKS_SHARE
     expected = rate * math.exp(chance.uniform(math.log(RATE_LOW), math.log(RATE_HIGH)))
@@ -248,7 +248,7 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
         recipe["argon_sccm"] = max(recipe["argon_sccm"], BESIDE_HYDROGEN_SCCM)
     return Scenario(
         name=f"{seed}/{number}",
-        seed=room_seed,
+        seed=seed,
         recipe=recipe,
         faults=tuple(faults),
         second_growth=second,

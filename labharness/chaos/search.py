@@ -17,7 +17,7 @@ from typing import Any
 from labharness.chaos.scenario import draw, write_scenario
 from labharness.chaos.world import Verdict, play
 from labharness.guard.named import open_named
-from labharness.lab.reading import read_lab
+from labharness.lab.config import read_lab
 
 __all__ = ["Search", "Tally", "play_one", "search"]
 

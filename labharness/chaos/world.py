@@ -1,9 +1,9 @@
-"""One scenario played to its end: a room that lives on, and harnesses that come and go in it.
+"""One scenario played to its end: a simulated lab that lives on while harnesses come and go.
 
 A loop of the event loop's kind is a process: all timers, tasks and callbacks of a harness live on
-its loop. Killing a harness is to leave its loop for good, with whatever it held fenced (roads,
+its loop. Killing a harness is to leave its loop for good, with whatever it held fenced (links,
 journal, latch), and no ``finally`` of it runs before that. Stopping it for a while is to let the
-room live on in another loop meanwhile. What survives a harness is the guard: a copy of its core,
+sim_lab live on in another loop meanwhile. What survives a harness is the guard: a copy of its core,
 as it stood at that instant, runs the safe procedure on the same buses.
 """
 
@@ -27,9 +27,9 @@ from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.guard import Latch
 from labharness.journal import JournalFailed, SqliteJournal
-from labharness.lab.care import still_standing
+from labharness.lab.config import SAFE_TABLE, LabPlan
+from labharness.lab.idle_line import still_active
 from labharness.lab.lab import Lab
-from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.runs import BadOutput
 from labharness.lab.simulated import SimulatedLab
 from labharness.lab.tasks import RunResult, TaskRun
@@ -89,7 +89,7 @@ def play(plan: LabPlan, scenario: Scenario, folder: Path) -> Verdict:
 
 
 class _World:
-    """The room, the harness that is in it at the moment, and the referee."""
+    """The simulated lab, the harness that is in it at the moment, and the referee."""
 
     def __init__(self, plan: LabPlan, scenario: Scenario, folder: Path) -> None:
         self._scenario = scenario
@@ -97,8 +97,8 @@ class _World:
         self._plan = replace(plan, state_dir=folder / "state")
         self._chance = Chance(scenario.seed)
         self._loop = VirtualLoop()
-        self._room = SimulatedLab(plan.file, Clock(self._loop), self._chance)
-        self._referee = Referee(self._plan, self._room, self._halt)
+        self._sim_lab = SimulatedLab(plan.file, Clock(self._loop), self._chance)
+        self._referee = Referee(self._plan, self._sim_lab, self._halt)
         self._lab: Lab | None = None
         self._task: TaskRun | None = None
         self._growth = 0
@@ -111,9 +111,9 @@ class _World:
         self._pause_s = 0.0
         self._told = sha256()
         self._guard = GuardLeft(
-            self._room, self._referee.scene, self._plan.state_dir / "latch.json"
+            self._sim_lab, self._referee.scene, self._plan.state_dir / "latch.json"
         )
-        self._room.env.process(self._end_of_the_world())
+        self._sim_lab.env.process(self._end_of_the_world())
 
     # ---- the story
 
@@ -168,7 +168,7 @@ class _World:
             out=self._folder / f"growth{number + 1}",
             tell=self._hear,
             prepare=self._take,
-            room=self._room,
+            sim_lab=self._sim_lab,
             approvals=(approval(self._plan),),
         )
         self._task = task
@@ -197,7 +197,7 @@ class _World:
     def _say_how(self, result: RunResult) -> None:
         body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
         why = body.get("error_message") or body.get("reason_message") or ""
-        for trip in self._lab.line.safing.trips if self._lab else ():
+        for trip in self._lab.line.trip_response.trips if self._lab else ():
             self._timeline.append((trip.at_s, f"trip: {trip.cause.value}: {trip.detail}"))
         self._note(f"{result.message.type} {body.get('error_code', '')} {why}".strip())
         self._told.update(result.journal_head.encode())
@@ -216,15 +216,15 @@ class _World:
         self._note(f"stage {stage}")
         self._referee.stage_begins(stage)
         if stage == WATCHED_COOLING:
-            self._room.env.process(self._lose_patience())
+            self._sim_lab.env.process(self._lose_patience())
         if stage == "characterisation" and not self._scenario.looks:
             self._loop.call_later(LOOKS_S, self._stop_run)
         for number, fault in enumerate(self._scenario.faults):
             if fault.stage == stage and fault.growth == self._growth:
-                self._room.env.process(self._suffer(number, fault))
+                self._sim_lab.env.process(self._suffer(number, fault))
 
     def _suffer(self, number: int, fault: Fault) -> Generator[simpy.Event, object, None]:
-        env = self._room.env
+        env = self._sim_lab.env
         yield env.seconds(fault.after_s)
         if self._halted:
             return
@@ -242,7 +242,7 @@ class _World:
                 self._loop.stop()
             return
         self._referee.begins(fault)
-        undo = inject(fault, self._room, self._lab, self._chance.stream(f"fault/{number}"))
+        undo = inject(fault, self._sim_lab, self._lab, self._chance.stream(f"fault/{number}"))
         active = (fault, undo)
         self._active.append(active)
         if fault.lasts_s:
@@ -273,7 +273,7 @@ class _World:
     def _lose_patience(self) -> Generator[simpy.Event, object, None]:
         """Kill a harness that only watches a safe line cool, so that hours go where risk is."""
         lab = self._lab
-        yield self._room.env.seconds(CALM_S)
+        yield self._sim_lab.env.seconds(CALM_S)
         if self._lab is lab and self._referee.scene.harness == "alive":
             self._note("the rest is cooling: the harness is killed")
             self._kill()
@@ -311,7 +311,7 @@ class _World:
         self._referee.scene.harness = "gone"
 
     def _stand_still(self) -> None:
-        """Let the room live on while the harness stands still, and the guard lose patience."""
+        """Let the simulated lab live on while the harness stands still and the guard waits."""
         pause_s, self._pause_s = self._pause_s, 0.0
         lab, stopped, scene = self._lab, self._loop, self._referee.scene
         if lab is None or scene.harness != "alive":
@@ -333,13 +333,13 @@ class _World:
             self._note(f"guard: {procedure}")
         meanwhile, self._loop = self._loop, stopped
         stopped.ticks = meanwhile.ticks
-        self._room.env.move(stopped)
+        self._sim_lab.env.move(stopped)
         finish(meanwhile)
         scene.harness, scene.guarded = "alive", False
         self._guard.forget()
         if trip is not None:
             stopped.call_soon(lab.guard.give_up, "the guard has tripped meanwhile")
-            stopped.call_soon(lab.line.safing.trip, trip)
+            stopped.call_soon(lab.line.trip_response.trip, trip)
 
     # ---- loops as processes
 
@@ -350,13 +350,13 @@ class _World:
         finish(dead)
 
     def _move_to(self, loop: VirtualLoop) -> VirtualLoop:
-        self._room.env.move(loop)
+        self._sim_lab.env.move(loop)
         return loop
 
     def _nobody(self, for_s: float) -> None:
         """Let time pass with no harness; a person shuts what was opened for one."""
-        if self._room.plant.in_hand is not None:
-            self._room.env.process(self._shut())
+        if self._sim_lab.plant.in_hand is not None:
+            self._sim_lab.env.process(self._shut())
             for_s = max(for_s, 2 * SHUT_S)
         self._live(self._guard.wait(for_s))
 
@@ -373,8 +373,8 @@ class _World:
             self._loop.stop()
 
     def _shut(self) -> Generator[simpy.Event, object, None]:
-        yield self._room.env.seconds(SHUT_S)
-        plant = self._room.plant
+        yield self._sim_lab.env.seconds(SHUT_S)
+        plant = self._sim_lab.plant
         if plant.in_hand is not None:
             plant.finish(plant.in_hand)
 
@@ -383,7 +383,7 @@ class _World:
         self._loop.stop()
 
     def _end_of_the_world(self) -> Generator[simpy.Event, object, None]:
-        yield self._room.env.seconds(WORLD_S_MAX)
+        yield self._sim_lab.env.seconds(WORLD_S_MAX)
         self._find("the harness hangs", f"not over after {WORLD_S_MAX / 3600:g} h of lab time")
 
     def _find(self, rule: str, detail: str) -> None:
@@ -405,9 +405,9 @@ class _World:
         """Have a named person reset the latch, as ``labharness reset`` does."""
         latch = Latch(self._plan.state_dir / "latch.json")
         if latch.trip is not None:
-            standing = self._live(self._look(latch.trip))
-            if self._halted or standing:
-                self._note(f"no reset: {'; '.join(standing or ())}")
+            active = self._live(self._look(latch.trip))
+            if self._halted or active:
+                self._note(f"no reset: {'; '.join(active or ())}")
                 return False
             latch.open()
         self._guard.forget()
@@ -425,10 +425,10 @@ class _World:
                 clock=Clock(self._loop),
                 chance=self._chance,
                 journal=journal,
-                room=self._room,
+                sim_lab=self._sim_lab,
             )
             try:
-                return await still_standing(lab, trip)
+                return await still_active(lab, trip)
             finally:
                 await lab.line.close()
 

@@ -42,7 +42,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "records": ("journal", "artifact"),
     "report": ("report", "history", "compare"),
     "run": ("run",),
-    "simulate": ("simulate", "room"),
+    "simulate": ("simulate", "simulated"),
 }
 """The commands of each module; its function has the module's name."""
 
@@ -50,29 +50,29 @@ MODULES: dict[str, tuple[str, ...]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command; give its exit code."""
     from labharness.cli.arguments import make_parser
-    from labharness.cli.beside import BESIDE
+    from labharness.cli.line_writer import TERMINAL
     from labharness.cli.live import is_live
     from labharness.cli.streams import settle_streams
 
     settle_streams()
     chosen = make_parser().parse_args(arguments)
     if chosen.command == "run" and is_live():  # what it takes to begin is read for most of a second
-        BESIDE.pin(sys.stderr, f"reading {chosen.task}")
+        TERMINAL.pin(sys.stderr, f"reading {chosen.task}")
     try:
         return _answered(chosen)
     finally:
-        BESIDE.unpin()
-        BESIDE.flush()
+        TERMINAL.unpin()
+        TERMINAL.flush()
 
 
 def _answered(chosen: argparse.Namespace) -> int:
     """Carry out a command, and say what kept it from its end in one line."""
-    from labharness.cli.beside import BESIDE
+    from labharness.cli.line_writer import TERMINAL
 
     try:
         return _carry_out(chosen)
     except KeyboardInterrupt:  # `run` answers it itself as soon as there is a line to make safe
-        BESIDE.put(sys.stderr, f"labharness {chosen.command}: interrupted")
+        TERMINAL.put(sys.stderr, f"labharness {chosen.command}: interrupted")
         return EXIT_ABORTED
     except BrokenPipeError:  # whoever reads has enough, as `head` has
         from labharness.cli.show import drop_output

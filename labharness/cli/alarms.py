@@ -9,7 +9,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.cli.show import chosen_lab, complain, latched, say
 from labharness.clock import utc_text, wall_clock_utc
 from labharness.lab import LabPlan
-from labharness.lab.alarms import NotDone, channel_answers, channels, do, listed, roads
+from labharness.lab.alarms import NotDone, channel_answers, channels, do, listed, senders
 from labharness.lab.machine import seen_latch
 
 __all__ = ["alarms"]
@@ -93,7 +93,7 @@ def _test(plan: LabPlan) -> int:
     if not told:
         say("the lab file names no [[alert]]")
         return EXIT_FAILED
-    road, ended = roads(plan), threading.Semaphore(0)
+    sender, ended = senders(plan), threading.Semaphore(0)
 
     def ending(name: str, why: str) -> None:
         found[name] = why
@@ -101,7 +101,7 @@ def _test(plan: LabPlan) -> int:
 
     for each in told:
         title = f"{plan.file.lab.title}: test of alert channel {each.name}"
-        road.send(each.name, title, "no alarm", partial(ending, each.name))
+        sender.send(each.name, title, "no alarm", partial(ending, each.name))
     for _ in told:
         ended.acquire(timeout=ALERT_S_MAX)
     for each in told:

@@ -125,15 +125,15 @@ def make_parser() -> Parser:
         help="TCP port of this machine for a port of the lab; again for each (default: a free one)",
     )
 
-    room = commands.add_parser("room", help="ask what is so in a served lab, or break it")
-    room.add_argument("folder", metavar="DIR", help="where it is served")
-    room.add_argument(
+    simulated = commands.add_parser("simulated", help="ask what is so in a served lab, or break it")
+    simulated.add_argument("folder", metavar="DIR", help="where it is served")
+    simulated.add_argument(
         "asked",
         metavar="WHAT",
         help="status, truth, faults, fault NAME=VALUE, bus PORT NAME=VALUE, operate ACTION "
         "NAME=VALUE, bytes since=ROW, quit",
     )
-    room.add_argument("details", nargs="*", default=[], metavar="NAME=VALUE")
+    simulated.add_argument("details", nargs="*", default=[], metavar="NAME=VALUE")
 
     journal = commands.add_parser("journal", help="verify, show or export a run's journal")
     verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")

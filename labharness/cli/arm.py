@@ -5,12 +5,12 @@ from pathlib import Path
 
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import complain, say
-from labharness.guard.latch import MARK_FILE
+from labharness.guard.latch import MARKER_FILE
 from labharness.guard.named import is_there
 from labharness.lab import read_lab
 from labharness.lab.arming import GUARDED, armed_of, write_armed
+from labharness.lab.config import SAFE_TABLE
 from labharness.lab.lock import LineBusy
-from labharness.lab.reading import SAFE_TABLE
 
 __all__ = ["arm"]
 
@@ -32,7 +32,7 @@ def arm(chosen: argparse.Namespace) -> int:
             return EXIT_USAGE
         plan.make_state_dir()
         with plan.lock(plan.looker("arms the line")):
-            if is_there(plan.state_dir / MARK_FILE):
+            if is_there(plan.state_dir / MARKER_FILE):
                 complain(
                     "labharness arm: the line was left armed: reset it first, or what makes it "
                     "safe would change under it"

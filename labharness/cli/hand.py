@@ -27,7 +27,7 @@ from labharness.cli.show import (
     complain,
     latched,
     say,
-    say_beside,
+    say_queued,
 )
 from labharness.cli.stopping import stoppable
 from labharness.cli.watching import value_text, watch_line
@@ -38,7 +38,6 @@ from labharness.guard.armed import lab_home
 from labharness.journal import JournalFailed
 from labharness.lab import LabPlan, default_lab_path
 from labharness.lab.attend import Attendance, BrokeOff
-from labharness.lab.care import make_safe, read_now
 from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
 from labharness.lab.control import (
     ANSWER_S_MAX,
@@ -49,6 +48,7 @@ from labharness.lab.control import (
     NoOwner,
     running_beside,
 )
+from labharness.lab.idle_line import make_safe, read_now
 from labharness.lab.lock import (
     MAKES_SAFE,
     LineBusy,
@@ -246,7 +246,7 @@ def _attend(plan: LabPlan, chosen: argparse.Namespace, asked: Mapping[str, Any])
     )
 
     with stoppable(attendance.stop):
-        answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen, say_beside))
+        answer, left = attendance.run(asked, told=partial(_outcome, plan, chosen, say_queued))
     state = "NOT verified safe" if left.unverified else "in its safe state, verified"
     say(f"{left.ended}; the line is {state}")
     for each in left.unverified:

@@ -7,8 +7,8 @@ from labharness.cli.rules import rules
 from labharness.cli.show import OutputLost, chosen_lab, complain, say
 from labharness.guard import LatchUnreadable
 from labharness.lab import LabPlan
-from labharness.lab.care import NotReset, identify, reset
 from labharness.lab.house import house_facts
+from labharness.lab.idle_line import NotReset, identify, reset
 from labharness.lab.lock import LineBusy
 from labharness.lab.usable import unsigned, unusable
 from labharness.line import Finding, port_costs

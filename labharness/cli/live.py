@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Literal
 
-from labharness.cli.beside import BESIDE
+from labharness.cli.line_writer import TERMINAL
 from labharness.clock import steady_s
 
 __all__ = ["LiveLine", "is_live"]
@@ -45,7 +45,7 @@ class LiveLine:
         at_s = steady_s()
         if now or at_s - self._shown_s >= SHOWN_S_MIN:
             self._shown_s = at_s
-            BESIDE.pin(sys.stderr, drawn(self._percent, self._words))
+            TERMINAL.pin(sys.stderr, drawn(self._percent, self._words))
 
 
 def drawn(

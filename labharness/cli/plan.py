@@ -11,7 +11,7 @@ from labharness.admission.audit import Rejected
 from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.cli.run import read_submit
 from labharness.cli.show import chosen_lab, complain, say
-from labharness.desk.report.aftermath import aftermath
+from labharness.desk.report.comm_loss import comm_loss
 from labharness.desk.report.words import phase_text, plain
 from labharness.guard import LatchUnreadable
 from labharness.hcp.codec import BadPayload, NotHcp
@@ -96,7 +96,7 @@ def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
 def _killed(step: Mapping[str, Any], hardware: Sequence[str]) -> Iterator[str]:
     """Say first what a person must know, then what it is made of."""
     if "stays" in step:  # a request that waits may be of an older version
-        for key, fields in aftermath(step["stays"], hardware):
+        for key, fields in comm_loss(step["stays"], hardware):
             yield f"  {plain(key, **fields)}"
     if hardware:
         yield f"  {plain('killed_hardware', rows='; '.join(hardware))}"

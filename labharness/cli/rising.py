@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from labharness.clock import pause
 from labharness.driver import Cools
 from labharness.lab import LabPlan
-from labharness.lab.care import read_now
 from labharness.lab.control import LineControl, NoOwner
+from labharness.lab.idle_line import read_now
 from labharness.lab.lock import LineBusy
 from labharness.line.effects import warmer
 from labharness.link import LinkLost

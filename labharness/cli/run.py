@@ -13,7 +13,7 @@ from labharness.cli import (
     EXIT_REJECTED,
     EXIT_USAGE,
 )
-from labharness.cli.beside import BESIDE
+from labharness.cli.line_writer import TERMINAL
 from labharness.cli.live import LiveLine, is_live
 from labharness.cli.show import (
     OutputLost,
@@ -155,8 +155,8 @@ def _reject(why: BadPayload, as_json: bool) -> int:
 
 def _ask(prompt: str) -> str:
     """Ask beside the answer, which is alone on standard output; raises ``EOFError``."""
-    BESIDE.unpin()
-    BESIDE.flush()
+    TERMINAL.unpin()
+    TERMINAL.flush()
     sys.stderr.write(prompt)
     sys.stderr.flush()
     try:

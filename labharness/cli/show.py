@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from labharness.cli.beside import BESIDE
+from labharness.cli.line_writer import TERMINAL
 from labharness.lab import LabPlan, default_lab_path, read_lab
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "one_line",
     "output",
     "say",
-    "say_beside",
+    "say_queued",
     "write_whole",
 ]
 
@@ -58,8 +58,8 @@ def say(text: str) -> None:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
-    BESIDE.unpin()
-    BESIDE.flush()  # what was said before stands before
+    TERMINAL.unpin()
+    TERMINAL.flush()  # what was said before stands before
     with _lost():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
@@ -83,7 +83,7 @@ def output() -> Iterator[BinaryIO]:
         BrokenPipeError: Whoever read has gone.
         OutputLost: It cannot be written for another reason.
     """
-    BESIDE.flush()
+    TERMINAL.flush()
     with _lost():
         yield sys.stdout.buffer
         sys.stdout.flush()
@@ -106,12 +106,12 @@ def complain(text: str) -> None:
     A run outlives the terminal that watches it, so nobody to read is no error, and nobody waits
     until it is read.
     """
-    BESIDE.put(sys.stderr, text)
+    TERMINAL.put(sys.stderr, text)
 
 
-def say_beside(text: str) -> None:
+def say_queued(text: str) -> None:
     """Print a result while a line is driven, which waits for no reader and asks for none."""
-    BESIDE.put(sys.stdout, text)
+    TERMINAL.put(sys.stdout, text)
 
 
 def write_whole(path: Path, data: bytes) -> None:

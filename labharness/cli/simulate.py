@@ -1,4 +1,4 @@
-"""``labharness simulate`` and ``room``: a lab's simulators for other processes, and control."""
+"""``labharness simulate`` and ``simulated``: a lab's simulators for other processes, and control."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from labharness.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.cli.show import BadPath, complain, say
 from labharness.lab import BadLabFile, read_lab
 from labharness.lab.simulate import CONTROL_NAME, BadFolder, serve
-from labharness.simulation.control import BadRequest, NoRoom, ask
+from labharness.simulation.control import BadRequest, NoSimulatedLab, ask
 from labharness.simulation.served import CannotServe
 
 __all__ = ["simulate"]
@@ -23,7 +23,7 @@ STEP_S = 3_600.0  # a manual step takes minutes of lab time
 def simulate(chosen: argparse.Namespace) -> int:
     """Carry out one of the two commands."""
     try:
-        if chosen.command == "room":
+        if chosen.command == "simulated":
             request = _request(chosen.asked, chosen.details)
             timeout_s = STEP_S if chosen.asked == "operate" else ANSWER_S
             say(json.dumps(ask(_address(Path(chosen.folder)), request, timeout_s)))
@@ -41,7 +41,7 @@ def simulate(chosen: argparse.Namespace) -> int:
     except (BadLabFile, BadFolder, CannotServe, BadRequest, BadPath) as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_USAGE
-    except NoRoom as why:
+    except NoSimulatedLab as why:
         complain(f"labharness {chosen.command}: {why}")
         return EXIT_FAILED
     except ModuleNotFoundError:  # of an extra: the command line says what to install
@@ -71,15 +71,15 @@ def _address(folder: Path) -> str:
     try:
         return (folder / CONTROL_NAME).read_text("utf-8").strip()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as why:
-        raise NoRoom(f"nobody serves from {folder}: {why.strerror}") from None
+        raise NoSimulatedLab(f"nobody serves from {folder}: {why.strerror}") from None
     except OSError as why:  # somebody may well serve there
         raise BadPath(f"{folder}: {why.strerror}") from None
     except UnicodeDecodeError:
-        raise NoRoom(f"nobody serves from {folder}: its control file is no text") from None
+        raise NoSimulatedLab(f"nobody serves from {folder}: its control file is no text") from None
 
 
 def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
-    """Read ``room``'s words as one request."""
+    """Read ``simulated``'s words as one request."""
     if asked == "fault":
         return {"ask": asked, "set": _pairs(details)}
     if asked == "bus":

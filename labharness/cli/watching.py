@@ -15,8 +15,8 @@ from labharness.clock import pause
 from labharness.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from labharness.kernel import Envelope
 from labharness.lab import LabPlan
-from labharness.lab.care import watch
 from labharness.lab.control import LineControl, NoOwner
+from labharness.lab.idle_line import watch
 from labharness.lab.lock import read_owner
 from labharness.vocabulary.durations import clock_text
 from labharness.vocabulary.spelling import meant
@@ -24,7 +24,7 @@ from labharness.vocabulary.spelling import meant
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Screen", "bounds_text", "standing", "value_text", "watch_line"]
+__all__ = ["Screen", "bounds_text", "level", "value_text", "watch_line"]
 
 WATCH_S = 1.0  # between two looks at what a line says
 ANSWER_TRIES, ANSWER_TRY_S = 25, 0.2  # an owner's door is shut before its answer is on the disk
@@ -118,7 +118,7 @@ def how_it_ended(folder: str) -> str:
         return f"it left no answer in {folder}; labharness safe makes the line safe"
 
 
-def standing(envelope: Envelope, channel: str, value: float | None) -> str:
+def level(envelope: Envelope, channel: str, value: float | None) -> str:
     """Say how a reading stands to the line's rules: ``trip``, ``warn``, ``unknown`` or ``""``.
 
     It is the colour of its row. Whether it trips is the kernel's to say, which asks since when.
@@ -271,7 +271,7 @@ class Screen:
         rows: list[tuple[tuple[str, ...], str]] = []
         for channel, (value, unit, age_s) in self._status.get("readings", {}).items():
             cells: tuple[str, ...] = (channel, value_text(value), unit, f"{age_s:.1f} s")
-            style = STYLES.get(standing(envelope, channel, value), "")
+            style = STYLES.get(level(envelope, channel, value), "")
             rows.append(((*cells, bounds_text(envelope, channel)), style))
         rows += [
             ((name, "unknown", why, "", ""), STYLES["unknown"]) for name, why in self._unknown()

@@ -4,7 +4,7 @@ from labharness.desk.admitting import Admitting
 from labharness.desk.by_hand import ByHand, Nobody
 from labharness.desk.desk import Desk
 from labharness.desk.energised import EnergySource
-from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, ManualSteps
+from labharness.desk.facts import ApprovalRequest, Approvers, LabFacts, ManualSteps
 
 __all__ = [
     "Admitting",
@@ -13,7 +13,7 @@ __all__ = [
     "ByHand",
     "Desk",
     "EnergySource",
-    "HouseFacts",
+    "LabFacts",
     "ManualSteps",
     "Nobody",
 ]

@@ -20,7 +20,7 @@ from labharness.admission.risk import (
 from labharness.capability import CannotDo, Capability, Planned
 from labharness.clock import Clock
 from labharness.desk.energised import BadPlan, energised, least_duration_s, stated
-from labharness.desk.facts import HouseFacts
+from labharness.desk.facts import LabFacts
 from labharness.hcp.codec import submission_of
 from labharness.hcp.messages import TaskSubmit
 from labharness.line import Line
@@ -71,7 +71,7 @@ class Admitting:
         clock: Time.
     """
 
-    def __init__(self, *, facts: HouseFacts, line: Line, clock: Clock) -> None:
+    def __init__(self, *, facts: LabFacts, line: Line, clock: Clock) -> None:
         self._facts = facts
         self._line = line
         self._clock = clock

@@ -15,8 +15,8 @@ from labharness.guard import PortBusy
 from labharness.journal import JournalFailed
 from labharness.kernel import Mode
 from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.active_causes import lost_states, stop_procedure
 from labharness.line.parts import channel_of
-from labharness.line.standing import lost_states, stop_procedure
 from labharness.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 
 __all__ = ["ByHand", "LineOwner", "Nobody", "NotUnderstood"]
@@ -219,7 +219,7 @@ class ByHand:
     async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         text = _said("stop request by hand", asked)
         self._owner.abort(text)  # first: nothing about the words may keep a stop back
-        self._line.safing.repeat()  # of a line that has tripped; of another nothing
+        self._line.trip_response.repeat()  # of a line that has tripped; of another nothing
         self._note(text)
         self._line.on_warning(text)
         trip = self._line.memory.trip
@@ -239,22 +239,24 @@ class ByHand:
         procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
         why = _said("made safe by hand", asked)
         trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
-        line.safing.repeat()  # of a line that has tripped; of another nothing
+        line.trip_response.repeat()  # of a line that has tripped; of another nothing
         owned = not isinstance(self._owner, Nobody)
         waits = owned and line.memory.mode is Mode.DISARMED
-        line.safing.trip(trip, disarmed=owned)  # whoever is called for a trip is called for this
+        line.trip_response.trip(
+            trip, disarmed=owned
+        )  # whoever is called for a trip is called for this
         if waits:  # no plan looks at the line yet, so none would see that it has tripped
             self._owner.abort(why)
             with suppress(JournalFailed):
                 line.on_warning(why)
         if line.memory.trip is None:  # nobody drives it, so nothing trips: it is made safe alone
-            verification = await line.safing.make_safe(procedure)
-            hot = await line.safing.hot(procedure)
+            verification = await line.trip_response.make_safe(procedure)
+            hot = await line.trip_response.hot(procedure)
         else:
             # asked meanwhile: a run that this ends closes the line as soon as it is verified
-            hot = await line.safing.hot(procedure)
-            await line.safing.verified()
-            verification = line.safing.verifications[-1]
+            hot = await line.trip_response.hot(procedure)
+            await line.trip_response.verified()
+            verification = line.trip_response.verifications[-1]
         return {
             "hot": list(hot),
             "procedure": verification.procedure,
@@ -273,7 +275,7 @@ class ByHand:
         now_s = line.clock.now_s()
         waits = line.memory.mode is Mode.DISARMED
         trip = Trip(Cause.COMMUNICATION, procedure, "state_dir", None, now_s, why)
-        line.safing.trip(trip, disarmed=True)
+        line.trip_response.trip(trip, disarmed=True)
         if waits:
             self._owner.abort(why)
         with suppress(JournalFailed):
@@ -281,10 +283,10 @@ class ByHand:
 
     async def _cooling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Say whether it is known that nothing rises any more since the line was made safe."""
-        safing = self._line.safing
-        last = safing.verifications[-1:]
+        trip_response = self._line.trip_response
+        last = trip_response.verifications[-1:]
         found = [text for each in last for text in each.contradicted]
-        return {"known": safing.cooling_known, "contradicted": found}
+        return {"known": trip_response.cooling_known, "contradicted": found}
 
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
         """Record and tell who asked for what, and why; give it as one text."""

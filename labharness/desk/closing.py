@@ -7,7 +7,7 @@ from typing import Any
 from labharness.admission.audit import Rejected
 from labharness.capability import Answer, ArtifactContent, NoAnswer
 from labharness.clock import Chance, Clock, utc_text
-from labharness.desk.facts import HouseFacts
+from labharness.desk.facts import LabFacts
 from labharness.desk.growth_log import growth_log
 from labharness.desk.session import Session
 from labharness.desk.suggesting import suggestion
@@ -33,7 +33,7 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str
         "duration": format_duration(run_s),
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
         "checkpoints_created": 0,
-        "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.safing.trips],
+        "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.trip_response.trips],
         "warnings": list(line.warnings),
     }
 
@@ -46,7 +46,7 @@ class Closing:
         session: Session,
         journal: SqliteJournal,
         artifacts: Artifacts,
-        facts: HouseFacts,
+        facts: LabFacts,
         clock: Clock,
         chance: Chance,
     ) -> None:

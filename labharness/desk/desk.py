@@ -18,11 +18,11 @@ from labharness.clock import Chance, Clock, failure_of, utc_text
 from labharness.desk.admitting import Admitting, Weighed
 from labharness.desk.closing import Closing, summary
 from labharness.desk.energised import scope
-from labharness.desk.facts import ApprovalRequest, Approvers, HouseFacts, ManualSteps
+from labharness.desk.facts import ApprovalRequest, Approvers, LabFacts, ManualSteps
 from labharness.desk.operations import LineOperations
+from labharness.desk.progress_reporter import ProgressReporter
 from labharness.desk.report.rules import rules_record
 from labharness.desk.session import Session
-from labharness.desk.telling import Telling
 from labharness.hcp import answers
 from labharness.hcp.codec import HcpMessage
 from labharness.hcp.messages import TaskSubmit
@@ -74,7 +74,7 @@ class Desk:
     def __init__(
         self,
         *,
-        facts: HouseFacts,
+        facts: LabFacts,
         line: Line,
         operator: ManualSteps,
         approvers: Approvers,
@@ -93,7 +93,7 @@ class Desk:
         self._chance = chance
         self._journal = journal
         self.session = Session(session_id, journal, clock.now_s, tell)
-        self._telling = Telling(self.session, journal, line, clock.now_s)
+        self._reporter = ProgressReporter(self.session, journal, line, clock.now_s)
         self._closing = Closing(self.session, journal, artifacts, facts, clock, chance)
         self._running: asyncio.Task[HcpMessage] | None = None
         self._abort_reason = ""
@@ -129,7 +129,7 @@ class Desk:
         await asyncio.wait({self._holding}, timeout=HOLD_ANSWER_S)
         if self._line.holding.on:
             return self._line.holding.said()
-        return f"held as soon as it can stand still; now: {self._telling.doing}"
+        return f"held as soon as it can stand still; now: {self._reporter.doing}"
 
     async def _hold(self, reason: str) -> None:
         try:
@@ -138,14 +138,14 @@ class Desk:
             if self._executing:
                 self.session.become("PAUSED", reason)
             else:
-                self._telling.warned("not held: the plan came to its end first")
+                self._reporter.warned("not held: the plan came to its end first")
         except (Tripped, NotArmed) as why:
-            self._telling.warned(f"not held: {why}")
+            self._reporter.warned(f"not held: {why}")
         finally:
             self._holding = None
 
     def _holdable(self) -> bool:
-        step = self._telling.step
+        step = self._reporter.step
         return step is not None and step.holdable
 
     async def resume(self, reason: str) -> None:
@@ -169,8 +169,8 @@ class Desk:
         return {
             "session_id": self.session.session_id,
             "state": self.session.state,
-            "step": self._telling.doing,
-            "left_s": self._telling.left_s,
+            "step": self._reporter.doing,
+            "left_s": self._reporter.left_s,
         }
 
     async def run(self, submit: HcpMessage, payload: TaskSubmit) -> HcpMessage:
@@ -179,7 +179,7 @@ class Desk:
         The line is in its safe state, or reported as not, before this returns.
         """
         self._running = asyncio.current_task()
-        self._line.on_warning = self._telling.warned
+        self._line.on_warning = self._reporter.warned
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
@@ -234,13 +234,13 @@ class Desk:
         weighed, prediction = flown
         if prediction is not None:
             self._journal.append("prediction", prediction.to_json(), self._clock.now_s())
-            self._telling.expect(prediction)
-        self._telling.progress("awaiting_approval", 0, "looking for an approval")
+            self._reporter.expect(prediction)
+        self._reporter.progress("awaiting_approval", 0, "looking for an approval")
         approved: Approved | NotApproved | Rejected | None
         approved = admitting.approve(weighed, payload.caller_id)
         if isinstance(approved, NotApproved):
             request = self._request(payload, weighed, prediction, approved)
-            self._telling.progress("awaiting_approval", 0, "waiting for an approval")
+            self._reporter.progress("awaiting_approval", 0, "waiting for an approval")
             approved = await self._approvers.decide(request)
         if isinstance(approved, Rejected):
             return await admitting.advise(payload, approved)
@@ -254,7 +254,7 @@ class Desk:
         payload: TaskSubmit,
         weighed: Weighed,
         prediction: Prediction | None,
-        standing: NotApproved,
+        refused: NotApproved,
     ) -> ApprovalRequest:
         risk, planned = weighed.admitted.risk, weighed.planned
         return ApprovalRequest(
@@ -270,9 +270,9 @@ class Desk:
             prediction=None if prediction is None else prediction.to_json(),
             envelope_digest=self._facts.envelope_digest,
             lab_digest=self._facts.lab_digest,
-            why=standing.reason,
-            expired=standing.expired,
-            edited=standing.edited,
+            why=refused.reason,
+            expired=refused.expired,
+            edited=refused.edited,
             hazards=weighed.hazards,
         )
 
@@ -305,17 +305,17 @@ class Desk:
         self._accepted(submit, weighed, token)
         self.session.become("RUNNING", "accepted")
         started_s = self._clock.now_s()
-        self._telling.begin(planned.instructions, planned.duration_s)
+        self._reporter.begin(planned.instructions, planned.duration_s)
         operations = LineOperations(
             self._line,
             self._operator,
             lambda: self.session.authorises(self._clock.utc()),
-            self._telling.ticked,
-            self._telling.asked,
+            self._reporter.ticked,
+            self._reporter.asked,
             scope(weighed.commands, self._facts.sources),
         )
         executor = Executor(
-            planned.instructions, operations, capability.verbs, observer=self._telling.stepped
+            planned.instructions, operations, capability.verbs, observer=self._reporter.stepped
         )
         constraints = {
             "confidence_threshold": screened.confidence_threshold,
@@ -354,7 +354,7 @@ class Desk:
         """Run the plan; give the exception that ended it, ``None`` for a good end."""
         try:
             async with asyncio.timeout(max_duration_s):
-                self._telling.progress("arming", 0, "safe table and instruments' settings")
+                self._reporter.progress("arming", 0, "safe table and instruments' settings")
                 await self._line.arm(self._facts.safe_procedure)
                 self._line.start()
                 self._executing = True
@@ -364,7 +364,7 @@ class Desk:
         except asyncio.CancelledError:
             raise
         except JournalFailed as why:  # of a step that was told, not of the line's own records
-            self._line.lookout.lose_journal(str(why))
+            self._line.monitor.lose_journal(str(why))
             return why
         except Exception as why:  # noqa: BLE001 - the line is made safe, and it is reported as ours
             return why
@@ -386,17 +386,17 @@ class Desk:
                 },
             )
         for step in verification.unverified():
-            self._telling.warned(f"{verification.procedure}: {step}")
+            self._reporter.warned(f"{verification.procedure}: {step}")
         if lost := await latch_lost(line.guard, line.clock):
-            self._telling.warned(lost)
+            self._reporter.warned(lost)
         if ended is not None or line.memory.trip is not None:
-            self._telling.progress(
+            self._reporter.progress(
                 "cooling_under_watch", 100, "polling and trips stay until it is cold"
             )
             await watch_until_cold(line)
         if line.memory.trip is not None:  # of the watch, or verified in it
-            await line.safing.verified()
-            verification = line.safing.verifications[-1]
+            await line.trip_response.verified()
+            verification = line.trip_response.verifications[-1]
         steps = verification.unverified()
         self._unverified = [f"{verification.procedure}: {each}" for each in steps]
         if lost := await latch_lost(

@@ -14,7 +14,7 @@ from labharness.capability import Capability, LineFacts
 from labharness.desk.energised import EnergySource
 from labharness.plan import InstructionSet, Prediction
 
-__all__ = ["ApprovalRequest", "Approvers", "HouseFacts", "ManualSteps"]
+__all__ = ["ApprovalRequest", "Approvers", "LabFacts", "ManualSteps"]
 
 
 class ManualSteps(Protocol):
@@ -75,13 +75,13 @@ class Approvers(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HouseFacts:
+class LabFacts:
     """The lab as admission and planning see it.
 
     Attributes:
         lab_digest: Over the lab file.
         envelope_digest: Over the envelope's files.
-        link_kinds: Kinds of road in use.
+        link_kinds: Kinds of link in use.
         attended: A person is there for the whole of a run.
         shared: Another task may use an instrument meanwhile.
         safeguards_missing: Says which hardware safeguards of some hazard categories are missing

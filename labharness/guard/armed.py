@@ -23,7 +23,7 @@ from labharness.guard.written import (
     write_request,
     write_safe,
 )
-from labharness.link.identity import RoadName
+from labharness.link.identity import LinkAddress
 from labharness.vocabulary import Protocol, Request, same_frame, why_no_read
 
 __all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
@@ -44,7 +44,7 @@ class BadArming(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmedPort:
-    """One port: its road, and what may leave it without a permit.
+    """One port: its link, and what may leave it without a permit.
 
     Attributes:
         name: Its name.
@@ -73,9 +73,9 @@ class ArmedPort:
     reads: tuple[Request, ...] = ()
 
     @property
-    def road(self) -> RoadName:
+    def address(self) -> LinkAddress:
         """How this port is named, for its lock and its latch on this machine."""
-        return RoadName(port=self.name, path=self.path, host=self.host, tcp_port=self.tcp_port)
+        return LinkAddress(port=self.name, path=self.path, host=self.host, tcp_port=self.tcp_port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +86,9 @@ class Armed:
         lab: The lab's id.
         lab_digest: Over its lab file.
         envelope_digest: Over its envelope.
-        silence_s_max: The harness is lost after this long without a beat (s).
+        silence_s_max: The harness is lost after this long without a heartbeat (s).
         safe_table: Procedure that a guard begins with after a crash.
-        lost: Procedure for a lost harness, where its last beat named no other.
+        lost: Procedure for a lost harness, where its last heartbeat named no other.
         ports: The ports.
         procedures: Each procedure's frames on these ports, in order of hazard.
     """
@@ -268,14 +268,14 @@ def _only_reads(
 
 
 def _write_port(port: ArmedPort) -> dict[str, object]:
-    road: dict[str, object] = {"host": port.host, "tcp_port": port.tcp_port}
+    link: dict[str, object] = {"host": port.host, "tcp_port": port.tcp_port}
     if port.link == "serial":
-        road = {"path": port.path, "baud": port.baud}
-        road |= {"parity": port.parity, "stop_bits": port.stop_bits}
+        link = {"path": port.path, "baud": port.baud}
+        link |= {"parity": port.parity, "stop_bits": port.stop_bits}
     return {
         "name": port.name,
         "link": port.link,
-        **road,
+        **link,
         "protocol": port.protocol.value,
         "exchange_s_max": port.exchange_s_max,
         "reads": [write_request(request) for request in port.reads],

@@ -34,12 +34,12 @@ class LatchView(Protocol):
         """Raise ``OSError`` if a latch could not be written now."""
         ...
 
-    def mark(self, procedure: str) -> None:
+    def set_marker(self, procedure: str) -> None:
         """Set the mark of an armed line; raise ``OSError`` if it does not reach the disk."""
         ...
 
-    def unmark(self) -> None:
-        """Take the mark away, unless it stands for a latch that is not on the disk."""
+    def clear_marker(self) -> None:
+        """Take the armed marker away, unless it stands for a latch that is not on the disk."""
         ...
 
     def open(self) -> None:
@@ -57,23 +57,23 @@ class Guard(Protocol):
     Attributes:
         latch: Where the latch is kept.
         procedures: Their frames, in order of hazard.
-        beat_s: How often ``beat`` is to be called from the control loop; ``inf`` for never.
+        heartbeat_s: How often the control loop is to call ``heartbeat``; ``inf`` for never.
         on_safe_frame: Called with each frame of a procedure whose exchange has ended, and why it
             failed.
         on_trip: Called when the guard itself has tripped, or is gone.
-        on_absence: Called with the log of what happened while no harness was there; says whether
+        on_offline_log: Called with the log of what happened without a harness; says whether
             it is kept. What is not, the guard keeps for the next one.
-        on_road_lost: Called with a port and a reason when its road was lost, and will be opened
+        on_link_lost: Called with a port and a reason when its link was lost, and will be opened
             again when something is asked of it; permits are void before.
     """
 
     latch: LatchView
     procedures: Mapping[str, tuple[SafeFrame, ...]]
-    beat_s: float
+    heartbeat_s: float
     on_safe_frame: Callable[[SafeFrame, str], None]
     on_trip: Callable[[Trip], None]
-    on_absence: Callable[[Log], bool]
-    on_road_lost: Callable[[str, str], None]
+    on_offline_log: Callable[[Log], bool]
+    on_link_lost: Callable[[str, str], None]
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
@@ -120,7 +120,7 @@ class Guard(Protocol):
 
         Raises:
             NotPermitted: The line is latched, or the guard says why it does not.
-            OSError: The mark does not reach the disk.
+            OSError: the armed marker does not reach the disk.
         """
         ...
 
@@ -128,7 +128,7 @@ class Guard(Protocol):
         """Make the line read-only again."""
         ...
 
-    def beat(self, procedure: str) -> None:
+    def heartbeat(self, procedure: str) -> None:
         """Say that the control loop lives, and which procedure fits if it should not."""
         ...
 
@@ -141,7 +141,7 @@ class Guard(Protocol):
         ...
 
     def close(self) -> None:
-        """Close every road; nothing leaves afterwards."""
+        """Close every link; nothing leaves afterwards."""
         ...
 
 
@@ -151,5 +151,5 @@ class Tells:
     def __init__(self) -> None:
         self.on_safe_frame: Callable[[SafeFrame, str], None] = lambda frame, error: None
         self.on_trip: Callable[[Trip], None] = lambda trip: None
-        self.on_absence: Callable[[Log], bool] = lambda entries: False  # nobody keeps it
-        self.on_road_lost: Callable[[str, str], None] = lambda port, why: None
+        self.on_offline_log: Callable[[Log], bool] = lambda entries: False  # nobody keeps it
+        self.on_link_lost: Callable[[str, str], None] = lambda port, why: None

@@ -119,7 +119,7 @@ class Finished(NamedTuple):  # one for each exchange: a frozen dataclass takes f
 
 @dataclass(slots=True, eq=False)
 class Port:
-    """One road's exchange: at most one request is on the wire.
+    """One link's exchange: at most one request is on the wire.
 
     Attributes:
         reads: Frames that may leave without a permit, exactly.
@@ -142,7 +142,7 @@ class Port:
 
     def feed(self, data: bytes, now: float) -> Finished | None:
         """Take bytes that arrived; give the exchange's end if they complete it."""
-        if not data:  # a road may wake with nothing to read
+        if not data:  # a link may wake with nothing to read
             return None
         request = self._request
         if request is None:
@@ -187,7 +187,7 @@ class Port:
         return self._end(None, why, now, drain_s=max(request.timeout_s, DRAIN_S_MIN))
 
     def lose(self, why: str, now: float) -> Finished | None:
-        """End the exchange because the road is gone."""
+        """End the exchange because the link is gone."""
         if self._request is None:
             return None
         return self._end(None, why, now, drain_s=DRAIN_S_MIN)
@@ -276,7 +276,7 @@ class GuardCore:
 
     def permit(self, port: str, frame: bytes, now: float) -> Permit:
         """Make a permit for a frame that the kernel has just allowed."""
-        self._make_room(port, now)
+        self._make_space(port, now)
         self.permit_count += 1
         permit = Permit(self.permit_count, port, frame, self.epoch, now + PERMIT_S_MAX)
         self._permits[permit.number] = permit
@@ -291,7 +291,7 @@ class GuardCore:
         Raises:
             NotPermitted: No permit could be made here now, or this one is old or too long-lived.
         """
-        self._make_room(permit.port, now)
+        self._make_space(permit.port, now)
         if permit.number <= self.permit_count:
             raise NotPermitted(f"permit {permit.number} was seen before")
         if not permit.expires_s <= now + PERMIT_S_MAX:
@@ -362,7 +362,7 @@ class GuardCore:
             port.safe.extend(waiting)
         return tuple(waves)
 
-    def _make_room(self, port: str, now: float) -> None:
+    def _make_space(self, port: str, now: float) -> None:
         if self.latched or not self.armed:
             why = "latched" if self.latched else "not armed"
             raise NotPermitted(f"no permit for port {port}: the line is {why}")

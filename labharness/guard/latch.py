@@ -1,10 +1,10 @@
 """The latch on disk: it survives restart and power cut, and a disk that fails when the line trips.
 
-On real roads it holds for each port, too, whichever lab file leads there: ``port_latch``.
+On real links it holds for each port, too, whichever lab file leads there: ``port_latch``.
 
-Two small files. ``latch.json`` holds the trip. ``guard.armed``, the mark, is written before the
+Two small files. ``latch.json`` holds the trip. ``guard.armed``, the marker, is written before the
 first permit, while the disk still takes it, and goes with a clean end: where a latch cannot be
-written, or nobody lived to write it, the mark is what the next one finds.
+written, or nobody lived to write it, the armed marker is what the next one finds.
 """
 
 import errno
@@ -32,7 +32,7 @@ __all__ = [
     "write_durably",
 ]
 
-MARK_FILE = "guard.armed"
+MARKER_FILE = "guard.armed"
 NOT_YET = "not written yet"
 LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a fresh file takes the place of its name: it is no link
@@ -63,11 +63,11 @@ class Latch:
     A line that was left armed is found latched: what became of it is not known.
 
     Args:
-        path: The latch file; its folder must exist. The mark lies beside it.
+        path: The latch file; its folder must exist. The armed marker lies beside it.
         ports: The records of the line's real ports; ``None`` where it has none.
 
     Attributes:
-        marked: What the mark names, the procedure for the loss of an armed line; ``None`` where
+        marked: What the marker names, the procedure for the loss of an armed line; ``None`` where
             there is no mark.
         trip: What latched first, with the procedure that ran last; ``None`` while open.
         unreadable: Why the files cannot be read, where that did not matter.
@@ -81,16 +81,16 @@ class Latch:
     def __init__(self, path: Path, ports: PortLatch | None = None) -> None:
         self._path = path
         self._ports = ports
-        self._mark = path.with_name(MARK_FILE)
+        self._marker_file = path.with_name(MARKER_FILE)
         self.write: Callable[[Path, str], None] = write_durably
         self.trip: Trip | None = None
         self.write_error = ""
         self.unreadable = ""
-        self.marked = _read_mark(self._mark)
+        self.marker = _read_marker(self._marker_file)
         if is_there(path):
             self.trip = _read(path)
-        elif self.marked is not None:
-            self.trip = Trip(Cause.COMMUNICATION, self.marked, "guard", None, 0.0, LEFT_ARMED)
+        elif self.marker is not None:
+            self.trip = Trip(Cause.COMMUNICATION, self.marker, "guard", None, 0.0, LEFT_ARMED)
             self.write_error = f"{path}: {NOT_YET}"
         found = None if ports is None else _found(ports)
         if found is not None and self.trip is None:
@@ -124,7 +124,7 @@ class Latch:
             self.saved()
 
     def hold(self, trip: Trip) -> bool:
-        """Latch in memory; ``saved`` puts it on the disk, and the mark stands for it till then.
+        """Latch in memory; ``saved`` puts it on the disk, and the marker stands for it till then.
 
         Returns:
             Whether there is something new to save.
@@ -152,20 +152,20 @@ class Latch:
         """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
         probe(self._path, self.write)
 
-    def mark(self, procedure: str) -> None:
-        """Set the mark before a line is armed; raises ``OSError`` if it does not reach the disk."""
-        if procedure == self.marked:
+    def set_marker(self, procedure: str) -> None:
+        """Set the marker before a line is armed; ``OSError`` if it does not reach the disk."""
+        if procedure == self.marker:
             return
-        fresh = self.marked is None and self._ports is not None
+        fresh = self.marker is None and self._ports is not None
         if fresh:
             self._must_be_ours()
-        self.write(self._mark, procedure + "\n")
-        self.marked = procedure
+        self.write(self._marker_file, procedure + "\n")
+        self.marker = procedure
         if fresh and self._ports is not None:
             try:
-                self._ports.mark(procedure)
+                self._ports.set_marker(procedure)
             except OSError:
-                self.unmark()
+                self.clear_marker()
                 raise
 
     def _must_be_ours(self) -> None:
@@ -177,16 +177,16 @@ class Latch:
         if found is not None:
             raise OSError(errno.EBUSY, f"port {found.port} is latched: {found.trip.detail}")
 
-    def unmark(self) -> None:
-        """Take the mark away, unless it stands for a latch that is not on the disk.
+    def clear_marker(self) -> None:
+        """Take the armed marker away, unless it stands for a latch that is not on the disk.
 
         A disk that does not let go of it changes nothing: the line is then found latched.
         """
         if self.write_error:
             return
         with suppress(OSError):
-            self._mark.unlink(missing_ok=True)
-            self.marked = None
+            self._marker_file.unlink(missing_ok=True)
+            self.marker = None
             if self._ports is not None and self.trip is None:
                 self._ports.clear()
 
@@ -197,11 +197,11 @@ class Latch:
             OSError: One of them does not go; the line stays latched.
         """
         self._path.unlink(missing_ok=True)
-        self._mark.unlink(missing_ok=True)
+        self._marker_file.unlink(missing_ok=True)
         sync_folder(self._path.parent)
         if self._ports is not None:
             self._ports.clear()
-        self.trip = self.marked = None
+        self.trip = self.marker = None
         self.write_error = ""
 
 
@@ -262,7 +262,7 @@ def _read(path: Path) -> Trip:
         raise _unreadable(path, why) from None
 
 
-def _read_mark(path: Path) -> str | None:
+def _read_marker(path: Path) -> str | None:
     if not is_there(path):
         return None
     try:

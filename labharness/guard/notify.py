@@ -1,4 +1,4 @@
-"""Telling systemd: ready, and alive, from the loop that does the work and no other."""
+"""ProgressReporter systemd: ready, and alive, from the loop that does the work and no other."""
 
 import os
 import re

@@ -16,7 +16,7 @@ from labharness.guard import places
 from labharness.guard.fields import Fields
 from labharness.guard.named import is_there, open_named
 from labharness.guard.written import read_trip, write_trip
-from labharness.link.identity import RoadName, identify
+from labharness.link.identity import LinkAddress, identify
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["LEFT_ARMED", "PortLatch", "PortRecord", "clear_ports"]
@@ -49,13 +49,13 @@ class PortLatch:
     """The records of a lab's ports.
 
     Args:
-        roads: The ports, as the lab file names them.
+        addresses: The ports, as the lab file names them.
         state_dir: Of the lab.
         reset: The command that resets it, from whatever folder.
     """
 
-    def __init__(self, roads: Sequence[RoadName], state_dir: Path, reset: str) -> None:
-        self._roads = roads
+    def __init__(self, addresses: Sequence[LinkAddress], state_dir: Path, reset: str) -> None:
+        self._addresses = addresses
         self._names: dict[str, str] = {}  # of the records, and their ports
         self._home = os.path.realpath(state_dir)
         self._reset = reset
@@ -76,7 +76,7 @@ class PortLatch:
             ours = ours or record
         return ours, None
 
-    def mark(self, procedure: str) -> None:
+    def set_marker(self, procedure: str) -> None:
         """Say before the first permit that the ports are armed; raises ``OSError``."""
         self._find(anew=True)
         self._write(Trip(Cause.COMMUNICATION, procedure, "guard", None, 0.0, LEFT_ARMED))
@@ -111,22 +111,24 @@ class PortLatch:
 
         What was found stays: a port that is unplugged meanwhile keeps its record.
         """
-        roads = [road for road in self._roads if anew or road.path or not self._names]
-        self._names |= _names(roads)
+        addresses = [
+            address for address in self._addresses if anew or address.path or not self._names
+        ]
+        self._names |= _names(addresses)
 
 
-def clear_ports(roads: Sequence[RoadName]) -> None:
+def clear_ports(addresses: Sequence[LinkAddress]) -> None:
     """Forget what was latched under names that an instrument has just been given by the system."""
-    for name in _names(roads):
+    for name in _names(addresses):
         for place in places.LATCH_PLACES:
             with suppress(OSError):
                 if is_there(place / name):
                     _empty(place / name)
 
 
-def _names(roads: Sequence[RoadName]) -> dict[str, str]:
+def _names(addresses: Sequence[LinkAddress]) -> dict[str, str]:
     """Give the name of each record, and whose it is."""
-    found = [identify(road) for road in roads]
+    found = [identify(address) for address in addresses]
     return {f"{key}{SUFFIX}": each.port for each in found for key in each.latch_keys}
 
 

@@ -8,12 +8,12 @@ from threading import Thread
 from labharness.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
 from labharness.guard.duty import Duty
 from labharness.link import LinkLost
-from labharness.link.descriptors import Road
+from labharness.link.descriptors import Descriptor
 from labharness.vocabulary import Request
 
 __all__ = ["Ports"]
 
-REOPEN_S_MAX = 1.0  # a lost road is given this long
+REOPEN_S_MAX = 1.0  # a lost link is given this long
 REOPEN_S = 1.0  # and is tried so often, however often it is asked for
 UNTRIED = "it is not open"
 
@@ -23,7 +23,7 @@ class Ports:
 
     Args:
         core: What decides.
-        roads: The road of each port, open or lost.
+        links: The link of each port, open or lost.
         selector: What watches their descriptors.
         steady_s: The machine's steady clock.
 
@@ -32,13 +32,13 @@ class Ports:
         on_ended: Told of the end of a numbered exchange: port, number, reply, error.
         on_safe: Told of the end of a safe frame's exchange, and why it failed.
         on_free: Told that a port has become free.
-        on_lost: Told that a road was lost: port and reason.
+        on_lost: Told that a link was lost: port and reason.
     """
 
     def __init__(
         self,
         core: GuardCore,
-        roads: Mapping[str, Road],
+        links: Mapping[str, Descriptor],
         selector: selectors.BaseSelector,
         steady_s: Callable[[], float],
     ) -> None:
@@ -48,15 +48,15 @@ class Ports:
         self.on_safe: Callable[[SafeFrame, str], None]
         self.on_free: Callable[[], None]
         self.on_lost: Callable[[str, str], None]
-        self._roads = dict(roads)
+        self._links = dict(links)
         self._selector = selector
         self._steady_s = steady_s
-        self._asked: dict[str, int | None] = dict.fromkeys(roads)
+        self._asked: dict[str, int | None] = dict.fromkeys(links)
         self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
-        self._wanted: dict[str, None] = {}  # lost roads that somebody needs, in order
+        self._wanted: dict[str, None] = {}  # lost links that somebody needs, in order
         self._openings: dict[str, Thread] = {}  # by which some of them are being opened
-        self._not_before_s = dict.fromkeys(roads, 0.0)
-        self._whys: dict[str, str] = {}  # why roads were lost, or did not open
+        self._not_before_s = dict.fromkeys(links, 0.0)
+        self._whys: dict[str, str] = {}  # why links were lost, or did not open
 
     @property
     def due_s(self) -> float:
@@ -82,48 +82,48 @@ class Ports:
         ]
 
     def shut(self) -> dict[str, str]:
-        """Say of each road that is not open why; ``""`` while it is being opened."""
+        """Say of each link that is not open why; ``""`` while it is being opened."""
         tried = (*self._wanted, *self._openings)
-        closed = (name for name, road in self._roads.items() if road.fileno() < 0)
+        closed = (name for name, link in self._links.items() if link.fileno() < 0)
         return {name: "" if name in tried else self._whys.get(name, UNTRIED) for name in closed}
 
     def watch(self) -> None:
-        """Listen to every road that is open."""
-        for name, road in self._roads.items():
-            if road.fileno() >= 0:
-                self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+        """Listen to every link that is open."""
+        for name, link in self._links.items():
+            if link.fileno() >= 0:
+                self._selector.register(link.fileno(), selectors.EVENT_READ, self._reader(name))
 
     def _listen(self, name: str) -> None:
-        """Listen to a road that was opened again; what cannot be listened to is closed."""
-        road = self._roads[name]
-        if road.fileno() >= 0:
+        """Listen to a link that was opened again; what cannot be listened to is closed."""
+        link = self._links[name]
+        if link.fileno() >= 0:
             try:
-                self._selector.register(road.fileno(), selectors.EVENT_READ, self._reader(name))
+                self._selector.register(link.fileno(), selectors.EVENT_READ, self._reader(name))
             except (OSError, ValueError, KeyError):
-                road.close()
+                link.close()
 
     def close(self) -> None:
-        """Close every road."""
-        for road in self._roads.values():
-            road.close()
+        """Close every link."""
+        for link in self._links.values():
+            link.close()
 
     def send(self, name: str, request: Request, permit: Permit | None, number: int) -> None:
         """Begin an exchange; raises ``NotPermitted``, and then no byte was sent.
 
-        On a road that is closed it fails, and the road is opened for the next time.
+        On a link that is closed it fails, and the link is opened for the next time.
         """
         now = self._steady_s()
         frame = self.core.send(name, request, now, permit)
         self._asked[name] = number
         why = self._hand_over(name, frame)
         if why:
-            if self._roads[name].fileno() < 0:
+            if self._links[name].fileno() < 0:
                 self._wanted[name] = None
             self._end(name, why, now)
 
     def forget(self) -> None:
         """Nobody waits any more for the exchanges that are under way."""
-        self._asked = dict.fromkeys(self._roads)
+        self._asked = dict.fromkeys(self._links)
 
     def trip(self, procedure: str) -> None:
         """Run a procedure: its first wave on all ports before anything else."""
@@ -146,23 +146,23 @@ class Ports:
         self._send_again(self.duty.due(at_it, reading=reading))
 
     def _send_again(self, frames: Collection[SafeFrame]) -> None:
-        """Send frames; lost roads among theirs are opened for the next time."""
+        """Send frames; lost links among theirs are opened for the next time."""
         self._send_safe(self.core.queue(frames))
-        lost = (frame.port for frame in frames if self._roads[frame.port].fileno() < 0)
+        lost = (frame.port for frame in frames if self._links[frame.port].fileno() < 0)
         self._wanted.update(dict.fromkeys(lost))
 
     def want_closed(self) -> None:
         """Open what is closed: somebody has come who may ask for it."""
-        closed = (name for name, road in self._roads.items() if road.fileno() < 0)
+        closed = (name for name, link in self._links.items() if link.fileno() < 0)
         self._wanted.update(dict.fromkeys(closed))
 
     @property
     def may_reopen(self) -> bool:
-        """Whether a lost road is wanted, or being opened."""
+        """Whether a lost link is wanted, or being opened."""
         return bool(self._wanted or self._openings)
 
     def reopen(self) -> None:
-        """Open lost roads that are wanted, each in a thread: no procedure waits for an address."""
+        """Open lost links that are wanted, each in a thread: no procedure waits for an address."""
         now = self._steady_s()
         for name, opening in list(self._openings.items()):
             if not opening.is_alive():
@@ -170,7 +170,7 @@ class Ports:
                 self._listen(name)
                 self.on_free()
         for name in list(self._wanted):
-            if self._roads[name].fileno() >= 0:
+            if self._links[name].fileno() >= 0:
                 del self._wanted[name]
             elif name not in self._openings and now >= self._not_before_s[name]:
                 del self._wanted[name]
@@ -181,11 +181,11 @@ class Ports:
                 self._openings[name] = opening
 
     def _open(self, name: str) -> None:
-        """Open a road; how one fails is the business of who asks for it next."""
+        """Open a link; how one fails is the business of who asks for it next."""
         self._whys[name] = UNTRIED
         with suppress(Exception):  # a driver of the system's may raise anything, and ends nobody
             try:
-                self._roads[name].open(REOPEN_S_MAX)
+                self._links[name].open(REOPEN_S_MAX)
             except LinkLost as why:
                 self._whys[name] = str(why)
 
@@ -200,14 +200,14 @@ class Ports:
                     self.on_free()
 
     def _reader(self, name: str) -> Callable[[], None]:
-        port, road = self.core.ports[name], self._roads[name]
+        port, link = self.core.ports[name], self._links[name]
 
         def read() -> None:
             now = self._steady_s()
             try:
-                data = road.read()
+                data = link.read()
             except LinkLost as why:
-                self._lose(name, road, str(why), now)
+                self._lose(name, link, str(why), now)
                 return
             if port.state is PortState.DRAIN and now >= port.due_s:
                 port.expire(now)  # its quiet was over before these bytes came
@@ -218,24 +218,24 @@ class Ports:
 
         return read
 
-    def _lose(self, name: str, road: Road, why: str, now: float) -> None:
+    def _lose(self, name: str, link: Descriptor, why: str, now: float) -> None:
         with suppress(KeyError, ValueError):
-            self._selector.unregister(road.fileno())
-        road.close()
+            self._selector.unregister(link.fileno())
+        link.close()
         self._whys[name] = why
         self.on_lost(name, why)
         self._end(name, why, now)
 
     def _hand_over(self, name: str, frame: bytes) -> str:
-        """Write to a road; give the reason when it is lost."""
+        """Write to a link; give the reason when it is lost."""
         try:
-            self._roads[name].write(frame)
+            self._links[name].write(frame)
         except LinkLost as why:
             return str(why)
         return ""
 
     def _send_safe(self, names: Iterable[str]) -> None:
-        """Send the next frame of each port; a road that is lost is told of after the last byte."""
+        """Send the next frame of each port; a link that is lost is told of after the last byte."""
         now = self._steady_s()
         lost = []
         for name in names:

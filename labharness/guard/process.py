@@ -15,27 +15,27 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from labharness.guard.absence import AbsenceLog
 from labharness.guard.armed import SOCKET_FILE, Armed
+from labharness.guard.armed_marker import ArmedMarker
 from labharness.guard.core import NotPermitted, SafeFrame
 from labharness.guard.door import Door
 from labharness.guard.fields import BadFields
 from labharness.guard.latch import Latch
-from labharness.guard.marking import Marking
 from labharness.guard.notify import Notifier
+from labharness.guard.offline_log import OfflineLog
 from labharness.guard.port_latch import PortLatch
 from labharness.guard.ports import Ports
 from labharness.guard.seal import KEY_BYTES
 from labharness.guard.session import HarnessSession
 from labharness.guard.socket_lines import SocketLines
 from labharness.guard.watch import HarnessWatch
-from labharness.link.descriptors import Road
+from labharness.link.descriptors import Descriptor
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["ProcessGuard"]
 
 NAP_S_MAX = 1.0  # longest wait for something to happen
-LOOK_S = 0.02  # while a road is being opened, by a thread
+LOOK_S = 0.02  # while a link is being opened, by a thread
 REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
 REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty without end
 PUTS_OFF_S = 15.0  # what a harness sends of a procedure puts the guard's own off so long
@@ -51,7 +51,7 @@ class ProcessGuard:
     Args:
         armed: What may leave, and what makes safe.
         digest: Of the text it was read from; harness and guard compare it.
-        roads: A road for each port, open or lost.
+        links: A link for each port, open or lost.
         state_dir: Where latch, mark and log lie.
         listener: The socket on which the harness comes.
         steady_s: The machine's steady clock.
@@ -65,7 +65,7 @@ class ProcessGuard:
         *,
         armed: Armed,
         digest: str,
-        roads: Mapping[str, Road],
+        links: Mapping[str, Descriptor],
         state_dir: Path,
         listener: socket.socket,
         steady_s: Callable[[], float],
@@ -79,7 +79,7 @@ class ProcessGuard:
             port.name: {request.frame: request for request in port.reads} for port in armed.ports
         }
         self.longest_s = {port.name: port.exchange_s_max for port in armed.ports}
-        self.log = AbsenceLog(state_dir / "guard.jsonl")
+        self.log = OfflineLog(state_dir / "guard.jsonl")
         self._safe_table = armed.safe_table
         self._digest = digest
         self._listener = listener
@@ -87,15 +87,15 @@ class ProcessGuard:
         self._once = once
         self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
         self._latch_file = state_dir / "latch.json"
-        self._port_latch = PortLatch([port.road for port in armed.ports], state_dir, reset)
+        self._port_latch = PortLatch([port.address for port in armed.ports], state_dir, reset)
         self.latch = Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)
-        self._marking = Marking(self.latch)
+        self._marker = ArmedMarker(self.latch)
         self._selector = selectors.DefaultSelector()
-        self.ports = Ports(self.core, roads, self._selector, steady_s)
+        self.ports = Ports(self.core, links, self._selector, steady_s)
         self.ports.on_ended = self._ended
         self.ports.on_safe = self._safe
         self.ports.on_free = self._freed
-        self.ports.on_lost = self._road_lost
+        self.ports.on_lost = self._link_lost
         self._notifier = Notifier()
         self._notify_s = 0.0
         self._session: HarnessSession | None = None
@@ -130,7 +130,7 @@ class ProcessGuard:
         self._notifier.say("STOPPING=1")
         self._drop()
         self._save_s = 0.0
-        self._marking.wait(LEAVE_S_MAX)
+        self._marker.wait(LEAVE_S_MAX)
         self._write_down(self.steady_s())
         signal.set_wakeup_fd(-1)
         for each in (near, far, self._listener):
@@ -147,7 +147,7 @@ class ProcessGuard:
     def _begin(self) -> None:
         """After a crash with the line armed, or with a latch set, a procedure comes first.
 
-        A latch names the one that ran last. The mark names what silence would have run; it stands
+        A latch names the one that ran last. The marker names what silence would have run; it stands
         for a latch where there is none, and for nothing beside one.
         """
         trip = self.latch.trip
@@ -188,17 +188,17 @@ class ProcessGuard:
             self._write_down(now)
 
     def _write_down(self, now: float) -> None:
-        """Do what may wait for a disk; till then the mark says that the line was left armed."""
+        """Do what may wait for a disk; till then the marker says that the line was left armed."""
         if self.latch.write_error and now >= self._save_s:
             self._save_s = now + REPEAT_S
             self.latch.saved()
             if self._session is not None:
-                self._session.say({"say": "standing"})
+                self._session.say({"say": "status"})
         if self.core.armed and not self.core.latched:
-            self._marking.follow(now)
+            self._marker.follow(now)
             return  # the log waits in memory: a trip may come, and waits for no disk
-        if not self.core.armed and self.latch.marked is not None and not self._marking.busy:
-            self.latch.unmark()
+        if not self.core.armed and self.latch.marker is not None and not self._marker.busy:
+            self.latch.clear_marker()
         self.log.flush()
 
     def _is_over(self) -> bool:
@@ -319,8 +319,8 @@ class ProcessGuard:
         """Let permits be taken, and watch the harness from now on.
 
         Raises:
-            OSError: A latch or the mark could not be written.
-            NotPermitted: The line is latched, a road is not open, or the guard is about to end.
+            OSError: A latch or the armed marker could not be written.
+            NotPermitted: The line is latched, a link is not open, or the guard is about to end.
         """
         if self._leaving_s < NEVER:
             raise NotPermitted("the guard is leaving")
@@ -329,31 +329,31 @@ class ProcessGuard:
         shut = self.ports.shut()
         if shut:
             raise NotPermitted(f"not all ports are open: {', '.join(shut)}")
-        self._marking.wait()
+        self._marker.wait()
         self.latch.probe()
-        self.latch.mark(procedure)
-        self._marking.wanted = procedure
+        self.latch.set_marker(procedure)
+        self._marker.wanted = procedure
         self.core.arm()
         self._watch.procedure = procedure
         self._watch.begin(self.steady_s())
         self._repeat_s = NEVER
 
     def disarm(self) -> None:
-        """Take no more permits, and watch nobody; the mark goes when the disk has its turn."""
+        """Take no more permits, and watch nobody; the marker goes when the disk has its turn."""
         self.core.disarm()
         self._watch.end()
 
-    def beat(self, made_s: float, procedure: str) -> None:
-        """Take a beat; it puts no repeat off: who only looks on beats, too."""
-        silence_s = self._watch.beat(made_s, self.steady_s(), procedure)
+    def heartbeat(self, made_s: float, procedure: str) -> None:
+        """Take a heartbeat; it puts no repeat off: who only looks on heartbeats, too."""
+        silence_s = self._watch.heartbeat(made_s, self.steady_s(), procedure)
         if silence_s:
             self._lose(f"the harness was silent for {silence_s:.3f} s")
             return
-        self._marking.wanted = procedure
+        self._marker.wanted = procedure
 
     def reset(self) -> str:
         """Open the latch; give what stands in the way, ``""`` when nothing does."""
-        self._marking.wait()
+        self._marker.wait()
         if self.latch.unreadable:
             self._read_latch_anew()
         if self.latch.unreadable:
@@ -374,7 +374,7 @@ class ProcessGuard:
         if fresh.trip is None and self.latch.trip is not None:
             fresh.hold(self.latch.trip)  # it is removed, and holds until it is opened
         self.latch = fresh
-        self._marking = Marking(fresh)
+        self._marker = ArmedMarker(fresh)
 
     def goodbye(self, *, retire: bool) -> None:
         """End with a harness that takes its leave; what its journal has needs no log."""
@@ -435,10 +435,10 @@ class ProcessGuard:
         if self._session is not None:
             self._session.safe(frame, error)
 
-    def _road_lost(self, port: str, why: str) -> None:
+    def _link_lost(self, port: str, why: str) -> None:
         """Void what was permitted on it, for nobody knows what answers there next."""
         self.core.new_epoch()
-        self.log.add("road lost", port=port, why=why)
+        self.log.add("link lost", port=port, why=why)
         if self._session is not None:
             self._session.lost(port, why)
 

@@ -16,15 +16,15 @@ from labharness.clock import steady_s
 from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
 from labharness.guard.contract import Done, LatchView, Tells
 from labharness.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
-from labharness.guard.far import GuardedRoad, SeenLatch, Stream
 from labharness.guard.fields import Fields
 from labharness.guard.latch import write_durably
 from labharness.guard.named import open_named
 from labharness.guard.port_latch import PortLatch
+from labharness.guard.port_queue import PortQueue
+from labharness.guard.remote_ports import GuardedLink, SeenLatch, Stream
 from labharness.guard.seal import seal
 from labharness.guard.socket_lines import Line, line_of
 from labharness.guard.spawn import Child
-from labharness.guard.turns import Turns
 from labharness.guard.written import read_trip, write_request, write_trip
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Request, Trip
@@ -33,7 +33,7 @@ __all__ = ["BEAT_S", "RemoteGuard"]
 
 BEAT_S = 0.1  # a fifth of the silence that a guard bears
 OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
-ROAD_S_MAX = 4.0  # for a guard to open one: a second till it may, one for a name, one to connect
+LINK_S_MAX = 4.0  # for a guard to open one: a second till it may, one for a name, one to connect
 KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
 STARTS_MAX = 3
 RETURN_S = 2.0  # between two tries to bring a lost one back
@@ -56,7 +56,7 @@ class RemoteGuard(Tells):
         near: The latch of ports that stay in this process.
     """
 
-    beat_s = BEAT_S
+    heartbeat_s = BEAT_S
 
     def __init__(
         self,
@@ -79,12 +79,14 @@ class RemoteGuard(Tells):
             for number, frame in enumerate(frames)
         }
         ports = [port.name for port in armed.ports]
-        self._turns = Turns(ports, self.ready)
+        self._queue = PortQueue(ports, self.ready)
         self._free = dict.fromkeys(ports, False)
-        self._shut: dict[str, str] = {}  # roads that the guard could not open, and why
+        self._shut: dict[str, str] = {}  # links that the guard could not open, and why
         self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
         self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
-        self._beat_s = 0.0  # counted in beats: both ends may have stood still with the machine
+        self._heartbeat_s = (
+            0.0  # counted in heartbeats: both ends may have stood still with the machine
+        )
         self._transport: asyncio.Transport | None = None
         self._opening = asyncio.Lock()
         self._welcome: asyncio.Future[str] | None = None
@@ -106,10 +108,10 @@ class RemoteGuard(Tells):
 
     # ---- opening and closing
 
-    def road(self, port: str) -> GuardedRoad:
-        """Give the road of one port, to open and to name."""
+    def link(self, port: str) -> GuardedLink:
+        """Give the link of one port, to open and to name."""
         kinds = {each.name: each.link for each in self._armed.ports}
-        return GuardedRoad(self, port, kinds[port])
+        return GuardedLink(self, port, kinds[port])
 
     async def open(self) -> None:
         """Reach a guard that holds this arming; start one where none runs.
@@ -120,24 +122,24 @@ class RemoteGuard(Tells):
         Raises:
             LinkLost: No guard could be reached; says why.
         """
-        async with self._opening:  # many roads are opened at once, and it has one door
+        async with self._opening:  # many links are opened at once, and it has one door
             if self._transport is None:
                 await self._open()
 
     async def open_port(self, port: str) -> None:
-        """Reach a guard, and wait while it is opening one road.
+        """Reach a guard, and wait while it is opening one link.
 
         Raises:
-            LinkLost: No guard could be reached, or this road does not open; the others may.
+            LinkLost: No guard could be reached, or this link does not open; the others may.
         """
         await self.open()
-        until_s = self._loop.time() + ROAD_S_MAX
+        until_s = self._loop.time() + LINK_S_MAX
         while self._shut.get(port) == "" and not self._lost:
             if self._loop.time() >= until_s:
                 break
             await asyncio.sleep(LOOK_S)
         if self._lost or port in self._shut:
-            raise LinkLost(self._lost or self._shut[port] or f"not open within {ROAD_S_MAX:g} s")
+            raise LinkLost(self._lost or self._shut[port] or f"not open within {LINK_S_MAX:g} s")
 
     async def _open(self) -> None:
         reached = False
@@ -208,17 +210,17 @@ class RemoteGuard(Tells):
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._turns.when_free(port, start, patient=patient)
-        self._turns.offer(port)
+        self._queue.when_free(port, start, patient=patient)
+        self._queue.offer(port)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
         """Stand in the queue of a port no more."""
-        self._turns.leave(port, start)
+        self._queue.leave(port, start)
 
     def release(self, port: str) -> None:
         """Give the port back."""
-        self._turns.release(port)
-        self._turns.offer(port)
+        self._queue.release(port)
+        self._queue.offer(port)
 
     def ready(self, port: str) -> bool:
         """Say whether an exchange may begin; without a guard it may, and fails at once."""
@@ -256,7 +258,7 @@ class RemoteGuard(Tells):
                 "request": write_request(request),
             }
         self._take(port, number)
-        due_s = self._beat_s + request.timeout_s + request.settle_s + HANGS_S
+        due_s = self._heartbeat_s + request.timeout_s + request.settle_s + HANGS_S
         self._asked[port] = (number, done, due_s)
         self._tell(message)
 
@@ -309,15 +311,17 @@ class RemoteGuard(Tells):
         self._moves({"do": "disarm"})
         self._is_armed = False
 
-    def beat(self, procedure: str) -> None:
+    def heartbeat(self, procedure: str) -> None:
         """Say that the control loop lives, and which procedure fits if it should not.
 
         A guard of ours that stands still is ended: the next one begins with the safe table.
         """
-        self._tell({"do": "beat", "made_s": steady_s(), "lost": procedure})
+        self._tell({"do": "heartbeat", "made_s": steady_s(), "lost": procedure})
         if self._answer is None:  # while it waits for its disk, it may
-            self._beat_s += BEAT_S
-        if any(asked is not None and asked[2] < self._beat_s for asked in self._asked.values()):
+            self._heartbeat_s += BEAT_S
+        if any(
+            asked is not None and asked[2] < self._heartbeat_s for asked in self._asked.values()
+        ):
             self._child.end()
 
     async def reset(self) -> None:
@@ -385,11 +389,11 @@ class RemoteGuard(Tells):
             self.latch.close(trip)  # the guard knows the machine's time, and no lab time
             self.on_trip(trip)
         elif what == "lost":
-            self.on_road_lost(fields.text("port"), fields.text("why"))
+            self.on_link_lost(fields.text("port"), fields.text("why"))
         elif what in ("armed", "reset"):
             self._answered(fields.text("error"))
         for port in self._free:
-            self._turns.offer(port)
+            self._queue.offer(port)
 
     def _take_welcome(self, fields: Fields) -> bool:
         if fields.text("digest") != arming_digest(self._text):
@@ -404,7 +408,7 @@ class RemoteGuard(Tells):
         if self._trip is not None:  # it came while none was reached, or before one was lost
             self.trip(self._trip)
         log = fields.items("log")
-        if self.on_absence([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
+        if self.on_offline_log([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
             self._tell({"do": "imported"})
         self._greeted("")
         return True
@@ -462,7 +466,7 @@ class RemoteGuard(Tells):
         self._returning = self._loop.create_task(returning, name="guard returns")
         self.on_trip(Trip(Cause.COMMUNICATION, self._armed.lost, "guard", None, now_s, self._lost))
         for port in self._free:
-            self._turns.offer(port)
+            self._queue.offer(port)
 
     async def _return(self, wait_s: float) -> None:
         """Reach the guard that comes back, or start one; it begins by making safe."""

@@ -42,7 +42,7 @@ class HarnessSession:
         part: Callable[[str], None],
     ) -> None:
         self.heard = 0  # messages that were taken
-        self.imported = False  # whether it keeps a journal, and the log of the absence is in it
+        self.imported = False  # whether it keeps a journal, and the log of the offline_log is in it
         self._moves = 0  # of them, those that moved the epoch
         self._guard = guard
         self._lines = SocketLines(made)
@@ -77,7 +77,7 @@ class HarnessSession:
         if self._over or self._untold:
             return
         core = self._guard.core
-        standing = {
+        status = {
             "epoch": core.epoch,
             "moves": self._moves,
             "armed": core.armed,
@@ -88,7 +88,7 @@ class HarnessSession:
             "heard": self.heard,
         }
         try:
-            self._lines.say({**message, **standing})
+            self._lines.say({**message, **status})
         except OSError as why:  # in the midst of what it is told of: ``settle`` deals with it
             self._untold = str(why)
         self._watch()
@@ -115,7 +115,7 @@ class HarnessSession:
             self.say({"say": "safe", "frame": list(self._places[frame]), "error": error})
 
     def lost(self, port: str, why: str) -> None:
-        """Say that a road was lost."""
+        """Say that a link was lost."""
         self.say({"say": "lost", "port": port, "why": why})
 
     def tripped(self, trip: Trip) -> None:
@@ -207,7 +207,7 @@ class HarnessSession:
         self._moves += 1
         self._guard.trip(procedure, lambda: read_trip(inner, procedure))
         fields.end()
-        self.say({"say": "standing"})
+        self.say({"say": "status"})
 
     def _take_repeat(self, fields: Fields) -> None:
         places = fields.items("frames")
@@ -244,11 +244,11 @@ class HarnessSession:
         self._moves += 1
         self._guard.disarm()
 
-    def _take_beat(self, fields: Fields) -> None:
+    def _take_heartbeat(self, fields: Fields) -> None:
         made_s = fields.number("made_s")
         procedure = fields.one_of("lost", self._guard.core.procedures)
         fields.end()
-        self._guard.beat(made_s, procedure)
+        self._guard.heartbeat(made_s, procedure)
 
     def _take_reset(self, fields: Fields) -> None:
         fields.end()
@@ -273,7 +273,7 @@ _TAKES: dict[str, Callable[[HarnessSession, Fields], None]] = {
     "epoch": HarnessSession._take_epoch,
     "arm": HarnessSession._take_arm,
     "disarm": HarnessSession._take_disarm,
-    "beat": HarnessSession._take_beat,
+    "heartbeat": HarnessSession._take_heartbeat,
     "reset": HarnessSession._take_reset,
     "imported": HarnessSession._take_imported,
     "bye": HarnessSession._take_bye,

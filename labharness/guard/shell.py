@@ -14,7 +14,7 @@ from labharness.guard.core import (
     SafeFrame,
 )
 from labharness.guard.duty import Duty
-from labharness.guard.turns import Turns
+from labharness.guard.port_queue import PortQueue
 from labharness.link import Link, LinkLost
 from labharness.vocabulary import Request, Trip
 
@@ -27,7 +27,7 @@ class LoopGuard(Tells):
     """Moves the core's bytes. It takes no decision.
 
     It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
-    It opens no road again: one that is lost stays lost, and there is nothing to tell of its return.
+    It opens no link again: one that is lost stays lost, and there is nothing to tell of its return.
 
     One timer watches all exchanges. It is armed at or before the first one's end and looks again
     when it was early, so that an exchange which is answered in time costs it nothing. A port that
@@ -35,14 +35,14 @@ class LoopGuard(Tells):
 
     Args:
         core: What decides.
-        links: The road of each port; ``receive`` of each is taken over.
+        links: The link of each port; ``receive`` of each is taken over.
         latch: Where the latch is kept.
 
     Attributes:
         duty: What is still owed of the procedure that ran last, as a guard's process keeps it.
     """
 
-    beat_s = float("inf")
+    heartbeat_s = float("inf")
 
     def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: LatchView) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class LoopGuard(Tells):
         self._loop = asyncio.get_running_loop()
         self._links = dict(links)
         self._done: dict[str, Done | None] = dict.fromkeys(links)
-        self._turns = Turns(links, self.ready)
+        self._queue = PortQueue(links, self.ready)
         self._timer: asyncio.TimerHandle | None = None
         self._timer_s = float("inf")
         self._closed = False
@@ -67,17 +67,17 @@ class LoopGuard(Tells):
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
-        self._turns.when_free(port, start, patient=patient)
-        if not self._turns.taken[port]:
+        self._queue.when_free(port, start, patient=patient)
+        if not self._queue.taken[port]:
             self._offer(port)
 
     def leave(self, port: str, start: Callable[[], None]) -> None:
         """Stand in the queue of a port no more."""
-        self._turns.leave(port, start)
+        self._queue.leave(port, start)
 
     def release(self, port: str) -> None:
         """Give the port back."""
-        self._turns.release(port)
+        self._queue.release(port)
         self._offer(port)
 
     def permit(self, port: str, request: Request) -> Permit:
@@ -88,7 +88,7 @@ class LoopGuard(Tells):
         """Send one frame now; ``done(reply, error)`` is called once, later.
 
         Raises:
-            NotPermitted: The core refuses, or the roads are closed. Nothing was sent, and
+            NotPermitted: The core refuses, or the links are closed. Nothing was sent, and
                 ``done`` is never called.
         """
         if self._closed:
@@ -139,17 +139,17 @@ class LoopGuard(Tells):
 
     async def arm(self) -> None:
         """Let permits be made; raises ``NotPermitted`` while latched, ``OSError`` if unmarked."""
-        self.latch.mark("")  # it names no procedure: this guard begins with nothing by itself
+        self.latch.set_marker("")  # it names no procedure: this guard begins with nothing by itself
         self.core.arm()
 
     def disarm(self) -> None:
         """Make the line read-only again."""
         self.core.disarm()
         self.latch.saved()  # the disk may have been mended while the line cooled
-        self.latch.unmark()
+        self.latch.clear_marker()
 
-    def beat(self, procedure: str) -> None:
-        """Do nothing: who could miss the beat is dead too."""
+    def heartbeat(self, procedure: str) -> None:
+        """Do nothing: who could miss the heartbeat is dead too."""
 
     async def reset(self) -> None:
         """Open the latch; raises ``OSError`` if the file does not go."""
@@ -158,7 +158,7 @@ class LoopGuard(Tells):
         self.duty.end()
 
     def close(self) -> None:
-        """Close every road; nothing leaves afterwards."""
+        """Close every link; nothing leaves afterwards."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -211,11 +211,11 @@ class LoopGuard(Tells):
             done, self._done[port] = self._done[port], None
             if done is not None:
                 done(finished.reply, finished.error)
-        if not self._turns.taken[port] and port not in self._quiet:
+        if not self._queue.taken[port] and port not in self._quiet:
             self._offer(port)  # also where nobody owned the exchange any more
 
     def _offer(self, port: str) -> None:
-        turns = self._turns
+        turns = self._queue
         if not turns.waiting[port] and not turns.patient[port]:
             return
         if turns.offer(port) and port not in self._quiet:

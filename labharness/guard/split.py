@@ -36,12 +36,12 @@ class SplitGuard(Tells):
         self.procedures = procedures
         self.latch: LatchView = remote.latch
         near.latch = remote.latch
-        self.beat_s = remote.beat_s
+        self.heartbeat_s = remote.heartbeat_s
         for each in (remote, near):
             each.on_safe_frame = lambda frame, error: self.on_safe_frame(frame, error)
         remote.on_trip = self._tripped
-        remote.on_absence = lambda entries: self.on_absence(entries)
-        remote.on_road_lost = lambda port, why: self.on_road_lost(port, why)
+        remote.on_offline_log = lambda entries: self.on_offline_log(entries)
+        remote.on_link_lost = lambda port, why: self.on_link_lost(port, why)
 
     def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
         """Call ``start`` as soon as the port is free."""
@@ -96,9 +96,9 @@ class SplitGuard(Tells):
         self.remote.disarm()
         self.near.disarm()
 
-    def beat(self, procedure: str) -> None:
+    def heartbeat(self, procedure: str) -> None:
         """Say that the control loop lives."""
-        self.remote.beat(procedure)
+        self.remote.heartbeat(procedure)
 
     async def reset(self) -> None:
         """Open the latch where it is, and then here."""
@@ -106,7 +106,7 @@ class SplitGuard(Tells):
         self.near.core.reset()
 
     def close(self) -> None:
-        """Close the roads of this process, and take leave of the guard process."""
+        """Close the links of this process, and take leave of the guard process."""
         self.near.close()
         self.remote.close()
 

@@ -23,7 +23,7 @@ from labharness.guard.named import is_there, open_own
 from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.guard.process import ProcessGuard
 from labharness.link import LinkLost
-from labharness.link.descriptors import Road, SerialRoad, TcpRoad
+from labharness.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
 from labharness.link.identity import identify
 
 __all__ = ["CannotGuard", "serve"]
@@ -85,7 +85,7 @@ def serve(state_dir: Path, *, once: bool, lab: str = "") -> None:
                 ProcessGuard(
                     armed=armed,
                     digest=arming_digest(text),
-                    roads=_open_roads(armed.ports, owed=owed),
+                    links=_open_links(armed.ports, owed=owed),
                     state_dir=state_dir,
                     listener=listener,
                     steady_s=steady_s,
@@ -108,7 +108,7 @@ def _taken(ports: Sequence[ArmedPort], state_dir: Path, lab: str) -> PortLock | 
     Raises:
         CannotGuard: Another lab's guard or harness has one.
     """
-    found = [identify(port.road) for port in ports]
+    found = [identify(port.address) for port in ports]
     home = os.path.realpath(state_dir)
     held = who_holds(found, LINE)
     if held is not None and held[1].get("state_dir") not in (None, home):
@@ -139,37 +139,37 @@ def _go_first() -> None:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(REAL_TIME_PRIORITY))
 
 
-def _open_roads(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Road]:
-    """Open every road, all at once; one that fails is opened again when a harness comes.
+def _open_links(ports: Sequence[ArmedPort], *, owed: bool) -> dict[str, Descriptor]:
+    """Open every link, all at once; one that fails is opened again when a harness comes.
 
     A line is made safe through whatever opens, and none is armed until all have. Where none does
     and nothing is owed, there is nothing to guard.
     """
-    roads: dict[str, Road] = {}
+    links: dict[str, Descriptor] = {}
     failed: dict[str, str] = {}
 
     def open_one(name: str) -> None:
         failed[name] = "it does not open"  # a driver of the system's may raise anything
         try:
-            roads[name].open(OWED_S_MAX if owed else OPEN_S_MAX)
+            links[name].open(OWED_S_MAX if owed else OPEN_S_MAX)
         except LinkLost as why:
             failed[name] = str(why)
         else:
             del failed[name]
 
     for port in ports:
-        road: Road = TcpRoad(port.host, port.tcp_port)
+        link: Descriptor = TcpDescriptor(port.host, port.tcp_port)
         if port.link == "serial":
-            road = SerialRoad(port.path, port.baud, port.parity, port.stop_bits)
-        roads[port.name] = road
-    openings = [Thread(target=open_one, args=(name,), daemon=True) for name in roads]
+            link = SerialDescriptor(port.path, port.baud, port.parity, port.stop_bits)
+        links[port.name] = link
+    openings = [Thread(target=open_one, args=(name,), daemon=True) for name in links]
     for each in openings:
         each.start()
     for each in openings:
         each.join()
-    if failed and len(failed) == len(roads) and not owed:
-        raise CannotGuard("; ".join(f"port {name}: {failed[name]}" for name in roads))
-    return roads
+    if failed and len(failed) == len(links) and not owed:
+        raise CannotGuard("; ".join(f"port {name}: {failed[name]}" for name in links))
+    return links
 
 
 def _listen(path: Path) -> socket.socket:

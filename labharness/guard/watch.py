@@ -1,7 +1,7 @@
-"""Whether the harness lives, as the guard sees it (sans I/O): beats, and when they are overdue.
+"""Whether the harness lives, as the guard sees it (sans I/O): heartbeats, and when one is overdue.
 
-A beat says when it was made, not when it was read: beats that waited in a socket while the harness
-stood still prove nothing about now.
+A heartbeat says when it was made, not when it was read: those that waited in a socket while the
+harness stood still prove nothing about now.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class HarnessWatch:
 
     Attributes:
         silence_s_max: Longest silence that is borne.
-        procedure: What to run when it is over; each beat may name another, because what is safe
+        procedure: What to run when it is over; each heartbeat may name another: what is safe
             depends on the state of the line.
-        heard_s: When the last beat was made; ``inf`` while nothing is armed, and nobody is watched.
+        heard_s: When the last heartbeat was made; ``inf`` while nothing is armed.
     """
 
     silence_s_max: float
@@ -26,7 +26,7 @@ class HarnessWatch:
 
     @property
     def due_s(self) -> float:
-        """When the harness counts as lost, unless a beat comes."""
+        """When the harness counts as lost, unless a heartbeat comes."""
         return self.heard_s + self.silence_s_max
 
     def begin(self, now: float) -> None:
@@ -37,12 +37,12 @@ class HarnessWatch:
         """Watch nobody: nothing is armed."""
         self.heard_s = float("inf")
 
-    def beat(self, made_s: float, now: float, procedure: str) -> float:
-        """Take a beat; one from the future counts as made now.
+    def heartbeat(self, made_s: float, now: float, procedure: str) -> float:
+        """Take a heartbeat; one from the future counts as made now.
 
         Returns:
             The silence before it (s), where it was longer than is borne: harness and guard may
-            have stood still together, with the machine. Such a beat is not taken. Otherwise 0.
+            have stood still together, with the machine. Such a heartbeat is not taken. Otherwise 0.
         """
         if self.heard_s != float("inf"):
             fresh_s = max(self.heard_s, min(made_s, now))

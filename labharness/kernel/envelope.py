@@ -50,9 +50,9 @@ class Envelope:
         for trip in alarms:
             yield f"{trip.name!r} watches", watches, [trip.channel]
             yield f"{trip.name!r} runs", self.procedures, filter(None, [trip.procedure])
-        for doubt in self.plausible:
-            seen = [doubt.agrees_with, *_channels((*doubt.during, doubt.expects))]
-            yield f"{doubt.name!r} relies on", watches, filter(None, seen)
+        for plausible in self.plausible:
+            seen = [plausible.agrees_with, *_channels((*plausible.during, plausible.expects))]
+            yield f"{plausible.name!r} relies on", watches, filter(None, seen)
         for limit in self.limits.values():
             if limit.on_foreign:
                 relied = [limit.readback or limit.channel, *_channels([limit.foreign_while])]

@@ -1,4 +1,4 @@
-"""What the kernel remembers: the last reading of each channel, doubt, and the proofs.
+"""What the kernel remembers: the last reading of each channel, what is unconfirmed, and the proofs.
 
 One ``Track`` a channel holds what ``observe`` must touch, so that a reading costs a few attribute
 accesses and no search. The memory has one owner, the line, and changes only through this package.
@@ -24,7 +24,7 @@ class Track:
     Attributes:
         value: What was read; NaN until something was.
         at_s: When; ``-inf`` until something was.
-        doubt: Values that were sent and are not confirmed; the channel counts as all of them.
+        unconfirmed: Values that were sent and are not confirmed; the channel counts as all of them.
         rows: What readings trip.
         conditions: Conditions whose truth this reading may change.
         inert: Its flow counts for the purge proof, up to this setpoint.
@@ -42,7 +42,7 @@ class Track:
     channel: str
     value: float = math.nan
     at_s: float = -math.inf
-    doubt: tuple[float, ...] = ()
+    unconfirmed: tuple[float, ...] = ()
     stale_s: float = math.inf
     rows: tuple[TripRow, ...] = ()
     conditions: frozenset[Bound] = frozenset()
@@ -58,13 +58,13 @@ class Track:
 
     def possible(self) -> tuple[float, ...]:
         """Every value the channel may have."""
-        return (self.value, *self.doubt)
+        return (self.value, *self.unconfirmed)
 
     def foreign(self) -> bool:
-        """Say whether it reads what nobody here has set; in doubt nobody knows."""
+        """Say whether it reads what nobody here has set; not while a value is unconfirmed."""
         own = () if self.limit is None else self.limit.own
         differs = abs(self.value - self.told) > self.within
-        return differs and not self.doubt and self.value not in own
+        return differs and not self.unconfirmed and self.value not in own
 
 
 Shown = tuple[tuple[Bound, Track], ...]  # bounds, each beside the track that shows it
@@ -184,11 +184,11 @@ class Memory:
         return proven and self.may_be(self.present[gas], now) is None
 
     def may_be(self, states: Shown, now: float) -> Bound | None:
-        """Give the first state that a fresh reading and every doubt about it do not exclude."""
+        """Give the first state that a fresh reading and every unconfirmed value do not exclude."""
         for state, track in states:
             if now - track.at_s > track.stale_s or state.low <= track.value <= state.high:
                 return state
-            if track.doubt and any(map(state.holds, track.doubt)):
+            if track.unconfirmed and any(map(state.holds, track.unconfirmed)):
                 return state
         return None
 
@@ -198,7 +198,7 @@ class Memory:
         for bound, track in required:
             if now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high:
                 return bound
-            if track.doubt and not all(map(bound.holds, track.doubt)):
+            if track.unconfirmed and not all(map(bound.holds, track.unconfirmed)):
                 return bound
         for proof in proofs:
             if not self.holds(proof, now):

@@ -92,7 +92,7 @@ def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Ve
 def begin(memory: Memory, command: Command) -> None:
     """Remember that a command was sent: until it is confirmed both values count (law 7)."""
     track = memory.track(memory.envelope.limits[command.channel].readback or command.channel)
-    track.doubt = tuple(dict.fromkeys((*track.doubt, command.value)))
+    track.unconfirmed = tuple(dict.fromkeys((*track.unconfirmed, command.value)))
     for contaminant, present in track.shows:
         if present.holds(command.value):
             memory.taint(contaminant)
@@ -102,8 +102,10 @@ def begin(memory: Memory, command: Command) -> None:
 
 
 def conclude(memory: Memory, command: Command) -> None:
-    """Forget the doubt about a command, because a fresh read-back agrees."""
-    memory.track(memory.envelope.limits[command.channel].readback or command.channel).doubt = ()
+    """Take a command as confirmed, because a fresh read-back agrees."""
+    memory.track(
+        memory.envelope.limits[command.channel].readback or command.channel
+    ).unconfirmed = ()
     expect(memory, command.channel, command.value)
 
 
@@ -115,7 +117,7 @@ def expect(memory: Memory, channel: str, value: float) -> None:
 def adopt(memory: Memory, channels: Iterable[str]) -> None:
     """Take what was just read for what is set, where nothing else is known of that."""
     for track in map(memory.track, channels):
-        if math.isnan(track.told) and not track.doubt:
+        if math.isnan(track.told) and not track.unconfirmed:
             track.told = track.value
 
 
@@ -161,7 +163,7 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
     for contaminant, states in memory.present.items():
         if memory.may_be(states, now) is not None:
             memory.taint(contaminant)
-    trips = sum([_doubt(memory, *each, now) for each in memory.windows], ())
+    trips = sum([_implausible(memory, *each, now) for each in memory.windows], ())
     if memory.mode not in LIVE:
         return tuple(trip for _, trip in lost(memory, now))
     for channel, watch in memory.envelope.watches.items():
@@ -224,14 +226,14 @@ def _found(condition: Condition, memory: Memory, now: float) -> str:
         return "it was never read"
     if not memory.fresh(track, now):
         return f"its last reading is {now - track.at_s:.1f} s old, allowed {track.stale_s:g} s"
-    if track.doubt:
-        sent = ", ".join(f"{value:g}" for value in track.doubt)
+    if track.unconfirmed:
+        sent = ", ".join(f"{value:g}" for value in track.unconfirmed)
         return f"it reads {track.value:g}, and {sent} was sent and is not confirmed"
     return f"it reads {track.value:g}"
 
 
 def _count_inert(memory: Memory, track: Track, told: Track, value: float, now: float) -> None:
-    before_sccm, known = track.inert_sccm, memory.fresh(told, now) and not told.doubt
+    before_sccm, known = track.inert_sccm, memory.fresh(told, now) and not told.unconfirmed
     track.inert_sccm = min(value, told.value) if known else 0.0
     passed_cm3 = min(before_sccm, track.inert_sccm) / 60 * (now - track.at_s)  # the smaller end
     if now - track.at_s <= track.stale_s and passed_cm3 > 0:
@@ -269,7 +271,7 @@ def _check_rise(memory: Memory, check: LeakCheck, track: Track, value: float, no
         window.since_s = math.inf
 
 
-def _doubt(memory: Memory, row: Plausible, window: Window, now: float) -> tuple[Trip, ...]:
+def _implausible(memory: Memory, row: Plausible, window: Window, now: float) -> tuple[Trip, ...]:
     """Hold one plausibility row against what its window has seen."""
     track = memory.tracks[row.channel]
     value, age_s = track.value, now - window.since_s

@@ -126,8 +126,8 @@ def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
     rows: list[tuple[str, Iterable[object]]] = []
     for lock in envelope.interlocks:
         rows.append((f"interlock {lock.name!r}", (*lock.require, *lock.forbid, lock.during)))
-    for doubt in envelope.plausible:
-        rows.append((f"plausible {doubt.name!r}", (*doubt.during, doubt.expects)))
+    for plausible in envelope.plausible:
+        rows.append((f"plausible {plausible.name!r}", (*plausible.during, plausible.expects)))
     for limit in envelope.limits.values():
         rows.append((f"limit {limit.channel}: foreign_while", (limit.foreign_while,)))
     for procedure in envelope.procedures.values():

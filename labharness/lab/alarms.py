@@ -16,15 +16,15 @@ from labharness.alarm import (
     Board,
     Channels,
     Fact,
-    OnPaper,
+    NullSenders,
     expired,
     take,
 )
 from labharness.clock import Clock, wall_clock_utc
+from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab
 from labharness.lab.lock import LineBusy, LineLock
-from labharness.lab.reading import LabPlan
 from labharness.line import LineAlarms
 from labharness.line.alarms import CHANNEL, UNVERIFIED
 from labharness.vocabulary.persons import bad_name
@@ -40,7 +40,7 @@ __all__ = [
     "line_is_verified",
     "listed",
     "reset_alarms",
-    "roads",
+    "senders",
     "somebody_knows",
 ]
 
@@ -64,7 +64,7 @@ def line_alarms(lab: Lab) -> LineAlarms:
         clock=lab.clock,
         file=AlarmFile(_path(plan)),
         channels=channels(plan),
-        roads=OnPaper() if virtual else roads(plan),
+        senders=NullSenders() if virtual else senders(plan),
         title=plan.file.lab.title,
         option=plan.option_anywhere,
     )
@@ -87,14 +87,14 @@ def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
     )
 
 
-def roads(plan: LabPlan) -> Channels:
+def senders(plan: LabPlan) -> Channels:
     """Give how they are told.
 
     Raises:
         BadLabFile: apprise is not installed, or does not know an address.
     """
     if not plan.file.alert:
-        return OnPaper()
+        return NullSenders()
     try:
         return AppriseChannels({row.name: row.url.get_secret_value() for row in plan.file.alert})
     except BadAddress as why:

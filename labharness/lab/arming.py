@@ -17,12 +17,12 @@ from labharness.vocabulary import Cause, Request
 from labharness.vocabulary.channels import split_channel
 
 if TYPE_CHECKING:
-    from labharness.lab.reading import LabPlan
+    from labharness.lab.config import LabPlan
 
 __all__ = ["GUARDED", "armed_of", "guard_command", "write_armed"]
 
 GUARDED = ("serial", "tcp")  # links that the guard process takes
-SILENCE_S_MAX = 0.5  # five beats
+SILENCE_S_MAX = 0.5  # five heartbeats
 
 
 def armed_of(

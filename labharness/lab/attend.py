@@ -20,12 +20,12 @@ from labharness.guard import LatchUnreadable
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.kernel import IllegalMode
 from labharness.lab.alarms import line_alarms, somebody_knows
+from labharness.lab.config import SAFE_TABLE, LabPlan
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.lab import Lab
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.operators import TerminalOperator
-from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.runs import BadOutput, about_process, make_loop, seed_of
 from labharness.line import (
     COLD_C,
@@ -111,7 +111,7 @@ class Attendance:
         Raises:
             BadLabFile: The lab's files cannot be honoured.
             NotArmed: The line cannot be armed as it stands.
-            LinkLost: A road does not open.
+            LinkLost: A link does not open.
             NoReply: An instrument is silent, or answers as another.
             LineBusy: Another process owns the line.
             BrokeOff: Something of ours broke.
@@ -176,7 +176,7 @@ class Attendance:
         """Say how a line that tripped on it was left, and what it takes now."""
         if self._line is None or self._line.memory.trip is None:
             return ""
-        found = self._line.safing.verifications
+        found = self._line.trip_response.verifications
         unverified = found[-1].unverified() if found else ("nothing was read back",)
         safe = f"NOT verified: {', '.join(unverified)}" if unverified else "verified"
         reset = self._plan.reset_command
@@ -280,7 +280,7 @@ class Attendance:
             self._ended = str(why)
         except HoldTooLong as why:
             self._ended = str(why)
-            line.lookout.note("warning", {"detail": self._ended})
+            line.monitor.note("warning", {"detail": self._ended})
             self._tell(f"{self._ended}: the line is made safe")
         self._ended = self._ended or f"its {self._for_s:g} s are over"
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from labharness.kernel import Bound
-from labharness.lab.reading import LabPlan
+from labharness.lab.config import LabPlan
 from labharness.line import Instrument
 from labharness.vocabulary.channels import split_channel
 from labharness.vocabulary.spelling import meant

@@ -17,17 +17,17 @@ from labharness.alarm import Severity
 from labharness.clock import VIRTUAL_EPOCH
 from labharness.guard.places import KEPT_PLACE
 from labharness.lab.arming import GUARDED
-from labharness.lab.doubts import doubts
+from labharness.lab.config import LabPlan
 from labharness.lab.files import PortRow
 from labharness.lab.hazards import HazardRow
 from labharness.lab.house import repository_key
-from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     LatchFacts,
     MachineFacts,
     OwnerFacts,
     SerialFacts,
 )
+from labharness.lab.unverified import unverified_drivers
 from labharness.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 
 __all__ = ["Check", "examine"]
@@ -155,7 +155,7 @@ def _files(plan: LabPlan) -> Iterator[Check]:
 
 def _drivers(plan: LabPlan, today: date) -> Iterator[Check]:
     """Ask once for each doubt: what is accepted by name and day stands as said, and no more."""
-    found = tuple(doubts(plan))
+    found = tuple(unverified_drivers(plan))
     for each in found:
         if accepted := each.accepted_by(today):
             yield Check("drivers", f"{each.said}; {accepted}")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from labharness.desk import EnergySource
 from labharness.driver import Adds
-from labharness.lab.reading import LabPlan
+from labharness.lab.config import LabPlan
 from labharness.line import Instrument
 
 __all__ = ["energy_sources"]

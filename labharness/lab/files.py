@@ -20,7 +20,7 @@ from pydantic import (
 from labharness.alarm import LEVEL_MAX, Severity
 from labharness.guard.named import open_named
 from labharness.lab.tables import BadTable, read_table
-from labharness.link.identity import RoadName, network_host
+from labharness.link.identity import LinkAddress, network_host
 from labharness.vocabulary.digests import digest_of, joined
 from labharness.vocabulary.persons import bad_name
 
@@ -90,7 +90,7 @@ class OperatorRow(Strict):
     Attributes:
         kind: ``served`` is a simulated person in a room that another process serves.
         delay_s: Time until the simulated one comes.
-        control: Address (``host:port``) of the served room's control port.
+        control: Address (``host:port``) of the served lab's control port.
     """
 
     kind: Literal["terminal", "simulated", "served"]
@@ -121,7 +121,7 @@ def _is_websocket(url: str) -> bool:
 
 
 class PortRow(Strict):
-    """One road. Which keys it takes depends on the link.
+    """One link. Which keys it takes depends on the link.
 
     Attributes:
         exclusive: The lab's word that no other machine drives this port.
@@ -143,7 +143,7 @@ class PortRow(Strict):
 
     @model_validator(mode="after")
     def _over_a_network(self) -> Self:
-        if (self.exclusive or self.lease) and not network_host(self.road):
+        if (self.exclusive or self.lease) and not network_host(self.address):
             what = "exclusive" if self.exclusive else "lease"
             raise ValueError(f"port {self.name!r} leads over no network: it takes no {what}")
         return self
@@ -168,9 +168,9 @@ class PortRow(Strict):
         return self
 
     @property
-    def road(self) -> RoadName:
+    def address(self) -> LinkAddress:
         """How this port is named, for its lock and its latch on this machine."""
-        return RoadName(
+        return LinkAddress(
             port=self.name,
             path=self.path or "",
             host=self.host or "",
@@ -344,16 +344,16 @@ class LabFile(Strict):
             if row.port not in ports:
                 known = ", ".join(ports)
                 yield f"instrument {row.name!r}: no port {row.port!r}; there are {known}"
-        roads: dict[tuple[object, ...], str] = {}
+        links: dict[tuple[object, ...], str] = {}
         for each in self.port:
             if not any(row.port == each.name for row in self.instrument):
                 yield f"port {each.name!r} has no instrument"
             if each.link == "loopback":
                 continue
-            road = (each.link, each.path, each.host, each.port, each.resource, each.url)
-            other = roads.setdefault(road, each.name)
+            link = (each.link, each.path, each.host, each.port, each.resource, each.url)
+            other = links.setdefault(link, each.name)
             if other != each.name:
-                yield f"ports {other!r} and {each.name!r} are one road"
+                yield f"ports {other!r} and {each.name!r} are one link"
         loopback = {row.name for row in self.port if row.link == "loopback"}
         for row in self.instrument:
             if row.port in loopback and (self.plant is None or row.part is None):
@@ -365,9 +365,9 @@ class LabFile(Strict):
         return self.plant is not None and all(row.part is not None for row in self.instrument)
 
     def on_loopbacks(self) -> "LabFile":
-        """Give the same lab with every port, and the operator, in the simulated room.
+        """Give the same lab with every port, and the operator, in the simulated lab.
 
-        A flight on the nominal plant never touches a real road or a person.
+        A flight on the nominal plant never touches a real link or a person.
         """
         ports = tuple(row.model_copy(update={"link": "loopback"}) for row in self.port)
         operator = self.operator.model_copy(update={"kind": "simulated", "control": None})

@@ -12,12 +12,12 @@ from labharness.desk import Admitting
 from labharness.desk.folder import JOURNAL_NAME
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
+from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
 from labharness.lab.house import house_facts
 from labharness.lab.lab import Lab
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.preflight import flights
-from labharness.lab.reading import LabPlan
 from labharness.lab.runs import SIMULATED_SEED
 from labharness.plan import Prediction
 

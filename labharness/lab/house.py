@@ -10,11 +10,11 @@ from labharness.admission.approval import (
 )
 from labharness.admission.callers import BadCallers, Caller, read_callers
 from labharness.capability import Capability, LineFacts
-from labharness.desk import HouseFacts
+from labharness.desk import LabFacts
+from labharness.lab.config import SAFE_TABLE, LabPlan
 from labharness.lab.energy import energy_sources
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.kinds import capabilities, shipped_file
-from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.vocabulary.units import ATMOSPHERE_TORR
 
 __all__ = ["house_facts", "line_facts", "repository_key"]
@@ -22,7 +22,7 @@ __all__ = ["house_facts", "line_facts", "repository_key"]
 REPOSITORY_KEY = "labs/repository.key"
 
 
-def house_facts(plan: LabPlan) -> HouseFacts:
+def house_facts(plan: LabPlan) -> LabFacts:
     """Gather what the desk is told of a lab, save how plans are flown: that takes a loop.
 
     Raises:
@@ -35,7 +35,7 @@ def house_facts(plan: LabPlan) -> HouseFacts:
         for each in plan.instruments
         for channel, spec in each.driver.channels.items()
     }
-    return HouseFacts(
+    return LabFacts(
         lab_digest=plan.lab_digest,
         envelope_digest=plan.envelope_digest,
         link_kinds=plan.links,

@@ -1,4 +1,4 @@
-"""The composition root: wires a lab's line behind its gate, over real roads or a simulated room."""
+"""The composition root: wires a lab's line behind its gate, over real links or a simulated lab."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -9,9 +9,9 @@ from labharness.guard.armed import Armed
 from labharness.guard.shell import LoopGuard
 from labharness.journal import Journal
 from labharness.lab.arming import armed_of, guard_command
+from labharness.lab.config import SAFE_TABLE, LabPlan
 from labharness.lab.files import BadLabFile, PortRow
 from labharness.lab.operators import Operator, ServedOperator, SimulatedOperator
-from labharness.lab.reading import SAFE_TABLE, LabPlan
 from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Line
 from labharness.line.line import TICK_S
@@ -22,7 +22,7 @@ __all__ = ["Lab"]
 
 
 class Lab:
-    """One opened lab: its line behind the gate, and where there is one its simulated room.
+    """One opened lab: its line behind the gate, and where there is one its simulated lab.
 
     Attributes:
         guard: The guard on this loop; ``line.guard`` has the ports of the guard process too.
@@ -35,8 +35,8 @@ class Lab:
         operator: Who does manual steps, where the lab file names a person.
         tick_s: Poll period of the line.
         nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
-            port is a loopback to it, whatever road the file names.
-        room: The simulated room, where it was there before this harness and outlives it.
+            port is a loopback to it, whatever link the file names.
+        sim_lab: The simulated lab, where it was there before this harness and outlives it.
         latch: Reads the latch from its path, and from the records of the real ports.
     """
 
@@ -50,7 +50,7 @@ class Lab:
         operator: Operator | None = None,
         tick_s: float = TICK_S,
         nominal: bool = False,
-        room: SimulatedLab | None = None,
+        sim_lab: SimulatedLab | None = None,
         latch: Callable[..., Latch] = Latch,
     ) -> None:
         plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
@@ -58,8 +58,8 @@ class Lab:
         self.plan = plan
         self.clock = clock
         self.nominal = nominal
-        self.simulated = room
-        if room is None and any(row.link == "loopback" for row in file.port):
+        self.simulated = sim_lab
+        if sim_lab is None and any(row.link == "loopback" for row in file.port):
             step_s = tick_s if nominal else STEP_S
             self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
         plan.make_state_dir()
@@ -110,7 +110,7 @@ class Lab:
         near = tuple(self.links)
         latch = self.plan.port_latch(near)
         remote = RemoteGuard(armed, self.plan.state_dir, guard_command(self.plan.path), latch)
-        self.links |= {port.name: remote.road(port.name) for port in armed.ports}
+        self.links |= {port.name: remote.link(port.name) for port in armed.ports}
         return SplitGuard(remote, self.guard, procedures) if near else remote
 
     def _own_operator(self) -> Operator:

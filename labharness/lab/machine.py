@@ -26,10 +26,10 @@ from labharness.admission.callers import BadCallers, read_callers
 from labharness.clock import Clock, PacedLoop
 from labharness.clock import run as run_on
 from labharness.guard import Latch, LatchUnreadable, places
-from labharness.guard.latch import MARK_FILE
+from labharness.guard.latch import MARKER_FILE
+from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile, PortRow, read_text
 from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
-from labharness.lab.reading import LabPlan
 from labharness.lab.seen import (
     ClockFacts,
     FolderFacts,
@@ -85,7 +85,7 @@ def look(plan: LabPlan, runs: Path) -> MachineFacts:
         user=getuser(),
         unusable=unusable(plan),
         unsigned=unsigned(plan),
-        ports_not_kept=_ports_not_kept() if plan.roads else "",
+        ports_not_kept=_ports_not_kept() if plan.addresses else "",
     )
 
 
@@ -332,10 +332,10 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
         latch = Latch(path, plan.port_latch())
         if latch.trip is None or (latch.write_error and owned):  # the mark of a line in use
             return LatchFacts()
-        marked = latch.write_error and latch.marked is not None
+        marked = latch.write_error and latch.marker is not None
         if latch.write_error and not marked:  # a port's record is all there is of it
             return LatchFacts(latch.trip)
-        file = path.with_name(MARK_FILE) if marked else path
+        file = path.with_name(MARKER_FILE) if marked else path
         return LatchFacts(latch.trip, datetime.fromtimestamp(file.stat().st_mtime, UTC))
     except LatchUnreadable as why:
         return LatchFacts(trouble=str(why))

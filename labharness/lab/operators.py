@@ -12,7 +12,7 @@ from labharness.link import LinkLost
 
 __all__ = ["Operator", "ServedOperator", "SimulatedOperator", "TerminalOperator"]
 
-STEP_S_MAX = 3_600.0  # a manual step in a served room
+STEP_S_MAX = 3_600.0  # a manual step in a served lab
 
 
 class Operator(Protocol):
@@ -24,27 +24,27 @@ class Operator(Protocol):
 
 
 class SimulatedOperator:
-    """Comes after a delay, does the step in the simulated room, and confirms it.
+    """Comes after a delay, does the step in the simulated lab, and confirms it.
 
     Args:
-        room: Where the plant stands.
+        sim_lab: Where the plant stands.
         delay_s: Time until somebody comes.
     """
 
-    def __init__(self, room: SimulatedLab, delay_s: float) -> None:
-        self._room = room
+    def __init__(self, sim_lab: SimulatedLab, delay_s: float) -> None:
+        self._sim_lab = sim_lab
         self._delay_s = delay_s
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
         """Do the step and confirm it."""
         await asyncio.sleep(self._delay_s)
-        await asyncio.sleep(self._room.operate(action, details))
-        self._room.finish(action)
+        await asyncio.sleep(self._sim_lab.operate(action, details))
+        self._sim_lab.finish(action)
         return "simulated operator"
 
 
 class ServedOperator:
-    """Does the step in a room that another process serves, through its control port.
+    """Does the step in a simulated lab that another process serves, through its control port.
 
     Args:
         control: Address (``host:port``) of the control port.
@@ -59,7 +59,7 @@ class ServedOperator:
         """Do the step and confirm it.
 
         Raises:
-            LinkLost: The room does not answer, or refuses the step.
+            LinkLost: The simulated lab does not answer, or refuses the step.
         """
         await asyncio.sleep(self._delay_s)
         host, _, port = self._control.rpartition(":")

@@ -20,11 +20,11 @@ from tempfile import TemporaryDirectory
 
 from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.driver import Driver
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.kernel import Envelope
-from labharness.lab.aftermath import hardware, if_killed, what_stays
+from labharness.lab.comm_loss import hardware, if_killed, what_stays
+from labharness.lab.config import SAFE_TABLE, LabPlan, read_lab
 from labharness.lab.lab import Lab
-from labharness.lab.reading import SAFE_TABLE, LabPlan, read_lab
 from labharness.line import Instrument, NoReply, NotArmed, Tripped
 from labharness.plan import (
     PHYSICAL_VERBS,
@@ -156,7 +156,7 @@ class _Flight:
             self._plan,
             clock=Clock(self.loop),
             chance=Chance(0),  # nothing nominal is drawn; never the run's seed
-            journal=Forgetful(),
+            journal=NullJournal(),
             tick_s=self._tick_s,
             nominal=True,
         )
@@ -184,7 +184,7 @@ class _Flight:
         except (Tripped, StepFailed, NotArmed, NoReply) as why:
             violation = self._violation(executor, why)
         records = executor.records()
-        await line.safing.verified()
+        await line.trip_response.verified()
         if line.memory.trip is None:
             line.disarm()
         await line.close()

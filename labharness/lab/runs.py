@@ -15,8 +15,8 @@ from labharness.desk.folder import (
     REPORT_NAME,
     SUBMIT_NAME,
 )
+from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
-from labharness.lab.reading import LabPlan
 
 __all__ = [
     "SIMULATED_SEED",

@@ -1,4 +1,4 @@
-"""The lab file of a served lab: the same, each loopback turned into the road it is served on."""
+"""The lab file of a served lab: the same, each loopback turned into the link it is served on."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from labharness.guard.armed import state_home
+from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
-from labharness.lab.reading import LabPlan
 
-__all__ = ["Roads", "check_target", "served_text"]
+__all__ = ["ServedLinks", "check_target", "served_text"]
 
 FIRST_LINE = "# Written by `labharness simulate`; it is written again at its next start.\n"
 ID_CHARACTERS_MAX = 63
@@ -18,7 +18,7 @@ SUFFIX = "-served"
 
 
 @dataclass(frozen=True, slots=True)
-class Roads:
+class ServedLinks:
     """Where a lab is served.
 
     Attributes:
@@ -47,7 +47,7 @@ def check_target(target: Path, source: Path) -> None:
         raise BadLabFile(f"{target} is in the way: `labharness simulate` did not write it")
 
 
-def served_text(plan: LabPlan, roads: Roads) -> str:
+def served_text(plan: LabPlan, links: ServedLinks) -> str:
     """Write the lab file for the harness's side.
 
     Its id is another one, and its state directory, so that its latch is; its approvals are gone,
@@ -65,16 +65,16 @@ def served_text(plan: LabPlan, roads: Roads) -> str:
         if name != "line" or head[name].endswith(".toml"):
             head[name] = str(plan.beside(head[name]).resolve())
     if plan.file.operator.kind == "simulated":
-        body["operator"].update(kind="served", control=roads.control)
+        body["operator"].update(kind="served", control=links.control)
     for row in body.get("alert", ()):
         row["url"] = row["url"].get_secret_value()  # it is shown nowhere else
     for row in body["port"]:
-        if row["name"] in roads.ports:
-            row.update(_road(row, roads.ports[row["name"]]))
+        if row["name"] in links.ports:
+            row.update(_link(row, links.ports[row["name"]]))
     return FIRST_LINE + "".join(f"{line}\n" for line in _toml(body))
 
 
-def _road(row: Mapping[str, Any], address: str) -> dict[str, Any]:
+def _link(row: Mapping[str, Any], address: str) -> dict[str, Any]:
     if row.get("baud"):
         return {"link": "serial", "path": address}
     if address.startswith("ws://"):

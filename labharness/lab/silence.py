@@ -1,7 +1,7 @@
 """An instrument that does not answer: what to look at, in the order in which it is mostly that."""
 
+from labharness.lab.config import LabPlan
 from labharness.lab.files import PortRow
-from labharness.lab.reading import LabPlan
 from labharness.line import Instrument
 
 __all__ = ["remedied"]
@@ -28,7 +28,7 @@ def remedied(plan: LabPlan, instrument: Instrument, why: str, *, heard: bool = F
     silent = SILENT in why
     if row.link == "loopback" or not (silent or BROKEN in why):
         return why
-    looks = [*_address(plan, instrument), *_road(row, instrument)]
+    looks = [*_address(plan, instrument), *_link(row, instrument)]
     if silent:
         looks.insert(0, "that it is on")
     named = "" if why.startswith(instrument.name) else f"{instrument.name} ({instrument.kind}): "
@@ -45,7 +45,7 @@ def _address(plan: LabPlan, instrument: Instrument) -> list[str]:
     return []
 
 
-def _road(row: PortRow, instrument: Instrument) -> list[str]:
+def _link(row: PortRow, instrument: Instrument) -> list[str]:
     if row.link == "serial":
         factory = instrument.driver.baud
         leaves = f" (it leaves the factory with {factory})" if factory not in (0, row.baud) else ""

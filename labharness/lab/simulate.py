@@ -1,4 +1,4 @@
-"""Serving a simulated lab to other processes, on real roads and with a file that leads there."""
+"""Serving a simulated lab to other processes, on real links and with a file that leads there."""
 
 import asyncio
 import os
@@ -11,12 +11,12 @@ from typing import Any
 from labharness.clock import Chance, Clock, PacedLoop
 from labharness.clock import run as run_on
 from labharness.guard.port_latch import clear_ports
+from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
 from labharness.lab.lock import LineBusy, LineLock
-from labharness.lab.reading import LabPlan
-from labharness.lab.served_file import Roads, check_target, served_text
+from labharness.lab.served_file import ServedLinks, check_target, served_text
 from labharness.lab.simulated import SimulatedLab
-from labharness.link.identity import RoadName
+from labharness.link.identity import LinkAddress
 from labharness.simulation import JsonFace
 from labharness.simulation.control import SimulationControl
 from labharness.simulation.conversation import ByteLog, Outlet
@@ -58,13 +58,13 @@ def serve(
         folder: Where the paths of the serial ports, the control port's address and the lab file
             for the other side are put.
         write_lab: Where the lab file goes instead.
-        ready: Called once, when every road is open, with what there is.
+        ready: Called once, when every link is open, with what there is.
         tcp: Numbers for ports that are served on TCP; the system gives the others theirs.
 
     Raises:
         BadLabFile: The lab has nothing to serve, or not on the TCP port that was asked for.
         BadFolder: Somebody else serves from there, or it cannot be written.
-        CannotServe: A road cannot be laid.
+        CannotServe: A link cannot be opened.
     """
     if not any(row.link == "loopback" for row in plan.file.port):
         raise BadLabFile(f"{plan.path}: no port is a loopback, so there is nothing to serve")
@@ -123,10 +123,10 @@ class _Serving:
 
     async def run(self, ready: Tell) -> None:
         """Open everything, say so, and wait for the end."""
-        room = SimulatedLab(self._plan.file, Clock(self._loop), self._chance, wire_time=False)
-        for name in room.framings:
-            self._ports[name] = self._port(room, name)
-        self._control = SimulationControl(room, self._log, self.status, self._stop.set)
+        sim_lab = SimulatedLab(self._plan.file, Clock(self._loop), self._chance, wire_time=False)
+        for name in sim_lab.framings:
+            self._ports[name] = self._port(sim_lab, name)
+        self._control = SimulationControl(sim_lab, self._log, self.status, self._stop.set)
         for each in STOP_SIGNALS:
             with suppress(NotImplementedError):  # Windows has none
                 self._loop.add_signal_handler(each, self._stop.set)
@@ -136,7 +136,7 @@ class _Serving:
                 await port.open()
             clear_ports(self._given())  # their numbers were another's: nothing latched is of these
             await self._control.open()
-            self._write(self._target, served_text(self._plan, self._roads()))
+            self._write(self._target, served_text(self._plan, self._links()))
             self._write(said, self._control.address + "\n")
             ready(self.status())
             await self._stop.wait()
@@ -146,15 +146,15 @@ class _Serving:
             self._control.close()
             said.unlink(missing_ok=True)
 
-    def _given(self) -> list[RoadName]:
+    def _given(self) -> list[LinkAddress]:
         """Name the ports whose numbers the system has just given."""
         found = []
         for name, port in self._ports.items():
             if port.address.startswith("ws://"):
-                found.append(RoadName(port=name, url=port.address))
+                found.append(LinkAddress(port=name, url=port.address))
             elif isinstance(port, TcpPort):
                 host, _, number = port.address.rpartition(":")
-                found.append(RoadName(port=name, host=host, tcp_port=int(number)))
+                found.append(LinkAddress(port=name, host=host, tcp_port=int(number)))
         return found
 
     def status(self) -> dict[str, Any]:
@@ -170,16 +170,16 @@ class _Serving:
             "ports": {name: port.address for name, port in self._ports.items()},
         }
 
-    def _port(self, room: SimulatedLab, name: str) -> ServedPort:
+    def _port(self, sim_lab: SimulatedLab, name: str) -> ServedPort:
         (row,) = (each for each in self._plan.file.port if each.name == name)
         if row.baud and (Path(name).name != name or name in OWN_NAMES):
             raise CannotServe(
                 f"port {name!r}: its path takes a file's name, other than {', '.join(OWN_NAMES)}"
             )
-        face = room.framings[name]
+        face = sim_lab.framings[name]
         outlet = Outlet(
             name=name,
-            bus=room.buses[name],
+            bus=sim_lab.buses[name],
             face=face,
             baud=row.baud,
             speed=self._loop.speed,
@@ -193,8 +193,8 @@ class _Serving:
             return WebSocketPort(outlet, self._numbers.get(name, 0))
         return TcpPort(outlet, self._numbers.get(name, 0))
 
-    def _roads(self) -> Roads:
-        return Roads(
+    def _links(self) -> ServedLinks:
+        return ServedLinks(
             control=self._control.address,
             ports={name: port.address for name, port in self._ports.items()},
         )

@@ -57,7 +57,7 @@ class SimulatedLab:
         try:
             self.plant: Any = make_plant(
                 None if nominal else chance.stream("plant"),
-                **_in_its_room(make_plant, file, nominal=nominal),
+                **_at_its_ambient(make_plant, file, nominal=nominal),
             )
         except (TypeError, ValueError) as why:
             raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
@@ -107,17 +107,17 @@ class SimulatedLab:
         self.plant.begin_at(readings)
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
-        """Begin a manual step in the simulated room; give the seconds it takes."""
+        """Begin a manual step in the simulated lab; give the seconds it takes."""
         self.env.sync()
         return float(self.plant.operate(action, details))
 
     def finish(self, action: str) -> None:
-        """End a manual step in the simulated room."""
+        """End a manual step in the simulated lab."""
         self.env.sync()
         self.plant.finish(action)
 
 
-def _in_its_room(
+def _at_its_ambient(
     make_plant: Callable[..., Any], file: LabFile, *, nominal: bool
 ) -> dict[str, bool | float]:
     """Return a plant's settings, with the room's pressure as the lab file states it.

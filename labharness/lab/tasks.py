@@ -12,7 +12,7 @@ from labharness.admission.approval import StandingApproval
 from labharness.admission.audit import Rejected
 from labharness.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
 from labharness.clock import run as run_on
-from labharness.desk import ByHand, Desk, HouseFacts
+from labharness.desk import ByHand, Desk, LabFacts
 from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 from labharness.guard import LatchUnreadable
 from labharness.guard.latch import LatchedElsewhere, write_durably
@@ -24,6 +24,7 @@ from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
 from labharness.lab.alarms import line_alarms, somebody_knows
 from labharness.lab.approvals import VALID_S, ApprovalFolder, Persons
+from labharness.lab.config import LabPlan
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.house import house_facts
@@ -31,7 +32,6 @@ from labharness.lab.lab import Lab
 from labharness.lab.lock import LOCK_NAME, LineBusy
 from labharness.lab.operators import Operator
 from labharness.lab.preflight import flights
-from labharness.lab.reading import LabPlan
 from labharness.lab.runs import (
     BadOutput,
     about_process,
@@ -73,7 +73,7 @@ class TaskRun:
             day, and in virtual time, which passes without them, not at all.
         tell: Shown every event.
         prepare: Called with the lab before anything is opened; tests inject faults through it.
-        room: The simulated room, where it was there before this task and outlives it.
+        sim_lab: The simulated lab, where it was there before this task and outlives it.
         approvals: Standing approvals beside those that the lab file names.
     """
 
@@ -90,7 +90,7 @@ class TaskRun:
         approval_wait_s: float | None = None,
         tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
         prepare: Callable[[Lab], None] = lambda lab: None,
-        room: SimulatedLab | None = None,
+        sim_lab: SimulatedLab | None = None,
         approvals: tuple[StandingApproval, ...] = (),
     ) -> None:
         self._plan = plan
@@ -104,7 +104,7 @@ class TaskRun:
         self._approval_wait_s = approval_wait_s
         self._tell = tell
         self._prepare = prepare
-        self._room = room
+        self._sim_lab = sim_lab
         self._approvals = approvals
         self._desk: Desk | None = None
         self._alarms: LineAlarms | None = None
@@ -182,7 +182,7 @@ class TaskRun:
         if self._alarms is not None and self._abort_reason:
             self._alarms.give_up()
 
-    async def _main(self, facts: HouseFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
+    async def _main(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
         clock = Clock(loop)
         run = {
             "session_id": self.session_id,
@@ -222,7 +222,7 @@ class TaskRun:
         except OSError as why:  # who asked is answered all the same
             self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
 
-    async def _answer(self, facts: HouseFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
+    async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
         try:
             self._plan.make_state_dir()
             lock = self._plan.lock(self._plan.owner(self.folder))
@@ -239,7 +239,7 @@ class TaskRun:
                     chance=self._chance,
                     journal=journal,
                     operator=self._operator,
-                    room=self._room,
+                    sim_lab=self._sim_lab,
                 )
                 self._alarms = line_alarms(lab)
                 self._prepare(lab)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labharness.alarm import strange_addresses
+from labharness.lab.config import LabPlan
 from labharness.lab.house import line_facts
 from labharness.lab.kinds import capabilities, plant_kinds
-from labharness.lab.reading import LabPlan
 from labharness.line import Finding
 
 __all__ = ["unsigned", "unusable"]

@@ -86,7 +86,7 @@ class LineAlarms:
         clock: Lab time for what the line does, world time for what people do.
         file: Where the facts are kept, and where other terminals add theirs.
         channels: Whom to tell.
-        roads: How.
+        senders: How.
         title: The lab's, for the messages.
         option: What names the lab in a command, ``""`` for the one that needs no name.
     """
@@ -98,7 +98,7 @@ class LineAlarms:
         clock: Clock,
         file: AlarmFile,
         channels: Sequence[AlertChannel],
-        roads: Channels,
+        senders: Channels,
         title: str,
         option: str = "",
     ) -> None:
@@ -106,7 +106,7 @@ class LineAlarms:
         self._clock = clock
         self._file = file
         self._channels = tuple(channels)
-        self._roads = roads
+        self._senders = senders
         self._title = title
         self._option = option
         self.board = Board()
@@ -128,7 +128,7 @@ class LineAlarms:
         line.on_abnormal = self._saw
         line.on_tick = self._tick
         line.on_close = self._close
-        line.safing.on_verified = self._verified
+        line.trip_response.on_verified = self._verified
 
     def _begin(self) -> None:
         """Take over what earlier processes left: the states, and none of their causes."""
@@ -277,7 +277,7 @@ class LineAlarms:
         """Say whether a cause is still there; what is not known, is."""
         line, now_s = self._line, self._clock.now_s()
         if trip.cause is Cause.JOURNAL_LOST:
-            return bool(line.lookout.journal_lost)
+            return bool(line.monitor.journal_lost)
         tracks = line.memory.tracks
         track = tracks.get(trip.channel)  # the guard, this process and a person's hand have none
         if trip.value is not None:
@@ -471,7 +471,7 @@ class LineAlarms:
             with suppress(RuntimeError):  # the loop has ended, and this process with it
                 loop.call_soon_threadsafe(ended, why)
 
-        self._roads.send(channel, title, text, done)
+        self._senders.send(channel, title, text, done)
 
     def _ended(self, number: int, channel: str, alarm: str, level: int, why: str) -> None:
         timer = self._sending.pop(number, None)

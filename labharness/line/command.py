@@ -15,9 +15,9 @@ from typing import TypeVar
 from labharness.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
 from labharness.line.exchanges import Exchanges, NoReply
-from labharness.line.idle import Idle
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.programs import Gate
+from labharness.line.without_effect import Idle
 from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
 
 __all__ = ["Writer"]
@@ -121,7 +121,7 @@ class Writer:
             many = len(instrument.driver.write(channel, command.value)) > 1
         except ValueError as why:
             return Outcome(command, Ending.REFUSED, None, str(why))
-        fault = doubt = ""
+        fault = unproven = ""
         try:
             refused = await self._exchange(command, instrument.port, exchange, first)
             if refused is not None:
@@ -129,8 +129,8 @@ class Writer:
         except DeviceFault as why:
             fault = str(why)
         except (ValueError, NoReply) as why:  # BadReply, or a driver that stumbled over a reply
-            doubt = f"no proof that it arrived ({why})"
-        end = await self._read_back(command, f"{instrument.name}.", spec, fault, doubt, many)
+            unproven = f"no proof that it arrived ({why})"
+        end = await self._read_back(command, f"{instrument.name}.", spec, fault, unproven, many)
         if end.ending is not Ending.CONFIRMED:
             return end
         return replace(end, warning=await self._idle.why(instrument, channel, command.value))
@@ -157,9 +157,9 @@ class Writer:
                     return None
 
     async def _read_back(
-        self, command: Command, owner: str, spec: Channel, fault: str, doubt: str, many: bool
+        self, command: Command, owner: str, spec: Channel, fault: str, unproven: str, many: bool
     ) -> Outcome:
-        trouble = fault or doubt
+        trouble = fault or unproven
         if spec.readback is None or (trouble and many):  # what shows one frame does not show all
             if trouble:
                 return Outcome(command, Ending.FAILED if fault else Ending.UNKNOWN, None, trouble)

@@ -1,4 +1,4 @@
-"""Watching a line until it may be touched: polls and trips go on, and blindness ends it."""
+"""Watching a line until it may be touched: polls and trips go on, and masking ends it."""
 
 from collections.abc import Sequence
 

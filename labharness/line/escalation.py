@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from labharness.kernel import Envelope
 from labharness.line.procedures import Verification
-from labharness.line.safing import Safing
+from labharness.line.trip_response import TripResponse
 from labharness.vocabulary import Cause, Trip
 
 __all__ = ["ESCALATION", "HOLD_S_MAX", "DownStage", "Reached", "bring_down"]
@@ -50,7 +50,7 @@ async def bring_down(
     *,
     begin: DownStage,
     envelope: Envelope,
-    safing: Safing,
+    trip_response: TripResponse,
     held: Callable[[], Awaitable[None]],
     now_s: Callable[[], float],
 ) -> Reached:
@@ -59,7 +59,7 @@ async def bring_down(
     Args:
         begin: The first stage to try.
         envelope: Whose procedures are run.
-        safing: Runs and verifies them.
+        trip_response: Runs and verifies them.
         held: Stops commands, and returns when none is in flight.
         now_s: Lab time.
     """
@@ -70,7 +70,9 @@ async def bring_down(
         if list(DownStage).index(each[0]) >= list(DownStage).index(begin)
     ]
     for stage, cause in stages:
-        if safing.in_force is not None:  # its procedure is sent: no stage of ours may undo that
+        if (
+            trip_response.in_force is not None
+        ):  # its procedure is sent: no stage of ours may undo that
             break
         if cause is None:
             try:
@@ -83,16 +85,16 @@ async def bring_down(
         procedure = envelope.procedure_of[cause]
         if stage is DownStage.TRIP:
             why = f"not verified by {'; '.join(passed)}"
-            safing.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
+            trip_response.trip(Trip(Cause.STOP_REQUEST, procedure, "line", None, now_s(), why))
             break
-        missing = _missing(await safing.make_safe(procedure))
-        if safing.in_force is not None:
+        missing = _missing(await trip_response.make_safe(procedure))
+        if trip_response.in_force is not None:
             passed.append(f"{stage}: a trip came meanwhile")
         elif not missing:
             return Reached(stage, tuple(passed))
         else:
             passed.append(f"{stage}: {missing}")
-    await safing.verified()
+    await trip_response.verified()
     return Reached(DownStage.TRIP, tuple(passed))
 
 

@@ -15,13 +15,15 @@ from labharness.driver import Identity
 from labharness.guard import Guard
 from labharness.journal import Journal, JournalFailed
 from labharness.kernel import Envelope, Memory, Mode, change, expect
+from labharness.line.active_causes import active_trips
 from labharness.line.command import Writer
 from labharness.line.ended import NotArmed, Tripped
+from labharness.line.energising import may_not_energise
 from labharness.line.escalation import DownStage, Reached, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.holding import Hold
 from labharness.line.latched import latch_lost
-from labharness.line.lookout import Lookout
+from labharness.line.monitor import Monitor
 from labharness.line.opening import Openings
 from labharness.line.parts import Instrument, bind
 from labharness.line.poll import Poller
@@ -30,10 +32,8 @@ from labharness.line.procedures import Verification
 from labharness.line.programs import Gate
 from labharness.line.reader import Reader
 from labharness.line.reconnecting import Reconnecting
-from labharness.line.roads import may_not_energise
 from labharness.line.room import Room
-from labharness.line.safing import Safing
-from labharness.line.standing import standing_trips
+from labharness.line.trip_response import TripResponse
 from labharness.line.upload import Programs
 from labharness.link import Link
 from labharness.vocabulary import Command, Outcome, Trip
@@ -52,7 +52,7 @@ class Line:
         envelope: Its rules.
         instruments: What stands on it.
         guard: The only way to the ports.
-        links: The roads, to open and close.
+        links: The links, to open and close.
         journal: Where facts go.
         clock: Lab time.
         tick_s: Poll period; another one than the usual is for predictions.
@@ -96,17 +96,17 @@ class Line:
             for scan in each.driver.scans()
         }
         scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
-        lookout = self.lookout = Lookout(
+        monitor = self.monitor = Monitor(
             memory=self.memory,
             guard=guard,
             journal=journal,
             loop=self._loop,
-            trip=lambda trip: self.safing.trip(trip),
+            trip=lambda trip: self.trip_response.trip(trip),
             warn=lambda text: self.on_warning(text),
             told=lambda warning: self.on_abnormal(warning),
         )
         self._poller = Poller(
-            self._loop, guard, scans, tick_s, lookout.take, self._tick, lookout.beat
+            self._loop, guard, scans, tick_s, monitor.take, self._tick, monitor.heartbeat
         )
         exchanges = Exchanges(guard, self._loop)
         self._reader = Reader(
@@ -115,8 +115,8 @@ class Line:
             scans={channel: scan for scan in scans for channel in scan.channels},
             exchanges=exchanges,
             loop=self._loop,
-            take=lookout.take,
-            note=lookout.note,
+            take=monitor.take,
+            note=monitor.note,
         )
         self._gate = Gate(self.memory, self.instruments, self._loop.time)
         self._gate.on_over = self._program_over
@@ -137,39 +137,39 @@ class Line:
             journal=journal,
             now_s=self._loop.time,
             perform=self.perform,
-            lost=lookout.lose_journal,
+            lost=monitor.lose_journal,
         )
-        self.safing = Safing(
+        self.trip_response = TripResponse(
             memory=self.memory,
             guard=guard,
             instruments=self.instruments,
             loop=self._loop,
-            note=lookout.note,
+            note=monitor.note,
             read=self.read_all,
             wake=self._poller.wake,
         )
-        self.safing.on_tripped = lambda trip: self.on_abnormal(trip)
-        self.safing.on_late = lambda text: self.on_warning(text)
+        self.trip_response.on_tripped = lambda trip: self.on_abnormal(trip)
+        self.trip_response.on_late = lambda text: self.on_warning(text)
         self._reconnecting = Reconnecting(
             memory=self.memory,
             instruments=self.instruments,
             gate=self._gate,
             identify=self.identify,
             perform=self._perform,
-            note=lookout.note,
+            note=monitor.note,
             warn=lambda text: self.on_warning(text),
-            trip=lookout.lose_road,
+            trip=monitor.lose_link,
         )
-        guard.on_absence = lambda entries: lookout.keep("guard_log", entries)
-        guard.on_road_lost = self._reconnecting.lost
+        guard.on_offline_log = lambda entries: monitor.keep("guard_log", entries)
+        guard.on_link_lost = self._reconnecting.lost
 
     # ---- opening and closing
 
     async def open(self) -> None:
-        """Open the roads, ask every instrument who it is, and begin to poll. Nothing is written.
+        """Open the links, ask every instrument who it is, and begin to poll. Nothing is written.
 
         Raises:
-            LinkLost: A road does not open.
+            LinkLost: A link does not open.
             NoReply: An instrument is silent, or answers as another.
             Tripped: It was tripped by hand meanwhile.
         """
@@ -199,7 +199,7 @@ class Line:
             if not wrong:
                 self.identities[name] = identity
                 said = {"model": identity.model, "firmware": identity.firmware}
-                self.lookout.record("identified", {"instrument": name, **said})
+                self.monitor.record("identified", {"instrument": name, **said})
                 return identity
         raise NoReply(f"{name} ({instrument.kind}): {wrong}")
 
@@ -226,8 +226,8 @@ class Line:
             raise NotArmed(f"the guard does not arm: {why.strerror or why}") from None
         self.check()
         self._mode(Mode.ARMING)
-        self.lookout.record("armed", {"safe_table": safe_table})
-        verification = await self.safing.make_safe(safe_table)
+        self.monitor.record("armed", {"safe_table": safe_table})
+        verification = await self.trip_response.make_safe(safe_table)
         missing = verification.unverified()
         if missing:
             self.disarm()
@@ -244,13 +244,13 @@ class Line:
             raise NotArmed(wrong)
         if lost := self._reconnecting.missing():
             self.disarm()
-            raise NotArmed(f"a road was lost meanwhile: {', '.join(lost)}")
+            raise NotArmed(f"a link was lost meanwhile: {', '.join(lost)}")
         self._mode(Mode.HELD)
 
     def start(self) -> None:
         """Let commands through: HELD becomes RUNNING."""
         self.holding.end()
-        self.safing.let_go()
+        self.trip_response.let_go()
         self._mode(Mode.RUNNING)
         self._reconnecting.serve()
 
@@ -302,13 +302,13 @@ class Line:
             self._mode(Mode.HELD)
         self._reconnecting.leave()
         if self.memory.trip is None:
-            verification = await self.safing.make_safe(procedure)
+            verification = await self.trip_response.make_safe(procedure)
             if not verification.complete and self.memory.trip is None:
                 await self.bring_down(DownStage.ABORT)
             if self.memory.trip is None:
                 return verification
-        await self.safing.verified()
-        return self.safing.verifications[-1]
+        await self.trip_response.verified()
+        return self.trip_response.verifications[-1]
 
     def disarm(self) -> None:
         """Make the line read-only again. What it was set to stays; make it safe first."""
@@ -317,10 +317,10 @@ class Line:
         self.guard.disarm()
         for channel in self.envelope.limits:  # from now on others may set it
             expect(self.memory, channel, math.nan)
-        self.lookout.note("disarmed", {})
+        self.monitor.note("disarmed", {})
 
     async def close(self) -> None:
-        """Stop polling and close the roads, after a procedure that is still being verified.
+        """Stop polling and close the links, after a procedure that is still being verified.
 
         A line that was not disarmed did not come to a clean end: it is brought down first, and
         latches if nothing verifies that it is down.
@@ -330,10 +330,10 @@ class Line:
                 self._reconnecting.leave()
                 await self.bring_down(DownStage.STOP)
                 self.disarm()
-            await self.safing.verified()
+            await self.trip_response.verified()
             await latch_lost(self.guard, self.clock)
         finally:
-            self.safing.close()
+            self.trip_response.close()
             self._reconnecting.close()
             self._poller.stop()
             self.guard.close()
@@ -344,7 +344,7 @@ class Line:
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command: judged, journaled, sent under permit, read back.
 
-        Where the road was lost it waits until the instruments there are prepared again.
+        Where the link was lost it waits until the instruments there are prepared again.
 
         Raises:
             JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
@@ -356,7 +356,7 @@ class Line:
         try:
             return await self._writer.perform(command)
         except JournalFailed as why:
-            self.lookout.lose_journal(str(why))
+            self.monitor.lose_journal(str(why))
             raise
 
     async def read(self, channel: str, *, patient: bool = False) -> float:
@@ -426,7 +426,7 @@ class Line:
         try:
             command = await self._openings.begin(action)
         except JournalFailed as why:
-            self.lookout.lose_journal(str(why))
+            self.monitor.lose_journal(str(why))
             raise
         done = await self.unless_tripped(ask())
         self._gate.conclude(command)
@@ -444,12 +444,12 @@ class Line:
         reached = await bring_down(
             begin=begin,
             envelope=self.envelope,
-            safing=self.safing,
+            trip_response=self.trip_response,
             held=self._held,
             now_s=self._loop.time,
         )
         body = {"stage": reached.stage.value, "passed": list(reached.passed)}
-        self.lookout.note("brought_down", body)
+        self.monitor.note("brought_down", body)
         return reached
 
     async def _held(self) -> None:
@@ -460,7 +460,7 @@ class Line:
 
     def hindrances(self) -> tuple[str, ...]:
         """Say all that stands in the way of arming this line as it is."""
-        found = [*self.unguarded(), *standing_trips(self.memory, self._loop.time())]
+        found = [*self.unguarded(), *active_trips(self.memory, self._loop.time())]
         found += filter(None, [self._room.hindrance(self.memory, self._loop.time())])
         latch = self.guard.latch
         if latch.trip is not None:
@@ -472,7 +472,7 @@ class Line:
         return tuple(found)
 
     def unguarded(self) -> tuple[str, ...]:
-        """Say which roads may not energise, and why not (law 10)."""
+        """Say which links may not energise, and why not (law 10)."""
         found = []
         for port, link in self._links.items():
             why = may_not_energise(link, attended=self._attended)
@@ -483,15 +483,15 @@ class Line:
     def _mode(self, to: Mode) -> None:
         self.memory.mode = change(self.memory.mode, to)
         self.guard.new_epoch()
-        self.lookout.note("mode", {"mode": to.value})
+        self.monitor.note("mode", {"mode": to.value})
 
     def _tick(self) -> None:
-        self.lookout.tick()
+        self.monitor.tick()
         self._gate.look()
         self.on_tick()
 
     def _program_over(self, text: str) -> None:
-        self.lookout.note("program_over", {"detail": text})
+        self.monitor.note("program_over", {"detail": text})
         self.on_warning(text)
 
 

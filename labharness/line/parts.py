@@ -58,7 +58,7 @@ class PortTiming:
     """What the wire of one port costs.
 
     Attributes:
-        link: Kind of the road.
+        link: Kind of the link.
         baud: Line speed; 0 where wire time does not count.
     """
 

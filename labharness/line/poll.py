@@ -24,8 +24,8 @@ class Poller:
         tick_s: Grid.
         take: Gets each scan's values.
         tick: Called on each grid point, before the scans are sent.
-        beat: Called ``guard.beat_s`` apart from one grid point to the next: the proof that this
-            loop lives. A grid point whose work breaks or never comes ends the beats with it.
+        heartbeat: Called every ``guard.heartbeat_s`` on a grid: the proof that this
+            loop lives. A grid point whose work breaks or never comes ends the heartbeats with it.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Poller:
         tick_s: float,
         take: Callable[[BoundScan, tuple[float, ...]], None],
         tick: Callable[[], None],
-        beat: Callable[[], None],
+        heartbeat: Callable[[], None],
     ) -> None:
         self._loop = loop
-        self._beat = beat
-        self._beat_s = guard.beat_s
-        self._beat_timer: asyncio.TimerHandle | None = None
+        self._heartbeat = heartbeat
+        self._heartbeat_s = guard.heartbeat_s
+        self._heartbeat_timer: asyncio.TimerHandle | None = None
         self._tick_s = tick_s
         self._tick = tick
         self._number = 0
@@ -64,9 +64,9 @@ class Poller:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._beat_timer is not None:
-            self._beat_timer.cancel()
-            self._beat_timer = None
+        if self._heartbeat_timer is not None:
+            self._heartbeat_timer.cancel()
+            self._heartbeat_timer = None
         self.wake()
 
     def wake(self) -> None:
@@ -91,15 +91,15 @@ class Poller:
         self._number = number + 1
         next_s = self._start_s + (number + 1) * self._tick_s
         self._timer = self._loop.call_at(next_s, self._turn)
-        if self._beat_s < float("inf"):
+        if self._heartbeat_s < float("inf"):
             self._feed(next_s)
 
     def _feed(self, until_s: float) -> None:
-        self._beat()
-        next_s = self._loop.time() + self._beat_s
-        self._beat_timer = None
+        self._heartbeat()
+        next_s = self._loop.time() + self._heartbeat_s
+        self._heartbeat_timer = None
         if next_s < until_s:
-            self._beat_timer = self._loop.call_at(next_s, self._feed, until_s)
+            self._heartbeat_timer = self._loop.call_at(next_s, self._feed, until_s)
 
 
 class _Chain:

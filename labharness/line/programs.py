@@ -19,7 +19,7 @@ from labharness.vocabulary.spelling import meant
 
 __all__ = ["Gate", "programmer_of"]
 
-RULE, LOST_ROAD = "program", "lost road"  # of refusals that are not the envelope's
+RULE, LOST_LINK = "program", "lost link"  # of refusals that are not the envelope's
 READ_S_MAX = 10.0  # a program is started that was read so lately: somebody may stand at its keys
 
 
@@ -37,7 +37,7 @@ class Gate:
 
     Attributes:
         stored: For each instrument the program that it was shown to hold, and when.
-        unprepared: Ports whose road was lost, each with the one command that may pass there.
+        unprepared: Ports whose link was lost, each with the one command that may pass there.
         on_over: Told that a program has ended.
 
     Args:
@@ -85,7 +85,7 @@ class Gate:
         barred = self._barred(Command(setpoint, program.highest_c, "degC"))
         if barred is not None:
             return barred
-        if self._memory.track(setpoint).doubt:
+        if self._memory.track(setpoint).unconfirmed:
             why = f"{setpoint} was set and is not confirmed, so no program is judged from it"
             return Refused(Command(setpoint, program.highest_c, "degC"), RULE, why)
         commands: list[tuple[int, Command]] = []
@@ -126,13 +126,13 @@ class Gate:
                 begin(self._memory, Command(setpoint, target_c, "degC"))
 
     def conclude(self, command: Command) -> None:
-        """Forget the doubt about a command, because a fresh read-back agrees."""
+        """Take a command as confirmed, because a fresh read-back agrees."""
         conclude(self._memory, command)
 
     def latest(self, channel: str) -> float:
-        """Give the last reading of a channel; NaN where it is stale or in doubt."""
+        """Give the last reading of a channel; NaN where it is stale or unconfirmed."""
         track, memory = self._memory.track(channel), self._memory
-        known = memory.fresh(track, self._now_s()) and not track.doubt
+        known = memory.fresh(track, self._now_s()) and not track.unconfirmed
         return track.value if known else math.nan
 
     def look(self) -> None:
@@ -140,7 +140,7 @@ class Gate:
         for name, going in tuple(self._going.items()):
             programmer = self._programmers[name]
             status = self._memory.track(f"{name}.{programmer.status}")
-            if status.at_s <= going.since_s or status.doubt:
+            if status.at_s <= going.since_s or status.unconfirmed:
                 continue
             if status.value == programmer.reset:
                 del self._going[name]
@@ -152,12 +152,12 @@ class Gate:
                 self.on_over(f"{name}: its program has ended and stays where it ended; reset it")
 
     def _barred(self, command: Command) -> Refused | None:
-        """Refuse what is no preparing on a port whose road was lost."""
+        """Refuse what is no preparing on a port whose link was lost."""
         port = self._ports.get(split_channel(command.channel)[0], "")
         if port not in self.unprepared or self.unprepared[port] is command:
             return None
-        why = f"the road of port {port} was lost, and what stands behind it is not prepared again"
-        return Refused(command, LOST_ROAD, why)
+        why = f"the link of port {port} was lost, and what stands behind it is not prepared again"
+        return Refused(command, LOST_LINK, why)
 
     def _starts(self, command: Command) -> str:
         """Give the instrument whose program a command starts; ``""`` where it starts none."""

@@ -1,4 +1,4 @@
-"""A road that was lost and is back: who stands behind it is prepared again, before all else.
+"""A link that was lost and is back: who stands behind it is prepared again, before all else.
 
 An instrument that restarted has lost its watchdog and its modes, and answers polls all the same.
 Until its ``prepare`` is confirmed no other command passes on that port, and what is not confirmed
@@ -21,14 +21,14 @@ from labharness.vocabulary.channels import split_channel
 __all__ = ["LOSSES_MAX", "RETURN_S_MAX", "Reconnecting"]
 
 RETURN_S_MAX = 30.0  # from a loss to everything prepared again; a stage may move for as long
-LOSSES_MAX = 5  # of one road, while the line is armed: a sixth says that it does not hold
+LOSSES_MAX = 5  # of one link, while the line is armed: a sixth says that it does not hold
 ASK_AGAIN_S = 0.25  # an instrument that restarts takes its time
 
 SERVED = frozenset({Mode.HELD, Mode.RUNNING})  # arming looks for itself, and nothing else is set
 
 
 class Reconnecting:
-    """Prepares the instruments of a port again whose road was lost.
+    """Prepares the instruments of a port again whose link was lost.
 
     Args:
         memory: The kernel's, whose mode it reads.
@@ -66,11 +66,11 @@ class Reconnecting:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def lost(self, port: str, why: str) -> None:
-        """Take the loss of a road; what was permitted on it is void already."""
+        """Take the loss of a link; what was permitted on it is void already."""
         self._gate.unprepared[port] = None
         self._losses[port] = self._losses.get(port, 0) + 1
         self._left.discard(port)
-        self._note("road_lost", {"port": port, "why": why})
+        self._note("link_lost", {"port": port, "why": why})
         for instrument in self._behind(port):  # what restarted there has lost them
             for command in prepare_commands(instrument, self._memory.envelope):
                 if command.channel in self._memory.envelope.limits:
@@ -86,7 +86,7 @@ class Reconnecting:
             await asyncio.wait((task,))
 
     async def meet(self) -> None:
-        """Before the line is armed, ask whoever stands behind a road that was lost who it is.
+        """Before the line is armed, ask whoever stands behind a link that was lost who it is.
 
         Raises:
             NoReply: An instrument is silent, or answers as another.
@@ -100,7 +100,7 @@ class Reconnecting:
                 self._back(port)
 
     def leave(self) -> None:
-        """Prepare nothing behind the roads lost so far: the line is made safe, and verified.
+        """Prepare nothing behind the links lost so far: the line is made safe, and verified.
 
         What is lost after this is prepared or trips as ever: it may undo what was verified.
         """
@@ -113,7 +113,7 @@ class Reconnecting:
             self._begin(port)
 
     def missing(self) -> tuple[str, ...]:
-        """Name the ports whose road was lost since the line was last armed or prepared again."""
+        """Name the ports whose link was lost since the line was last armed or prepared again."""
         return tuple(self._gate.unprepared)
 
     def close(self) -> None:
@@ -137,9 +137,9 @@ class Reconnecting:
                 wrong += "; a line that is held sets nothing"
         except JournalFailed as why:
             wrong = str(why)
-        finally:  # whatever broke here: nobody knows what stands behind that road
+        finally:  # whatever broke here: nobody knows what stands behind that link
             if wrong and port not in self._left and self._memory.mode in SERVED:
-                self._trip(port, f"the road of port {port} was lost, and {wrong}")
+                self._trip(port, f"the link of port {port} was lost, and {wrong}")
 
     async def _prepare(self, port: str) -> str:
         """Prepare all behind a port until no loss has come between; give what is wrong."""
@@ -193,14 +193,14 @@ class Reconnecting:
         told = False
         while self._memory.mode is Mode.HELD and port not in self._left:
             if not told:
-                what = f"the road of port {port} was lost, and its instruments are not prepared"
+                what = f"the link of port {port} was lost, and its instruments are not prepared"
                 self._warn(f"{what}: resume within {RETURN_S_MAX:g} s of the loss, or it trips")
                 told = True
             await asyncio.sleep(ASK_AGAIN_S)
 
     def _back(self, port: str) -> None:
         del self._gate.unprepared[port]
-        self._note("road_back", {"port": port})
+        self._note("link_back", {"port": port})
 
     def _behind(self, port: str) -> list[Instrument]:
         return [each for each in self._instruments.values() if each.port == port]

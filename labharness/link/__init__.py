@@ -1,6 +1,6 @@
-"""The roads to instruments. Each is imported where a lab file asks for it."""
+"""The links to instruments. Each is imported where a lab file asks for it."""
 
+from labharness.link.links import Link, LinkLost, RemoteEnd
 from labharness.link.loopback import LoopbackLink
-from labharness.link.roads import FarEnd, Link, LinkLost
 
-__all__ = ["FarEnd", "Link", "LinkLost", "LoopbackLink"]
+__all__ = ["Link", "LinkLost", "LoopbackLink", "RemoteEnd"]

@@ -1,4 +1,4 @@
-"""Serial and TCP roads for a loop of selectors: bare descriptors, no asyncio.
+"""Serial and TCP links for a loop of selectors: bare descriptors, no asyncio.
 
 A write hands all its bytes to the operating system or fails at once: half a frame is never finished
 later, when it may mean something else.
@@ -11,14 +11,22 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
-from labharness.link.roads import LinkLost
+from labharness.link.links import LinkLost
 
 if TYPE_CHECKING:
     from asyncio.trsock import TransportSocket
 
     import serial  # where a port is opened: TCP goes without pyserial
 
-__all__ = ["Road", "SerialRoad", "TcpRoad", "hand_over", "hurry", "open_port", "refuse_itself"]
+__all__ = [
+    "Descriptor",
+    "SerialDescriptor",
+    "TcpDescriptor",
+    "hand_over",
+    "hurry",
+    "open_port",
+    "refuse_itself",
+]
 
 READ_BYTES_MAX = 65_536
 UNCONFIRMED_MS_MAX = 2000  # any host that is there confirms bytes within half a second
@@ -31,7 +39,7 @@ if os.name == "posix":
     _FAILURES += (termios.error,)  # of an adapter that goes while it is set up; no OSError
 
 
-class Road(Protocol):
+class Descriptor(Protocol):
     """One open descriptor, or none."""
 
     name: str
@@ -41,11 +49,11 @@ class Road(Protocol):
         ...
 
     def fileno(self) -> int:
-        """Give the descriptor to watch; -1 while the road is closed."""
+        """Give the descriptor to watch; -1 while the link is closed."""
         ...
 
     def read(self) -> bytes:
-        """Take what has arrived; raise ``LinkLost`` when the road is gone."""
+        """Take what has arrived; raise ``LinkLost`` when the link is gone."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -100,7 +108,7 @@ def _reason(why: Exception) -> str:
     return os.strerror(number) if number else str(why)
 
 
-class SerialRoad:
+class SerialDescriptor:
     """A serial port.
 
     Args:
@@ -139,7 +147,7 @@ class SerialRoad:
             self._port = None
 
 
-class TcpRoad:
+class TcpDescriptor:
     """A TCP connection.
 
     A name is looked up once, by a thread: a name server may take longer than a trip can wait, and

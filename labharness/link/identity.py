@@ -1,4 +1,4 @@
-"""What a road is called on this machine, whichever file, account or name leads to it.
+"""What an address is called on this machine, whichever file, account or name leads to it.
 
 Two lab files that lead to one instrument find the same keys here: lock and latch of a line hang on
 them. A key outlives the process; that of a latch outlives a restart of the machine as well.
@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote, urlsplit
 
-__all__ = ["LinkIdentity", "RoadName", "identify", "is_here", "network_host"]
+__all__ = ["LinkAddress", "LinkIdentity", "identify", "is_here", "network_host"]
 
 FIND_S_MAX = 0.2
 """For a name server: no procedure waits longer for the name of a lock."""
@@ -33,8 +33,8 @@ VISA_SERIAL = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoadName:
-    """How a lab file names a road.
+class LinkAddress:
+    """How a lab file names an address.
 
     Attributes:
         port: The port's name in the lab file.
@@ -55,11 +55,11 @@ class RoadName:
 
 @dataclass(frozen=True, slots=True)
 class LinkIdentity:
-    """One road of this machine.
+    """One address of this machine.
 
     Attributes:
         port: What the lab file calls it.
-        lock_keys: Who holds one of them has the road, for as long as the machine runs.
+        lock_keys: Who holds one of them has the address, for as long as the machine runs.
         latch_keys: A latch under one of them is on this instrument, after a restart too.
     """
 
@@ -68,37 +68,37 @@ class LinkIdentity:
     latch_keys: tuple[str, ...]
 
 
-def identify(road: RoadName) -> LinkIdentity:
-    """Find what a road is called here; takes ``FIND_S_MAX`` at most, and never fails."""
-    visa_serial = VISA_SERIAL.fullmatch(road.resource)
-    visa_socket = VISA_SOCKET.fullmatch(road.resource)
-    if road.path or visa_serial:
-        lock, latch = _serial(Path(road.path or visa_serial[1]))  # type: ignore[index]  # one of two
-        return LinkIdentity(road.port, (lock,), (latch,))
-    if road.host:
-        keys = _tcp(road.host, road.tcp_port)
+def identify(address: LinkAddress) -> LinkIdentity:
+    """Find what an address is called here; takes ``FIND_S_MAX`` at most, and never fails."""
+    visa_serial = VISA_SERIAL.fullmatch(address.resource)
+    visa_socket = VISA_SOCKET.fullmatch(address.resource)
+    if address.path or visa_serial:
+        lock, latch = _serial(Path(address.path or visa_serial[1]))  # type: ignore[index]  # one of two
+        return LinkIdentity(address.port, (lock,), (latch,))
+    if address.host:
+        keys = _tcp(address.host, address.tcp_port)
     elif visa_socket:
         keys = _tcp(visa_socket[1], int(visa_socket[2]))
-    elif road.url:
-        keys = _web(road.url)
+    elif address.url:
+        keys = _web(address.url)
     else:
-        keys = (f"visa-{_plain(road.resource.upper())}",)
-    return LinkIdentity(road.port, keys, keys)
+        keys = (f"visa-{_plain(address.resource.upper())}",)
+    return LinkIdentity(address.port, keys, keys)
 
 
-def network_host(road: RoadName) -> str:
-    """Give the host of a road that leads over a network; ``""`` where it stays on this machine."""
-    visa_socket = VISA_SOCKET.fullmatch(road.resource)
-    host = road.host
-    if road.url:
+def network_host(address: LinkAddress) -> str:
+    """Return the host of a network address; ``""`` where it stays on this machine."""
+    visa_socket = VISA_SOCKET.fullmatch(address.resource)
+    host = address.host
+    if address.url:
         try:
-            host = urlsplit(road.url).hostname or road.url
+            host = urlsplit(address.url).hostname or address.url
         except ValueError:
-            host = road.url
+            host = address.url
     elif visa_socket:
         host = visa_socket[1]
-    elif road.resource.upper().startswith("TCPIP"):
-        host = road.resource.partition("::")[2].partition("::")[0]
+    elif address.resource.upper().startswith("TCPIP"):
+        host = address.resource.partition("::")[2].partition("::")[0]
     if host.lower() == "localhost":
         return ""
     try:

@@ -1,8 +1,8 @@
-"""The loopback: a road inside the process, to a simulated bus."""
+"""The loopback: a link inside the process, to a simulated bus."""
 
 from collections.abc import Callable
 
-from labharness.link.roads import FarEnd, LinkLost, nobody
+from labharness.link.links import LinkLost, RemoteEnd, nobody
 
 __all__ = ["LoopbackLink"]
 
@@ -10,14 +10,14 @@ __all__ = ["LoopbackLink"]
 class LoopbackLink:
     """Hands bytes to a far end in the same process.
 
-    Closing fences the road: what is still under way from either side is dropped, as it is for a
+    Closing fences the link: what is still under way from either side is dropped, as it is for a
     process that was killed.
     """
 
     kind = "loopback"
 
-    def __init__(self, far_end: FarEnd) -> None:
-        self._far_end = far_end
+    def __init__(self, remote_end: RemoteEnd) -> None:
+        self._remote_end = remote_end
         self._is_open = False
         self.receive: Callable[[bytes], None] = nobody
 
@@ -29,10 +29,10 @@ class LoopbackLink:
         """Hand the bytes to the simulated bus."""
         if not self._is_open:
             raise LinkLost("loopback is closed")
-        self._far_end.transmit(data, self._deliver)
+        self._remote_end.transmit(data, self._deliver)
 
     def close(self) -> None:
-        """Fence the road."""
+        """Fence the link."""
         self._is_open = False
 
     def _deliver(self, data: bytes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import serial
 
 from labharness.link.descriptors import hand_over, open_port
-from labharness.link.roads import LinkLost, nobody
+from labharness.link.links import LinkLost, nobody
 
 __all__ = ["SerialLink"]
 
@@ -15,7 +15,7 @@ READ_BYTES_MAX = 4096
 
 
 class SerialLink:
-    """A road over a serial port; POSIX wakes on its descriptor, Windows polls.
+    """A link over a serial port; POSIX wakes on its descriptor, Windows polls.
 
     Args:
         path: Device node or COM name.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from labharness.link.descriptors import hurry, refuse_itself
-from labharness.link.roads import LinkLost, nobody
+from labharness.link.links import LinkLost, nobody
 
 __all__ = ["TcpLink"]
 
@@ -25,7 +25,7 @@ class _Stream(asyncio.Protocol):
 
 
 class TcpLink:
-    """A road over TCP.
+    """A link over TCP.
 
     Args:
         host: Name or address.

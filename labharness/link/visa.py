@@ -1,19 +1,19 @@
-"""VISA resources through pyvisa; blocking calls live in one thread a road."""
+"""VISA resources through pyvisa; blocking calls live in one thread a link."""
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from labharness.link.roads import LinkLost, nobody
+from labharness.link.links import LinkLost, nobody
 
 __all__ = ["VisaLink"]
 
-READ_MS = 50  # one look for bytes; the thread looks again until the road closes
+READ_MS = 50  # one look for bytes; the thread looks again until the link closes
 
 
 class VisaLink:
-    """A road through a VISA resource such as ``TCPIP::host::port::SOCKET``.
+    """A link through a VISA resource such as ``TCPIP::host::port::SOCKET``.
 
     The port above decides what a whole reply is, so bytes are read as they come, without VISA's
     own terminator. A socket that was refused or closed shows at the first write that fails:

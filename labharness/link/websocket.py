@@ -16,7 +16,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
-from labharness.link.roads import LinkLost, nobody
+from labharness.link.links import LinkLost, nobody
 from labharness.link.tcp import OPEN_S_MAX, TcpLink
 
 __all__ = ["WebSocketLink"]
@@ -25,7 +25,7 @@ MESSAGE_BYTES_MAX = 8 * 1024 * 1024
 
 
 class WebSocketLink:
-    """A road of whole messages.
+    """A link of whole messages.
 
     Args:
         url: ``ws://host:port/path``.

@@ -92,7 +92,7 @@ class SimulatedBus:
     Args:
         env: The plant's world; it is brought up to date before an instrument is asked.
         faces: The instruments on this bus.
-        baud: Line speed; 0 for a road whose wire time does not count (TCP).
+        baud: Line speed; 0 for a link whose wire time does not count (TCP).
         chance: Source of garbage.
     """
 

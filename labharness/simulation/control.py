@@ -1,4 +1,4 @@
-"""The control port of a served room: its faults, its truth, its operator, its wire log.
+"""The control port of a served lab: its faults, its truth, its operator, its wire log.
 
 A line of JSON asks (``{"ask": "truth"}``), a line of JSON answers: the answer's own keys, or
 ``{"error": "..."}``. It leads to the plant, never to an instrument's bytes.
@@ -18,7 +18,7 @@ from labharness.simulation.environment import LoopEnvironment
 from labharness.simulation.served import HOST, CannotServe
 from labharness.vocabulary.spelling import meant
 
-__all__ = ["BadRequest", "NoRoom", "Room", "SimulationControl", "ask"]
+__all__ = ["BadRequest", "NoSimulatedLab", "SimulatedLab", "SimulationControl", "ask"]
 
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
@@ -37,14 +37,14 @@ Answer = Mapping[str, Any]
 
 
 class BadRequest(ValueError):
-    """The room cannot do what was asked; the message says what it can."""
+    """The simulated lab cannot do what was asked; the message says what it can."""
 
 
-class NoRoom(ConnectionError):
-    """No served room answers at this address."""
+class NoSimulatedLab(ConnectionError):
+    """No served lab answers at this address."""
 
 
-class Room(Protocol):
+class SimulatedLab(Protocol):
     """A plant and the buses that lead to it.
 
     Attributes:
@@ -70,17 +70,21 @@ class SimulationControl:
     """Listens on this machine and answers.
 
     Args:
-        room: What is asked about.
+        sim_lab: What is asked about.
         log: The wire log.
         status: What ``status`` answers.
         quit_: Called when somebody asks to quit.
     """
 
     def __init__(
-        self, room: Room, log: ByteLog, status: Callable[[], Answer], quit_: Callable[[], None]
+        self,
+        sim_lab: SimulatedLab,
+        log: ByteLog,
+        status: Callable[[], Answer],
+        quit_: Callable[[], None],
     ) -> None:
         self.address = ""
-        self._room = room
+        self._sim_lab = sim_lab
         self._log = log
         self._quit = quit_
         self._server: asyncio.Server | None = None
@@ -88,7 +92,7 @@ class SimulationControl:
         self._does: Mapping[str, Callable[[Answer], Answer]] = {
             "status": lambda request: status(),
             "faults": lambda request: self._faults(),
-            "truth": lambda request: {"truth": plain(room.plant.truth())},
+            "truth": lambda request: {"truth": plain(sim_lab.plant.truth())},
             "fault": self._fault,
             "bus": self._bus,
             "bytes": self._bytes,
@@ -129,7 +133,7 @@ class SimulationControl:
             reply({"error": "a request is one JSON object on one line"})
             return
         asked = request.get("ask")
-        self._room.env.sync()  # a plant that breaks ends the room
+        self._sim_lab.env.sync()  # a plant that breaks ends the simulated lab
         try:
             if asked == "operate":
                 self._operate(request, reply)
@@ -144,19 +148,19 @@ class SimulationControl:
                 raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
         except BadRequest as why:
             reply({"error": str(why)})
-        except Exception as why:  # noqa: BLE001 - no request may end a room that others work in
+        except Exception as why:  # noqa: BLE001 - no request may end a simulated lab that others work in
             reply({"error": f"it breaks on that: {type(why).__name__}: {why}"})
 
     def _faults(self) -> Answer:
-        buses = {name: _values_of(bus.faults) for name, bus in self._room.buses.items()}
-        return {"plant": _values_of(self._room.plant.faults), "bus": buses}
+        buses = {name: _values_of(bus.faults) for name, bus in self._sim_lab.buses.items()}
+        return {"plant": _values_of(self._sim_lab.plant.faults), "bus": buses}
 
     def _fault(self, request: Answer) -> Answer:
-        set_faults(self._room.plant.faults, _object(request, "set"), "fault of the plant")
+        set_faults(self._sim_lab.plant.faults, _object(request, "set"), "fault of the plant")
         return self._faults()
 
     def _bus(self, request: Answer) -> Answer:
-        buses = self._room.buses
+        buses = self._sim_lab.buses
         port = request.get("port")
         if not isinstance(port, str) or port not in buses:
             near = meant(str(port), list(buses))
@@ -167,12 +171,12 @@ class SimulationControl:
     def _operate(self, request: Answer, reply: Callable[[Answer], None]) -> None:
         action = str(request.get("action"))
         try:
-            takes_s = self._room.operate(action, _object(request, "details"))
+            takes_s = self._sim_lab.operate(action, _object(request, "details"))
         except ValueError as why:
             raise BadRequest(str(why)) from None
 
         def finish() -> None:
-            self._room.finish(action)
+            self._sim_lab.finish(action)
             reply({"done": action, "took_s": takes_s})
 
         asyncio.get_running_loop().call_later(takes_s, finish)
@@ -219,7 +223,7 @@ class _Lines(asyncio.Protocol):
 
 
 def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
-    """Ask a served room and wait for its answer.
+    """Ask a served lab and wait for its answer.
 
     Args:
         address: ``host:port`` of its control port.
@@ -227,31 +231,33 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
         timeout_s: How long the answer may take.
 
     Raises:
-        NoRoom: Nobody answers there, in time.
-        BadRequest: The room cannot do it; says what it can.
+        NoSimulatedLab: Nobody answers there, in time.
+        BadRequest: The simulated lab cannot do it; says what it can.
     """
     host, _, number = address.rpartition(":")
     data = b""
     try:
-        with socket.create_connection((host, int(number)), timeout_s) as road:
-            road.sendall(json.dumps(request).encode() + b"\n")
+        with socket.create_connection((host, int(number)), timeout_s) as link:
+            link.sendall(json.dumps(request).encode() + b"\n")
             while not data.endswith(b"\n"):
-                piece = road.recv(LINE_BYTES_MAX)
+                piece = link.recv(LINE_BYTES_MAX)
                 if not piece:
-                    raise NoRoom(f"the served room at {address} hung up")
+                    raise NoSimulatedLab(f"the served room at {address} hung up")
                 data += piece
-    except NoRoom:
+    except NoSimulatedLab:
         raise
     except TimeoutError:
-        raise NoRoom(f"the served room at {address} gave no answer in {timeout_s:g} s") from None
+        raise NoSimulatedLab(
+            f"the served room at {address} gave no answer in {timeout_s:g} s"
+        ) from None
     except (OSError, ValueError) as why:
-        raise NoRoom(f"no served room at {address}: {why}") from None
+        raise NoSimulatedLab(f"no served room at {address}: {why}") from None
     try:
         answer = json.loads(data)
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise NoRoom(f"what answers at {address} is no served room")
+        raise NoSimulatedLab(f"what answers at {address} is no served lab")
     if "error" in answer:
         raise BadRequest(str(answer["error"]))
     return answer

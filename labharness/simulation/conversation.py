@@ -93,7 +93,7 @@ class Conversation:
     Args:
         outlet: Where the port leads.
         client: Which of the port's clients it is, counted from 1.
-        send: Hands bytes to the client's end of the road; says whether they were taken.
+        send: Hands bytes to the client's end of the link; says whether they were taken.
         roomy: Called when there is room for requests again.
         free_s: Until when bytes of the client before keep the wire busy.
     """
@@ -124,7 +124,7 @@ class Conversation:
         self._lag_s = 0.0  # by which the last frame was handed over late; its reply makes it good
 
     @property
-    def room(self) -> int:
+    def space(self) -> int:
         """How many bytes of requests are taken now."""
         return max(0, PENDING_BYTES_MAX - len(self._requests))
 
@@ -170,7 +170,7 @@ class Conversation:
             frame = requests.take(length)
             self._note("heard", frame)
             outlet.bus.transmit(frame, self._deliver)
-        if not self.room:  # more than any frame: the instruments make nothing of it
+        if not self.space:  # more than any frame: the instruments make nothing of it
             if requests.free_s > self._loop.time() + GRID_S:
                 self._listening = self._loop.call_at(requests.free_s, self._listen)
                 return

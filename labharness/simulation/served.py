@@ -1,4 +1,4 @@
-"""Simulated buses on real roads: pseudo-terminals and local sockets that any program may open."""
+"""Simulated buses on real links: pseudo-terminals and local sockets that any program may open."""
 
 import asyncio
 import os
@@ -20,24 +20,24 @@ UNREAD_BYTES_MAX = 4_194_304  # a client that reads no replies is hung up here
 
 
 class CannotServe(RuntimeError):
-    """A road cannot be laid; the message says which and why."""
+    """A link cannot be opened; the message says which and why."""
 
 
 class ServedPort(Protocol):
-    """One port of the lab on a road of its own.
+    """One port of the lab on a link of its own.
 
     Attributes:
-        address: Of the road, as its clients write it.
+        address: Of the link, as its clients write it.
     """
 
     address: str
 
     async def open(self) -> None:
-        """Lay the road; raise ``CannotServe``."""
+        """Lay the link; raise ``CannotServe``."""
         ...
 
     def close(self) -> None:
-        """Take the road away; clients that are there are hung up."""
+        """Take the link away; clients that are there are hung up."""
         ...
 
 
@@ -124,7 +124,7 @@ class PtyPort:
                 self._open_now = max(0, self._open_now - 1)
                 if self._open_now:
                     continue
-                data += self._unread(self._talk.room - len(data))
+                data += self._unread(self._talk.space - len(data))
                 seen.extend(self._openings.look())
                 came = Happened.OPENED in seen
                 if data and (wrote or not came):
@@ -149,7 +149,7 @@ class PtyPort:
         fcntl.ioctl(self._slave, termios.TIOCNXCL)
         if not somebody_came:
             tty.setraw(self._slave)
-        if not talk.room:  # it wrote faster than the line carries; the system forgets the rest
+        if not talk.space:  # it wrote faster than the line carries; the system forgets the rest
             for _ in range(FLOOD_READS_MAX):
                 if not self._unread(READ_BYTES_MAX):
                     break
@@ -178,11 +178,11 @@ class PtyPort:
             self._loop.add_reader(self._master, self._read)
 
     def _read(self) -> None:
-        if not self._talk.room:  # then its writer waits, as at a real port
+        if not self._talk.space:  # then its writer waits, as at a real port
             self._paused = True
             self._loop.remove_reader(self._master)
             return
-        self._look(self._unread(self._talk.room))
+        self._look(self._unread(self._talk.space))
 
     def _unread(self, count: int) -> bytes:
         try:
@@ -207,7 +207,7 @@ class Client(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._talk is None:
             return
-        if len(data) > self._talk.room:  # more than any frame, and none in it
+        if len(data) > self._talk.space:  # more than any frame, and none in it
             self._transport.abort()
             return
         self._talk.hear(data)

@@ -15,10 +15,10 @@ from labharness.hcp.codec import HcpMessage, decode
 from labharness.hcp.messages import TaskSubmit
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
-from labharness.lab.reading import SAFE_TABLE
+from labharness.lab.config import SAFE_TABLE
 from labharness.lab.runs import SIMULATED_SEED
 from labharness.lab.tasks import RunResult, TaskRun
-from labharness.testing.faults import Act, Injection, fault, room_of
+from labharness.testing.faults import Act, Injection, fault, simulated_of
 
 __all__ = ["Bench", "FaultNeverCame", "Ran", "VirtualTime", "as_submit"]
 
@@ -62,7 +62,7 @@ class Ran:
     @property
     def truth(self) -> dict[str, Any]:
         """Give what is so by the plant's own account, which no instrument told."""
-        found: dict[str, Any] = room_of(self.lab).plant.truth()
+        found: dict[str, Any] = simulated_of(self.lab).plant.truth()
         return found
 
 

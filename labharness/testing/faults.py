@@ -14,7 +14,15 @@ from labharness.lab.kinds import load_plant
 from labharness.lab.simulated import SimulatedLab
 from labharness.simulation import BusFaults
 
-__all__ = ["Act", "Injection", "UnknownFault", "bus_faults", "fault", "plant_faults", "room_of"]
+__all__ = [
+    "Act",
+    "Injection",
+    "UnknownFault",
+    "bus_faults",
+    "fault",
+    "plant_faults",
+    "simulated_of",
+]
 
 Act = Callable[[Lab], None]
 Level = bool | float
@@ -92,25 +100,25 @@ def fault(plan: LabPlan, name: str, level: Level = True, *, port: str | None = N
                 f"a bus, with port=..., has {', '.join(of_buses)}"
             )
         wanted = _level(name, level, of_plant[name])
-        return lambda lab: setattr(room_of(lab).plant.faults, name, wanted)
+        return lambda lab: setattr(simulated_of(lab).plant.faults, name, wanted)
     if port not in ports:
         raise UnknownFault(f"no port {port!r}; this lab has {', '.join(ports)}")
     if name not in of_buses:
         raise UnknownFault(f"a bus has no fault {name!r}; it has {', '.join(of_buses)}")
     wanted = _level(name, level, of_buses[name])
-    return lambda lab: setattr(room_of(lab).buses[port].faults, name, wanted)
+    return lambda lab: setattr(simulated_of(lab).buses[port].faults, name, wanted)
 
 
-def room_of(lab: Lab) -> SimulatedLab:
-    """Give the simulated room of a lab.
+def simulated_of(lab: Lab) -> SimulatedLab:
+    """Give the simulated lab of a lab.
 
     Raises:
         BadLabFile: It has none.
     """
-    room = lab.simulated
-    if room is None:
-        raise BadLabFile(f"{lab.plan.path}: this lab has no simulated room")
-    return room
+    sim_lab = lab.simulated
+    if sim_lab is None:
+        raise BadLabFile(f"{lab.plan.path}: this lab has no simulated lab")
+    return sim_lab
 
 
 def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has a class of its own

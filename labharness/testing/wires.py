@@ -72,8 +72,8 @@ class WatchedLabs:
 
         def recorded(lab: Lab, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Lab's own
             build(lab, *args, **options)
-            if options.get("room") is not None:
-                return  # the room's wires outlive this harness: its frames are not all there were
+            if options.get("sim_lab") is not None:
+                return  # its wires outlive this harness, whose frames are not all there were
             lab.guard.core.log = []
             for bus in _buses(lab).values():
                 bus.record = WireRecord()
@@ -227,8 +227,8 @@ def _prove_reasons(lab: Lab, port: str, left: Sequence[Sent]) -> None:
 
 def _buses(lab: Lab) -> Mapping[str, SimulatedBus]:
     """Give a lab's simulated buses by port; a lab of real links has none that could be heard."""
-    room = lab.simulated
-    return {} if room is None else room.buses
+    sim_lab = lab.simulated
+    return {} if sim_lab is None else sim_lab.buses
 
 
 def _requests(lab: Lab, port: str) -> list[Request]:

@@ -50,7 +50,7 @@ Verdict = Allowed | Refused
 
 
 class Ending(StrEnum):
-    """How a physical command ended (law 7). Only ``CONFIRMED`` ends the doubt."""
+    """How a physical command ended (law 7). Only ``CONFIRMED`` confirms it."""
 
     REFUSED = "refused"
     CONFIRMED = "confirmed"

@@ -29,9 +29,9 @@ class Cause(StrEnum):
         """Severity: 0 is the most severe."""
         return list(Cause).index(self)
 
-    def overrules(self, standing: "Cause | None") -> bool:
+    def overrules(self, in_force: "Cause | None") -> bool:
         """Say whether a trip of this cause runs its procedure though another is in force."""
-        return standing is None or self.rank < standing.rank
+        return in_force is None or self.rank < in_force.rank
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def served(
     work: Callable[[Ask], Awaitable[None]],
     folder: Path,
 ) -> None:
-    """Serve such registers, open a road with its guard to them, and let ``work`` ask over it."""
+    """Serve such registers, open a link with its guard to them, and let ``work`` ask over it."""
     store, server = client("pymodbus.datastore"), client("pymodbus.server")
     framer = client("pymodbus").FramerType.RTU
 

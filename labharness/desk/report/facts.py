@@ -9,9 +9,9 @@ from labharness.journal.chain import VerifyReport
 from labharness.vocabulary.durations import NotADuration, parse_duration
 
 __all__ = [
+    "ArtifactState",
     "Happening",
     "InstrumentFacts",
-    "Kept",
     "Phase",
     "Points",
     "RecordedForecast",
@@ -65,7 +65,7 @@ class InstrumentFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ArtifactState:
     """An artifact; ``holds`` says whether its bytes still have the checksum of the answer."""
 
     name: str
@@ -154,7 +154,7 @@ class RunFacts:
     commands: Mapping[str, int]
     unshown: Mapping[str, int]
     instruments: tuple[InstrumentFacts, ...]
-    artifacts: tuple[Kept, ...]
+    artifacts: tuple[ArtifactState, ...]
     spectra: Mapping[str, Any]
     duration_s: float
 

@@ -73,7 +73,7 @@ def _ended(at_s: float, outcome: Mapping[str, Any], intent: Mapping[str, Any]) -
     if read_back is not None:
         shown += f", reads {read_back:g}"
     detail = f": {outcome['detail']}" if outcome["detail"] else ""
-    kind = "command" if ending in QUIET_ENDINGS else "doubt"
+    kind = "command" if ending in QUIET_ENDINGS else "unconfirmed"
     return Happening(at_s, kind, f"{_asked(intent)}: {shown}{detail}")
 
 

@@ -127,7 +127,7 @@ def _events(facts: RunFacts) -> Html:
             el("td", clock(each.at_s), class_="time"),
             el("td", known("event", each.kind)),
             el("td", both(each.text), class_="said"),
-            class_="bad" if each.kind in ("trip", "error", "doubt") else None,
+            class_="bad" if each.kind in ("trip", "error", "unconfirmed") else None,
         )
         for each in facts.happenings[:EVENTS_MAX]
     ]

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
 from labharness.desk.report.facts import (
+    ArtifactState,
     InstrumentFacts,
-    Kept,
     Phase,
     Points,
     RecordedForecast,
@@ -162,10 +162,10 @@ def _message(path: Path) -> Mapping[str, Any]:
     return found if isinstance(found, dict) and isinstance(found.get("payload"), dict) else {}
 
 
-def _kept(row: Mapping[str, Any], folder: Path) -> Kept:
+def _kept(row: Mapping[str, Any], folder: Path) -> ArtifactState:
     data = _bytes(row["uri"], folder)
     holds = data is not None and row["checksum"] == digest_of(data)
-    return Kept(row["name"], row["uri"], row["size_bytes"], row["checksum"], holds)
+    return ArtifactState(row["name"], row["uri"], row["size_bytes"], row["checksum"], holds)
 
 
 def _bytes(uri: str, folder: Path) -> bytes | None:
@@ -175,7 +175,7 @@ def _bytes(uri: str, folder: Path) -> bytes | None:
         return None
 
 
-def _spectra(kept: Sequence[Kept], folder: Path) -> Mapping[str, Any]:
+def _spectra(kept: Sequence[ArtifactState], folder: Path) -> Mapping[str, Any]:
     for each in kept:
         if each.name == SPECTRA and each.holds:
             found = json.loads(_bytes(each.uri, folder) or b"{}")

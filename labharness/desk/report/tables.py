@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from labharness.desk.report.aftermath import aftermath
+from labharness.desk.report.comm_loss import comm_loss
 from labharness.desk.report.facts import Phase, RecordedPrediction, RunFacts
 from labharness.desk.report.html import Html, el, joined, table
 from labharness.desk.report.quantities import acting, quantities, unit_text
@@ -96,7 +96,7 @@ def _follows(phase: Phase, prediction: RecordedPrediction, last: str) -> Iterato
     """Say what a person must know of a phase's end, then what it is made of."""
     parts = []
     if last in prediction.stays:  # a journal of an older version has the channels alone
-        sentences = aftermath(prediction.stays[last], prediction.hardware, unit_text)
+        sentences = comm_loss(prediction.stays[last], prediction.hardware, unit_text)
         for key, fields in sentences:
             loud = ".hold" in key or ".unknown" in key
             alarming = loud and not key.startswith("killed.flows")

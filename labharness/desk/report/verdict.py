@@ -58,7 +58,7 @@ def _headline(facts: RunFacts) -> Html:
     answer = facts.answer
     if facts.by_hand:
         # what was refused is what a reader must see first
-        told = facts.happened("doubt") or facts.happened("by_hand")
+        told = facts.happened("unconfirmed") or facts.happened("by_hand")
         return el("div", both(told[-1].text) if told else "", class_="big long")
     if facts.ending == "aborted":
         reason = both(_mapping(answer.get("data")).get("reason", ""))
@@ -146,9 +146,9 @@ def _glance(facts: RunFacts) -> Html:
     if facts.steps or facts.by_hand:
         rows.append((say("trips"), len(facts.happened("trip"))))
         rows.append((say("warnings"), len(facts.happened("warning"))))
-    doubted = sum(count for name, count in facts.commands.items() if name not in QUIET)
-    if doubted:
-        rows.append((say("doubted"), el("span", doubted, class_="alarm")))
+    unconfirmed_commands = sum(count for name, count in facts.commands.items() if name not in QUIET)
+    if unconfirmed_commands:
+        rows.append((say("unconfirmed_commands"), el("span", unconfirmed_commands, class_="alarm")))
     if facts.happened("by_hand"):
         rows.append((say("hand_acts"), len(facts.happened("by_hand"))))
     cells = [el("div", el("dt", name), el("dd", value)) for name, value in rows]

@@ -9,12 +9,12 @@ from pathlib import Path
 from labharness.clock import utc_text, wall_clock_utc
 from labharness.guard.named import is_there, open_named, open_own
 
-__all__ = ["AbsenceLog"]
+__all__ = ["OfflineLog"]
 
-ENTRIES_MAX = 10_000  # of one absence; the first ones are kept, they hold the cause
+ENTRIES_MAX = 10_000  # of one offline_log; the first ones are kept, they hold the cause
 
 
-class AbsenceLog:
+class OfflineLog:
     """Lines of JSON that stay until a harness has them in a journal that keeps.
 
     Args:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from labharness.driver import Channel
 from labharness.kernel import Envelope
-from labharness.lab.reading import SAFE_TABLE, LabPlan
+from labharness.lab.config import SAFE_TABLE, LabPlan
 from labharness.plan import Stays
 from labharness.vocabulary import OPERATOR
 

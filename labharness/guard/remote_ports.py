@@ -1,4 +1,4 @@
-"""What stands for the guard process in the harness: its latch as told, its roads, its socket."""
+"""What stands for the guard process in the harness: its latch as told, its links, its socket."""
 
 import asyncio
 import os
@@ -11,10 +11,10 @@ from labharness.guard.latch import Latch, joined, probe, write_durably
 from labharness.guard.port_latch import PortLatch
 from labharness.guard.socket_lines import LineSplitter
 from labharness.link import LinkLost
-from labharness.link.roads import nobody
+from labharness.link.links import nobody
 from labharness.vocabulary import Trip
 
-__all__ = ["GuardedRoad", "SeenLatch", "Stream"]
+__all__ = ["GuardedLink", "SeenLatch", "Stream"]
 
 
 class Near(Protocol):
@@ -37,7 +37,7 @@ class Near(Protocol):
         ...
 
 
-class GuardedRoad:
+class GuardedLink:
     """A port that the guard process holds: the line opens it and names its kind, no more."""
 
     guarded = True
@@ -49,7 +49,7 @@ class GuardedRoad:
         self._port = port
 
     async def open(self) -> None:
-        """Reach the guard; raise ``LinkLost`` where it has no road there."""
+        """Reach the guard; raise ``LinkLost`` where it has no link there."""
         await self._guard.open_port(self._port)
 
     def write(self, data: bytes) -> None:
@@ -92,13 +92,13 @@ class SeenLatch:
         own = self._path.with_name(f"latch-{os.getpid()}.json")  # the guard may be writing its own
         probe(own, write_durably)
 
-    def mark(self, procedure: str) -> None:
-        """Leave the mark of the armed line to the guard, and mark the ports that it has not."""
+    def set_marker(self, procedure: str) -> None:
+        """Leave the armed marker to the guard, and mark the ports that it has not."""
         if self._near is not None:
-            self._near.mark(procedure)
+            self._near.set_marker(procedure)
 
-    def unmark(self) -> None:
-        """Leave the mark of the armed line to the guard, and take it from the ports it has not."""
+    def clear_marker(self) -> None:
+        """Leave the armed marker to the guard, and take it from the ports it has not."""
         if self._near is not None and self.trip is None:
             with suppress(OSError):  # they are then found latched
                 self._near.clear()

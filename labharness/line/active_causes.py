@@ -10,7 +10,7 @@ from labharness.kernel.rows import TripRow
 from labharness.line.parts import Instrument, channel_of
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["causes_of", "lost_states", "standing_trips", "stop_procedure"]
+__all__ = ["active_trips", "causes_of", "lost_states", "stop_procedure"]
 
 
 def causes_of(
@@ -21,15 +21,15 @@ def causes_of(
     The trip is the first of perhaps several, and of the others nothing is latched: so everything
     that trips is looked at, whatever the cause.
     """
-    found = standing_trips(memory, now) + _unknown(memory, trip.channel, now)
+    found = active_trips(memory, now) + _unknown(memory, trip.channel, now)
     return found + _lost_contacts(memory, instruments, now)
 
 
-def standing_trips(memory: Memory, now: float) -> tuple[str, ...]:
+def active_trips(memory: Memory, now: float) -> tuple[str, ...]:
     """Say which trip conditions hold; a reading that is stale or missing says nothing."""
     return tuple(
         f"{row.name}: {row.channel} is {memory.track(row.channel).value:g} {row.unit}".rstrip()
-        for row in _standing_rows(memory, now)
+        for row in _active_rows(memory, now)
     )
 
 
@@ -40,7 +40,7 @@ def stop_procedure(memory: Memory, latched: Trip | None, now: float) -> str:
     state that the line should keep, such as its exhaust over a hot tube, has its own answer.
     """
     answers = memory.envelope.procedure_of
-    named = {row.procedure for row in _standing_rows(memory, now)}
+    named = {row.procedure for row in _active_rows(memory, now)}
     named |= {answers[Cause.STOP_REQUEST], "" if latched is None else latched.procedure}
     gravest = next(answers[cause] for cause in Cause if answers[cause] in named)
     states = lost_states(memory, now) if gravest == answers[Cause.INTERLOCK_LOST] else {}
@@ -55,7 +55,7 @@ def lost_states(memory: Memory, now: float) -> dict[str, str]:
     return {trip.detail: row.on_loss for row, trip in lost(memory, now) if not row.guards}
 
 
-def _standing_rows(memory: Memory, now: float) -> Iterator[TripRow]:
+def _active_rows(memory: Memory, now: float) -> Iterator[TripRow]:
     for row in memory.envelope.trips:
         track = memory.track(row.channel)
         value = track.value

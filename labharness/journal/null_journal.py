@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from labharness.journal.chain import Head
 
-__all__ = ["Forgetful"]
+__all__ = ["NullJournal"]
 
 
-class Forgetful:
+class NullJournal:
     """Counts records and keeps nothing; nothing can make it fail."""
 
     keeps = False

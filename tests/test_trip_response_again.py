@@ -10,7 +10,7 @@ from labharness.desk import ByHand, Nobody
 from labharness.guard import Source
 from labharness.lab import Lab, LabPlan
 from labharness.line.escalation import DownStage, Reached
-from labharness.line.safing import AGAIN_S
+from labharness.line.trip_response import AGAIN_S
 from labharness.vocabulary import Cause, Command
 from test_procedures_fail import ON, SHUTDOWN, cause, energised, is_off
 
@@ -44,16 +44,16 @@ def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
         line = watched.lab.line
         line.on_warning = told.append
         cut(watched.lab, "relays")
-        line.safing.trip(cause(watched.lab, SHUTDOWN))
-        await line.safing.verified()
-        assert not line.safing.verifications[-1].complete
+        line.trip_response.trip(cause(watched.lab, SHUTDOWN))
+        await line.trip_response.verified()
+        assert not line.trip_response.verifications[-1].complete
         await asyncio.sleep(600.0)
         records = len(watched.journaled("safe_frame"))
         assert not is_off(watched.lab)
         cut(watched.lab, "relays", off=False)
         await asyncio.sleep(AGAIN_S + 3.0)
         assert is_off(watched.lab)
-        assert line.safing.verifications[-1].complete
+        assert line.trip_response.verifications[-1].complete
         frames = sent(watched.lab)
         await asyncio.sleep(60.0)
         assert sent(watched.lab) == frames, "what is verified is not sent again"
@@ -76,7 +76,7 @@ def test_a_line_that_is_closed_is_tried_no_more(short_plan: LabPlan, tmp_path: P
     async def work(watched: Watched) -> None:
         await energise(watched)
         cut(watched.lab, "relays")
-        watched.lab.line.safing.trip(cause(watched.lab, SHUTDOWN))
+        watched.lab.line.trip_response.trip(cause(watched.lab, SHUTDOWN))
         await asyncio.sleep(30.0)
         await watched.lab.line.close()
         frames = sent(watched.lab)
@@ -91,8 +91,8 @@ def test_safe_by_hand_on_a_tripped_line_sends_what_is_in_force_and_looks_afresh(
 ) -> None:
     async def work(lab: Lab) -> None:
         line, hands = lab.line, ByHand(lab.line, Nobody())
-        line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
-        await line.safing.verified()
+        line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        await line.trip_response.verified()
         before = len(lab.guard.core.log or [])
         done = await hands.answer({"do": "safe", "by": "Ada", "reason": "to be sure"})
         wave = [each.request.frame for each in lab.guard.core.procedures[RELIEVE]]
@@ -119,12 +119,12 @@ def test_a_stop_request_of_a_tripped_line_sends_it_again_and_says_that_it_has_tr
         line, hands = lab.line, ByHand(lab.line, Owner())
         said = await hands.answer({"do": "stop", "by": "Ada", "reason": "test"})
         assert said["said"] == "stop requested: the line is being made safe"
-        line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
-        await line.safing.verified()
+        line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        await line.trip_response.verified()
         before = sent(lab)
         said = await hands.answer({"do": "stop", "by": "Ada", "reason": "test"})
         assert "the line has tripped (test): relieve_pressure is sent again" in said["said"]
-        await line.safing.verified()
+        await line.trip_response.verified()
         assert sent(lab) > before
 
     energised(short_plan, tmp_path, work)
@@ -142,12 +142,12 @@ def test_the_way_down_ends_at_a_trip_that_comes_meanwhile(
         cut(lab, port)  # so that the first stage takes its whole time
         down = asyncio.ensure_future(line.bring_down(DownStage.STOP))
         await asyncio.sleep(2.0)
-        line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
         reached.append(await down)
         await asyncio.sleep(1.0)
         assert line.latest("argon.setpoint") == 0.0, "no argon into a blocked tube"
         assert line.latest("box.argon_valve") == 0.0
-        assert line.safing.verifications[-1].procedure == RELIEVE
+        assert line.trip_response.verifications[-1].procedure == RELIEVE
 
     energised(short_plan, tmp_path, work)
     assert reached == [Reached(DownStage.TRIP, ("stop: a trip came meanwhile",))]
@@ -158,8 +158,8 @@ def test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands(
     short_plan: LabPlan, tmp_path: Path
 ) -> None:
     async def work(lab: Lab) -> None:
-        lab.line.safing.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
-        made = await lab.line.safing.make_safe("close_all_valves_and_alert")
+        lab.line.trip_response.trip(cause(lab, RELIEVE, Cause.OVER_PRESSURE))
+        made = await lab.line.trip_response.make_safe("close_all_valves_and_alert")
         assert (made.procedure, made.complete) == (RELIEVE, True)
         assert lab.line.latest("argon.setpoint") == 0.0
 
@@ -172,18 +172,18 @@ def test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it(
     short_plan: LabPlan, tmp_path: Path, pause_s: float
 ) -> None:
     async def work(lab: Lab) -> None:
-        safing = lab.line.safing
-        safing.trip(cause(lab, SHUTDOWN, Cause.INTERLOCK_LOST))
+        trip_response = lab.line.trip_response
+        trip_response.trip(cause(lab, SHUTDOWN, Cause.INTERLOCK_LOST))
         await asyncio.sleep(pause_s)
-        safing.trip(cause(lab, RELIEVE, Cause.OVER_TEMPERATURE))
+        trip_response.trip(cause(lab, RELIEVE, Cause.OVER_TEMPERATURE))
         await asyncio.sleep(pause_s)
         cut(lab, "inert")  # the frames of the third are lost
-        safing.trip(cause(lab, SHUTDOWN, Cause.SENSOR_BREAK))
+        trip_response.trip(cause(lab, SHUTDOWN, Cause.SENSOR_BREAK))
         await asyncio.sleep(1.0)
         cut(lab, "inert", off=False)
-        await safing.verified()
-        assert safing.verifications[-1].procedure == SHUTDOWN
-        assert safing.verifications[-1].complete
+        await trip_response.verified()
+        assert trip_response.verifications[-1].procedure == SHUTDOWN
+        assert trip_response.verifications[-1].complete
         assert (await lab.line.read("argon.setpoint")) == 100.0
 
     energised(short_plan, tmp_path, work)
@@ -196,12 +196,12 @@ def test_complete_is_what_one_look_shows(short_plan: LabPlan, tmp_path: Path) ->
         argon = lab.simulated.faces["argon"]
         await lab.line.perform(Command("argon.setpoint", 90.0, "sccm"))
         cut(lab, "laser")  # a step stays open
-        lab.line.safing.trip(cause(lab, SHUTDOWN))
+        lab.line.trip_response.trip(cause(lab, SHUTDOWN))
         await asyncio.sleep(4.0)
         argon._setpoint_sccm = 0.0  # by a knob at the instrument, after it was read
         argon.setpoint_source = "A"
         cut(lab, "laser", off=False)
-        await lab.line.safing.verified()
-        assert not lab.line.safing.verifications[-1].complete
+        await lab.line.trip_response.verified()
+        assert not lab.line.trip_response.verifications[-1].complete
 
     energised(short_plan, tmp_path, work)

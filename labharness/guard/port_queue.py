@@ -6,12 +6,12 @@ from contextlib import suppress
 
 from labharness.guard.contract import PortBusy
 
-__all__ = ["WAITING_MAX", "Turns"]
+__all__ = ["WAITING_MAX", "PortQueue"]
 
 WAITING_MAX = 256  # users waiting for one port at once
 
 
-class Turns:
+class PortQueue:
     """Keeps the queues of all ports.
 
     Args:

@@ -1,4 +1,4 @@
-"""Which road may energise, the beats of the control loop, and flights that touch no real port."""
+"""Which link may energise, the control loop's heartbeats, and flights that touch no real port."""
 
 import asyncio
 from dataclasses import replace
@@ -12,40 +12,40 @@ from labharness.clock import Chance, Clock, VirtualLoop, run
 from labharness.guard import Guard
 from labharness.guard.remote import BEAT_S
 from labharness.guard.shell import LoopGuard
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
+from labharness.line.energising import may_not_energise
 from labharness.line.poll import Poller
-from labharness.line.roads import may_not_energise
 from labharness.link import Link
 
 
-def road(kind: str, *, guarded: bool = False) -> Link:
+def over(kind: str, *, guarded: bool = False) -> Link:
     return cast("Link", SimpleNamespace(kind=kind, guarded=guarded))
 
 
 @pytest.mark.parametrize(
     ("link", "attended", "unattended"),
     [
-        (road("loopback"), True, True),
-        (road("serial", guarded=True), True, True),
-        (road("tcp", guarded=True), True, True),
-        (road("serial"), False, False),
-        (road("tcp"), False, False),
-        (road("visa"), True, False),
-        (road("websocket"), True, False),
-        (road("visa", guarded=True), False, False),
-        (road("carrier pigeon"), False, False),
+        (over("loopback"), True, True),
+        (over("serial", guarded=True), True, True),
+        (over("tcp", guarded=True), True, True),
+        (over("serial"), False, False),
+        (over("tcp"), False, False),
+        (over("visa"), True, False),
+        (over("websocket"), True, False),
+        (over("visa", guarded=True), False, False),
+        (over("carrier pigeon"), False, False),
     ],
 )
-def test_a_road_energises_by_its_kind_and_by_who_holds_it(
+def test_a_link_energises_by_its_kind_and_by_who_holds_it(
     link: Link, attended: bool, unattended: bool
 ) -> None:
     assert (may_not_energise(link, attended=True) == "") is attended
     assert (may_not_energise(link, attended=False) == "") is unattended
 
 
-def beats(break_at_s: float | None, beat_s: float = BEAT_S) -> list[float]:
-    """Run a poller for 4 s, whose tick may break; give when it beat."""
+def heartbeats(break_at_s: float | None, heartbeat_s: float = BEAT_S) -> list[float]:
+    """Run a poller for 4 s, whose tick may break; give when it heartbeat."""
     made: list[float] = []
 
     async def main() -> None:
@@ -56,7 +56,7 @@ def beats(break_at_s: float | None, beat_s: float = BEAT_S) -> list[float]:
                 poller.stop()
                 raise ValueError("the tick broke")
 
-        guard = cast("Guard", SimpleNamespace(beat_s=beat_s))
+        guard = cast("Guard", SimpleNamespace(heartbeat_s=heartbeat_s))
         poller = Poller(
             loop, guard, [], 1.0, lambda *_: None, tick, lambda: made.append(loop.time())
         )
@@ -73,16 +73,16 @@ def beats(break_at_s: float | None, beat_s: float = BEAT_S) -> list[float]:
     return made
 
 
-def test_the_control_loop_beats_between_its_ticks_and_stops_with_them() -> None:
-    whole = beats(None)
+def test_the_control_loop_heartbeats_between_its_ticks_and_stops_with_them() -> None:
+    whole = heartbeats(None)
     assert len(whole) == 41  # the last one with the tick at 4 s
     assert max(later - sooner for sooner, later in pairwise(whole)) < 1.5 * BEAT_S
     assert whole[-1] == 4.0, "and none after it was stopped"
-    assert len(beats(2.0)) == 20, "a tick that breaks is the last"
+    assert len(heartbeats(2.0)) == 20, "a tick that breaks is the last"
 
 
-def test_a_guard_in_this_process_takes_no_beats() -> None:
-    assert beats(None, LoopGuard.beat_s) == []
+def test_a_guard_in_this_process_takes_no_heartbeats() -> None:
+    assert heartbeats(None, LoopGuard.heartbeat_s) == []
 
 
 def test_a_flight_opens_no_real_port(short_plan: LabPlan) -> None:
@@ -95,7 +95,7 @@ def test_a_flight_opens_no_real_port(short_plan: LabPlan) -> None:
     async def main() -> tuple[set[str], set[str]]:
         def lab(**options: Any) -> Lab:
             clock = Clock(asyncio.get_running_loop())
-            return Lab(plan, clock=clock, chance=Chance(0), journal=Forgetful(), **options)
+            return Lab(plan, clock=clock, chance=Chance(0), journal=NullJournal(), **options)
 
         flight = lab(nominal=True)
         real = lab(operator=flight.operator)

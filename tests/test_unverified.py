@@ -10,7 +10,7 @@ from commands import say
 from examined import NODE, NOON, findings, serial_lab, well
 from labharness.lab import BadLabFile, LabPlan, read_lab
 from labharness.lab.doctor import examine
-from labharness.lab.doubts import doubts
+from labharness.lab.unverified import unverified_drivers
 
 TODAY = NOON.date()
 
@@ -18,7 +18,7 @@ TODAY = NOON.date()
 def accept(plan: LabPlan, **changes: str) -> LabPlan:
     """Paste for each doubt the line that the doctor prints, with a name in it."""
     text = plan.path.read_text("utf-8")
-    for each in doubts(plan):
+    for each in unverified_drivers(plan):
         line = each.to_paste(TODAY).replace("NAME", "Ada Lovelace")
         for old, new in changes.items():
             line = re.sub(rf"{old} = [^,}}]+", f"{old} = {new} ".rstrip(), line)
@@ -32,7 +32,7 @@ def accept(plan: LabPlan, **changes: str) -> LabPlan:
 def test_what_somebody_accepted_is_said_and_found_no_more(tmp_path: Path) -> None:
     plan = serial_lab(tmp_path, NODE)
     asked = [each for each in findings(plan, well()) if each.about == "drivers"]
-    assert len(asked) == len(list(doubts(plan))) > 0
+    assert len(asked) == len(list(unverified_drivers(plan))) > 0
     assert all("under [[instrument]]" in each.fix for each in asked)
 
     plan = accept(plan)
@@ -65,11 +65,11 @@ def test_words_that_a_later_driver_changes_are_asked_of_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = accept(serial_lab(tmp_path, NODE))
-    (first, *_) = doubts(plan)
+    (first, *_) = unverified_drivers(plan)
     assert first.accepted_by(TODAY)
     (instrument,) = [each for each in plan.instruments if each.name == first.instrument]
     monkeypatch.setattr(type(instrument.driver), "unverified", "all of it")
-    (again, *_) = doubts(plan)
+    (again, *_) = unverified_drivers(plan)
     assert again.id != first.id
     assert not again.accepted_by(date.max)
 
@@ -82,5 +82,5 @@ def test_nobody_accepts_nothing(tmp_path: Path, name: str) -> None:
 
 def test_who_runs_the_lab_is_told_of_the_doubt_all_the_same(tmp_path: Path) -> None:
     plan = accept(serial_lab(tmp_path, NODE))
-    assert plan.warnings() == tuple(each.said for each in doubts(plan))
+    assert plan.warnings() == tuple(each.said for each in unverified_drivers(plan))
     assert "is unverified" in say("lab", "check", "--lab", plan.path).out

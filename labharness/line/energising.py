@@ -1,4 +1,4 @@
-"""Which road may energise: by its kind and by who holds it. A missing row is a refusal."""
+"""Which link may energise: by its kind and by who holds it. A missing row is a refusal."""
 
 from labharness.link import Link
 
@@ -22,7 +22,7 @@ ENERGISES: dict[tuple[str, str], str] = {
 
 
 def may_not_energise(link: Link, *, attended: bool) -> str:
-    """Say why nothing may be energised over this road; ``""`` when it may."""
+    """Say why nothing may be energised over this link; ``""`` when it may."""
     holder = GUARD_PROCESS if getattr(link, "guarded", False) else HERE
     why = ENERGISES.get((link.kind, holder), NEVER)
     return "" if why is TAKES_A_PERSON and attended else why

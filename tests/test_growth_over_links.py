@@ -1,7 +1,7 @@
-"""A whole growth over real roads: simulators, guard and harness are processes of their own.
+"""A whole growth over real links: simulators, guard and harness are processes of their own.
 
 Pseudo-terminals with the baud rate modelled, TCP, WebSocket, and the guard's socket; a person
-approves from another terminal. It runs faster than real time by as much as its roads bear.
+approves from another terminal. It runs faster than real time by as much as its links bear.
 """
 
 import json
@@ -50,14 +50,14 @@ def approve(told: Path, lab: Path) -> None:
     until(lambda: asked() is not None, "a question for an approval", within_s=APPROVED_S_MAX)
     found = asked()
     assert found is not None
-    words = ("--name", "Ada", "--reason", "a growth over real roads", "--lab", lab)
+    words = ("--name", "Ada", "--reason", "a growth over real links", "--lab", lab)
     assert say("approvals", "approve", found[1], *words).code == 0
 
 
-def test_a_growth_over_real_roads_comes_to_its_answer(tmp_path: Path) -> None:
+def test_a_growth_over_real_links_comes_to_its_answer(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    with Served(tmp_path / "served", "--speed", SPEED) as room:
-        lab = room.lab_file
+    with Served(tmp_path / "served", "--speed", SPEED) as sim_lab:
+        lab = sim_lab.lab_file
         state_dir = read_lab(lab).state_dir
         assert say("arm", lab).code == 0
         guard = subprocess.Popen([*COMMAND, "guard", str(lab)], start_new_session=True)
@@ -70,7 +70,7 @@ def test_a_growth_over_real_roads_comes_to_its_answer(tmp_path: Path) -> None:
         try:
             approve(told, lab)
             peaks: dict[str, int] = {}
-            who = {"run": run.pid, "guard": guard.pid, "simulate": room.process.pid}
+            who = {"run": run.pid, "guard": guard.pid, "simulate": sim_lab.process.pid}
             end_s = time.monotonic() + GROWN_S_MAX
             while run.poll() is None and time.monotonic() < end_s:
                 with suppress(IndexError):  # it ended while it was looked at
@@ -78,7 +78,7 @@ def test_a_growth_over_real_roads_comes_to_its_answer(tmp_path: Path) -> None:
                 time.sleep(1.0)
             assert run.poll() == 0, told.read_text("utf-8")
             assert guard.poll() is None, "it was there before the run and stays"
-            truth = room.truth()
+            truth = sim_lab.truth()
         finally:
             for each in (run, guard):
                 if each.poll() is None:

@@ -9,7 +9,7 @@ from commands import edited_lab, say
 from labharness.clock import VirtualLoop, run
 from labharness.journal.reading import read
 from labharness.lab import read_lab
-from labharness.line.idle import Idle
+from labharness.line.without_effect import Idle
 from labharness.testing.bench import Bench, VirtualTime
 from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE

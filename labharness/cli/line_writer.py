@@ -10,14 +10,14 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TextIO
 
-__all__ = ["BESIDE", "FLUSH_S_MAX", "LINES_MAX", "Beside"]
+__all__ = ["FLUSH_S_MAX", "LINES_MAX", "TERMINAL", "LineWriter"]
 
 LINES_MAX = 1000  # that wait; of more the oldest are left out, and counted
 FLUSH_S_MAX = 2.0  # for a terminal that stands still, once
 ERASED = "\r\x1b[2K"  # back to the first column, and nothing in the line (ECMA-48, CR and EL)
 
 
-class Beside:
+class LineWriter:
     """Writes lines in their order, in a thread; ``put`` may be called from a signal handler.
 
     Below the lines may stand one that is written over, on a terminal: how far something is.
@@ -111,7 +111,7 @@ class Beside:
                 _write_whole(*pinned)
 
 
-BESIDE = Beside()
+TERMINAL = LineWriter()
 """This process's: the order of lines holds over both of its streams."""
 
 

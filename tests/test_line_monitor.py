@@ -1,4 +1,4 @@
-"""The lookout answers in the order of law 2: bytes first, then whoever is told."""
+"""The monitor answers in the order of law 2: bytes first, then whoever is told."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,10 +10,10 @@ import pytest
 from labharness.clock import VirtualLoop
 from labharness.guard import Guard
 from labharness.journal import JournalFailed
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.kernel import Memory
-from labharness.line import lookout as lookout_module
-from labharness.line.lookout import Lookout
+from labharness.line import monitor as monitor_module
+from labharness.line.monitor import Monitor
 from labharness.line.parts import BoundScan
 from labharness.vocabulary import Cause, Trip
 
@@ -26,8 +26,8 @@ def test_a_trip_goes_before_the_warning_of_the_same_reading(
     found: tuple[Trip, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    monkeypatch.setattr(lookout_module, "tick", lambda memory, now: found)
-    lookout_of(done).tick()
+    monkeypatch.setattr(monitor_module, "tick", lambda memory, now: found)
+    monitor_of(done).tick()
     assert done == ["bytes", "warned", "warning told"]
 
 
@@ -37,24 +37,24 @@ def test_a_trip_goes_before_the_sample_that_showed_it_is_kept(
 ) -> None:
     done: list[str] = []
 
-    class Slow(Forgetful):
+    class Slow(NullJournal):
         """A journal in which every sample would take a commit."""
 
         def sample(self, *args: Any) -> None:
             done.append("disk")
 
-    monkeypatch.setattr(lookout_module, "observe", lambda *args: (TRIP,))
+    monkeypatch.setattr(monitor_module, "observe", lambda *args: (TRIP,))
     scan = cast("BoundScan", SimpleNamespace(tracks=(), stream=0))
-    lookout_of(done, Slow()).take(scan, (990.0,))
+    monitor_of(done, Slow()).take(scan, (990.0,))
     assert done == ["bytes", "disk"]
 
 
 @pytest.mark.parametrize("named", ["immediate_shutdown", "relieve_pressure"])
-def test_a_beat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
+def test_a_heartbeat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
     trip = None if named == "immediate_shutdown" else replace(TRIP, procedure=named)
     told: list[str] = []
-    lookout = lookout_of([])
-    lookout._memory = cast(
+    monitor = monitor_of([])
+    monitor._memory = cast(
         "Memory",
         SimpleNamespace(
             trip=trip,
@@ -62,12 +62,12 @@ def test_a_beat_names_what_goes_on_if_the_guard_begins_anew(named: str) -> None:
             procedure=lambda name: name,
         ),
     )
-    lookout._guard = cast("Guard", SimpleNamespace(beat=told.append))
-    lookout.beat()
+    monitor._guard = cast("Guard", SimpleNamespace(heartbeat=told.append))
+    monitor.heartbeat()
     assert told == [named]
 
 
-class Disk(Forgetful):
+class Disk(NullJournal):
     """A journal that keeps, until it fails."""
 
     keeps = True
@@ -92,26 +92,28 @@ class Disk(Forgetful):
         (Disk(), True),
         (Disk("guard_log"), False),
         (Disk("commit"), False),
-        (Forgetful(), False),
+        (NullJournal(), False),
     ],
-    ids=["a disk", "full", "full at the commit", "forgetful"],
+    ids=["a disk", "full", "full at the commit", "null_journal"],
 )
-def test_a_log_counts_as_kept_once_a_disk_has_all_of_it(journal: Forgetful, *, kept: bool) -> None:
-    lookout = lookout_of([], journal)
+def test_a_log_counts_as_kept_once_a_disk_has_all_of_it(
+    journal: NullJournal, *, kept: bool
+) -> None:
+    monitor = monitor_of([], journal)
     assert (
-        lookout.keep("guard_log", [{"what": "tripped by itself"}, {"what": "safe frame"}]) is kept
+        monitor.keep("guard_log", [{"what": "tripped by itself"}, {"what": "safe frame"}]) is kept
     )
-    assert lookout.journal_lost == ("full" if isinstance(journal, Disk) and not kept else "")
+    assert monitor.journal_lost == ("full" if isinstance(journal, Disk) and not kept else "")
 
 
-def lookout_of(done: list[str], journal: Forgetful | None = None) -> Lookout:
-    """Give a lookout that writes down the order of what it does."""
+def monitor_of(done: list[str], journal: NullJournal | None = None) -> Monitor:
+    """Give a monitor that writes down the order of what it does."""
     loop = VirtualLoop()
     loop.close()  # only its time is asked for
-    return Lookout(
+    return Monitor(
         memory=cast("Memory", SimpleNamespace(changes=0)),  # what the kernel finds is given
         guard=cast("Guard", None),
-        journal=journal or Forgetful(),
+        journal=journal or NullJournal(),
         loop=loop,
         trip=lambda trip: done.append("bytes"),
         warn=lambda text: done.append("warned"),

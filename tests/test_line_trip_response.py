@@ -9,10 +9,10 @@ from kernel_line import see
 from labharness.journal import JournalFailed
 from labharness.kernel import Bound, Mode
 from labharness.line.procedures import StepState, Verification
-from labharness.line.safing import tails
+from labharness.line.trip_response import tails
 from labharness.vocabulary import Cause
 from line_alone import shown
-from safing_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, states
+from trip_response_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, states
 
 # ---- tripping
 
@@ -20,7 +20,7 @@ from safing_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, states
 def test_a_trip_sends_first_then_counts_is_recorded_and_told() -> None:
     safe = Safe()
     seen: list[object] = []
-    safe.safing.on_tripped = lambda trip: seen.append(
+    safe.trip_response.on_tripped = lambda trip: seen.append(
         (list(safe.fake.asked), safe.memory.mode, safe.memory.trip, len(safe.noted))
     )
     safe.fake.latch.write_error = "full"
@@ -37,8 +37,8 @@ def test_a_trip_sends_first_then_counts_is_recorded_and_told() -> None:
             "latch_error": "full",
         }
     ]
-    assert safe.safing.trips == [stop]
-    assert safe.safing.in_force == stop
+    assert safe.trip_response.trips == [stop]
+    assert safe.trip_response.in_force == stop
     assert safe.woken == [0.0], "whoever waits for the line looks at it"
 
 
@@ -47,9 +47,9 @@ def test_a_line_that_is_not_armed_trips_only_for_who_is_about_to_arm_it() -> Non
     safe.memory.mode = Mode.DISARMED
 
     async def work() -> None:
-        safe.safing.trip(cause())
+        safe.trip_response.trip(cause())
         assert (safe.fake.asked, safe.told) == ([], [])
-        safe.safing.trip(cause(), disarmed=True)
+        safe.trip_response.trip(cause(), disarmed=True)
         assert safe.fake.asked == [("trip", "shutdown")]
 
     safe.play(work())
@@ -62,7 +62,7 @@ def test_a_graver_cause_runs_its_procedure_over_a_lesser_and_each_is_told() -> N
         ("trip", "shutdown"),
         ("trip", "relieve"),
     ]
-    assert safe.safing.trips == [stop, leak]
+    assert safe.trip_response.trips == [stop, leak]
     assert [each for each in safe.told if each.startswith("tripped")] == [
         f"tripped {each.cause}" for each in (stop, leak, stop, leak)
     ]
@@ -73,10 +73,10 @@ def test_a_trip_runs_what_makes_safe_in_the_state_the_line_is_in() -> None:
     see(safe.memory, 0.0, furnace__temperature=600.0)
     safe.after(0.0, cause())
     assert safe.fake.asked == [("trip", "relieve")]
-    assert safe.safing.in_force == cause(name="relieve")
+    assert safe.trip_response.in_force == cause(name="relieve")
     safe = Safe(Bound("furnace.temperature", low=500.0))
     see(safe.memory, 0.0, furnace__temperature=600.0)
-    safe.play(safe.safing.make_safe("shutdown"))
+    safe.play(safe.trip_response.make_safe("shutdown"))
     assert safe.bodies("make_safe") == [{"procedure": "relieve"}]
 
 
@@ -100,7 +100,7 @@ def test_what_is_sent_is_not_known_to_be_set_until_a_look_shows_it() -> None:
 def test_each_frame_is_recorded_with_what_went_wrong() -> None:
     safe = Safe()
     frame = frames("shutdown")[0]
-    assert safe.fake.on_trip == safe.safing.trip, "what the guard finds trips too"
+    assert safe.fake.on_trip == safe.trip_response.trip, "what the guard finds trips too"
     for error in ("", "no reply", "", "no reply"):
         safe.fake.on_safe_frame(frame, error)
     assert safe.bodies("safe_frame") == [
@@ -117,7 +117,7 @@ def test_all_steps_are_looked_at_at_once_by_what_shows_them() -> None:
     channels, within_s = safe.looks[0]
     assert channels == ("hydrogen.flow", "box.contactor", "furnace.setpoint", "argon.setpoint")
     assert within_s == pytest.approx(3.5), "what is left of the procedure's time"
-    (found,) = safe.safing.verifications
+    (found,) = safe.trip_response.verifications
     assert found.complete
     assert found.within_s == pytest.approx(0.5 + TOOK_S)
     assert found.steps == (
@@ -136,7 +136,7 @@ def test_all_steps_are_looked_at_at_once_by_what_shows_them() -> None:
 def test_a_look_has_a_moment_though_the_time_of_its_procedure_is_over() -> None:
     safe = Safe().after(1.0, cause(at_s=-100.0))
     assert safe.looks[0][1] == LOOK_S
-    assert safe.safing.verifications[0].within_s == pytest.approx(100 + TOOK_S)
+    assert safe.trip_response.verifications[0].within_s == pytest.approx(100 + TOOK_S)
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_a_step_is_verified_within_its_resolution_and_by_nothing_but_a_reading(
     safe = Safe()
     safe.shows["hydrogen.flow"] = shows
     safe.after(6.0, cause())
-    assert safe.safing.verifications[0].steps[0] == ("hydrogen.setpoint", 0.0, shows, state)
+    assert safe.trip_response.verifications[0].steps[0] == ("hydrogen.setpoint", 0.0, shows, state)
 
 
 def test_a_step_that_is_only_worth_a_try_is_told_where_it_holds_and_else_left_out() -> None:
     safe = Safe()
     safe.shows["argon.setpoint"] = None
     safe.after(6.0, cause())
-    (found,) = safe.safing.verifications
+    (found,) = safe.trip_response.verifications
     assert found.complete
     assert len(found.steps) == 3
     assert safe.fake.repeats() == [["argon.setpoint"]] * 9, "and tried all the same"
@@ -172,7 +172,7 @@ def test_a_step_that_nothing_can_show_is_not_looked_for() -> None:
     safe.instruments["argon"].driver.channels = {"setpoint": shown(None)}
     safe.after(6.0, cause())
     assert safe.looks[0][0] == ("hydrogen.flow", "box.contactor", "furnace.setpoint")
-    assert safe.safing.verifications[0].complete
+    assert safe.trip_response.verifications[0].complete
 
 
 def test_what_is_open_is_sent_again_with_what_its_port_had_after_it_until_the_time_is_over() -> (
@@ -183,7 +183,7 @@ def test_what_is_open_is_sent_again_with_what_its_port_had_after_it_until_the_ti
     safe.after(4.9, cause())
     assert safe.fake.repeats() == [["hydrogen.setpoint", "argon.setpoint"]] * 9
     assert len(safe.looks) == 10
-    (found,) = safe.safing.verifications
+    (found,) = safe.trip_response.verifications
     assert states(found) == ["mismatch", "verified", "verified", "verified"]
     assert found.unverified() == ("hydrogen.setpoint = 0: mismatch (reads 4)",)
     assert safe.told[-1] == "shutdown False"
@@ -193,7 +193,7 @@ def test_no_look_begins_that_would_end_after_the_procedures_time() -> None:
     safe = Safe()
     safe.shows["hydrogen.flow"] = 4.0
     safe.after(2.0, cause(at_s=-2.5))
-    assert 3.4 < safe.safing.verifications[0].within_s <= 4.0
+    assert 3.4 < safe.trip_response.verifications[0].within_s <= 4.0
     assert len(safe.looks) == 5
 
 
@@ -209,7 +209,7 @@ def test_the_one_look_that_counts_shows_all_of_them() -> None:
     safe.after(3.0, cause())
     assert safe.fake.repeats()[0] == ["hydrogen.setpoint", "argon.setpoint"]
     assert safe.fake.repeats()[-1] == ["box.contactor"]
-    assert safe.safing.verifications[0].complete
+    assert safe.trip_response.verifications[0].complete
 
 
 def test_of_a_procedure_that_another_has_overruled_nothing_is_known_or_told() -> None:
@@ -218,11 +218,11 @@ def test_of_a_procedure_that_another_has_overruled_nothing_is_known_or_told() ->
 
     async def then() -> None:
         await asyncio.sleep(0.4)
-        safe.safing.trip(cause(Cause.GAS_LEAK, "relieve", at_s=0.4))
+        safe.trip_response.trip(cause(Cause.GAS_LEAK, "relieve", at_s=0.4))
         safe.shows["hydrogen.flow"] = 0.0
 
     safe.after(3.0, cause(), then=then)
-    first, second = safe.safing.verifications
+    first, second = safe.trip_response.verifications
     assert set(states(first)) == {"unknown"}
     assert (second.procedure, second.complete) == ("relieve", True)
     assert [each for each in safe.told if each.endswith(("True", "False"))] == ["relieve True"]
@@ -250,7 +250,7 @@ def test_what_is_left_open_is_tried_every_five_seconds_and_told_once_when_it_is_
     assert repeats[0] == ["hydrogen.setpoint", "box.contactor", "argon.setpoint"]
     assert repeats.count(["box.contactor"]) == 4
     assert len(repeats) == 8, "and what is verified is sent no more"
-    found = safe.safing.verifications
+    found = safe.trip_response.verifications
     assert [each.complete for each in found] == [False, False, True]
     late = [each for each in safe.told if each.startswith("shutdown:")]
     assert late == [
@@ -269,7 +269,7 @@ def test_a_step_that_comes_and_goes_is_told_once() -> None:
         safe.loop.call_later(at_s, safe.shows.__setitem__, "hydrogen.flow", flow)
     safe.after(60.0, cause())
     assert len([each for each in safe.told if each.startswith("shutdown:")]) == 1
-    assert len(safe.safing.verifications) == 2
+    assert len(safe.trip_response.verifications) == 2
 
 
 def test_of_tries_that_go_on_for_hours_each_end_of_a_frame_is_recorded_once() -> None:
@@ -279,7 +279,7 @@ def test_of_tries_that_go_on_for_hours_each_end_of_a_frame_is_recorded_once() ->
 
     async def again() -> None:
         await asyncio.sleep(200.0)
-        safe.safing.repeat()
+        safe.trip_response.repeat()
         await asyncio.sleep(200.0)
 
     safe.after(0.0, cause(), then=again)
@@ -295,9 +295,9 @@ def test_a_line_that_is_closed_is_tried_no_more_and_nothing_of_it_is_seen() -> N
 
     async def then() -> None:
         await asyncio.sleep(6.0)
-        safe.safing.close()
+        safe.trip_response.close()
         safe.fake.asked.clear()
-        safe.safing.repeat()
+        safe.trip_response.repeat()
         await asyncio.sleep(60.0)
         assert safe.fake.asked == []
 
@@ -305,7 +305,7 @@ def test_a_line_that_is_closed_is_tried_no_more_and_nothing_of_it_is_seen() -> N
     safe = Safe()
 
     async def close_first() -> None:
-        safe.safing.close()
+        safe.trip_response.close()
         await asyncio.sleep(60.0)
 
     safe.after(0.0, cause(), then=close_first)
@@ -325,10 +325,10 @@ def test_a_listener_whose_journal_is_gone_ends_no_try() -> None:
         safe.told.append(text)
         raise JournalFailed("full")
 
-    safe.safing.on_late = gone
+    safe.trip_response.on_late = gone
     safe.loop.call_later(20.0, safe.shows.__setitem__, "hydrogen.flow", 0.0)
     safe.after(60.0, cause())
-    assert [each.complete for each in safe.safing.verifications] == [False, True, False]
+    assert [each.complete for each in safe.trip_response.verifications] == [False, True, False]
     assert "may still be heating" in safe.told[-1]
 
 
@@ -340,19 +340,19 @@ def test_what_is_in_force_is_sent_whole_when_somebody_asks_and_verified_afresh()
 
     async def then() -> None:
         await asyncio.sleep(1.0)
-        safe.safing.repeat()
+        safe.trip_response.repeat()
         await asyncio.sleep(1.0)
-        assert len(safe.safing.verifications) == 2
-        found = await safe.safing.make_safe("relieve")
+        assert len(safe.trip_response.verifications) == 2
+        found = await safe.trip_response.make_safe("relieve")
         assert found.procedure == "shutdown", "nothing may undo what is in force"
-        assert found is safe.safing.verifications[-1]
+        assert found is safe.trip_response.verifications[-1]
 
     safe.after(0.0, cause(), then=then)
     whole = [each.channel for each in STEPS["shutdown"]]
     assert safe.fake.repeats() == [whole, whole]
     assert safe.bodies("make_safe") == [{"procedure": "shutdown"}] * 2
     safe = Safe()
-    safe.safing.repeat()
+    safe.trip_response.repeat()
     assert (safe.fake.asked, safe.noted) == ([], [])
 
 
@@ -360,16 +360,16 @@ def test_a_line_is_made_safe_without_a_trip_in_a_new_epoch() -> None:
     safe = Safe()
     safe.memory.track("box.contactor").told = 7.0
     safe.shows["box.contactor"] = 7.0
-    assert not safe.play(safe.safing.make_safe("shutdown")).complete
+    assert not safe.play(safe.trip_response.make_safe("shutdown")).complete
     told = safe.memory.track("box.contactor").told
     assert told != told, "what was set before is not what it is set to now"
     safe = Safe()
-    found = safe.play(safe.safing.make_safe("shutdown"))
+    found = safe.play(safe.trip_response.make_safe("shutdown"))
     assert found.complete
     assert safe.fake.asked == [("epoch", None), ("repeat", [e.channel for e in STEPS["shutdown"]])]
     assert safe.bodies("make_safe") == [{"procedure": "shutdown"}]
     assert safe.told[-1] == "shutdown True"
-    assert (safe.safing.verifications, safe.memory.mode) == ([], Mode.RUNNING)
+    assert (safe.trip_response.verifications, safe.memory.mode) == ([], Mode.RUNNING)
 
 
 def test_the_latch_of_a_line_that_was_found_latched_takes_the_procedure() -> None:
@@ -377,7 +377,7 @@ def test_the_latch_of_a_line_that_was_found_latched_takes_the_procedure() -> Non
     latched = cause(Cause.GAS_LEAK, "relieve")
     safe.fake.latch.trip = latched
     safe.fake.trip = lambda trip: safe.fake.asked.append(("trip", trip))  # type: ignore[method-assign]  # a stand-in
-    safe.play(safe.safing.make_safe("shutdown"))
+    safe.play(safe.trip_response.make_safe("shutdown"))
     assert safe.fake.asked == [("trip", replace(latched, procedure="shutdown"))]
 
 
@@ -386,24 +386,24 @@ def test_a_trip_while_a_line_is_made_safe_leaves_that_unknown() -> None:
 
     async def work() -> Verification:
         asyncio.get_running_loop().call_later(
-            TOOK_S / 2, safe.safing.trip, cause(Cause.GAS_LEAK, "relieve")
+            TOOK_S / 2, safe.trip_response.trip, cause(Cause.GAS_LEAK, "relieve")
         )
-        found = await safe.safing.make_safe("shutdown")
-        await safe.safing.verified()
+        found = await safe.trip_response.make_safe("shutdown")
+        await safe.trip_response.verified()
         return found
 
     assert set(states(safe.play(work()))) == {"unknown"}
-    assert safe.safing.verifications[-1].complete
+    assert safe.trip_response.verifications[-1].complete
 
 
 def test_who_waits_for_a_verification_may_go_and_it_goes_on() -> None:
     safe = Safe()
 
     async def then() -> None:
-        waits = asyncio.create_task(safe.safing.verified())
+        waits = asyncio.create_task(safe.trip_response.verified())
         await asyncio.sleep(0)
         waits.cancel()
-        await safe.safing.verified()
-        assert safe.safing.verifications[-1].complete
+        await safe.trip_response.verified()
+        assert safe.trip_response.verifications[-1].complete
 
     safe.after(0.0, cause(), then=then)

@@ -4,7 +4,7 @@ import pytest
 
 from labharness.kernel import Memory
 from labharness.lab import LabPlan
-from labharness.line.standing import causes_of, standing_trips, stop_procedure
+from labharness.line.active_causes import active_trips, causes_of, stop_procedure
 from labharness.vocabulary import Cause, Trip
 
 DETECTOR = "h2_detector.concentration"
@@ -22,7 +22,7 @@ def leaking(short_plan: LabPlan) -> Memory:
 
 def test_a_fresh_reading_that_trips_stands(leaking: Memory) -> None:
     stale_s = leaking.track(DETECTOR).stale_s
-    assert standing_trips(leaking, stale_s) == (
+    assert active_trips(leaking, stale_s) == (
         "hydrogen in the room: h2_detector.concentration is 5000 ppm",
     )
     assert stop_procedure(leaking, None, stale_s) == "close_all_valves_and_alert"
@@ -33,7 +33,7 @@ def test_a_reading_that_is_stale_is_no_cause_and_is_told_as_not_known(
     leaking: Memory, short_plan: LabPlan
 ) -> None:
     late_s = leaking.track(DETECTOR).stale_s + 0.01
-    assert standing_trips(leaking, late_s) == ()
+    assert active_trips(leaking, late_s) == ()
     assert stop_procedure(leaking, None, late_s) == "immediate_shutdown"
     instruments = {each.name: each for each in short_plan.instruments}
     found = causes_of(LEAK, leaking, instruments, late_s)

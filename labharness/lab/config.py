@@ -49,7 +49,7 @@ from labharness.line import (
     check_wires,
     compile_procedures,
 )
-from labharness.link.identity import LinkIdentity, RoadName, identify, network_host
+from labharness.link.identity import LinkAddress, LinkIdentity, identify, network_host
 from labharness.vocabulary.extras import all_to_install
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
@@ -109,7 +109,7 @@ class LabPlan:
 
     @property
     def links(self) -> tuple[str, ...]:
-        """The kinds of road this lab uses."""
+        """The kinds of link this lab uses."""
         return tuple(sorted({row.link for row in self.file.port}))
 
     @property
@@ -153,21 +153,21 @@ class LabPlan:
         return LineLock(self.state_dir, owner, self.identities(), leases)
 
     @property
-    def roads(self) -> tuple[RoadName, ...]:
+    def addresses(self) -> tuple[LinkAddress, ...]:
         """How the real ports are named; none where a system has no such locks (Windows)."""
         if os.name != "posix":
             return ()
-        return tuple(row.road for row in self.file.port if row.link != "loopback")
+        return tuple(row.address for row in self.file.port if row.link != "loopback")
 
     def identities(self) -> tuple[LinkIdentity, ...]:
         """Find what the real ports are on this machine."""
-        return tuple(identify(road) for road in self.roads)
+        return tuple(identify(each) for each in self.addresses)
 
     def port_latch(self, ports: Container[str] | None = None) -> PortLatch | None:
         """Give the latch of real ports on this machine, of all or of those named."""
-        roads = [road for road in self.roads if ports is None or road.port in ports]
+        addresses = [each for each in self.addresses if ports is None or each.port in ports]
         reset = f"labharness reset --name NAME --reason REASON{self.option_anywhere}"
-        return PortLatch(roads, self.state_dir, reset) if roads else None
+        return PortLatch(addresses, self.state_dir, reset) if addresses else None
 
     @property
     def reset_command(self) -> str:
@@ -233,14 +233,14 @@ class LabPlan:
         return tuple(
             Finding(
                 f"port {row.name}",
-                f"leads to {network_host(row.road)} over a network, and nothing says that no other "
-                f"machine drives it: under [[port]] {row.name} state exclusive = true if the "
+                f"leads to {network_host(row.address)} over a network, and nothing says that no "
+                f"other machine drives it: under [[port]] {row.name} state exclusive = true if the "
                 'network is this machine\'s alone, or lease = "/PATH" of a file on a share of that '
                 "host that each machine locks first",
                 f'# under [[port]] name = "{row.name}":\nexclusive = true',
             )
             for row in self.file.port
-            if network_host(row.road) and not (row.exclusive or row.lease)
+            if network_host(row.address) and not (row.exclusive or row.lease)
         )
 
     def must_hold(self) -> None:

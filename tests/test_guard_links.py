@@ -1,4 +1,4 @@
-"""Roads of the guard process that are lost: they are opened again, and hold up no other."""
+"""Links of the guard process that are lost: they are opened again, and hold up no other."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from labharness.guard import GuardCore, SafeFrame
 from labharness.guard.armed import ARMED_FILE, ArmedPort
 from labharness.guard.ports import Ports
 from labharness.link import LinkLost
-from labharness.link.descriptors import TcpRoad, open_port
+from labharness.link.descriptors import TcpDescriptor, open_port
 from labharness.link.tcp import TcpLink
 
 FAR = ("far", "farther", "farthest")
@@ -69,7 +69,7 @@ class Host:
 
 
 @pytest.mark.promise(13)
-def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again(
+def test_links_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again(
     rig: GuardBench,
 ) -> None:
     with contextlib.ExitStack() as stack:
@@ -94,9 +94,9 @@ def test_roads_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again
         caller.say(do="trip", trip={**trip, "at_s": 1.0, "detail": "leak"})
         for _ in range(5):
             caller.say(do="repeat", frames=[["stop", n] for n in range(4, 7)])
-            caller.beat()
+            caller.heartbeat()
         until(rig.made_safe, "the procedure on the ports that answer")
-        assert rig.safe_at_s() - began_s < 0.9, "a road that is gone takes 1 s to open"
+        assert rig.safe_at_s() - began_s < 0.9, "a link that is gone takes 1 s to open"
         caller.socket.close()  # it repeats by itself now
         assert hosts[0].come_back() is not None
 
@@ -147,7 +147,7 @@ def behind_gateway(rig: GuardBench) -> Iterator[tuple[Gateway, Caller]]:
         yield gateway, caller
 
 
-def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: GuardBench) -> None:
+def test_a_link_that_was_closed_between_two_runs_is_open_for_the_next(rig: GuardBench) -> None:
     with behind_gateway(rig) as (gateway, caller):
         caller.leave()
         gateway.hang_up()
@@ -160,12 +160,12 @@ def test_a_road_that_was_closed_between_two_runs_is_open_for_the_next(rig: Guard
         later.leave()
 
 
-def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: GuardBench) -> None:
+def test_a_link_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: GuardBench) -> None:
     with behind_gateway(rig) as (gateway, caller):
         for _ in range(2):
             gateway.hang_up()
-            until(lambda: caller.send(None, READ, "gas")["error"] != "", "the end of the road")
-            until(lambda: caller.send(None, READ, "gas")["error"] == "", "the road again")
+            until(lambda: caller.send(None, READ, "gas")["error"] != "", "the end of the link")
+            until(lambda: caller.send(None, READ, "gas")["error"] == "", "the link again")
         before = len(gateway.made)
         gateway.hang_up()
         end_s = time.monotonic() + 0.6
@@ -177,7 +177,7 @@ def test_a_road_that_closes_while_it_is_read_is_opened_again_once_a_second(rig: 
 
 
 @pytest.mark.promise(5)
-def test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next(rig: GuardBench) -> None:
+def test_what_was_permitted_before_a_link_was_lost_is_void_on_the_next(rig: GuardBench) -> None:
     with behind_gateway(rig) as (gateway, caller):
         caller.arm()
         stale = caller.permit(ON, "gas")
@@ -185,16 +185,16 @@ def test_what_was_permitted_before_a_road_was_lost_is_void_on_the_next(rig: Guar
         lost = caller.hear("lost")
         assert lost["port"] == "gas"
         assert "closed by the other side" in lost["why"]
-        caller.beat()
-        until(lambda: caller.send(None, READ, "gas")["error"] == "", "the road again")
-        caller.beat()
+        caller.heartbeat()
+        until(lambda: caller.send(None, READ, "gas")["error"] == "", "the link again")
+        caller.heartbeat()
         assert "is of epoch" in caller.send(stale, ON, "gas")["error"]
         assert caller.send(caller.permit(ON, "gas"), ON, "gas")["error"] == ""
         caller.leave()
 
 
 @pytest.mark.parametrize("call", ["tcflush", "tcsetattr", "tcgetattr"])
-def test_an_adapter_that_goes_while_it_is_opened_is_a_road_that_is_lost(
+def test_an_adapter_that_goes_while_it_is_opened_is_a_link_that_is_lost(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone(*asked: object) -> None:
@@ -208,7 +208,7 @@ def test_an_adapter_that_goes_while_it_is_opened_is_a_road_that_is_lost(
     os.close(slave)
 
 
-def test_nothing_that_opening_a_road_does_ends_the_guard() -> None:
+def test_nothing_that_opening_a_link_does_ends_the_guard() -> None:
     class Broken(Away):
         def open(self, within_s: float) -> None:
             raise ZeroDivisionError("a driver of the system's")
@@ -221,7 +221,7 @@ def test_nothing_that_opening_a_road_does_ends_the_guard() -> None:
     ports.send("gas", READ, None, 1)
     while "free" not in told:
         ports.reopen()
-    assert told == ["the road is away", "free"]
+    assert told == ["the link is away", "free"]
 
 
 def test_a_harness_is_told_of_a_quiet_that_ends_with_late_bytes() -> None:
@@ -274,11 +274,11 @@ def test_bytes_that_a_host_does_not_confirm_end_the_connection(
     if option is None:
         pytest.skip("this system has no such bound")
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        road = TcpRoad(*listener.getsockname())
-        road.open(BOUND_S)
-        with socket.socket(fileno=os.dup(road.fileno())) as made:
+        descriptor = TcpDescriptor(*listener.getsockname())
+        descriptor.open(BOUND_S)
+        with socket.socket(fileno=os.dup(descriptor.fileno())) as made:
             assert made.getsockopt(socket.IPPROTO_TCP, option) == 2000
-        road.close()
+        descriptor.close()
 
         async def main() -> None:
             link = TcpLink(*listener.getsockname())
@@ -295,14 +295,14 @@ def test_bytes_that_a_host_does_not_confirm_end_the_connection(
 
         monkeypatch.setattr(socket.socket, "setsockopt", refuse)
         with pytest.raises(LinkLost, match="Invalid argument"):
-            road.open(BOUND_S)
+            descriptor.open(BOUND_S)
 
 
 OUTAGE = r"""
 import fcntl, selectors, socket, struct, threading, time
 from labharness.guard.core import GuardCore, SafeFrame
 from labharness.guard.ports import Ports
-from labharness.link.descriptors import TcpRoad
+from labharness.link.descriptors import TcpDescriptor
 from labharness.vocabulary import Request, Until
 
 def cable(up):
@@ -340,13 +340,13 @@ def spin(seconds, done=lambda: False):
 cable(True)
 server = socket.create_server(("127.0.0.1", 5020))
 threading.Thread(target=serve, args=(server,), daemon=True).start()
-road = TcpRoad("127.0.0.1", 5020)
-road.open(1.0)
+descriptor = TcpDescriptor("127.0.0.1", 5020)
+descriptor.open(1.0)
 safe = SafeFrame(0, "gas", Request(b"off\r", Until(b"\r"), 0.3), "hydrogen.setpoint", 0.0)
 core = GuardCore({"gas": ()}, {"stop": (safe,)})
 core.arm()
 selector = selectors.DefaultSelector()
-ports = Ports(core, {"gas": road}, selector, time.monotonic)
+ports = Ports(core, {"gas": link}, selector, time.monotonic)
 ports.on_safe = ports.on_ended = ports.on_lost = lambda *told: None
 ports.on_free = lambda: None
 ports.watch()
@@ -401,18 +401,18 @@ def test_a_name_server_that_takes_its_time_holds_no_guard_up(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         names = NameServer(listener)
         monkeypatch.setattr(socket, "getaddrinfo", names.getaddrinfo)
-        road = TcpRoad("midas.lab", 502)
+        descriptor = TcpDescriptor("midas.lab", 502)
         for _ in range(3):
             since_s = time.monotonic()
             with pytest.raises(LinkLost, match=r"midas.lab:502 .* name is not found within 0.1 s"):
-                road.open(0.1)
+                descriptor.open(0.1)
             assert time.monotonic() - since_s < 1.0
         assert names.asked == 1, "a question that is not answered yet is not asked again"
         names.answers.set()
         for _ in range(2):
-            road.open(BOUND_S)
-            assert road.fileno() >= 0
-            road.close()
+            descriptor.open(BOUND_S)
+            assert descriptor.fileno() >= 0
+            descriptor.close()
         assert names.asked == 1, "what was found stays good while the instrument is away"
 
 
@@ -428,17 +428,17 @@ def met_itself() -> socket.socket:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="not every system lets a socket do this")
-def test_a_connection_to_itself_is_no_road(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_to_itself_is_no_link(monkeypatch: pytest.MonkeyPatch) -> None:
     met = met_itself()
     monkeypatch.setattr(socket, "create_connection", lambda address, timeout: met)
-    road = TcpRoad("127.0.0.1", met.getsockname()[1])
+    descriptor = TcpDescriptor("127.0.0.1", met.getsockname()[1])
     with pytest.raises(LinkLost, match=r"does not open: .*itself"):
-        road.open(1.0)
-    assert road.fileno() == met.fileno() == -1, "it would answer each write with its echo"
+        descriptor.open(1.0)
+    assert descriptor.fileno() == met.fileno() == -1, "it would answer each write with its echo"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="not every system lets a socket do this")
-def test_a_connection_to_itself_is_no_road_on_the_loop_either(
+def test_a_connection_to_itself_is_no_link_on_the_loop_either(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     met = met_itself()

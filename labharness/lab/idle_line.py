@@ -12,20 +12,20 @@ from labharness.clock import run as run_on
 from labharness.desk import ByHand, Nobody
 from labharness.guard import Latch
 from labharness.guard.armed import SOCKET_FILE
-from labharness.journal.forgetful import Forgetful
+from labharness.journal.null_journal import NullJournal
 from labharness.kernel import Bound
 from labharness.lab.alarms import NotDone, line_alarms, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
+from labharness.lab.config import LabPlan
 from labharness.lab.control import served
 from labharness.lab.files import BadLabFile
 from labharness.lab.installed import absent
 from labharness.lab.lab import Lab
 from labharness.lab.lock import MAKES_SAFE, LineLock
 from labharness.lab.operators import TerminalOperator
-from labharness.lab.reading import LabPlan
 from labharness.lab.silence import remedied
 from labharness.line import Instrument, NoReply
-from labharness.line.standing import causes_of
+from labharness.line.active_causes import causes_of
 from labharness.link import LinkLost
 from labharness.vocabulary import Cause, Trip
 from labharness.vocabulary.persons import bad_name
@@ -36,13 +36,13 @@ __all__ = [
     "make_safe",
     "read_now",
     "reset",
-    "still_standing",
+    "still_active",
     "watch",
 ]
 
 T = TypeVar("T")
 
-OPEN_S_MAX = 2.0  # for the roads, all at once; who is not there by then is left out, save the guard
+OPEN_S_MAX = 2.0  # for the links, all at once; who is not there by then is left out, save the guard
 LOOK_S_MAX = 1.0  # for the reading that says which state is safe
 
 
@@ -153,8 +153,8 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
     asked = {channel.partition(".")[0] for channel in channels}
     rows = {row.name: row for row in plan.file.port}
-    roads = {rows[each.port].link for each in plan.instruments if each.name in asked}
-    if any(absent(roads)):
+    links = {rows[each.port].link for each in plan.instruments if each.name in asked}
+    if any(absent(links)):
         raise BadLabFile(f"{plan.path}: {plan.lacking}")
 
     with _unowned(plan, "reads the line"):
@@ -197,9 +197,9 @@ def watch(plan: LabPlan, show: Callable[[Mapping[str, Any]], bool]) -> None:
 
     async def look(lab: Lab) -> None:
         hands = ByHand(lab.line, Nobody())
-        with suppress(BadLabFile):  # who has no road to people sees the line all the same
+        with suppress(BadLabFile):  # who has no channel to people sees the line all the same
             line_alarms(lab)
-        unknown = dict(each.split(": ", 1) for each in await _open_roads(lab))
+        unknown = dict(each.split(": ", 1) for each in await _open_links(lab))
 
         async def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
             done = await hands.answer(asked)
@@ -222,14 +222,14 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
     """Bring a line that nobody owns to its safe state; what does not answer is left out.
 
     Returns:
-        What ``ByHand`` answers to ``safe``, with ``unopened``: the roads that did not open.
+        What ``ByHand`` answers to ``safe``, with ``unopened``: the links that did not open.
 
     Raises:
         LineBusy: Somebody owns it.
     """
 
     async def act(lab: Lab) -> dict[str, Any]:
-        unopened = await _open_roads(lab)
+        unopened = await _open_links(lab)
         line = lab.line
         rows = line.envelope.procedures.values()
         depends = [each.channel for row in rows for each in (*row.when, row.unless) if each]
@@ -252,8 +252,8 @@ def make_safe(plan: LabPlan, by: str, reason: str) -> dict[str, Any]:
         return done
 
 
-async def _open_roads(lab: Lab) -> list[str]:
-    """Open all roads at once, each for so long at most; name those that did not open."""
+async def _open_links(lab: Lab) -> list[str]:
+    """Open all links at once, each for so long at most; name those that did not open."""
 
     async def open_one(port: str) -> str:
         link = lab.links[port]
@@ -334,9 +334,9 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
             append_durably(plan.state_dir / "resets.jsonl", json.dumps(line, ensure_ascii=False))
 
         async def open_latch(lab: Lab) -> None:
-            standing = await still_standing(lab, trip)
-            if standing:
-                raise NotReset(f"the cause still stands: {'; '.join(standing)}")
+            active = await still_active(lab, trip)
+            if active:
+                raise NotReset(f"the cause still stands: {'; '.join(active)}")
             try:
                 record("asked")  # who reset outlives a power cut, or nobody did
             except OSError as why:
@@ -365,7 +365,7 @@ def _held_by_guard(plan: LabPlan) -> Trip | None:
         return None
 
     async def ask(lab: Lab) -> Trip | None:
-        await _open_roads(lab)
+        await _open_links(lab)
         return lab.line.guard.latch.trip
 
     return _with_lab(plan, ask)
@@ -378,7 +378,7 @@ def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
         raise NotReset(str(why)) from None
 
 
-async def still_standing(lab: Lab, trip: Trip) -> list[str]:
+async def still_active(lab: Lab, trip: Trip) -> list[str]:
     """Open a lab's line, look, and say what stands in the way of resetting a trip."""
     try:
         await lab.line.open()
@@ -403,7 +403,7 @@ def _with_lab(
             plan,
             clock=Clock(loop),
             chance=Chance(1 if simulated else None),
-            journal=Forgetful(),
+            journal=NullJournal(),
             operator=TerminalOperator(lambda prompt: ""),
             latch=Latch.or_shut,
         )

@@ -20,7 +20,7 @@ from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
 from labharness.vocabulary import Trip
 
-__all__ = ["Safing"]
+__all__ = ["TripResponse"]
 
 LOOK_S = 0.25  # pause between sending a step again and looking at it
 TRIES_MAX = 10  # of one step, within the procedure's own time
@@ -29,7 +29,7 @@ AGAIN_S = 5.0  # between two tries of what that time has left open, for as long 
 Found = dict[int, tuple[float | None, StepState]]
 
 
-class Safing:
+class TripResponse:
     """Runs procedures and verifies them.
 
     Attributes:
@@ -106,8 +106,8 @@ class Safing:
         """
         if self._memory.mode is Mode.DISARMED and not disarmed:
             return
-        standing = self._memory.trip
-        if trip.cause.overrules(None if standing is None else standing.cause):
+        in_force = self._memory.trip
+        if trip.cause.overrules(None if in_force is None else in_force.cause):
             self._run(trip)
         self.on_tripped(trip)
 
@@ -199,7 +199,7 @@ class Safing:
         return await self._effects.hot(self._memory.envelope.procedures[procedure].steps)
 
     def close(self) -> None:
-        """Try no more: the roads are closed next."""
+        """Try no more: the links are closed next."""
         self._closed = True
         for each in (self._dark, self._cooling):
             if each is not None:

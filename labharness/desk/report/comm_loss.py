@@ -6,10 +6,10 @@ from typing import Any
 from labharness.desk.report.svg import exact
 from labharness.desk.report.words import PHRASES
 
-__all__ = ["aftermath"]
+__all__ = ["comm_loss"]
 
 
-def aftermath(
+def comm_loss(
     stays: Iterable[Mapping[str, Any]],
     hardware: Sequence[str],
     unit_text: Callable[[str], str] = str,

@@ -1,6 +1,6 @@
-"""The mark that follows the beats, written by a thread: a disk that stands still holds up no trip.
+"""The armed marker, which follows the heartbeats; a thread writes it, so no disk holds up a trip.
 
-Arming, disarming and reset write and remove the mark by themselves, once this has ended.
+Arming, disarming and reset write and remove the armed marker by themselves, once this has ended.
 """
 
 from contextlib import suppress
@@ -8,19 +8,19 @@ from threading import Thread
 
 from labharness.guard.latch import Latch
 
-__all__ = ["Marking"]
+__all__ = ["ArmedMarker"]
 
-APART_S = 1.0  # beats may change their mind ten times a second; a disk need not
+APART_S = 1.0  # heartbeats may change their mind ten times a second; a disk need not
 
 
-class Marking:
+class ArmedMarker:
     """Writes one mark at a time, and the last that was wanted in the end.
 
     Args:
         latch: Whose mark it is.
 
     Attributes:
-        wanted: The procedure that the last beat named.
+        wanted: The procedure that the last heartbeat named.
     """
 
     def __init__(self, latch: Latch) -> None:
@@ -36,7 +36,7 @@ class Marking:
 
     def follow(self, now: float) -> None:
         """Begin to write what is wanted, where it is not written yet; waits for nothing."""
-        if self.wanted == self._latch.marked or now < self._next_s or self.busy:
+        if self.wanted == self._latch.marker or now < self._next_s or self.busy:
             return
         self._next_s = now + APART_S
         self._thread = Thread(target=self._write, args=(self.wanted,), daemon=True)
@@ -50,4 +50,4 @@ class Marking:
 
     def _write(self, procedure: str) -> None:
         with suppress(OSError):  # the name that stands there is one for this line too
-            self._latch.mark(procedure)
+            self._latch.set_marker(procedure)

@@ -1,17 +1,17 @@
-"""What every road to an instrument looks like from above: hand over bytes, be handed bytes."""
+"""What every link to an instrument looks like from above: hand over bytes, be handed bytes."""
 
 from collections.abc import Callable
 from typing import Protocol
 
-__all__ = ["FarEnd", "Link", "LinkLost"]
+__all__ = ["Link", "LinkLost", "RemoteEnd"]
 
 
 class LinkLost(ConnectionError):
-    """The road itself is gone: port unplugged, connection closed, host away."""
+    """The link itself is gone: port unplugged, connection closed, host away."""
 
 
 class Link(Protocol):
-    """One road. ``write`` never waits: it hands the bytes to the operating system or drops them.
+    """One link. ``write`` never waits: it hands the bytes to the operating system or drops them.
 
     Attributes:
         kind: ``loopback``, ``serial``, ``tcp``, ``visa`` or ``websocket``.
@@ -22,19 +22,19 @@ class Link(Protocol):
     receive: Callable[[bytes], None]
 
     async def open(self) -> None:
-        """Open the road; raise ``LinkLost`` with the address and the reason."""
+        """Open the link; raise ``LinkLost`` with the address and the reason."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Hand over ``data``; raise ``LinkLost`` when the road is gone."""
+        """Hand over ``data``; raise ``LinkLost`` when the link is gone."""
         ...
 
     def close(self) -> None:
-        """Close the road; twice is no error."""
+        """Close the link; twice is no error."""
         ...
 
 
-class FarEnd(Protocol):
+class RemoteEnd(Protocol):
     """What stands at the other end of a loopback: a simulated bus."""
 
     def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:

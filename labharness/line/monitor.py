@@ -1,4 +1,4 @@
-"""A line's lookout: what is measured goes into memory and journal, and what that shows is answered.
+"""A line's monitor: what is measured goes into memory and journal, and what that shows is answered.
 
 The kernel says what trips and what only warns; nothing is decided here. A fact that cannot be
 written down keeps no byte of making safe back.
@@ -13,10 +13,10 @@ from labharness.kernel import Memory, observe, tick
 from labharness.line.parts import BoundScan
 from labharness.vocabulary import Cause, Trip
 
-__all__ = ["Lookout"]
+__all__ = ["Monitor"]
 
 
-class Lookout:
+class Monitor:
     """Tells the kernel what a line measures, and carries out what it answers.
 
     Attributes:
@@ -74,13 +74,13 @@ class Lookout:
         if trips:
             self._answer(trips)
 
-    def beat(self) -> None:
+    def heartbeat(self) -> None:
         """Tell the guard that this loop lives, and what makes safe in the state the line is in."""
         memory = self._memory
         lost = memory.envelope.procedure_of[Cause.COMMUNICATION]
         if memory.trip is not None:  # a guard that begins anew goes on with it
             lost = memory.trip.procedure
-        self._guard.beat(memory.procedure(lost))
+        self._guard.heartbeat(memory.procedure(lost))
 
     def record(self, kind: str, body: Mapping[str, object]) -> int:
         """Write down a fact; give its number.
@@ -115,8 +115,8 @@ class Lookout:
         now = self._loop.time()
         self._answer((Trip(Cause.JOURNAL_LOST, procedure, "journal", None, now, why),))
 
-    def lose_road(self, port: str, why: str) -> None:
-        """Trip: nobody knows any more what stands behind a road."""
+    def lose_link(self, port: str, why: str) -> None:
+        """Trip: nobody knows any more what stands behind a link."""
         procedure = self._memory.envelope.procedure_of[Cause.COMMUNICATION]
         now = self._loop.time()
         self._answer((Trip(Cause.COMMUNICATION, procedure, port, None, now, why),))

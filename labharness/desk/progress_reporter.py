@@ -7,12 +7,12 @@ from labharness.journal import Journal
 from labharness.line import Line
 from labharness.plan import Instruction, InstructionSet, Prediction, Progress, Status
 
-__all__ = ["Telling"]
+__all__ = ["ProgressReporter"]
 
 PROGRESS_S = 60.0  # lab time between two progress lines within a step
 
 
-class Telling:
+class ProgressReporter:
     """Tells whoever follows a session of it.
 
     Args:

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 
+from labharness.lab.config import LabPlan
 from labharness.lab.files import PLACEHOLDER, AcceptedRow
-from labharness.lab.reading import LabPlan
 
-__all__ = ["Doubt", "doubt_id", "doubts"]
+__all__ = ["Unverified", "unverified_drivers", "unverified_id"]
 
 ID_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Unverified:
     """What of one instrument on a real link rests on no manual.
 
     Attributes:
@@ -41,15 +41,15 @@ class Doubt:
         return f'accepted = {{ by = "{PLACEHOLDER}", on = {today}, doubt = "{self.id}" }}'
 
 
-def doubt_id(text: str) -> str:
+def unverified_id(text: str) -> str:
     """Give a short name of what a driver says is unverified."""
     return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
-def doubts(plan: LabPlan) -> Iterator[Doubt]:
+def unverified_drivers(plan: LabPlan) -> Iterator[Unverified]:
     """Give what is unverified of each instrument on a real link."""
     rows = {row.name: row for row in plan.file.instrument}
     for each in plan.unverified():
         text = each.driver.unverified
         said = f"{each.name} ({each.kind}) is unverified: {text}"
-        yield Doubt(each.name, said, doubt_id(text), rows[each.name].accepted)
+        yield Unverified(each.name, said, unverified_id(text), rows[each.name].accepted)

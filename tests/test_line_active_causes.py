@@ -11,10 +11,10 @@ import pytest
 from kernel_line import healthy, parts, running, see
 from labharness.guard import SafeFrame
 from labharness.kernel import Envelope, Memory, Watch
+from labharness.line.active_causes import active_trips, causes_of, lost_states, stop_procedure
 from labharness.line.cooling import watch_until_cold
 from labharness.line.line import Line
 from labharness.line.parts import PortTiming
-from labharness.line.standing import causes_of, lost_states, standing_trips, stop_procedure
 from labharness.line.wire import Finding, PortCost, check_wires, exchange_s, port_costs
 from labharness.vocabulary import Cause, Exactly, LengthAt, Request, Rtu, Trip
 from line_alone import RULE, Toy, asks, shown, toy
@@ -74,7 +74,7 @@ def stands(**readings: float) -> tuple[Memory, tuple[str, ...]]:
     memory = running()
     healthy(memory, 0.0)
     see(memory, 0.0, **readings)
-    return memory, standing_trips(memory, 1.0)
+    return memory, active_trips(memory, 1.0)
 
 
 def test_what_trips_stands_by_a_fresh_reading_outside_its_row() -> None:
@@ -82,11 +82,11 @@ def test_what_trips_stands_by_a_fresh_reading_outside_its_row() -> None:
     for sound in (1050.0, 1030.0, -50.0):
         assert stands(furnace__temperature=sound)[1] == ()
     memory, _ = stands(furnace__temperature=1051.0)
-    assert standing_trips(memory, 100.0) == (), "a reading that is stale says nothing"
-    assert standing_trips(running(), 0.0) == ()
+    assert active_trips(memory, 100.0) == (), "a reading that is stale says nothing"
+    assert active_trips(running(), 0.0) == ()
     never_read = running()
     never_read.track("furnace.temperature").stale_s = math.inf
-    assert standing_trips(never_read, 0.0) == (), "nor one that never came"
+    assert active_trips(never_read, 0.0) == (), "nor one that never came"
     unread = "not known: furnace.temperature was not read"
     assert causes_of(TRIP, never_read, INSTRUMENTS, 0.0)[0] == unread
 

@@ -17,7 +17,7 @@ __all__ = [
     "LIES",
     "SHUTS_INERT",
     "STUCK_HEAT_S",
-    "Blindness",
+    "Masking",
 ]
 
 READS_HIGH = "gauge reads high"
@@ -140,7 +140,7 @@ _BY_KIND: Mapping[tuple[str, str], tuple[str, ...]] = {
 }
 
 
-class Blindness:
+class Masking:
     """The words that hold, and until when.
 
     Args:

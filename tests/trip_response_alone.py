@@ -10,7 +10,7 @@ from labharness.driver import Adds, Cools, Dark, Off
 from labharness.guard import SafeFrame
 from labharness.kernel import Bound, Envelope, Memory, Mode, Procedure, Step
 from labharness.line.procedures import Verification
-from labharness.line.safing import Safing
+from labharness.line.trip_response import TripResponse
 from labharness.vocabulary import Cause, Trip
 from line_alone import Scene, Toy, asks, shown, toy
 
@@ -121,7 +121,7 @@ class Safe(Scene):
         self.looks: list[tuple[tuple[str, ...], float]] = []
         self.told: list[str] = []
         self.woken: list[float] = []
-        self.safing = Safing(
+        self.trip_response = TripResponse(
             memory=self.memory,
             guard=cast("Any", self.fake),
             instruments=self.instruments,
@@ -130,11 +130,11 @@ class Safe(Scene):
             read=self.read,
             wake=lambda: self.woken.append(self.loop.time()),
         )
-        self.safing.on_tripped = lambda trip: self.told.append(f"tripped {trip.cause}")
-        self.safing.on_verified = lambda found: self.told.append(
+        self.trip_response.on_tripped = lambda trip: self.told.append(f"tripped {trip.cause}")
+        self.trip_response.on_verified = lambda found: self.told.append(
             f"{found.procedure} {found.complete}"
         )
-        self.safing.on_late = self.told.append
+        self.trip_response.on_late = self.told.append
 
     def note(self, kind: str, body: Mapping[str, object]) -> None:
         """Keep a record, and what had happened by then."""
@@ -157,11 +157,11 @@ class Safe(Scene):
 
         async def work() -> None:
             for each in trips:
-                self.safing.trip(each)
+                self.trip_response.trip(each)
             if then is not None:
                 await then()
             await asyncio.sleep(for_s)
-            self.safing.close()
+            self.trip_response.close()
 
         self.play(work())
         return self
