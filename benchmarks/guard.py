@@ -24,14 +24,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
-from labharness.clock import PacedLoop, run
-from labharness.guard import Guard, GuardCore, Latch, SafeFrame
-from labharness.guard.armed import Armed, ArmedPort
-from labharness.guard.remote import RemoteGuard
-from labharness.guard.shell import LoopGuard
+from labharness.core.clock import PacedLoop, run
+from labharness.core.vocabulary import Cause, Request, Trip, Until
+from labharness.instruments.link.tcp import TcpLink
 from labharness.line.exchanges import Exchanges
-from labharness.link.tcp import TcpLink
-from labharness.vocabulary import Cause, Request, Trip, Until
+from labharness.safety.guard import Guard, GuardCore, Latch, SafeFrame
+from labharness.safety.guard.armed import Armed, ArmedPort
+from labharness.safety.guard.remote import RemoteGuard
+from labharness.safety.guard.shell import LoopGuard
 
 COMMANDS = 1000
 TRIPS = 200
@@ -187,7 +187,7 @@ class Bench:
         """Open a guard process."""
         lab = self.folder / "lab.toml"
         lab.write_text(f'[lab]\nid = "b"\nstate_dir = "{self.folder}"\n', "utf-8")
-        command = (sys.executable, "-m", "labharness.cli", "guard", str(lab), "--once")
+        command = (sys.executable, "-m", "labharness.faces.cli", "guard", str(lab), "--once")
         guard = RemoteGuard(self.armed, self.folder, command)
         began_s = time.monotonic()
         await guard.open()

@@ -13,12 +13,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Allowed, Command
 from labharness.journal import SqliteJournal
-from labharness.kernel import Memory, judge
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config import SAFE_TABLE
-from labharness.vocabulary import Allowed, Command
+from labharness.safety.kernel import Memory, judge
 
 ROUNDS = 15  # all take turns, so that a busy moment touches all of them
 CALLS = 10_000

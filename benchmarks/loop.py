@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.config import SAFE_TABLE

@@ -7,10 +7,10 @@ import os
 import tempfile
 import time
 
-from labharness.capability import CannotDo
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
+from labharness.work.capability import CannotDo
 
 PLANS = 20
 PER_HUNDRED_S_MAX = 60.0

@@ -12,7 +12,7 @@ RATIO_MAX = 6.0  # of --help to a program that only imports argparse
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "python -c 'import argparse'": ["-c", "import argparse"],
-    "labharness --help": ["-m", "labharness.cli", "--help"],
+    "labharness --help": ["-m", "labharness.faces.cli", "--help"],
 }
 
 

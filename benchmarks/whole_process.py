@@ -25,7 +25,7 @@ def children_cpu_s() -> float:
 
 def grow(folder: Path) -> tuple[float, float, float]:
     """Run the example into ``folder``; give seconds of wall clock, processor and laboratory."""
-    command = [sys.executable, "-m", "labharness.cli", "run", str(EXAMPLE)]
+    command = [sys.executable, "-m", "labharness.faces.cli", "run", str(EXAMPLE)]
     command += ["--out", str(folder / "run"), "--json"]
     env = {**os.environ, "LABHARNESS_STATE": str(folder / "state")}
     started, used_s = time.perf_counter(), children_cpu_s()

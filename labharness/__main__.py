@@ -1,5 +1,5 @@
 """``python -m labharness``: the same as the ``labharness`` command."""
 
-from labharness.cli import main
+from labharness.faces.cli import main
 
 raise SystemExit(main())

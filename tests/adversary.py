@@ -15,19 +15,19 @@ from unittest import mock
 
 from labharness.chaos import Fault, RefereeViolation, Scenario
 from labharness.chaos.world import _World
-from labharness.clock import Clock, begin, failure_of
-from labharness.desk import ByHand, Nobody
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.guard import Latch
+from labharness.core.clock import Clock, begin, failure_of
+from labharness.core.vocabulary import Command, Ending
+from labharness.instruments.link import LinkLost
 from labharness.journal import SqliteJournal
 from labharness.journal.null_journal import NullJournal
-from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, idle_line
 from labharness.lab.config import SAFE_TABLE
 from labharness.line import NoReply, NotArmed, Tripped
 from labharness.line.opening import NotOpened
-from labharness.link import LinkLost
-from labharness.vocabulary import Command, Ending
+from labharness.safety.guard import Latch
+from labharness.safety.kernel import Mode
+from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.folder import JOURNAL_NAME
 from walks import Step
 
 __all__ = ["Walked", "play_walk"]

@@ -11,13 +11,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from labharness.alarm import AlarmFile, AlertChannel, Channels, NullSenders
-from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, run
+from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
 from labharness.line import LineAlarms
+from labharness.safety.alarm import AlarmFile, AlertChannel, Channels, NullSenders
 
 Act = Callable[[Lab], None]
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kernel_line import ENVELOPE, healthy, running
-from labharness.alarm import AlarmFile, AlertChannel, Fact, Severity
-from labharness.alarm.channels import Done
-from labharness.clock import Clock, VirtualLoop, run
+from labharness.core.clock import Clock, VirtualLoop, run
+from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
 from labharness.line import Line, LineAlarms
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.alarm import AlarmFile, AlertChannel, Fact, Severity
+from labharness.safety.alarm.channels import Done
 
 __all__ = ["LEVELS", "Alone", "Disk", "Sender", "SlowLoop", "trip"]
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labharness.cli import main
-from labharness.guard import Source
-from labharness.hcp.codec import decode
+from labharness.faces.cli import main
 from labharness.lab import Lab
+from labharness.protocols.hcp.codec import decode
+from labharness.safety.guard import Source
 from rig import EXAMPLE, SHORT_LINE, line_texts
 
 ROOT = SHORT_LINE.parent.parent
-COMMAND = (sys.executable, "-m", "labharness.cli")
+COMMAND = (sys.executable, "-m", "labharness.faces.cli")
 TIMEOUT_S = 60
 
 
@@ -82,14 +82,14 @@ FULL = (  # CPython up to 3.13 would keep a module's compiled half for ever (gh-
     "import resource, signal, sys; sys.dont_write_bytecode = True; "
     "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
     "resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
-    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
+    "from labharness.faces.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 """Lets no file grow beyond a size, in bytes."""
 
 WITHOUT_PRIVILEGE = (
     "import ctypes, sys; none = (ctypes.c_uint32 * 6)(); "
     "ctypes.CDLL(None).capset((ctypes.c_uint32 * 2)(0x20080522, 0), none) == 0 or sys.exit(99); "
-    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
+    "from labharness.faces.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 """Gives up on Linux what lets root pass every permission of a file."""
 

@@ -1,4 +1,4 @@
-"""What every test stands on: the fixtures of ``labharness.testing``, and every lab's wires watched.
+"""What every test stands on: the fixtures of ``labharness.faces.testing``, and every lab's wires watched.
 
 The plugin is named here, although an installed checkout has it by its entry point, because the
 planted bugs run in a copy that is installed nowhere.
@@ -19,18 +19,18 @@ from typing import Any
 import hypothesis
 import pytest
 
-from labharness.guard import places
-from labharness.hcp.codec import HcpMessage
-from labharness.hcp.messages import TaskSubmit
+from labharness.faces.testing.bench import Bench, Ran
+from labharness.faces.testing.wires import WatchedLabs
 from labharness.lab import Lab, LabPlan, preflight, read_lab
 from labharness.line import cooling
-from labharness.plan import InstructionSet, Prediction
-from labharness.testing.bench import Bench, Ran
-from labharness.testing.wires import WatchedLabs
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.safety.guard import places
+from labharness.work.plan import InstructionSet, Prediction
 from rig import SHORT_LINE, Injection, submission
 from startup.sitecustomize import move_places
 
-pytest_plugins = ["labharness.testing.plugin"]
+pytest_plugins = ["labharness.faces.testing.plugin"]
 
 STARTUP = Path(__file__).parent / "startup"
 MEMORY = Path("/dev/shm")

@@ -8,13 +8,13 @@ import asyncio
 import sys
 from pathlib import Path
 
-from labharness.clock import PacedLoop, run
-from labharness.guard.armed import ARMED_FILE, read_armed
-from labharness.guard.remote import RemoteGuard
+from labharness.core.clock import PacedLoop, run
 from labharness.lab import read_lab
 from labharness.lab.config import SAFE_TABLE
 from labharness.line.exchanges import Exchanges
 from labharness.line.poll import Poller
+from labharness.safety.guard.armed import ARMED_FILE, read_armed
+from labharness.safety.guard.remote import RemoteGuard
 
 ON = (
     ("furnace", "mode", 0.0),

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from commands import ROOT, edited_lab
-from labharness.admission.approval import read_approval
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.doctor import Check, examine
 from labharness.lab.seen import (
@@ -17,6 +16,7 @@ from labharness.lab.seen import (
     OwnerFacts,
     SerialFacts,
 )
+from labharness.work.admission.approval import read_approval
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NODE = "/dev/ttyUSB0"

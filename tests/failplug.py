@@ -16,10 +16,10 @@ from typing import Any
 from unittest import mock
 
 from labharness.chaos import Fault
-from labharness.guard import Source
+from labharness.instruments.link import LinkLost
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab
-from labharness.link import LinkLost
+from labharness.safety.guard import Source
 
 __all__ = ["Died", "Failpoint", "Plug"]
 

@@ -16,16 +16,16 @@ from failplug import Died, Failpoint, Plug
 from labharness.chaos import Fault, Scenario, world
 from labharness.chaos.scenario import CONTACTS
 from labharness.chaos.world import _World
-from labharness.clock import Clock, VirtualLoop
-from labharness.guard import Latch, Source
+from labharness.core.clock import Clock, VirtualLoop
+from labharness.core.vocabulary import Command, Ending
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read, verify_file
-from labharness.kernel import Mode
 from labharness.lab import BadLabFile, Lab, LabPlan
 from labharness.lab.runs import BadOutput
 from labharness.lab.tasks import RunResult
-from labharness.vocabulary import Command, Ending
+from labharness.safety.guard import Latch, Source
+from labharness.safety.kernel import Mode
 
 __all__ = ["Failed", "suffer"]
 

@@ -9,13 +9,13 @@ import signal
 import sys
 from pathlib import Path
 
-from labharness.clock import PacedLoop, run
-from labharness.guard import Permit
-from labharness.guard.armed import ARMED_FILE, read_armed
-from labharness.guard.remote import RemoteGuard
+from labharness.core.clock import PacedLoop, run
+from labharness.core.vocabulary import Request, Until
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.poll import Poller
-from labharness.vocabulary import Request, Until
+from labharness.safety.guard import Permit
+from labharness.safety.guard.armed import ARMED_FILE, read_armed
+from labharness.safety.guard.remote import RemoteGuard
 
 ON = Request(b"heat on\r", Until(b"\r"), 0.3)
 

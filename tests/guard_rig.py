@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from labharness.clock import steady_s
-from labharness.guard import Permit, SafeFrame
-from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
-from labharness.guard.seal import seal
-from labharness.guard.socket_lines import LineSplitter
-from labharness.guard.written import write_request
-from labharness.link import LinkLost
-from labharness.vocabulary import Request, Until
+from labharness.core.clock import steady_s
+from labharness.core.vocabulary import Request, Until
+from labharness.instruments.link import LinkLost
+from labharness.safety.guard import Permit, SafeFrame
+from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
+from labharness.safety.guard.seal import seal
+from labharness.safety.guard.socket_lines import LineSplitter
+from labharness.safety.guard.written import write_request
 
 HERE = Path(__file__).parent
 BAUD = 9600
@@ -276,7 +276,14 @@ class GuardBench:
         self._callers: list[Caller] = []
 
     def start(self, *options: str, **env: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "labharness.cli", "guard", str(self.lab_file), *options]
+        command = [
+            sys.executable,
+            "-m",
+            "labharness.faces.cli",
+            "guard",
+            str(self.lab_file),
+            *options,
+        ]
         self.guard = subprocess.Popen(
             command, env={**os.environ, **env}, stderr=subprocess.PIPE, start_new_session=True
         )

@@ -10,15 +10,15 @@ from typing import Any
 from unittest.mock import patch
 
 import guard_rig
-import labharness.guard.remote as remote_module
-from labharness.clock import VirtualLoop, run
-from labharness.guard import SafeFrame
-from labharness.guard.armed import Armed, ArmedPort, arming_digest
-from labharness.guard.port_latch import PortLatch
-from labharness.guard.remote import RemoteGuard
-from labharness.guard.remote_ports import Stream
-from labharness.guard.socket_lines import line_of
-from labharness.link import LinkLost
+import labharness.safety.guard.remote as remote_module
+from labharness.core.clock import VirtualLoop, run
+from labharness.instruments.link import LinkLost
+from labharness.safety.guard import SafeFrame
+from labharness.safety.guard.armed import Armed, ArmedPort, arming_digest
+from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.guard.remote import RemoteGuard
+from labharness.safety.guard.remote_ports import Stream
+from labharness.safety.guard.socket_lines import line_of
 
 __all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Remote"]
 __all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Descriptor", "Started", "armed", "ask", "talk"]

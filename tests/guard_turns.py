@@ -10,13 +10,13 @@ from typing import Any
 from unittest.mock import patch
 
 from guard_stubs import ARMED, KEY, Descriptor
-from labharness.guard import Permit, PortState, armed_marker, door, ports
-from labharness.guard.armed import Armed
-from labharness.guard.process import ProcessGuard
-from labharness.guard.seal import seal
-from labharness.guard.socket_lines import LineSplitter, line_of
-from labharness.guard.written import write_request
-from labharness.vocabulary import Request
+from labharness.core.vocabulary import Request
+from labharness.safety.guard import Permit, PortState, armed_marker, door, ports
+from labharness.safety.guard.armed import Armed
+from labharness.safety.guard.process import ProcessGuard
+from labharness.safety.guard.seal import seal
+from labharness.safety.guard.socket_lines import LineSplitter, line_of
+from labharness.safety.guard.written import write_request
 
 __all__ = ["RESET", "START_S", "Harness", "Turn", "guarding", "last", "reason"]
 

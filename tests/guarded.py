@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from labharness.guard import GuardCore, NotPermitted, Port, PortState, SafeFrame
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     Request,
     Until,
     crc16_modbus,
 )
+from labharness.safety.guard import GuardCore, NotPermitted, Port, PortState, SafeFrame
 
 READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)
 WRITE = Request(b"AS5.0\r", Until(b"\r", b"A"), 0.3)

@@ -8,8 +8,8 @@ import asyncio
 import sys
 from unittest.mock import patch
 
-from labharness.cli import main
-from labharness.clock import PacedLoop
+from labharness.core.clock import PacedLoop
+from labharness.faces.cli import main
 from labharness.lab import LabPlan, tasks
 
 TIMES = float(sys.argv[1])

@@ -5,8 +5,8 @@ import random
 from typing import Any
 
 from hand_clock import Clock
-from labharness.simulation import LoopEnvironment
-from labharness.vocabulary import Request
+from labharness.core.vocabulary import Request
+from labharness.instruments.simulation import LoopEnvironment
 from labharness_drivers.horiba_icl import HoribaIcl
 from labharness_simulators.horiba_icl import Simulator
 

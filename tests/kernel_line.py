@@ -3,7 +3,8 @@
 import math
 from typing import Any
 
-from labharness.kernel import (
+from labharness.core.vocabulary import Cause, Command, Refused, Trip, Verdict
+from labharness.safety.kernel import (
     Backfill,
     Bound,
     Envelope,
@@ -24,7 +25,6 @@ from labharness.kernel import (
     judge,
     observe,
 )
-from labharness.vocabulary import Cause, Command, Refused, Trip, Verdict
 
 STALE_S = 5.0
 SHUTDOWN = Procedure(

@@ -6,15 +6,24 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from kernel_line import running
-from labharness.clock import VirtualLoop, run
-from labharness.driver import Block, Channel, Driver, Identity, Off, Programmer, Query, Scan
-from labharness.guard import Guard, NotPermitted
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import BadReply, DeviceFault, Program, Quiet, Request
+from labharness.instruments.driver import (
+    Block,
+    Channel,
+    Driver,
+    Identity,
+    Off,
+    Programmer,
+    Query,
+    Scan,
+)
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
 from labharness.line.exchanges import Exchanges
 from labharness.line.parts import BoundScan, Instrument, bind
 from labharness.line.reader import Reader
-from labharness.vocabulary import BadReply, DeviceFault, Program, Quiet, Request
+from labharness.safety.guard import Guard, NotPermitted
 
 __all__ = ["Notes", "Port", "Scene", "Toy", "asks", "shown", "toy"]
 

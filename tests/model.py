@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from labharness.kernel import Envelope, Memory, Mode, judge, observe, tick
-from labharness.kernel.memory import Window
-from labharness.vocabulary import OPERATOR, Allowed, Cause, Command, Trip
+from labharness.core.vocabulary import OPERATOR, Allowed, Cause, Command, Trip
+from labharness.safety.kernel import Envelope, Memory, Mode, judge, observe, tick
+from labharness.safety.kernel.memory import Window
 
 __all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
 

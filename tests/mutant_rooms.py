@@ -121,16 +121,24 @@ class Room:
 ROOMS = (
     Room(
         "kernel",
-        ("labharness/kernel/*.py", "labharness/guard/core.py"),
+        ("labharness/safety/kernel/*.py", "labharness/safety/guard/core.py"),
         (*PURE, "test_guard_core", "test_guard_ports"),
         killed_min=0.95,
         branches=True,
     ),
-    Room("guard", ("labharness/guard/[!c]*.py", "labharness/guard/contract.py"), (*GUARD, *LINE)),
+    Room(
+        "guard",
+        ("labharness/safety/guard/[!c]*.py", "labharness/safety/guard/contract.py"),
+        (*GUARD, *LINE),
+    ),
     Room("line", ("labharness/line/*.py",), (*LINE, *GUARD, *ALARM)),
-    Room("admission", ("labharness/admission/*.py", "labharness/lab/approvals.py"), ADMISSION),
-    Room("alarm", ("labharness/alarm/*.py",), ALARM),
-    Room("drivers", ("drivers/labharness_drivers/*.py", "labharness/driver/*.py"), DRIVERS),
+    Room("admission", ("labharness/work/admission/*.py", "labharness/lab/approvals.py"), ADMISSION),
+    Room("alarm", ("labharness/safety/alarm/*.py",), ALARM),
+    Room(
+        "drivers",
+        ("drivers/labharness_drivers/*.py", "labharness/instruments/driver/*.py"),
+        DRIVERS,
+    ),
     Room(
         "rows",
         (

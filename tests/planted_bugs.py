@@ -157,7 +157,7 @@ PLANTED = (
     ),
     PlantedBug(
         "trip alarm shelved",
-        "labharness.alarm.states",
+        "labharness.safety.alarm.states",
         "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
         "HIDEABLE: Final = frozenset(Severity)",
         "tests/test_alarm_states.py::"
@@ -168,7 +168,7 @@ PLANTED = (
     ),
     PlantedBug(
         "graver alarm swallowed by its group",
-        "labharness.alarm.board:_grouped",
+        "labharness.safety.alarm.board:_grouped",
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "False",
         "tests/test_alarm_board.py::test_a_gas_leak_hours_into_another_trip_calls",
@@ -229,7 +229,7 @@ PLANTED = (
     ),
     PlantedBug(
         "unattended on instruments that hold",
-        "labharness.admission.risk:_refusal",
+        "labharness.work.admission.risk:_refusal",
         "context.stays_energised and (not context.attended)",
         "False",
         "tests/test_unattended.py::"
@@ -250,7 +250,7 @@ PLANTED = (
     ),
     PlantedBug(
         "stop refused for its words",
-        "labharness.desk.by_hand:ByHand._stop",
+        "labharness.work.desk.by_hand:ByHand._stop",
         "self._owner.abort(text)",
         "self._by_hand(asked, 'stop')\nself._owner.abort(text)",
         "tests/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
@@ -260,7 +260,7 @@ PLANTED = (
     ),
     PlantedBug(
         "hold with the laser on",
-        "labharness.capability.cvd.looking:add_look",
+        "labharness.work.capability.cvd.looking:add_look",
         "False",
         "True",
         "tests/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
@@ -270,7 +270,7 @@ PLANTED = (
     ),
     PlantedBug(
         "hold while a shut tube fills",
-        "labharness.capability.cvd.planner:_fill",
+        "labharness.work.capability.cvd.planner:_fill",
         "False",
         "True",
         "tests/test_hands_in_a_run.py::"
@@ -291,7 +291,7 @@ PLANTED = (
     ),
     PlantedBug(
         "chance of another process",
-        "labharness.clock.chance:Chance.stream",
+        "labharness.core.clock.chance:Chance.stream",
         "random.Random(f'{self.seed}/{path}')",
         "random.Random(f'{self.seed}/{hash(path)}')",
         "tests/test_chaos.py::"
@@ -372,7 +372,7 @@ PLANTED = (
     ),
     PlantedBug(
         "too much pressure overruled",
-        "labharness.vocabulary.trips:Cause",
+        "labharness.core.vocabulary.trips:Cause",
         "OVER_PRESSURE = 'over_pressure'\n"
         "GAS_LEAK = 'gas_leak_detected'\n"
         "EMERGENCY_STOP_LOOP = 'emergency_stop_loop'",
@@ -460,7 +460,7 @@ PLANTED = (
     ),
     PlantedBug(
         "latch that a power cut takes back",
-        "labharness.guard.latch:write_durably",
+        "labharness.safety.guard.latch:write_durably",
         "sync_folder(path.parent)",
         "",
         "tests/test_latch.py::"
@@ -471,7 +471,7 @@ PLANTED = (
     ),
     PlantedBug(
         "alarm that a power cut takes back",
-        "labharness.alarm.file:AlarmFile.append",
+        "labharness.safety.alarm.file:AlarmFile.append",
         "os.fsync(handle)",
         "",
         "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
@@ -503,7 +503,7 @@ PLANTED = (
     ),
     PlantedBug(
         "second dead channel told to nobody",
-        "labharness.alarm.board:_grouped",
+        "labharness.safety.alarm.board:_grouped",
         "alarm.source == HOUSE",
         "False",
         "tests/test_alarm_line.py::test_a_second_channel_that_dies_is_told_as_the_first_was",
@@ -556,7 +556,7 @@ PLANTED = (
     ),
     PlantedBug(
         "shelf without end",
-        "labharness.alarm.board:take",
+        "labharness.safety.alarm.board:take",
         "not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds()",
         "False",
         "tests/test_alarm_board.py::test_no_shelf_lasts_longer_than_the_bound",
@@ -566,7 +566,7 @@ PLANTED = (
     ),
     PlantedBug(
         "every alarm of a group calls",
-        "labharness.alarm.board:_grouped",
+        "labharness.safety.alarm.board:_grouped",
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "True",
         "tests/test_alarm_board.py::test_what_follows_a_first_out_joins_its_group_silently",

@@ -92,7 +92,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "settle time left out of what a permit takes",
-        "labharness.guard.session:HarnessSession._permitted",
+        "labharness.safety.guard.session:HarnessSession._permitted",
         "request.timeout_s + request.settle_s",
         "request.timeout_s",
         "tests/test_guard_permits.py::"
@@ -112,7 +112,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "value cut off where it is written",
-        "labharness.driver.modbus:Register.encode",
+        "labharness.instruments.driver.modbus:Register.encode",
         "round",
         "int",
         "tests/test_driver_steps.py::test_what_a_register_carries_is_the_nearest_step[0.1]",
@@ -131,7 +131,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "next level called for the youngest alarm",
-        "labharness.alarm.board:longest_s",
+        "labharness.safety.alarm.board:longest_s",
         "max",
         "min",
         "tests/test_alarm_board.py::"

@@ -7,7 +7,7 @@ __all__ = ["IN_THE_GATE"]
 IN_THE_GATE = (
     PlantedBug(
         "limit check removed",
-        "labharness.kernel.rules:judge",
+        "labharness.safety.kernel.rules:judge",
         "not limit.low <= value <= limit.high",
         "False",
         "tests/test_kernel.py::test_a_limit_is_exact_to_the_last_bit",
@@ -17,7 +17,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "trip removed",
-        "labharness.kernel.rules:observe",
+        "labharness.safety.kernel.rules:observe",
         "not row.low <= value <= row.high",
         "False",
         "tests/test_kernel.py::test_a_reading_outside_its_bounds_trips_in_every_mode",
@@ -27,7 +27,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "stale reading accepted",
-        "labharness.kernel.memory:Memory.missing",
+        "labharness.safety.kernel.memory:Memory.missing",
         "now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high",
         "not bound.low <= track.value <= bound.high",
         "tests/test_kernel.py::test_a_reading_counts_up_to_its_bound_exactly",
@@ -36,7 +36,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "purge by timer instead of flow",
-        "labharness.kernel.rules:_count_inert",
+        "labharness.safety.kernel.rules:_count_inert",
         "min(before_sccm, track.inert_sccm)",
         "500",
         "tests/test_trips.py::test_a_purge_whose_flow_does_not_come_is_never_proven",
@@ -46,7 +46,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a meter believed beyond its setpoint",
-        "labharness.kernel.rules:_count_inert",
+        "labharness.safety.kernel.rules:_count_inert",
         "min(value, told.value) if known else 0.0",
         "value",
         "tests/test_proofs_on_the_line.py::"
@@ -57,7 +57,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a failed leak check forgotten",
-        "labharness.kernel.rules:_check_rise",
+        "labharness.safety.kernel.rules:_check_rise",
         "isolated and window.first <= check.below < value",
         "False",
         "tests/test_kernel_leak_check.py::"
@@ -68,7 +68,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a filling taken for a leak",
-        "labharness.kernel.rules:begin",
+        "labharness.safety.kernel.rules:begin",
         "memory.leak.restart(math.inf, math.inf)",
         "pass",
         "tests/test_kernel_leak_check.py::"
@@ -78,7 +78,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a small value written as off",
-        "labharness.driver.steps:kept",
+        "labharness.instruments.driver.steps:kept",
         "value != 0 and written == 0",
         "False",
         "tests/test_driver_steps.py::test_what_is_not_zero_is_never_written_as_zero",
@@ -87,7 +87,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "interlock not asked",
-        "labharness.kernel.rules:judge",
+        "labharness.safety.kernel.rules:judge",
         "condition is not None",
         "False",
         "tests/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
@@ -96,7 +96,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "dead bus not noticed",
-        "labharness.kernel.rules:tick",
+        "labharness.safety.kernel.rules:tick",
         "age_s > watch.stale_s and watch.procedure",
         "False and watch.procedure",
         "tests/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
@@ -105,7 +105,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "tube filled with what no meter saw taken for purged",
-        "labharness.kernel.rules:_count_fill",
+        "labharness.safety.kernel.rules:_count_fill",
         "risen_cm3 - inert_cm3 > fill.unmeasured_max * purge.volume_cm3",
         "False",
         "tests/test_kernel_proofs.py::"
@@ -115,7 +115,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "one odd low reading taken for a vacuum",
-        "labharness.kernel.rules:_count_fill",
+        "labharness.safety.kernel.rules:_count_fill",
         "(memory.envelope.purge, max(value, track.value))",
         "(memory.envelope.purge, value)",
         "tests/test_kernel_proofs.py::test_one_odd_low_reading_is_no_vacuum_and_two_are_one",
@@ -125,7 +125,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "what was heard last forgotten once its port is silent",
-        "labharness.kernel.memory:Memory.procedure",
+        "labharness.safety.kernel.memory:Memory.procedure",
         "map(state.holds, self.tracks[state.channel].possible())",
         "map(state.holds, self.tracks[state.channel].unconfirmed)",
         "tests/test_kernel_states.py::test_a_procedure_gives_way_while_its_state_was_heard_last",
@@ -135,7 +135,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "open vent not asked before a vacuum is believed",
-        "labharness.kernel.memory:Memory.procedure",
+        "labharness.safety.kernel.memory:Memory.procedure",
         "row.unless is not None and all(map(row.unless.holds, "
         "self.tracks[row.unless.channel].possible()))",
         "False and all(map(row.unless.holds, self.tracks[row.unless.channel].possible()))",
@@ -146,7 +146,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "argon that went to the pump taken for what fills the tube",
-        "labharness.kernel.rules:_count_fill",
+        "labharness.safety.kernel.rules:_count_fill",
         "min(memory.filled_cm3 * memory.fresh(track, now), max(risen_cm3, 0.0))",
         "memory.filled_cm3 * memory.fresh(track, now)",
         "tests/test_kernel_proofs.py::"
@@ -156,7 +156,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "forbidden state overlooked",
-        "labharness.kernel.memory:Memory.missing",
+        "labharness.safety.kernel.memory:Memory.missing",
         "self.may_be(forbidden, now) if forbidden else None",
         "None",
         "tests/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
@@ -184,7 +184,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "port open to who does not ask",
-        "labharness.link.descriptors:open_port",
+        "labharness.instruments.link.descriptors:open_port",
         "fcntl.ioctl(port.fileno(), termios.TIOCEXCL)",
         "termios.tcgetattr(port.fileno())",
         "tests/test_guard_process.py::test_its_ports_are_its_own",
@@ -194,7 +194,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "wrong unit accepted",
-        "labharness.kernel.rules:judge",
+        "labharness.safety.kernel.rules:judge",
         "command.unit != unit",
         "False",
         "tests/test_kernel_states.py::test_commands_at_the_limits_are_never_clipped",
@@ -204,7 +204,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "stuck sensor believed",
-        "labharness.kernel.rules:_implausible",
+        "labharness.safety.kernel.rules:_implausible",
         "span > row.span_max or (over and (rise < row.rise_min or span < row.span_min))",
         "span > row.span_max or False",
         "tests/test_kernel_plausible.py::"
@@ -215,7 +215,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "reset that is a start",
-        "labharness.kernel.modes",
+        "labharness.safety.kernel.modes",
         "CHANGES: dict[Mode, frozenset[Mode]] = {Mode.DISARMED: "
         "frozenset({Mode.ARMING, Mode.TRIPPED}), Mode.ARMING: frozenset({Mode.HELD, "
         "Mode.DISARMED, Mode.TRIPPED}), Mode.HELD: frozenset({Mode.RUNNING, "
@@ -276,7 +276,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "safe refused while somebody looks",
-        "labharness.cli.hand:_made_safe",
+        "labharness.faces.cli.hand:_made_safe",
         "waited_s >= TAKEN_S_MAX",
         "True",
         "tests/test_line_taken.py::"
@@ -287,7 +287,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "made safe while a run waits, and latched nowhere",
-        "labharness.desk.by_hand:ByHand._safe",
+        "labharness.work.desk.by_hand:ByHand._safe",
         "line.trip_response.trip(trip, disarmed=owned)",
         "line.trip_response.trip(trip)",
         "tests/test_safe_before_arming.py::"
@@ -298,7 +298,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "kernel reaches out of its room",
-        "labharness.kernel.rules",
+        "labharness.safety.kernel.rules",
         "from collections.abc import Iterable, Iterator, Sequence",
         "import os\nfrom collections.abc import Iterable, Iterator, Sequence",
         "tests/test_tidy.py::test_the_kernel_imports_only_what_is_listed",

@@ -7,7 +7,7 @@ __all__ = ["IN_THE_GROWTH"]
 IN_THE_GROWTH = (
     PlantedBug(
         "sulfur cut off at the end of the dwell",
-        "labharness.capability.cvd.recipe",
+        "labharness.work.capability.cvd.recipe",
         "GROWTH_DEFAULTS: Mapping[str, float] = {'temperature_c': 735.0, 'dwell_s': "
         "600.0, 'ramp_c_per_min': 15.0, 'final_ramp_c_per_min': 5.0, 'argon_sccm': "
         "50.0, 'purge_sccm': 480.0, 'purge_volumes': 5.5, 'moo3_mass_mg': 15.0, "
@@ -27,7 +27,7 @@ IN_THE_GROWTH = (
     ),
     PlantedBug(
         "full output behind an open contactor",
-        "labharness.capability.cvd.planner:_cool",
+        "labharness.work.capability.cvd.planner:_cool",
         "_rest(steps, 'furnace', facts)",
         "",
         "tests/test_cooling_of_a_growth.py::"

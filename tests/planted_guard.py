@@ -7,7 +7,7 @@ __all__ = ["IN_THE_GUARD"]
 IN_THE_GUARD = (
     PlantedBug(
         "latch not saved",
-        "labharness.guard.shell:LoopGuard.trip",
+        "labharness.safety.guard.shell:LoopGuard.trip",
         "self.latch.close(trip)",
         "self.core.latched = True",
         "tests/test_guard_shell.py::test_a_trip_writes_its_bytes_before_its_latch",
@@ -16,7 +16,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "read set too wide",
-        "labharness.guard.core:GuardCore.send",
+        "labharness.safety.guard.core:GuardCore.send",
         "request.frame not in port.reads",
         "not any((request.frame[:2] == each[:2] for each in port.reads))",
         "tests/test_guard_core.py::test_a_read_with_any_byte_changed_added_or_left_out_is_refused",
@@ -26,7 +26,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "late reply accepted",
-        "labharness.guard.core:Port.expire",
+        "labharness.safety.guard.core:Port.expire",
         "max(request.timeout_s, DRAIN_S_MIN)",
         "0.0",
         "tests/test_guard_ports.py::"
@@ -36,7 +36,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "permit outlives its epoch",
-        "labharness.guard.core:GuardCore.new_epoch",
+        "labharness.safety.guard.core:GuardCore.new_epoch",
         "self.epoch += 1\nself._permits.clear()",
         "self.epoch += 0",
         "tests/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
@@ -46,7 +46,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "end of the harness's socket not heeded",
-        "labharness.guard.session:HarnessSession.hear",
+        "labharness.safety.guard.session:HarnessSession.hear",
         "self._part(f'the socket of the harness closed ({why})')",
         "self.close()",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
@@ -56,7 +56,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "heartbeat not heeded",
-        "labharness.guard.watch:HarnessWatch.overdue",
+        "labharness.safety.guard.watch:HarnessWatch.overdue",
         "now > self.due_s",
         "False",
         "tests/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
@@ -66,7 +66,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "old heartbeats count as fresh",
-        "labharness.guard.watch:HarnessWatch.heartbeat",
+        "labharness.safety.guard.watch:HarnessWatch.heartbeat",
         "max(self.heard_s, min(made_s, now))",
         "now",
         "tests/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
@@ -76,7 +76,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "stale frame after a lost harness",
-        "labharness.guard.process:ProcessGuard._lose",
+        "labharness.safety.guard.process:ProcessGuard._lose",
         "self._run_procedure(trip, procedure)\nself.core.disarm()",
         "self.ports.repeat(self.core.procedures[procedure])\nself.latch.close(trip)",
         "tests/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
@@ -86,7 +86,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "guard forgets one safe frame",
-        "labharness.guard.armed:_read_procedure",
+        "labharness.safety.guard.armed:_read_procedure",
         "(read_safe(Fields(each, where)) for each in values)",
         "(read_safe(Fields(each, where)) for each in values[:-1])",
         "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
@@ -96,7 +96,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "permit used twice",
-        "labharness.guard.core:GuardCore.admit",
+        "labharness.safety.guard.core:GuardCore.admit",
         "permit.number <= self.permit_count",
         "False",
         "tests/test_guard_permits.py::test_a_permit_passes_once",
@@ -105,7 +105,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "epoch of a permit not checked",
-        "labharness.guard.core:GuardCore._use",
+        "labharness.safety.guard.core:GuardCore._use",
         "permit.epoch != self.epoch",
         "False",
         "tests/test_guard_permits.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
@@ -114,7 +114,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "seal of a permit not checked",
-        "labharness.guard.session:HarnessSession._permitted",
+        "labharness.safety.guard.session:HarnessSession._permitted",
         "not fits(self._key, permit, request, given)",
         "False",
         "tests/test_guard_permits.py::test_no_forged_permit_passes",
@@ -124,7 +124,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "safe table not sent after a crash",
-        "labharness.guard.process:ProcessGuard._begin",
+        "labharness.safety.guard.process:ProcessGuard._begin",
         "trip is None",
         "True",
         "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
@@ -134,7 +134,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "armed while the guard leaves",
-        "labharness.guard.process:ProcessGuard.arm",
+        "labharness.safety.guard.process:ProcessGuard.arm",
         "self._leaving_s < NEVER",
         "False",
         "tests/test_guard_leaves.py::test_a_guard_that_is_told_to_stop_is_not_armed_any_more[15]",
@@ -143,7 +143,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "armed line left by its guard",
-        "labharness.guard.process:ProcessGuard.run",
+        "labharness.safety.guard.process:ProcessGuard.run",
         "self.core.armed",
         "False",
         "tests/test_guard_leaves.py::test_a_guard_that_ends_with_its_line_armed_makes_it_safe",
@@ -153,7 +153,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "refusal taken for obedience",
-        "labharness.guard.core:Port._answered",
+        "labharness.safety.guard.core:Port._answered",
         "'' if self._safe_sent is None else disobeyed(request, reply)",
         '""""""',
         "tests/test_chaos_found.py::"
@@ -164,7 +164,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "refused frame sent again after ten seconds",
-        "labharness.guard.process",
+        "labharness.safety.guard.process",
         "REPEAT_S = 1.0",
         "REPEAT_S = 10.0",
         "tests/test_kills_while_refused.py::"
@@ -175,7 +175,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "only the frame that failed is sent again, not what follows it",
-        "labharness.guard.duty:_OnPort.again",
+        "labharness.safety.guard.duty:_OnPort.again",
         "() if first is None else self.frames[first:]",
         "tuple((frame for frame in self.frames if frame in self.open))",
         "tests/test_guard_duty.py::"
@@ -185,7 +185,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "guard that is alone reads nothing back",
-        "labharness.guard.process:ProcessGuard._repeat",
+        "labharness.safety.guard.process:ProcessGuard._repeat",
         "self._alone",
         "False",
         "tests/test_guard_alone.py::test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it",
@@ -195,7 +195,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "reading that belies a frame not heeded",
-        "labharness.guard.duty:Duty.ended",
+        "labharness.safety.guard.duty:Duty.ended",
         "on.open.add",
         "on.unseen.discard",
         "tests/test_guard_duty.py::"
@@ -215,7 +215,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "unanswered safe frame not sent again",
-        "labharness.guard.duty:Duty.ended",
+        "labharness.safety.guard.duty:Duty.ended",
         "if on is not None and (not finished.error):\n    on.open.discard(frame)",
         "if on is not None:\n    on.open.discard(frame)",
         "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
@@ -225,7 +225,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "unanswered safe frame left behind by a harness that goes",
-        "labharness.guard.process:ProcessGuard._drop",
+        "labharness.safety.guard.process:ProcessGuard._drop",
         "if self.core.latched and self.ports.duty.left(reading=False):\n    self._be_alone()",
         "",
         "tests/test_guard_alone.py::"
@@ -237,7 +237,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "unanswered safe frame left to who only looks on",
-        "labharness.guard.process:ProcessGuard.heartbeat",
+        "labharness.safety.guard.process:ProcessGuard.heartbeat",
         "self._marker.wanted = procedure",
         "self._put_off()\nself._marker.wanted = procedure",
         "tests/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
@@ -247,7 +247,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "unanswered safe frame kept back by another port",
-        "labharness.guard.ports:Ports.insist",
+        "labharness.safety.guard.ports:Ports.insist",
         "self._send_again(self.duty.due(at_it, reading=reading))",
         "if not (at_it or self.busy):\n    self._send_again(self.duty.due(at_it, reading=reading))",
         "tests/test_guard_alone.py::"
@@ -257,7 +257,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "first trip's procedure run after a graver one",
-        "labharness.guard.latch:joined",
+        "labharness.safety.guard.latch:joined",
         "replace(first, procedure=later.procedure)",
         "first",
         "tests/test_guard_alone.py::"
@@ -268,7 +268,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "procedure of silence run after a trip",
-        "labharness.guard.process:ProcessGuard._begin",
+        "labharness.safety.guard.process:ProcessGuard._begin",
         "self._known(trip.procedure)",
         "self._known(self.latch.marker or trip.procedure)",
         "tests/test_guard_alone.py::"
@@ -279,7 +279,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "overruled safe frame sent again",
-        "labharness.guard.duty:Duty.add",
+        "labharness.safety.guard.duty:Duty.add",
         "[old for old in self.open() if wanted.get(old.channel, old.value) == old.value]",
         "[old for old in self.open() if wanted]",
         "tests/test_guard_alone.py::"
@@ -289,7 +289,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "trip waits for the disk of a heartbeat before it",
-        "labharness.guard.process:ProcessGuard.heartbeat",
+        "labharness.safety.guard.process:ProcessGuard.heartbeat",
         "self._marker.wanted = procedure",
         "if self.core.armed:\n    self.latch.set_marker(procedure)",
         "tests/test_guard_first_wave.py::"
@@ -300,7 +300,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "trip waits for the log of a link lost before it",
-        "labharness.guard.process:ProcessGuard._write_down",
+        "labharness.safety.guard.process:ProcessGuard._write_down",
         "return",
         "self.log.flush()",
         "tests/test_guard_first_wave.py::"
@@ -311,7 +311,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "first wave put off",
-        "labharness.guard.shell:LoopGuard.trip",
+        "labharness.safety.guard.shell:LoopGuard.trip",
         "self._send_safe(port)",
         "self._loop.call_later(1.0, self._send_safe, port)",
         "tests/test_deadlines_burdened.py::"
@@ -322,7 +322,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "latch not looked at after a restart",
-        "labharness.guard.shell:LoopGuard.__init__",
+        "labharness.safety.guard.shell:LoopGuard.__init__",
         "if latch.trip is not None:\n    core.latched = True",
         "",
         "tests/test_failpoints.py::"
@@ -334,7 +334,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "mark taken away where no latch is",
-        "labharness.guard.latch:Latch.clear_marker",
+        "labharness.safety.guard.latch:Latch.clear_marker",
         "if self.write_error:\n    return",
         "",
         "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
@@ -344,7 +344,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "mark that does not go ends the guard",
-        "labharness.guard.latch:Latch.clear_marker",
+        "labharness.safety.guard.latch:Latch.clear_marker",
         "with suppress(OSError):\n"
         "    self._mark.unlink(missing_ok=True)\n"
         "    self.marker = None\n"
@@ -362,7 +362,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "procedure waits for the disk",
-        "labharness.guard.process:ProcessGuard._keep_time",
+        "labharness.safety.guard.process:ProcessGuard._keep_time",
         "if now >= self._disk_s:\n    self._write_down(now)",
         "self._write_down(now)",
         "tests/test_guard_first_wave.py::"
@@ -373,7 +373,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "offline log thrown away at a farewell",
-        "labharness.guard.process:ProcessGuard.goodbye",
+        "labharness.safety.guard.process:ProcessGuard.goodbye",
         "kept and (not armed)",
         "not armed",
         "tests/test_guard_process.py::"
@@ -384,7 +384,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "lost guard given up",
-        "labharness.guard.remote:RemoteGuard._return",
+        "labharness.safety.guard.remote:RemoteGuard._return",
         "await asyncio.sleep(RETURN_S)",
         "return",
         "tests/test_remote_guard.py::"
@@ -395,7 +395,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "guard that comes back told of a milder trip",
-        "labharness.guard.remote:RemoteGuard.trip",
+        "labharness.safety.guard.remote:RemoteGuard.trip",
         "self._trip = trip",
         "self._trip = self._trip or trip",
         "tests/test_remote_guard.py::"
@@ -406,7 +406,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "guard that stands still waited for",
-        "labharness.guard.remote:RemoteGuard.heartbeat",
+        "labharness.safety.guard.remote:RemoteGuard.heartbeat",
         "self._child.end()",
         "pass",
         "tests/test_guarded_line.py::"
@@ -417,7 +417,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "dead address waited for",
-        "labharness.guard.start:_open_links.open_one",
+        "labharness.safety.guard.start:_open_links.open_one",
         "links[name].open(OWED_S_MAX if owed else OPEN_S_MAX)",
         "links[name].open(OPEN_S_MAX)",
         "tests/test_guard_process.py::"
@@ -428,7 +428,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "port that does not open keeps all others back",
-        "labharness.guard.start:_open_links",
+        "labharness.safety.guard.start:_open_links",
         "failed and len(failed) == len(links) and (not owed)",
         "failed and (not owed)",
         "tests/test_guarded_line.py::"
@@ -439,7 +439,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "armed with a port that is not open",
-        "labharness.guard.process:ProcessGuard.arm",
+        "labharness.safety.guard.process:ProcessGuard.arm",
         "if shut:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
         "if False:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
         "tests/test_remote_guard.py::"
@@ -450,7 +450,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "lost link opened between two frames",
-        "labharness.guard.ports:Ports.reopen",
+        "labharness.safety.guard.ports:Ports.reopen",
         "opening.start",
         "opening.run",
         "tests/test_guard_links.py::"
@@ -461,7 +461,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "all links at the guard's door at once",
-        "labharness.guard.remote:RemoteGuard.open",
+        "labharness.safety.guard.remote:RemoteGuard.open",
         "async with self._opening:\n    if self._transport is None:\n        await self._open()",
         "if True:\n    if self._transport is None:\n        await self._open()",
         "tests/test_guarded_line.py::"
@@ -472,7 +472,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "reason read before the first byte",
-        "labharness.guard.process:ProcessGuard.trip",
+        "labharness.safety.guard.process:ProcessGuard.trip",
         "self._send_procedure(procedure)\n"
         "self._put_off()\n"
         "try:\n"
@@ -494,7 +494,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "lost link told between two frames",
-        "labharness.guard.ports:Ports._send_safe",
+        "labharness.safety.guard.ports:Ports._send_safe",
         "lost.append((name, why))",
         "self._end(name, why, now)",
         "tests/test_guard_first_wave.py::test_a_link_that_is_lost_is_told_of_after_the_last_byte",
@@ -503,7 +503,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "permit outlives its link",
-        "labharness.guard.process:ProcessGuard._link_lost",
+        "labharness.safety.guard.process:ProcessGuard._link_lost",
         "self.core.new_epoch()",
         "",
         "tests/test_guard_links.py::"

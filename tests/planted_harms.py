@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from labharness.capability.cvd.steps import Steps
 from labharness.chaos.guard_left import GuardLeft
-from labharness.guard import core
-from labharness.guard.shell import LoopGuard
-from labharness.kernel import rules
 from labharness.lab import LabPlan, config
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
+from labharness.safety.guard import core
+from labharness.safety.guard.shell import LoopGuard
+from labharness.safety.kernel import rules
+from labharness.work.capability.cvd.steps import Steps
 from rig import approved_copy
 
 __all__ = ["HARMS", "Harm", "planted"]

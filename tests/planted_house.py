@@ -38,7 +38,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "digest compared by its beginning",
-        "labharness.admission.approval:verify_personal",
+        "labharness.work.admission.approval:verify_personal",
         "one.digest == digest",
         "one.digest[:40] == digest[:40]",
         "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-last]",
@@ -56,7 +56,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "own plan agreed to in letters that look alike",
-        "labharness.vocabulary.persons:same_person",
+        "labharness.core.vocabulary.persons:same_person",
         "_said(one) == _said(other) or _seen(one) == _seen(other)",
         "_said(one) == _said(other)",
         "tests/test_persons.py::"
@@ -66,7 +66,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "own plan agreed to in a compatibility form",
-        "labharness.vocabulary.persons:same_person",
+        "labharness.core.vocabulary.persons:same_person",
         '"""NFKC"""',
         '"""NFC"""',
         "tests/test_persons.py::test_names_that_a_reader_takes_for_one_are_one",
@@ -76,7 +76,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "letters of several scripts in one name",
-        "labharness.vocabulary.persons:bad_name",
+        "labharness.core.vocabulary.persons:bad_name",
         "mixed or (len(used) > 1 and (not used <= _EAST_ASIAN | {'LATIN'}))",
         "False",
         "tests/test_persons.py::"
@@ -87,7 +87,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "character in a name that nobody sees",
-        "labharness.vocabulary.persons:bad_name",
+        "labharness.core.vocabulary.persons:bad_name",
         "not _may_stand(each)",
         "False",
         "tests/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
@@ -139,7 +139,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "idle line not told that its exhaust is lost",
-        "labharness.kernel.rules:lost",
+        "labharness.safety.kernel.rules:lost",
         "not row.on_loss or (row.guards and (not does)) or (not memory.energised(rule, now))",
         "not row.on_loss or not does or (not memory.energised(rule, now))",
         "tests/test_exhaust_lost.py::"

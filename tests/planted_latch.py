@@ -7,7 +7,7 @@ __all__ = ["IN_LATCH_AND_LOCK"]
 IN_LATCH_AND_LOCK = (
     PlantedBug(
         "latch that is a dangling link taken for none",
-        "labharness.guard.latch:Latch.__init__",
+        "labharness.safety.guard.latch:Latch.__init__",
         "is_there(path)",
         "path.exists()",
         "tests/test_named_files.py::test_a_latch_that_is_no_file_is_a_latch",
@@ -16,7 +16,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "pipe in a file's place waited for",
-        "labharness.guard.named:open_named",
+        "labharness.safety.guard.named:open_named",
         "os.O_RDONLY | NO_WAIT",
         "os.O_RDONLY",
         "tests/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
@@ -72,7 +72,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "safe by a copy of the file sent to nobody",
-        "labharness.cli.hand:_made_safe",
+        "labharness.faces.cli.hand:_made_safe",
         "_owner(plan, late) or owner_abroad(plan, late)",
         "_owner(plan, late)",
         "tests/test_line_elsewhere.py::"
@@ -83,7 +83,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "ports of a guard not asked for safe by a copy of its file",
-        "labharness.cli.elsewhere:guarded_by",
+        "labharness.faces.cli.elsewhere:guarded_by",
         "other is None",
         "True",
         "tests/test_line_elsewhere.py::"
@@ -94,7 +94,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "latch of a port seen by its own lab alone",
-        "labharness.guard.port_latch:PortLatch.look",
+        "labharness.safety.guard.port_latch:PortLatch.look",
         "if record.state_dir != self._home and _stands(record.state_dir):\n"
         "    return (ours, record)",
         "if record.state_dir != self._home:\n    continue",
@@ -104,7 +104,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "ports of an armed line not marked",
-        "labharness.guard.latch:Latch.set_marker",
+        "labharness.safety.guard.latch:Latch.set_marker",
         "self._ports.set_marker(procedure)",
         "pass",
         "tests/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
@@ -113,7 +113,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "latch of a port taken away with the armed marker",
-        "labharness.guard.latch:Latch.clear_marker",
+        "labharness.safety.guard.latch:Latch.clear_marker",
         "self._ports is not None and self.trip is None",
         "self._ports is not None",
         "tests/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
@@ -122,7 +122,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "port armed that was latched elsewhere meanwhile",
-        "labharness.guard.latch:Latch.set_marker",
+        "labharness.safety.guard.latch:Latch.set_marker",
         "self._must_be_ours()",
         "pass",
         "tests/test_port_latch.py::"
@@ -132,7 +132,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "guard armed on a port that is latched elsewhere",
-        "labharness.guard.process:ProcessGuard.__init__",
+        "labharness.safety.guard.process:ProcessGuard.__init__",
         "Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)",
         "Latch.or_shut(self._latch_file, armed.safe_table)",
         "tests/test_port_latch.py::"
@@ -143,7 +143,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "record of a port that cannot be read taken for open",
-        "labharness.guard.port_latch:_read",
+        "labharness.safety.guard.port_latch:_read",
         "raise ValueError(f'{path}: {why}') from None",
         "return None",
         "tests/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
@@ -152,7 +152,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "one host by two names taken for two instruments",
-        "labharness.link.identity:_tcp",
+        "labharness.instruments.link.identity:_tcp",
         "{HERE if is_here(each) else _written(each) for each in (*found,)}",
         "{host}",
         "tests/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
@@ -161,7 +161,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "one device by two names taken for two instruments",
-        "labharness.link.identity:_serial",
+        "labharness.instruments.link.identity:_serial",
         "path.stat",
         "path.lstat",
         "tests/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
@@ -193,7 +193,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "guard goes on armed though its door is gone",
-        "labharness.guard.process:ProcessGuard._keep_time",
+        "labharness.safety.guard.process:ProcessGuard._keep_time",
         "self._door.lost and (not self._shut_out)",
         "False",
         "tests/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"

@@ -95,7 +95,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "safe ends well though it still gets hotter",
-        "labharness.cli.hand:_safe",
+        "labharness.faces.cli.hand:_safe",
         "unverified or rising",
         "unverified",
         "tests/test_effects.py::"
@@ -114,7 +114,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "a number that nobody reads who approves it",
-        "labharness.cli.rules:_plausible",
+        "labharness.faces.cli.rules:_plausible",
         "return f\"{row.channel}: {row.name}: {', '.join(wants)}{during}, found within "
         "{row.found_s:g} s: {row.procedure or 'warning'}, {row.cause}\"",
         "return f\"{row.channel}: {row.name}: {', '.join(wants)}{during}: "

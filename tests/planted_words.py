@@ -7,7 +7,7 @@ __all__ = ["IN_THE_WORDS"]
 IN_THE_WORDS = (
     PlantedBug(
         "poll that writes taken for a read",
-        "labharness.vocabulary.frames:why_no_read",
+        "labharness.core.vocabulary.frames:why_no_read",
         "function not in MODBUS_READS",
         "function not in MODBUS_READS | MODBUS_OTHERS",
         "tests/test_reads_are_reads.py::test_a_poll_that_is_a_coil_write_never_reaches_the_contactor[text]",
@@ -62,7 +62,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "blank field told apart",
-        "labharness.vocabulary.frames:same_frame",
+        "labharness.core.vocabulary.frames:same_frame",
         "a == b or place in blank",
         "a == b",
         "tests/test_reads_are_reads.py::test_frames_that_differ_in_the_blank_field_alone_are_the_same",
@@ -71,7 +71,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "guard believes what it is told are reads",
-        "labharness.guard.armed:read_armed",
+        "labharness.safety.guard.armed:read_armed",
         "_only_reads(ports, procedures)",
         "",
         "tests/test_guard_armed.py::test_what_is_wrong_with_an_arming_is_said",
@@ -80,7 +80,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "gases weighed as they are declared",
-        "labharness.desk.energised:energised",
+        "labharness.work.desk.energised:energised",
         "adding or flowed_cm3 > FLOWED_CM3",
         "flowed_cm3 < 0",
         "tests/test_nobodys_word.py::test_hydrogen_that_no_declaration_names_is_weighed_named_and_waits_for_a_person",
@@ -90,7 +90,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "temperature weighed as it is declared",
-        "labharness.desk.admitting:Admitting._weighed",
+        "labharness.work.desk.admitting:Admitting._weighed",
         "(planned.temperature_c_max, shown.temperature_c_max)",
         "(planned.temperature_c_max,)",
         "tests/test_nobodys_word.py::test_a_temperature_that_is_said_lower_than_it_is_set_counts_as_set",
@@ -100,7 +100,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "hours as they are declared",
-        "labharness.desk.admitting:Admitting.predict",
+        "labharness.work.desk.admitting:Admitting.predict",
         "self._too_long(screened, prediction.duration_s, screened.max_duration_s)",
         "self._too_long(screened, weighed.planned.duration_s, screened.max_duration_s)",
         "tests/test_nobodys_word.py::test_hours_that_are_said_fewer_than_they_are_count_as_they_are",
@@ -110,7 +110,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "nobody asked where a capability says so",
-        "labharness.admission.audit:weigh",
+        "labharness.work.admission.audit:weigh",
         "declaration.safety.requires_human_approval or context.physical",
         "declaration.safety.requires_human_approval",
         "tests/test_nobodys_word.py::test_a_capability_that_declares_nothing_physical_still_waits_for_a_person",
@@ -120,7 +120,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "command sent that was never weighed",
-        "labharness.desk.operations:LineOperations.perform",
+        "labharness.work.desk.operations:LineOperations.perform",
         "if why:\n    return Outcome(command, Ending.REFUSED, detail=why)",
         "if why is None:\n    return Outcome(command, Ending.REFUSED, detail=why)",
         "tests/test_nobodys_word.py::test_a_command_that_adds_energy_and_was_not_stated_is_refused_when_it_is_sent",
@@ -130,7 +130,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "what pre-flight saw not weighed",
-        "labharness.desk.energised:energised",
+        "labharness.work.desk.energised:energised",
         "prediction is not None",
         "prediction is None",
         "tests/test_nobodys_word.py::test_what_a_flight_shows_counts_though_no_command_says_it",
@@ -140,7 +140,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "program weighed by the setpoint beside it",
-        "labharness.desk.energised:EnergySource.highest_c",
+        "labharness.work.desk.energised:EnergySource.highest_c",
         "asked_c and (not driven)",
         "asked_c",
         "tests/test_nobodys_word.py::test_a_program_that_the_instrument_runs_counts_as_its_highest",
@@ -158,7 +158,7 @@ IN_THE_WORDS = (
     ),
     PlantedBug(
         "rule on a name that no answer has passed over",
-        "labharness.admission.asked:_unheard",
+        "labharness.work.admission.asked:_unheard",
         "closed and name not in known",
         "False",
         "tests/test_admission_asked.py::"

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from labharness.core.vocabulary import Command, Ending, Program, read_program
 from labharness.lab import Lab, LabPlan
-from labharness.vocabulary import Command, Ending, Program, read_program
 from rig import HERE, approved_copy
 
 __all__ = ["ANNEAL", "PAGE", "block", "prepared", "programmed"]

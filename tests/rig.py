@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from labharness.admission.approval import StandingApproval, sign, write_approval
-from labharness.hcp.codec import HcpMessage
-from labharness.hcp.messages import TaskSubmit
+from labharness.faces.testing.bench import Ran, as_submit
+from labharness.faces.testing.faults import Injection
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.house import repository_key
 from labharness.line import Tripped
-from labharness.testing.bench import Ran, as_submit
-from labharness.testing.faults import Injection
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.admission.approval import StandingApproval, sign, write_approval
 
 __all__ = [
     "EXAMPLE",

@@ -10,7 +10,7 @@ from typing import Any
 import serial
 
 from commands import COMMAND
-from labharness.simulation.control import ask
+from labharness.instruments.simulation.control import ask
 from rig import SHORT_LINE
 
 READY_S_MAX = 30.0

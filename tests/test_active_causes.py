@@ -2,10 +2,10 @@
 
 import pytest
 
-from labharness.kernel import Memory
+from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import LabPlan
 from labharness.line.active_causes import active_trips, causes_of, stop_procedure
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.kernel import Memory
 
 DETECTOR = "h2_detector.concentration"
 LEAK = Trip(Cause.GAS_LEAK, "close_all_valves_and_alert", DETECTOR, 5000.0, 0.0, "leak")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.admission import token as tokens
-from labharness.admission.approval import (
+from labharness.core.vocabulary.digests import digest_of
+from labharness.work.admission import token as tokens
+from labharness.work.admission.approval import (
     Approved,
     BadApproval,
     NotApproved,
@@ -26,7 +27,6 @@ from labharness.admission.approval import (
     verify_personal,
     write_approval,
 )
-from labharness.vocabulary.digests import digest_of
 
 PRIVATE = bytes(range(32))
 PUBLIC = public_key_of(PRIVATE)

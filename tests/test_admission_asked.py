@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from labharness.admission.asked import unheard
-from labharness.admission.audit import Admitted, Rejected
-from labharness.capability.cvd import CAPABILITY
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.asked import unheard
+from labharness.work.admission.audit import Admitted
+from labharness.work.capability.cvd import CAPABILITY
 from test_admission_audit import SUBMISSION, judged
 
 PRODUCED = CAPABILITY.declaration.output_schema

@@ -9,20 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.admission.audit import (
-    CALLERS_SHOWN_MAX,
-    REASON_CODES,
-    Admitted,
-    Rejected,
-    Screened,
-    Submission,
-    audit,
-    screen,
-)
-from labharness.admission.callers import BadCallers, Caller, read_callers
-from labharness.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.admission.risk import RiskContext
-from labharness.admission.schemas import caller_schema_fault, output_fault
+from labharness.protocols.hcp.terms import REASON_CODES, Rejected, Submission
+from labharness.work.admission.audit import CALLERS_SHOWN_MAX, Admitted, Screened, audit, screen
+from labharness.work.admission.callers import BadCallers, Caller, read_callers
+from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
+from labharness.work.admission.risk import RiskContext
+from labharness.work.admission.schemas import caller_schema_fault, output_fault
 
 CVD = Declaration(
     name="cvd-material-synthesis",
@@ -481,8 +473,8 @@ def test_a_callers_file_with_an_unknown_key_or_value_is_an_error(text: str, wher
 
 def test_admission_is_imported_without_its_heavy_libraries() -> None:
     code = (
-        "import sys, labharness.admission.audit, labharness.admission.approval, "
-        "labharness.admission.token; "
+        "import sys, labharness.work.admission.audit, labharness.work.admission.approval, "
+        "labharness.work.admission.token; "
         "print({'pydantic', 'jsonschema', 'cryptography', 'semantic_version'} & sys.modules.keys())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

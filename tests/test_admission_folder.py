@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from labharness.admission.approval import Approved
-from labharness.admission.audit import Rejected
-from labharness.clock import Clock, VirtualLoop, run
-from labharness.desk import ApprovalRequest
+from labharness.core.clock import Clock, VirtualLoop, run
 from labharness.lab import approvals
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Persons
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.approval import Approved
+from labharness.work.desk import ApprovalRequest
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

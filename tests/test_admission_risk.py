@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.admission.declaration import (
+from labharness.protocols.hcp.terms import RiskLevel
+from labharness.work.admission.declaration import (
     Declaration,
     DeclaredConstraints,
-    RiskLevel,
     Safety,
     SideEffects,
 )
-from labharness.admission.risk import (
+from labharness.work.admission.risk import (
     RiskContext,
     assess,
     categories_of_gas,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.admission import satisfiable
-from labharness.admission.satisfiable import contradiction
-from labharness.admission.schemas import caller_schema_fault, output_fault
-from labharness.capability.cvd import CAPABILITY
+from labharness.work.admission import satisfiable
+from labharness.work.admission.satisfiable import contradiction
+from labharness.work.admission.schemas import caller_schema_fault, output_fault
+from labharness.work.capability.cvd import CAPABILITY
 
 PRODUCED = CAPABILITY.declaration.output_schema
 

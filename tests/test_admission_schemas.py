@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from labharness.admission.declaration import Declaration, DeclaredConstraints, Safety
-from labharness.admission.schemas import caller_schema_fault, input_fault, value_fault
+from labharness.protocols.hcp.numbers import value_fault
+from labharness.work.admission.declaration import Declaration, DeclaredConstraints, Safety
+from labharness.work.admission.schemas import caller_schema_fault, input_fault
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -11,10 +11,10 @@ import pytest
 from adversary import Walked, play_walk
 from labharness.chaos import Fault
 from labharness.chaos.guard_left import GuardLeft
-from labharness.clock import Chance
-from labharness.desk import ByHand
-from labharness.guard import Latch
+from labharness.core.clock import Chance
 from labharness.lab import LabPlan
+from labharness.safety.guard import Latch
+from labharness.work.desk import ByHand
 from rig import approved_copy
 from walks import Step, draw_walk, shrink_walk, stroll
 

@@ -8,12 +8,12 @@ import pytest
 
 from alarms_alone import Alone, trip
 from kernel_line import ENVELOPE, see
-from labharness.alarm import Severity
-from labharness.clock import VIRTUAL_EPOCH
-from labharness.kernel import Mode
+from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.core.vocabulary import Cause
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import StepState, Verification
-from labharness.vocabulary import Cause
+from labharness.safety.alarm import Severity
+from labharness.safety.kernel import Mode
 
 LEAK = trip(Cause.GAS_LEAK, "h2_detector.concentration", 900.0)
 STOP = trip(Cause.STOP_REQUEST, "line")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from alarms_alone import LEVELS, Alone, Disk, SlowLoop, trip
-from labharness.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
-from labharness.clock import VIRTUAL_EPOCH
+from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.core.vocabulary import Cause
 from labharness.line import alarms as kept_by
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import Verification
-from labharness.vocabulary import Cause
+from labharness.safety.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
 
 HOT = trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1060.0)
 STOP = trip(Cause.STOP_REQUEST, "line")

@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Any
 
 from alarms_alone import LEVELS, Alone, trip
-from labharness.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
-from labharness.clock import VIRTUAL_EPOCH
+from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.core.vocabulary import Cause
 from labharness.line.alarms import alarm_name
 from labharness.line.procedures import StepState, Verification
-from labharness.vocabulary import Cause
+from labharness.safety.alarm import Actor, AlarmEvent, AlertChannel, Fact, Severity
 
 LEAK = trip(Cause.GAS_LEAK, "h2_detector.concentration", 900.0)
 STOP = trip(Cause.STOP_REQUEST, "line")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.alarm import (
+from labharness.safety.alarm import (
     SHELVED_MAX,
     Actor,
     AlarmEvent,

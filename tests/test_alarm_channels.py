@@ -11,7 +11,8 @@ import pytest
 
 from alarmed import Hears, Watched, server, silent_server, watch
 from commands import edited_lab, say
-from labharness.alarm import (
+from labharness.lab import LabPlan, read_lab
+from labharness.safety.alarm import (
     ALERT_S_MAX,
     AlarmEvent,
     AlarmFile,
@@ -20,7 +21,6 @@ from labharness.alarm import (
     BadAddress,
     Severity,
 )
-from labharness.lab import LabPlan, read_lab
 from rig import plant_fault
 
 SPEED = 5.0  # lab seconds a second: arming takes two seconds, and alerts are timed by the wall
@@ -97,7 +97,7 @@ def test_a_disk_that_stands_still_keeps_nobody_from_being_told(
             moves.set()
 
         senders = AppriseChannels({"mail": mail.url, "chat": chat.url})
-        monkeypatch.setattr("labharness.alarm.file.os", _Os(stand_still))
+        monkeypatch.setattr("labharness.safety.alarm.file.os", _Os(stand_still))
         watched = watch(
             short_plan, tmp_path, work, channels=(MAIL, CHAT), senders=senders, speed=SPEED
         )

@@ -6,9 +6,9 @@ import pytest
 
 from alarmed import server
 from commands import edited_lab, say
-from labharness.alarm import AlarmEvent, AlarmFile, Fact, Severity
-from labharness.clock import wall_clock_utc
+from labharness.core.clock import wall_clock_utc
 from labharness.lab import LabPlan, idle_line, read_lab
+from labharness.safety.alarm import AlarmEvent, AlarmFile, Fact, Severity
 from rig import SHORT_LINE, cut, lab_with
 
 NOT_VERIFIED = "not_verified/immediate_shutdown"

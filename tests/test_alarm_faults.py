@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from alarmed import Act
-from labharness.guard import Latch
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
+from labharness.safety.guard import Latch
 from rig import Injection, Ran, cut, plant_fault
 
 Run = Callable[..., Ran]

@@ -15,11 +15,18 @@ from typing import Any
 
 import pytest
 
-from labharness.alarm import AlarmEvent, AlarmFile, AlertChannel, AppriseChannels, BadAddress, Fact
-from labharness.alarm import channels as channels_module
-from labharness.alarm import file as file_module
-from labharness.alarm.channels import NullSenders, recipients, strange_addresses
-from labharness.alarm.states import Actor, Severity
+from labharness.safety.alarm import (
+    AlarmEvent,
+    AlarmFile,
+    AlertChannel,
+    AppriseChannels,
+    BadAddress,
+    Fact,
+)
+from labharness.safety.alarm import channels as channels_module
+from labharness.safety.alarm import file as file_module
+from labharness.safety.alarm.channels import NullSenders, recipients, strange_addresses
+from labharness.safety.alarm.states import Actor, Severity
 
 AT = datetime(2026, 1, 1, 8, tzinfo=UTC)
 FACT = Fact(

@@ -9,13 +9,21 @@ import pytest
 
 from alarmed import Act, Watched, watch
 from commands import say
-from labharness.alarm import Actor, AlarmEvent, AlarmFile, AlertChannel, Fact, Severity, State
-from labharness.alarm.channels import Done
-from labharness.guard import Latch
+from labharness.core.vocabulary import Cause, Command
 from labharness.lab import LabPlan
 from labharness.lab.alarms import do, listed, reset_alarms
 from labharness.line import NotArmed
-from labharness.vocabulary import Cause, Command
+from labharness.safety.alarm import (
+    Actor,
+    AlarmEvent,
+    AlarmFile,
+    AlertChannel,
+    Fact,
+    Severity,
+    State,
+)
+from labharness.safety.alarm.channels import Done
+from labharness.safety.guard import Latch
 from rig import SHORT_LINE, approved_copy, cut, plant_fault
 
 RARE = pytest.mark.soak  # what one of its like stands for every day

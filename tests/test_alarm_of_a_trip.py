@@ -15,16 +15,16 @@ import pytest
 from alarmed import Watched, server, watch
 from commands import COMMAND, TIMEOUT_S, edited_lab, say
 from guard_rig import until
-from labharness.alarm import AlertChannel
-from labharness.alarm.channels import Done
-from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Cause, Trip
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.alarms import line_alarms
 from labharness.lab.config import SAFE_TABLE
 from labharness.line.escalation import DownStage
 from labharness.line.latched import LATCH_S_MAX, latch_lost
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.alarm import AlertChannel
+from labharness.safety.alarm.channels import Done
 from platforms import serves_ports
 from served import Served
 

@@ -6,8 +6,8 @@ from itertools import product
 import pytest
 
 from commands import ROOT
-from labharness.alarm import Actor, AlarmEvent, Severity, Shelving, State
-from labharness.alarm.states import TABLE, change
+from labharness.safety.alarm import Actor, AlarmEvent, Severity, Shelving, State
+from labharness.safety.alarm.states import TABLE, change
 
 BOTH = (False, True)
 STATES = [

@@ -12,16 +12,16 @@ import pytest
 
 from alarmed import Hears, Watched, server, watch
 from commands import Said, say
-from labharness.alarm import Actor, AlarmEvent
-from labharness.clock import Clock
-from labharness.guard import Latch
+from labharness.core.clock import Clock
+from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import LabPlan, attend, tasks
 from labharness.lab.alarms import do
 from labharness.lab.attend import Attendance
 from labharness.lab.config import SAFE_TABLE
 from labharness.lab.lock import LineLock
 from labharness.line import Line, LineAlarms
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.alarm import Actor, AlarmEvent
+from labharness.safety.guard import Latch
 from rig import SHORT_LINE, Injection, Ran, plant_fault
 from test_alarm_line import ESTOP, LEVELS, after, warns_of_pressure
 from test_alarm_of_a_trip import quick_lab
@@ -51,7 +51,7 @@ def test_the_next_level_is_called_though_the_owner_has_left_the_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Attendance, "_stay", trips)
-    for where in ("labharness.alarm.board", "labharness.line.alarms"):
+    for where in ("labharness.safety.alarm.board", "labharness.line.alarms"):
         monkeypatch.setattr(f"{where}.ESCALATE_AFTER", timedelta(seconds=6))
     with server() as web, server() as boss:
         said = left_by_its_owner(tmp_path, web, boss)

@@ -12,9 +12,9 @@ import simpy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Identity
-from labharness.testing.pairs import exchange, framed, read, write
-from labharness.vocabulary import DeviceFault, crc16_modbus
+from labharness.core.vocabulary import DeviceFault, crc16_modbus
+from labharness.faces.testing.pairs import exchange, framed, read, write
+from labharness.instruments.driver import Identity
 from labharness_drivers.alicat_basis2 import AlicatBasis2
 from labharness_simulators.alicat_basis2 import Simulator
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Identity
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.instruments.driver import Identity
 from labharness_drivers.alicat_mc import AlicatMc
 from labharness_simulators.alicat_mc import Simulator
 

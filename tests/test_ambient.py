@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from commands import edited_lab, say
-from labharness.desk.folder import JOURNAL_NAME
+from labharness.core.vocabulary import Command, Ending
+from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import run_header
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.house import line_facts
 from labharness.line import NotArmed
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import simulated_of
-from labharness.vocabulary import Command, Ending
+from labharness.work.desk.folder import JOURNAL_NAME
 from rig import SHORT_LINE, approved_copy, submission
 
 PA_PER_TORR = 101_325.0 / 760.0

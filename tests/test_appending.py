@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from labharness.alarm import AlarmEvent, AlarmFile, Fact
 from labharness.lab.appending import append_durably
+from labharness.safety.alarm import AlarmEvent, AlarmFile, Fact
 
 FACT = Fact(event=AlarmEvent.ACTIVATE, alarm="warm", at=datetime(2026, 1, 1, tzinfo=UTC))
 

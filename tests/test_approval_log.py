@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from commands import say, submit, wrote
-from labharness.admission.approval import Approved
-from labharness.admission.audit import Rejected
-from labharness.clock import Clock, VirtualLoop, run
-from labharness.desk import ApprovalRequest
+from labharness.core.clock import Clock, VirtualLoop, run
 from labharness.lab import Lab, LabPlan
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Decision, Persons
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.approval import Approved
+from labharness.work.desk import ApprovalRequest
 from rig import SHORT_LINE
 from test_approvals import LAB, hot, request, waiting
 

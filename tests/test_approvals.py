@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from commands import COMMAND, TIMEOUT_S, payload, say, submit, wrote
-from labharness.admission.approval import Approved
-from labharness.desk import ApprovalRequest
 from labharness.journal.reading import read
 from labharness.lab import Lab
 from labharness.lab.approvals import ApprovalFolder, BadDecision, Decision
+from labharness.work.admission.approval import Approved
+from labharness.work.desk import ApprovalRequest
 from platforms import unix
 from rig import SHORT_LINE
 

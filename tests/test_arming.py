@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from labharness.clock import Chance, Clock, PacedLoop, run
+from labharness.core.clock import Chance, Clock, PacedLoop, run
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
-from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
 from labharness.line import NotArmed
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.vocabulary import Command, Ending, Outcome
+from labharness.safety.kernel import Mode
 from rig import approved_copy, cut
 from test_guarded_line import quick
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from labharness.core.vocabulary import Command, Ending
+from labharness.faces.testing.bench import Bench
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.testing.bench import Bench
-from labharness.testing.faults import simulated_of
-from labharness.vocabulary import Command, Ending
 from rig import until_tripped
 
 

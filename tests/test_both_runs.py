@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from commands import say
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.desk.report.both_runs import both_runs
-from labharness.desk.report.facts import RunFacts
-from labharness.desk.report.reading import read_run
-from labharness.desk.report.svg import COLOURS
+from labharness.faces.report.both_runs import both_runs
+from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.reading import read_run
+from labharness.faces.report.svg import COLOURS
+from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
 from test_report import HOSTILE, grown, hostile_journal
 

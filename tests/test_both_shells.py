@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from guard_rig import BOUND_S, ON, READ, SAFE, SAFE_FRAMES, SHUT, GuardBench, bench
-from labharness.clock import PacedLoop, run
-from labharness.guard import Guard, Latch, NotPermitted, Permit
-from labharness.guard.remote import RemoteGuard
-from labharness.guard.shell import LoopGuard
+from labharness.core.clock import PacedLoop, run
+from labharness.core.vocabulary import Cause, Request, Trip, Until
+from labharness.instruments.link import Link
+from labharness.instruments.link.serial_port import SerialLink
 from labharness.line.exchanges import Exchanges, NoReply
-from labharness.link import Link
-from labharness.link.serial_port import SerialLink
-from labharness.vocabulary import Cause, Request, Trip, Until
+from labharness.safety.guard import Guard, Latch, NotPermitted, Permit
+from labharness.safety.guard.remote import RemoteGuard
+from labharness.safety.guard.shell import LoopGuard
 
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
 
@@ -43,7 +43,7 @@ def on_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
                 guard: Guard = LoopGuard(armed.core(), links, latch)
                 opened = links
             else:
-                command = (sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file))
+                command = (sys.executable, "-m", "labharness.faces.cli", "guard", str(rig.lab_file))
                 remote = RemoteGuard(armed, rig.state_dir, (*command, "--once"))
                 guard = remote
                 opened = {port.name: remote.link(port.name) for port in armed.ports}

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import labharness_envelopes
-from labharness.capability import LineFacts, Planned
-from labharness.capability.cvd import CAPABILITY
-from labharness.capability.cvd.planner import plan_growth
-from labharness.capability.cvd.recipe import Recipe
-from labharness.plan import stated_commands
-from labharness.vocabulary import Command
+from labharness.core.vocabulary import Command
+from labharness.work.capability import LineFacts, Planned
+from labharness.work.capability.cvd import CAPABILITY
+from labharness.work.capability.cvd.planner import plan_growth
+from labharness.work.capability.cvd.recipe import Recipe
+from labharness.work.plan import stated_commands
 
 ENVELOPE = loads(
     (Path(str(labharness_envelopes.__file__)).parent / "lines" / "cvd_mos2.toml").read_text()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.admission.schemas import caller_schema_fault, input_fault
-from labharness.capability import CannotDo, LineFacts
-from labharness.capability.cvd.declaration import DECLARATION
-from labharness.capability.cvd.recipe import GROWTH_DEFAULTS, Recipe, growth_facts, make_recipe
+from labharness.work.admission.schemas import caller_schema_fault, input_fault
+from labharness.work.capability import CannotDo, LineFacts
+from labharness.work.capability.cvd.declaration import DECLARATION
+from labharness.work.capability.cvd.recipe import GROWTH_DEFAULTS, Recipe, growth_facts, make_recipe
 
 FACTS = LineFacts(
     limits={

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from labharness.admission.schemas import output_fault
-from labharness.capability import Answer, LineFacts, NoAnswer, Planned
-from labharness.capability.cvd import CAPABILITY
-from labharness.clock import VirtualLoop, run
-from labharness.plan import Executor, Progress, StepFailed, StepRecord
-from labharness.vocabulary import Command, Ending, Outcome
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.work.admission.schemas import output_fault
+from labharness.work.capability import Answer, LineFacts, NoAnswer, Planned
+from labharness.work.capability.cvd import CAPABILITY
+from labharness.work.plan import Executor, Progress, StepFailed, StepRecord
 from labharness_simulators.plant import CvdTube
 
 COILS = (

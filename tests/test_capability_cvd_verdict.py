@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
-from labharness.capability import Answer, NoAnswer
-from labharness.capability.cvd.answer import compose
-from labharness.capability.cvd.verdict import judge, peak_over_background, raman_shift, sees_film
-from labharness.plan import Instruction, Status, StepRecord
+from labharness.work.capability import Answer, NoAnswer
+from labharness.work.capability.cvd.answer import compose
+from labharness.work.capability.cvd.verdict import (
+    judge,
+    peak_over_background,
+    raman_shift,
+    sees_film,
+)
+from labharness.work.plan import Instruction, Status, StepRecord
 from labharness_simulators.plant import Sample, Spectrometer
 from labharness_simulators.plant.sample import draw_sample
 from labharness_simulators.plant.spectrum import Light, RamanLine, light_of

@@ -368,7 +368,7 @@ def test_a_state_that_could_not_be_kept_is_refused_before_the_search(
     def played(*arguments: object) -> None:
         raise AssertionError("it searched")
 
-    monkeypatch.setattr("labharness.cli.chaos.search", played)
+    monkeypatch.setattr("labharness.faces.cli.chaos.search", played)
     for state in (tmp_path, tmp_path / "none" / "state.json"):
         said = say("chaos", "--state", state, "--line", SHORT_LINE)
         said.is_one_plain_error(f"{state}: ")
@@ -383,7 +383,7 @@ def test_a_state_that_can_no_longer_be_kept_ends_the_search_in_one_plain_line(
         tally.take(0, told_of(verdict))
         told(tally, told_of(verdict))
 
-    monkeypatch.setattr("labharness.cli.chaos.search", played)
+    monkeypatch.setattr("labharness.faces.cli.chaos.search", played)
     said = say("chaos", "--state", tmp_path / "state.json", "--line", SHORT_LINE)
     assert (said.code, said.out) == (1, "")
     why = f"labharness chaos: {tmp_path / 'state.json.part'}: Is a directory\n"
@@ -442,13 +442,13 @@ def test_the_search_says_what_was_injected_and_that_other_code_began_it(
         tally.take(0, told_of(Verdict(scenario(fault("kill")), None, 3600.0, "", (), {})))
         tally.write(tmp_path / "state.json")
 
-    monkeypatch.setattr("labharness.cli.chaos.search", played)
+    monkeypatch.setattr("labharness.faces.cli.chaos.search", played)
     search_it = ("chaos", "--state", tmp_path / "state.json", "--line", SHORT_LINE)
     assert "0 faults of 1 drawn, 0 violations" in say(*search_it).out
     assert "searched with" not in say(*search_it).out
     (by,) = Tally.read(tmp_path / "state.json").played_by
     assert by.endswith(f", {platform.python_implementation()} {platform.python_version()}")
-    monkeypatch.setattr("labharness.cli.chaos._this_labharness", lambda: "labharness 99 abc")
+    monkeypatch.setattr("labharness.faces.cli.chaos._this_labharness", lambda: "labharness 99 abc")
     assert (
         "with labharness 99 abc; what is there was searched with labharness" in say(*search_it).out
     )

@@ -12,12 +12,12 @@ import pytest
 from chaos_scenes import Play, fault, player, scenario, told
 from labharness.chaos.inject import inject
 from labharness.chaos.scenario import HYDROGEN_LEAK_SCCM, Fault, FaultKind
-from labharness.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.instruments.link import LoopbackLink
+from labharness.instruments.simulation import BusFaults
 from labharness.journal import JournalFailed
 from labharness.lab import read_lab
 from labharness.lab.simulated import SimulatedLab
-from labharness.link import LoopbackLink
-from labharness.simulation import BusFaults
 from labharness_simulators.plant import Faults
 from rig import SHORT_LINE
 

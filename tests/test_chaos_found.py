@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from chaos_scenes import Play, fault, player, scenario, told
-from labharness.capability.cvd.recipe import BESIDE_HYDROGEN_SCCM
 from labharness.chaos import draw, play
 from labharness.chaos.guard_left import GuardLeft
 from labharness.chaos.rules import LIMITING_O2, TRIP_S
 from labharness.chaos.scenario import LEAK_SCCM
-from labharness.kernel import Bound
 from labharness.lab import default_lab_path, read_lab
+from labharness.safety.kernel import Bound
+from labharness.work.capability.cvd.recipe import BESIDE_HYDROGEN_SCCM
 from rig import SHORT_LINE
 
 AIR_O2 = 0.2095

@@ -48,7 +48,14 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (program, *arguments), (_, _, name, *_) = commands()
     at = arguments.index(">")
     assert (program, arguments[at + 1]) == ("labharness", name)
-    command = [sys.executable, "-m", "labharness.cli", *arguments[:at], "--lab", str(SHORT_LINE)]
+    command = [
+        sys.executable,
+        "-m",
+        "labharness.faces.cli",
+        *arguments[:at],
+        "--lab",
+        str(SHORT_LINE),
+    ]
     command[command.index("examples/mos2-monolayer.json")] = str(EXAMPLE)
     with (folder / name).open("wb") as out:
         subprocess.run(

@@ -66,7 +66,7 @@ def test_a_folder_that_is_taken_away_ends_the_run_and_is_not_said_to_hold_it(
         if kind == "tick":
             shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
-    monkeypatch.setattr("labharness.cli.run._Progress.tell", tell)
+    monkeypatch.setattr("labharness.faces.cli.run._Progress.tell", tell)
     said = say("run", EXAMPLE, "--lab", SHORT_LINE, "--out", tmp_path / "run")
     assert said.code == 1
     assert "it was removed or replaced" in said.out

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from commands import COMMAND, TIMEOUT_S, example, submit
-from labharness.cli import run as run_command
+from labharness.faces.cli import run as run_command
 from labharness.journal.reading import read
 from labharness.lab import Lab
 from rig import EXAMPLE, SHORT_LINE

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from commands import edited_lab, example, say, submit, wrote
-from labharness.guard import Latch
+from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import Lab, read_lab
 from labharness.lab.lock import LineLock
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch
 from rig import EXAMPLE, SHORT_LINE, approved_copy
 
 WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from commands import COMMAND, payload
-from labharness.cli.line_writer import ERASED, LineWriter
-from labharness.cli.live import drawn
+from labharness.faces.cli.line_writer import ERASED, LineWriter
+from labharness.faces.cli.live import drawn
 from platforms import has_terminals
 from rig import SHORT_LINE
 

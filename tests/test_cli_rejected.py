@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from commands import COMMAND, TIMEOUT_S, Said, edited_lab, example, payload, say, submit, wrote
+from labharness.core.vocabulary.durations import format_duration
 from labharness.lab import Lab
-from labharness.vocabulary.durations import format_duration
 from rig import SHORT_LINE
 
 RANGE = ("inputs", "temperature_range")

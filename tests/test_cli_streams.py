@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from commands import COMMAND, ROOT, TIMEOUT_S, say
-from labharness.cli.line_writer import LINES_MAX, LineWriter
+from labharness.faces.cli.line_writer import LINES_MAX, LineWriter
 from labharness.journal.artifacts import Artifacts
 from rig import EXAMPLE, SHORT_LINE
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.clock import (
+from labharness.core.clock import (
     VIRTUAL_EPOCH,
     Chance,
     Clock,
@@ -25,7 +25,7 @@ from labharness.clock import (
     run,
     utc_text,
 )
-from labharness.clock.loops import SWITCH_S
+from labharness.core.clock.loops import SWITCH_S
 
 DAY_S = 86_400.0
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Identity, Scan
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.instruments.driver import Identity, Scan
 from labharness_drivers.cobolt_laser import CoboltLaser
 from labharness_simulators.cobolt_laser import Simulator
 

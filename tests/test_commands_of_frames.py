@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 
-from labharness.driver import Channel
-from labharness.driver.driver import fault
+from labharness.core.vocabulary import Allowed, Command, Ending, Outcome, Request, Until
+from labharness.instruments.driver import Channel
+from labharness.instruments.driver.driver import fault
 from labharness.journal.null_journal import NullJournal
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument
-from labharness.vocabulary import Allowed, Command, Ending, Outcome, Request, Until
 
 FIRST, SECOND = Request(b"first\r", Until(b"\r"), 0.1), Request(b"second\r", Until(b"\r"), 0.1)
 STEP = 0.1

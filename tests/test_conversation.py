@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.lab import LabPlan, read_lab
-from labharness.lab.simulated import SimulatedLab
-from labharness.simulation import (
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.instruments.simulation import (
     Face,
     LineFace,
     LoopEnvironment,
@@ -20,10 +18,17 @@ from labharness.simulation import (
     ModbusTcpFace,
     SimulatedBus,
 )
-from labharness.simulation.control import SimulationControl
-from labharness.simulation.conversation import PENDING_BYTES_MAX, ByteLog, Conversation, Outlet
-from labharness.simulation.faces import checksum
-from labharness.simulation.pace import Wire
+from labharness.instruments.simulation.control import SimulationControl
+from labharness.instruments.simulation.conversation import (
+    PENDING_BYTES_MAX,
+    ByteLog,
+    Conversation,
+    Outlet,
+)
+from labharness.instruments.simulation.faces import checksum
+from labharness.instruments.simulation.pace import Wire
+from labharness.lab import LabPlan, read_lab
+from labharness.lab.simulated import SimulatedLab
 from rig import SHORT_LINE
 
 BAUD = 9600

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from labharness.capability import Planned
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
+from labharness.work.capability import Planned
 from labharness_simulators.plant import CvdTube
 from rig import SHORT_LINE, submission
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from labharness.clock import Chance, Clock, PacedLoop, run
-from labharness.guard import Source
+from labharness.core.clock import Chance, Clock, PacedLoop, run
+from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Source
 
 SOFTWARE_S_MAX = 0.050  # measured: median 0.2 ms, 9 ms at worst with both cores busy
 ROUNDS = 30

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from labharness.clock import Chance, Clock, PacedLoop, run
-from labharness.guard import Source
+from labharness.core.clock import Chance, Clock, PacedLoop, run
+from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
 from labharness.line import Tripped
-from labharness.vocabulary import Cause, Command, Trip
+from labharness.safety.guard import Source
 
 SOFTWARE_S_MAX = 0.050
 COMMANDS = 10_000

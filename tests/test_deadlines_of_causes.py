@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from labharness.guard import Source
+from labharness.core.vocabulary import Cause
+from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import simulated_of
-from labharness.vocabulary import Cause
+from labharness.safety.guard import Source
 
 POLL_S, PROMPT_S = 1.0, 0.250
 GRAIN_S = 0.01

@@ -13,10 +13,10 @@ import pytest
 
 from commands import ROOT, say
 from labharness.analysis import shift_from_wavelength
-from labharness.guard import Latch
+from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import read_lab
 from labharness.lab.kinds import driver_kinds, load_driver
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of

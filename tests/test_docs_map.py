@@ -35,16 +35,18 @@ def test_every_ruling_that_the_code_cites_is_in_the_reference() -> None:
     assert cited("ruling") <= rulings
 
 
-def test_every_room_has_its_sentence() -> None:
-    rooms = {path.parent.name for path in (ROOT / "labharness").glob("*/__init__.py")}
-    table = ARCHITECTURE.split("## The rooms")[1].split("Three drawers")[0]
-    named = [
-        name
-        for row in table.splitlines()
-        if row.startswith("| `")
-        for name in re.findall(r"`(\w+)`", row.split("|")[1])
-    ]
-    assert sorted(named) == sorted(rooms)
+def test_every_wing_and_room_has_its_sentence() -> None:
+    table = ARCHITECTURE.split("## Wings and rooms")[1].split("Three drawers")[0]
+    named, wing = set(), ""
+    for row in re.findall(r"^\| (`.*?`)? ?\| (.*?) ?\| ", table, re.MULTILINE):
+        wing = row[0].strip("`") or wing
+        named |= {f"{wing}/{room}" for room in re.findall(r"`(\w+)`", row[1])} or {wing}
+    wings = {"chaos", "lab", "line", "analysis", "journal"}
+    package = ROOT / "labharness"
+    rooms = {
+        path.parent.relative_to(package).as_posix() for path in package.glob("*/*/__init__.py")
+    }
+    assert named == wings | {room for room in rooms if room.split("/")[0] not in wings}
 
 
 @pytest.mark.parametrize("page", ["architecture.md", "contributing.md"])

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from commands import ROOT, example
-from labharness.admission.audit import HEEDED, PRIORITIES
-from labharness.admission.schemas import input_fault
-from labharness.capability import CannotDo
-from labharness.capability.cvd import CAPABILITY
-from labharness.capability.cvd.declaration import DECLARATION
-from labharness.capability.cvd.recipe import GROWTH_DEFAULTS
 from labharness.lab import default_lab_path, read_lab
 from labharness.lab.house import house_facts
+from labharness.protocols.hcp.terms import PRIORITIES
+from labharness.work.admission.audit import HEEDED
+from labharness.work.admission.schemas import input_fault
+from labharness.work.capability import CannotDo
+from labharness.work.capability.cvd import CAPABILITY
+from labharness.work.capability.cvd.declaration import DECLARATION
+from labharness.work.capability.cvd.recipe import GROWTH_DEFAULTS
 
 PAGE = (ROOT / "docs" / "reference" / "task.md").read_text("utf-8")
 SECTIONS = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

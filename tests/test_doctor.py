@@ -11,9 +11,8 @@ import pytest
 
 from commands import ROOT, edited_lab, say, wrote
 from examined import APPROVAL, NODE, NOON, STEADY, alert, findings, serial_lab, the_finding, well
-from labharness.admission.approval import read_approval
-from labharness.cli.arguments import make_parser
-from labharness.guard import Latch
+from labharness.core.vocabulary import Cause, Trip
+from labharness.faces.cli.arguments import make_parser
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.doctor import examine
 from labharness.lab.hazards import HazardRow, HazardTable
@@ -26,7 +25,8 @@ from labharness.lab.seen import (
     OwnerFacts,
     SerialFacts,
 )
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch
+from labharness.work.admission.approval import read_approval
 from rig import EXAMPLE, SHORT_LINE
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals and permission bits")

@@ -15,8 +15,8 @@ import pytest
 
 from commands import Said, say
 from examined import alert
-from labharness.guard import places
 from labharness.lab import doctor, read_lab
+from labharness.safety.guard import places
 from rig import SHORT_LINE
 from served import Served
 

@@ -13,20 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.clock import Chance, Clock, VirtualLoop
-from labharness.driver import Driver
-from labharness.lab.kinds import driver_kinds, load_driver, load_simulator
-from labharness.lab.simulated import SimulatedLab
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.conformance import (
+from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.conformance import (
     check_driver,
     check_envelope,
     check_obedience,
     check_simulator,
     check_write,
 )
-from labharness.testing.faults import simulated_of
-from labharness.testing.pairs import write
+from labharness.faces.testing.faults import simulated_of
+from labharness.faces.testing.pairs import write
+from labharness.instruments.driver import Driver
+from labharness.lab.kinds import driver_kinds, load_driver, load_simulator
+from labharness.lab.simulated import SimulatedLab
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = sorted(driver_kinds())

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from labharness.driver import Driver
-from labharness.driver.ascii import decimal, line_request, number
-from labharness.driver.messages import ID_DIGITS, message_request, results
-from labharness.driver.modbus import EXCEPTIONS
-from labharness.driver.reads import shown, unproven
-from labharness.vocabulary import BadReply, DeviceFault, Nothing, Protocol, Request, Until
+from labharness.core.vocabulary import BadReply, DeviceFault, Nothing, Protocol, Request, Until
+from labharness.instruments.driver import Driver
+from labharness.instruments.driver.ascii import decimal, line_request, number
+from labharness.instruments.driver.messages import ID_DIGITS, message_request, results
+from labharness.instruments.driver.modbus import EXCEPTIONS
+from labharness.instruments.driver.reads import shown, unproven
 
 
 @pytest.mark.parametrize(

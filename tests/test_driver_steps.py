@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Driver
-from labharness.driver.modbus import Register
+from labharness.instruments.driver import Driver
+from labharness.instruments.driver.modbus import Register
 from labharness.lab.kinds import driver_kinds, load_driver
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 

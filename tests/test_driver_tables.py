@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan
+from labharness.core.vocabulary import BadReply, DeviceFault, Request, Rtu, crc16_modbus
+from labharness.instruments.driver import Channel, Driver, Identity, Query, Scan
 from labharness.lab.kinds import driver_kinds, load_driver
-from labharness.vocabulary import BadReply, DeviceFault, Request, Rtu, crc16_modbus
 
 TABLES = Path(__file__).parent / "data" / "driver_tables"
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-import labharness.cli.hand as hand
-import labharness.cli.rising as rising
+import labharness.faces.cli.hand as hand
+import labharness.faces.cli.rising as rising
 from alarmed import Watched, watch
 from commands import say
-from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.desk import ByHand, Nobody
-from labharness.driver import Cools
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Command, Ending
+from labharness.instruments.driver import Cools
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.lock import LineBusy
 from labharness.line import NotArmed
 from labharness.line.effects import Effects, warmer
-from labharness.vocabulary import Command, Ending
+from labharness.work.desk import ByHand, Nobody
 from rig import SHORT_LINE, approved_copy
 from test_procedures_fail import FURNACE, ON, SHUTDOWN, cause, is_off
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from commands import say
-from labharness.kernel import Bound
 from labharness.lab import default_lab_path, read_lab
+from labharness.safety.kernel import Bound
 from rig import EXAMPLE, SHORT_LINE, line_texts
 
 BASE = 'based_on = "cvd_mos2.toml"'

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from labharness.testing.pairs import exchange, framed, read, write
-from labharness.vocabulary import BadReply, DeviceFault, crc16_modbus
+from labharness.core.vocabulary import BadReply, DeviceFault, crc16_modbus
+from labharness.faces.testing.pairs import exchange, framed, read, write
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 from labharness_simulators.eurotherm_2400 import Simulator
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Block, Programmer
-from labharness.testing.pairs import exchange, framed, read, write
-from labharness.vocabulary import BadProgram, DeviceFault, Program, Segment, read_program
+from labharness.core.vocabulary import BadProgram, DeviceFault, Program, Segment, read_program
+from labharness.faces.testing.pairs import exchange, framed, read, write
+from labharness.instruments.driver import Block, Programmer
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 from labharness_simulators.eurotherm_2400 import Simulator
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from labharness.guard import Latch
 from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
+from labharness.safety.guard import Latch
 from rig import Injection, Ran, approved_copy
 
 Run = Callable[..., Ran]
@@ -48,7 +48,7 @@ def test_a_verb_that_breaks_ends_the_run_safe(
     async def raises(step: object) -> Mapping[str, object]:
         raise ZeroDivisionError("planted")
 
-    from labharness.capability import cvd
+    from labharness.work.capability import cvd
 
     verbs = {**cvd.CvdSynthesis.verbs, "hold": raises}
     monkeypatch.setattr(cvd.CvdSynthesis, "verbs", verbs)
@@ -165,7 +165,7 @@ def test_a_good_end_that_nothing_verifies_is_no_good_end(
 def test_an_admission_that_breaks_is_answered_and_sends_nothing(
     short_plan: LabPlan, run_task: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from labharness.capability import cvd
+    from labharness.work.capability import cvd
 
     def raises(*args: object) -> None:
         raise RuntimeError("planted")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from labharness.cli.run import _print
-from labharness.guard import Source
+from labharness.core.vocabulary import DeviceFault
+from labharness.faces.cli.run import _print
+from labharness.instruments.link.loopback import LoopbackLink
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.link.loopback import LoopbackLink
-from labharness.vocabulary import DeviceFault
+from labharness.safety.guard import Source
 from rig import Injection, Ran, cut, plant_fault
 
 Run = Callable[..., Ran]

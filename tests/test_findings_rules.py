@@ -8,17 +8,17 @@ from typing import Any, cast
 
 import pytest
 
-from labharness.clock import VirtualLoop
-from labharness.clock import run as run_on
-from labharness.guard import GuardCore, Latch, SafeFrame
-from labharness.guard.shell import LoopGuard
-from labharness.kernel import Memory, Mode, begin, conclude, judge, observe
+from labharness.core.clock import VirtualLoop
+from labharness.core.clock import run as run_on
+from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Request, Trip, Until
+from labharness.instruments.link import Link
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.idle_line import NotReset, reset
 from labharness.line.exchanges import Exchanges
 from labharness.line.trip_response import TripResponse
-from labharness.link import Link
-from labharness.vocabulary import Allowed, Cause, Command, Refused, Request, Trip, Until
+from labharness.safety.guard import GuardCore, Latch, SafeFrame
+from labharness.safety.guard.shell import LoopGuard
+from labharness.safety.kernel import Memory, Mode, begin, conclude, judge, observe
 from rig import EXAMPLE, SHORT_LINE, Injection, Ran, as_submit, submission
 
 Run = Callable[..., Ran]

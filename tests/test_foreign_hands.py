@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
+from labharness.core.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import BadLabFile, Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.alarms import line_alarms
 from labharness.lab.config import SAFE_TABLE
 from labharness.line.alarms import OFF_DELAY_S
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.vocabulary import Cause, Command, Ending, Trip, crc16_modbus
 from rig import approved_copy
 
 POLL_S = 1.0

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from labharness.faces.testing.bench import Bench
 from labharness.journal.artifacts import resolve
 from labharness.journal.reading import read, verify_file
 from labharness.lab import LabPlan
-from labharness.testing.bench import Bench
 from rig import EXAMPLE, SHORT_LINE, Ran, submission
 
 Run = Callable[..., Ran]
@@ -122,7 +122,7 @@ def test_the_same_seed_gives_the_same_chain_and_export_over_hash_seeds(tmp_path:
     for hash_seed in ("0", "random"):
         out = tmp_path / hash_seed
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-m", "labharness.cli", "run", str(EXAMPLE)]
+        command = [sys.executable, "-m", "labharness.faces.cli", "run", str(EXAMPLE)]
         command += ["--lab", str(SHORT_LINE), "--out", str(out), "--seed", "7", "--json"]
         done = subprocess.run(command, env=env, capture_output=True, timeout=100, check=False)
         assert done.returncode in (0, 1), done.stderr

@@ -24,12 +24,12 @@ from guard_rig import (
     bench,
     until,
 )
-from labharness.clock import PacedLoop, steady_s
-from labharness.guard import GuardCore, SafeFrame
-from labharness.guard.armed import ARMED_FILE
-from labharness.guard.ports import Ports
-from labharness.guard.watch import HarnessWatch
-from labharness.vocabulary import Nothing, Request, Until
+from labharness.core.clock import PacedLoop, steady_s
+from labharness.core.vocabulary import Nothing, Request, Until
+from labharness.safety.guard import GuardCore, SafeFrame
+from labharness.safety.guard.armed import ARMED_FILE
+from labharness.safety.guard.ports import Ports
+from labharness.safety.guard.watch import HarnessWatch
 
 SILENCE_S_MAX = 0.5
 

@@ -10,18 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.guard import Permit, SafeFrame
-from labharness.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
-from labharness.guard.fields import BadFields, Fields
-from labharness.guard.offline_log import OfflineLog
-from labharness.guard.seal import fits, seal
-from labharness.guard.socket_lines import LINE_BYTES_MAX, LineSplitter, line_of
-from labharness.guard.watch import HarnessWatch
-from labharness.guard.written import read_request, read_trip, write_request, write_trip
-from labharness.lab import LabPlan
-from labharness.lab.arming import armed_of
-from labharness.line import compile_procedures
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     Cause,
     Exactly,
     LengthAt,
@@ -34,9 +23,20 @@ from labharness.vocabulary import (
     Trip,
     Until,
 )
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     Lines as LinesRule,
 )
+from labharness.lab import LabPlan
+from labharness.lab.arming import armed_of
+from labharness.line import compile_procedures
+from labharness.safety.guard import Permit, SafeFrame
+from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
+from labharness.safety.guard.fields import BadFields, Fields
+from labharness.safety.guard.offline_log import OfflineLog
+from labharness.safety.guard.seal import fits, seal
+from labharness.safety.guard.socket_lines import LINE_BYTES_MAX, LineSplitter, line_of
+from labharness.safety.guard.watch import HarnessWatch
+from labharness.safety.guard.written import read_request, read_trip, write_request, write_trip
 
 RAW = st.binary(max_size=12)
 WHOLE = st.integers(0, 2**31)

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from guard_stubs import ARMED, Descriptor
-from labharness.guard import spawn, start
-from labharness.guard.armed import ArmedPort
-from labharness.guard.spawn import Child
-from labharness.guard.start import CannotGuard
+from labharness.safety.guard import spawn, start
+from labharness.safety.guard.armed import ArmedPort
+from labharness.safety.guard.spawn import Child
+from labharness.safety.guard.start import CannotGuard
 from platforms import unix
 
 pytestmark = unix

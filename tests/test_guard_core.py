@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from guarded import READ, SAFE, SHUT, WRITE, armed, refused, rtu
-from labharness.guard import GuardCore, NotPermitted, Permit, PortState, Source
-from labharness.guard.core import PERMIT_S_MAX, PERMITS_MAX
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     Request,
     Rtu,
 )
+from labharness.safety.guard import GuardCore, NotPermitted, Permit, PortState, Source
+from labharness.safety.guard.core import PERMIT_S_MAX, PERMITS_MAX
 
 # ---- permits
 

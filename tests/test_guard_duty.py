@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.guard import Finished, GuardCore, SafeFrame
-from labharness.guard.duty import Duty
-from labharness.vocabulary import Nothing, Request, Until, disobeyed
+from labharness.core.vocabulary import Nothing, Request, Until, disobeyed
+from labharness.safety.guard import Finished, GuardCore, SafeFrame
+from labharness.safety.guard.duty import Duty
 
 PASSES_MAX = 40
 

@@ -8,10 +8,22 @@ from typing import Any
 import pytest
 
 from guard_stubs import ARMED, LAST, ON, READ, SAFE
-from labharness.guard.armed import BadArming, lab_home, must_be_stated, read_whole, state_home
-from labharness.guard.fields import WHOLE_MAX, BadFields, Fields
-from labharness.guard.written import read_request, read_safe, read_trip, write_request, write_safe
-from labharness.vocabulary import LengthAt, Quiet, Request, Transaction
+from labharness.core.vocabulary import LengthAt, Quiet, Request, Transaction
+from labharness.safety.guard.armed import (
+    BadArming,
+    lab_home,
+    must_be_stated,
+    read_whole,
+    state_home,
+)
+from labharness.safety.guard.fields import WHOLE_MAX, BadFields, Fields
+from labharness.safety.guard.written import (
+    read_request,
+    read_safe,
+    read_trip,
+    write_request,
+    write_safe,
+)
 
 TAKES: list[tuple[str, tuple[Any, ...], list[Any], list[Any]]] = [
     ("text", (), ["", "a"], [None, 1, True, b"a", ["a"]]),
@@ -226,7 +238,7 @@ def test_a_lab_without_real_ports_may_leave_its_place_to_the_environment(
 def test_a_file_that_is_too_long_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labharness.guard.armed.FILE_BYTES_MAX", 10)
+    monkeypatch.setattr("labharness.safety.guard.armed.FILE_BYTES_MAX", 10)
     path = tmp_path / "armed.json"
     path.write_bytes(b"x" * 10)
     assert read_whole(path) == "x" * 10

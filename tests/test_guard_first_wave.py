@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, ON, SHUT, GuardBench, bench, until
-from labharness.clock import PacedLoop, run, steady_s
-from labharness.guard import GuardCore, Latch, SafeFrame, places
-from labharness.guard.fields import BadFields
-from labharness.guard.process import ProcessGuard
-from labharness.guard.shell import LoopGuard
-from labharness.guard.written import write_trip
-from labharness.link import LinkLost
-from labharness.link.serial_port import SerialLink
-from labharness.vocabulary import Cause, Trip
+from labharness.core.clock import PacedLoop, run, steady_s
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link import LinkLost
+from labharness.instruments.link.serial_port import SerialLink
+from labharness.safety.guard import GuardCore, Latch, SafeFrame, places
+from labharness.safety.guard.fields import BadFields
+from labharness.safety.guard.process import ProcessGuard
+from labharness.safety.guard.shell import LoopGuard
+from labharness.safety.guard.written import write_trip
 
 PORTS = ("heat", "gas", "pump")
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from guard_rig import BAUD, LATENCY_S, ON, SAFE_FRAMES, SHUT, GuardBench, bench, until
-from labharness.vocabulary import Request
+from labharness.core.vocabulary import Request
 
 KILLED_S_MAX = 0.250  # after the longest exchange in flight
 STOPPED_S_MAX = 1.5

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from guard_rig import BAUD, BOUND_S, READ, SAFE_FRAMES, GuardBench, bench, until
-from labharness.clock import steady_s
-from labharness.guard.armed import ARMED_FILE, SOCKET_FILE
-from labharness.guard.process import ProcessGuard
-from labharness.link.descriptors import SerialDescriptor
+from labharness.core.clock import steady_s
+from labharness.instruments.link.descriptors import SerialDescriptor
+from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE
+from labharness.safety.guard.process import ProcessGuard
 
 LONG = replace(READ, timeout_s=4.0)  # a read that keeps a guard from ending at once
 ANSWER = b"ok read\r"

@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, ON, READ, SAFE, SHUT, Away, Caller, GuardBench, bench, until
-from labharness.clock import PacedLoop, run
-from labharness.guard import GuardCore, SafeFrame
-from labharness.guard.armed import ARMED_FILE, ArmedPort
-from labharness.guard.ports import Ports
-from labharness.link import LinkLost
-from labharness.link.descriptors import TcpDescriptor, open_port
-from labharness.link.tcp import TcpLink
+from labharness.core.clock import PacedLoop, run
+from labharness.instruments.link import LinkLost
+from labharness.instruments.link.descriptors import TcpDescriptor, open_port
+from labharness.instruments.link.tcp import TcpLink
+from labharness.safety.guard import GuardCore, SafeFrame
+from labharness.safety.guard.armed import ARMED_FILE, ArmedPort
+from labharness.safety.guard.ports import Ports
 
 FAR = ("far", "farther", "farthest")
 
@@ -300,10 +300,10 @@ def test_bytes_that_a_host_does_not_confirm_end_the_connection(
 
 OUTAGE = r"""
 import fcntl, selectors, socket, struct, threading, time
-from labharness.guard.core import GuardCore, SafeFrame
-from labharness.guard.ports import Ports
-from labharness.link.descriptors import TcpDescriptor
-from labharness.vocabulary import Request, Until
+from labharness.safety.guard.core import GuardCore, SafeFrame
+from labharness.safety.guard.ports import Ports
+from labharness.instruments.link.descriptors import TcpDescriptor
+from labharness.core.vocabulary import Request, Until
 
 def cable(up):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:

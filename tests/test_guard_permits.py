@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from guard_rig import ON, READ, SHUT, Caller, GuardBench, bench
-from labharness.guard.core import PERMIT_S_MAX
-from labharness.guard.written import write_request
+from labharness.safety.guard.core import PERMIT_S_MAX
+from labharness.safety.guard.written import write_request
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-import labharness.guard.core as core_module
+import labharness.safety.guard.core as core_module
 from guarded import READ, SAFE, SHUT, armed, refused, rtu, state_of
-from labharness.guard import GuardCore, PortState
-from labharness.guard.core import DRAIN_S_MIN
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     LengthAt,
     Message,
     Nothing,
@@ -18,6 +16,8 @@ from labharness.vocabulary import (
     Rtu,
     Transaction,
 )
+from labharness.safety.guard import GuardCore, PortState
+from labharness.safety.guard.core import DRAIN_S_MIN
 
 # ---- replies, late and otherwise
 

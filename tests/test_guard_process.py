@@ -21,13 +21,13 @@ from typing import Any
 import pytest
 
 from guard_rig import BOUND_S, READ, SAFE_FRAMES, SHUT, GuardBench, bench, until
-from labharness.clock import steady_s
-from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, ArmedPort
-from labharness.link import LinkLost
-from labharness.link.descriptors import open_port
+from labharness.core.clock import steady_s
+from labharness.instruments.link import LinkLost
+from labharness.instruments.link.descriptors import open_port
+from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, ArmedPort
 
 FORBIDDEN = ("asyncio", "numpy", "pydantic", "sqlite3", "msgspec", "simpy", "pymodbus")
-OURS = {f"labharness.{room}" for room in ("clock", "cli", "guard", "link", "vocabulary")}
+OURS = {"core.clock", "core.vocabulary", "faces.cli", "instruments.link", "safety.guard"}
 
 
 @pytest.fixture
@@ -61,7 +61,11 @@ def test_the_guard_process_imports_nothing_but_the_standard_library_and_pyserial
     known = {*sys.stdlib_module_names, "labharness", "serial", "_distutils_hack"}
     known |= {"org"}  # the standard library's copy asks for Jython's and goes on without
     assert {name for name in loaded if name.split(".")[0] not in known} == set()
-    rooms = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("labharness.")}
+    rooms = {
+        ".".join(name.split(".")[1:3])
+        for name in loaded
+        if name.count(".") > 1 and name.startswith("labharness.")
+    }
     assert rooms == OURS
 
 
@@ -84,7 +88,7 @@ def test_a_second_guard_of_a_lab_is_refused(rig: GuardBench) -> None:
     rig.start()
     rig.call().leave()
     other = subprocess.run(
-        [sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file)],
+        [sys.executable, "-m", "labharness.faces.cli", "guard", str(rig.lab_file)],
         capture_output=True,
         text=True,
         check=False,

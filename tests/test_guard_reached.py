@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from guard_stubs import GONE, READ, SAFE, WHOLE_SEND, Remote, Started, armed, ask, talk
-from labharness.guard import NotPermitted
-from labharness.guard.remote import RemoteGuard
-from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Trip
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link import LinkLost
+from labharness.safety.guard import NotPermitted
+from labharness.safety.guard.remote import RemoteGuard
 
 # ---- finding one
 

@@ -13,11 +13,11 @@ import pytest
 from guard_rig import Away, bench
 from guard_stubs import LAST, ON, READ, SHUT
 from guard_turns import Harness, Turn, guarding, last, reason
-from labharness.clock import steady_s
-from labharness.guard import socket_lines
-from labharness.guard.process import ProcessGuard
-from labharness.guard.session import HarnessSession
-from labharness.guard.socket_lines import SocketLines, line_of
+from labharness.core.clock import steady_s
+from labharness.safety.guard import socket_lines
+from labharness.safety.guard.process import ProcessGuard
+from labharness.safety.guard.session import HarnessSession
+from labharness.safety.guard.socket_lines import SocketLines, line_of
 
 UNSENT_BYTES_MAX = 200_000
 

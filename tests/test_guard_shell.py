@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.clock import VirtualLoop, run
-from labharness.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
-from labharness.guard.port_queue import WAITING_MAX
-from labharness.guard.shell import LoopGuard
-from labharness.link import LinkLost
-from labharness.link.links import nobody
-from labharness.vocabulary import Cause, Nothing, Quiet, Request, Trip, Until
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import Cause, Nothing, Quiet, Request, Trip, Until
+from labharness.instruments.link import LinkLost
+from labharness.instruments.link.links import nobody
+from labharness.safety.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
+from labharness.safety.guard.port_queue import WAITING_MAX
+from labharness.safety.guard.shell import LoopGuard
 
 READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)
 SHUT = [Request(b"shut%d\r" % number, Until(b"\r"), 0.2) for number in range(4)]

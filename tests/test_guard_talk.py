@@ -23,11 +23,11 @@ from guard_stubs import (
     ask,
     talk,
 )
-from labharness.guard import NotPermitted
-from labharness.guard.remote import RemoteGuard
-from labharness.guard.seal import seal
-from labharness.guard.written import write_request, write_trip
-from labharness.vocabulary import Cause, Trip
+from labharness.core.vocabulary import Cause, Trip
+from labharness.safety.guard import NotPermitted
+from labharness.safety.guard.remote import RemoteGuard
+from labharness.safety.guard.seal import seal
+from labharness.safety.guard.written import write_request, write_trip
 
 LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
 # ---- exchanges

@@ -22,14 +22,11 @@ import pytest
 
 from commands import stated
 from guard_rig import BOUND_S, until
-from labharness.cli import main
-from labharness.clock import Chance, Clock, PacedLoop, run
-from labharness.guard import Latch, LatchUnreadable
-from labharness.guard.armed import ARMED_FILE, SOCKET_FILE, read_armed
-from labharness.guard.split import SplitGuard
+from labharness.core.clock import Chance, Clock, PacedLoop, run
+from labharness.core.vocabulary import Cause, Command, Ending, Trip
+from labharness.faces.cli import main
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
-from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.arming import guard_command
 from labharness.lab.config import SAFE_TABLE
@@ -37,7 +34,10 @@ from labharness.lab.idle_line import NotReset, make_safe, read_now, reset
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import NotArmed, Tripped
-from labharness.vocabulary import Cause, Command, Ending, Trip
+from labharness.safety.guard import Latch, LatchUnreadable
+from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, read_armed
+from labharness.safety.guard.split import SplitGuard
+from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
 from rig import approved_copy
 

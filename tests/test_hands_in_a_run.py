@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from labharness.desk import ByHand
-from labharness.desk.desk import Desk
 from labharness.lab import Lab, LabPlan
 from labharness.line import holding
+from labharness.work.desk import ByHand
+from labharness.work.desk.desk import Desk
 from rig import Injection, Ran
 from test_trips import heat_is_off
 

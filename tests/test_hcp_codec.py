@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.admission.audit import Rejected
-from labharness.clock import utc_text
-from labharness.hcp import answers, codec
-from labharness.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
-from labharness.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
+from labharness.core.clock import utc_text
+from labharness.protocols.hcp import answers, codec
+from labharness.protocols.hcp.codec import BadPayload, HcpMessage, NotHcp, decode, encode
+from labharness.protocols.hcp.messages import TaskAccepted, TaskCompleted, TaskRejected, TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
 
 EXAMPLE = (Path(__file__).parent.parent / "examples" / "mos2-monolayer.json").read_bytes()
 IDS: dict[str, Any] = {"message_id": "msg-010", "timestamp": "2025-01-15T08:32:15.000Z"}

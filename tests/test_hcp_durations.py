@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.vocabulary.durations import NotADuration, format_duration, parse_duration
+from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(

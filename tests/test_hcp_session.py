@@ -4,7 +4,13 @@ import itertools
 
 import pytest
 
-from labharness.hcp.session import INITIAL, STATES, TERMINAL, IllegalTransition, next_state
+from labharness.protocols.hcp.session import (
+    INITIAL,
+    STATES,
+    TERMINAL,
+    IllegalTransition,
+    next_state,
+)
 
 ALLOWED = {
     ("PENDING", "RUNNING"),

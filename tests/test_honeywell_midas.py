@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary import BadReply, DeviceFault, Request
 from labharness_drivers.honeywell_midas import HoneywellMidas
 from labharness_simulators.honeywell_midas import Simulator
 

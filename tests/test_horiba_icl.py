@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icl_bench import PLACEHOLDER, Bench, reply_of
-from labharness.driver import Query
-from labharness.vocabulary import BadReply, DeviceFault
+from labharness.core.vocabulary import BadReply, DeviceFault
+from labharness.instruments.driver import Query
 from labharness_drivers.horiba_icl import HoribaIcl
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from icl_bench import Bench
-from labharness.driver import Identity
-from labharness.vocabulary import DeviceFault
+from labharness.core.vocabulary import DeviceFault
+from labharness.instruments.driver import Identity
 from labharness_drivers.horiba_icl import HoribaIcl
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import alarmed
 from alarmed import Watched, watch
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
-from labharness.testing.faults import simulated_of
-from labharness.vocabulary import Command, Ending, Outcome
 from rig import SOON, Ran, accepted, lab_with, part, submission
 from test_exhaust_lost import heat, truth
 from test_unattended import HAZARDS, is_refused, on_their_own, unattended

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labharness.capability.cvd.intent import met, named
+from labharness.work.capability.cvd.intent import met, named
 
 FILM = {"claim": "film", "headline": "monolayer on at least 75 % of the film"}
 MIXED = {"claim": "mixed", "headline": "mixed: 53 % one layer, 41 % two"}

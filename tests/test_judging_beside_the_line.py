@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from labharness.capability.cvd import raman
-from labharness.clock import VirtualLoop, run
-from labharness.plan import Instruction, RunningStep
+from labharness.core.clock import VirtualLoop, run
+from labharness.work.capability.cvd import raman
+from labharness.work.plan import Instruction, RunningStep
 
 LONG_S, BEAT_S = 0.4, 0.01
 

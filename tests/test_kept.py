@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from commands import COMMAND
-from labharness.guard import Latch
 from labharness.journal import reading
 from labharness.lab import LabPlan
+from labharness.safety.guard import Latch
 from platforms import fill_disk, fills_a_disk, unix
 from rig import approved_copy
 from test_guarded_line import quick

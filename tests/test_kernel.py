@@ -8,7 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kernel_line import STALE_S, ask, healthy, rule_of, running, see
-from labharness.kernel import (
+from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Trip
+from labharness.safety.kernel import (
     Bound,
     IllegalMode,
     Memory,
@@ -19,7 +20,6 @@ from labharness.kernel import (
     observe,
     tick,
 )
-from labharness.vocabulary import Allowed, Cause, Command, Refused, Trip
 
 # ---- limits
 
@@ -119,7 +119,7 @@ def test_the_table_of_modes_is_this_one(now: Mode, to: Mode) -> None:
 
 
 def test_a_mode_that_the_table_does_not_know_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    from labharness.kernel import modes
+    from labharness.safety.kernel import modes
 
     monkeypatch.delitem(modes.CHANGES, Mode.HELD)
     with pytest.raises(IllegalMode):

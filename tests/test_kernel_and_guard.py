@@ -10,10 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kernel_line import ENVELOPE, see
-from labharness.guard import GuardCore, Latch, LatchUnreadable, NotPermitted, Permit, SafeFrame
-from labharness.guard.core import PERMIT_S_MAX, PortState, Source
-from labharness.kernel import IllegalMode, Memory, Mode, begin, change, conclude, judge, tick
-from labharness.vocabulary import Allowed, Cause, Command, Request, Trip, Until
+from labharness.core.vocabulary import Allowed, Cause, Command, Request, Trip, Until
+from labharness.safety.guard import (
+    GuardCore,
+    Latch,
+    LatchUnreadable,
+    NotPermitted,
+    Permit,
+    SafeFrame,
+)
+from labharness.safety.guard.core import PERMIT_S_MAX, PortState, Source
+from labharness.safety.kernel import IllegalMode, Memory, Mode, begin, change, conclude, judge, tick
 
 READ = Request(b"R\r", Until(b"\r"), 1.0)
 SAFE = SafeFrame(0, "p", Request(b"SAFE\r", Until(b"\r"), 1.0), "furnace.setpoint", 20.0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kernel_line import BACKFILL, ENVELOPE, LEAK_CHECK, SHUTDOWN, STUCK, limit, parts
-from labharness.kernel import Bound, Envelope, EnvelopeInvalid, LeakTight, PurgedOf, Step
+from labharness.safety.kernel import Bound, Envelope, EnvelopeInvalid, LeakTight, PurgedOf, Step
 
 STRAY = Step(channel="no.such", value=0.0, unit="")
 

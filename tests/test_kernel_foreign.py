@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kernel_line import ENVELOPE, parts, see
-from labharness.kernel import (
+from labharness.core.vocabulary import Cause, Command, Trip
+from labharness.safety.kernel import (
     Bound,
     Envelope,
     EnvelopeInvalid,
@@ -18,7 +19,6 @@ from labharness.kernel import (
     conclude,
     expect,
 )
-from labharness.vocabulary import Cause, Command, Trip
 
 ARGON = Command("argon.setpoint", 100.0, "sccm")
 MAINS = Bound("box.exhaust", low=1.0)  # any reading that says what is at stake

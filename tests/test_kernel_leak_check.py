@@ -8,8 +8,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, LEAK_CHECK, STALE_S, ask, healthy, rule_of, running, see
-from labharness.kernel import Bound, LeakTight, Memory, Mode, begin, conclude, tick
-from labharness.vocabulary import Command
+from labharness.core.vocabulary import Command
+from labharness.safety.kernel import Bound, LeakTight, Memory, Mode, begin, conclude, tick
 
 TIGHT = LeakTight("air")
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_line import STALE_S, running, see
-from labharness.kernel import Memory, begin, conclude
-from labharness.vocabulary import Command
+from labharness.core.vocabulary import Command
+from labharness.safety.kernel import Memory, begin, conclude
 
 
 def count(told: float, flow: float = 600.0, seconds: int = 10) -> Memory:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kernel_line import ENVELOPE, STUCK, see
-from labharness.kernel import Bound, Envelope, Memory, Mode, Plausible, TripRow, tick
-from labharness.vocabulary import Cause, Trip
+from labharness.core.vocabulary import Cause, Trip
+from labharness.safety.kernel import Bound, Envelope, Memory, Mode, Plausible, TripRow, tick
 
 HEAT = replace(
     STUCK,

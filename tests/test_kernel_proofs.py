@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, STALE_S, ask, healthy, running, see
-from labharness.kernel import Bound, LeakTight, Memory, Mode, PurgedOf, tick
-from labharness.vocabulary import Cause
+from labharness.core.vocabulary import Cause
+from labharness.safety.kernel import Bound, LeakTight, Memory, Mode, PurgedOf, tick
 
 AIR = PurgedOf("air", 5.0)
 TIGHT = LeakTight("air")

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernel_line import ENVELOPE, STALE_S, ask, healthy, limit, rule_of, running, see
-from labharness.kernel import (
+from labharness.core.vocabulary import Allowed, Cause, Command, Refused
+from labharness.safety.kernel import (
     Bound,
     Memory,
     Mode,
@@ -19,7 +20,6 @@ from labharness.kernel import (
     judge_program,
     tick,
 )
-from labharness.vocabulary import Allowed, Cause, Command, Refused
 
 RAMP = "no ramp through the band over hydrogen"
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from labharness.guard import Latch, LatchUnreadable
-from labharness.guard.remote_ports import SeenLatch
-from labharness.vocabulary import Cause, Trip
+from labharness.core.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch, LatchUnreadable
+from labharness.safety.guard.remote_ports import SeenLatch
 
 LEAK = Trip(
     Cause.GAS_LEAK, "close_all_valves_and_alert", "h2.concentration", 1200.0, 12.5, "1200 ppm"

@@ -9,18 +9,18 @@ import pytest
 
 from commands import say
 from guarded import armed
-from labharness.clock import VirtualLoop, run
-from labharness.guard import Latch, LatchUnreadable, NotPermitted, Source
-from labharness.guard.latch import LEFT_ARMED, write_durably
-from labharness.guard.shell import LoopGuard
-from labharness.kernel import Mode
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import Cause, Trip
+from labharness.faces.testing.bench import Bench, Ran, VirtualTime
 from labharness.lab import Lab, LabPlan
 from labharness.lab.attend import Attendance
 from labharness.lab.config import SAFE_TABLE
 from labharness.lab.idle_line import reset
 from labharness.line import Line, NotArmed
-from labharness.testing.bench import Bench, Ran, VirtualTime
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch, LatchUnreadable, NotPermitted, Source
+from labharness.safety.guard.latch import LEFT_ARMED, write_durably
+from labharness.safety.guard.shell import LoopGuard
+from labharness.safety.kernel import Mode
 from rig import SHORT_LINE, Injection, plant_fault
 
 Run = Callable[..., Ran]
@@ -205,7 +205,7 @@ def test_a_line_driven_by_hand_says_that_its_latch_is_lost(
         write_durably(path, text)
 
     monkeypatch.setattr(Attendance, "_stay", trips)
-    monkeypatch.setattr("labharness.guard.latch.write_durably", full)
+    monkeypatch.setattr("labharness.safety.guard.latch.write_durably", full)
     words = ("set", "argon.setpoint", 100, "sccm", "--lab", SHORT_LINE, "--attend")
     said = say(*words, "--speed", "fast", "--for", 5, "--out", tmp_path / "by hand")
     assert said.code == 1

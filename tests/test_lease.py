@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from commands import edited_lab, say
-from labharness.guard.named import open_own
+from labharness.instruments.link.identity import LinkAddress, network_host
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.files import BadLabFile
 from labharness.lab.lease import Lease
 from labharness.lab.lock import LineBusy
-from labharness.link.identity import LinkAddress, network_host
+from labharness.safety.guard.named import open_own
 from platforms import unix
 
 pytestmark = unix

@@ -9,14 +9,14 @@ from typing import Any, cast
 import pytest
 
 from kernel_line import healthy, parts, running, see
-from labharness.guard import SafeFrame
-from labharness.kernel import Envelope, Memory, Watch
+from labharness.core.vocabulary import Cause, Exactly, LengthAt, Request, Rtu, Trip
 from labharness.line.active_causes import active_trips, causes_of, lost_states, stop_procedure
 from labharness.line.cooling import watch_until_cold
 from labharness.line.line import Line
 from labharness.line.parts import PortTiming
 from labharness.line.wire import Finding, PortCost, check_wires, exchange_s, port_costs
-from labharness.vocabulary import Cause, Exactly, LengthAt, Request, Rtu, Trip
+from labharness.safety.guard import SafeFrame
+from labharness.safety.kernel import Envelope, Memory, Watch
 from line_alone import RULE, Toy, asks, shown, toy
 
 NAN = float("nan")

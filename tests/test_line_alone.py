@@ -2,9 +2,9 @@
 
 import pytest
 
-from labharness.kernel import Mode
 from labharness.line.exchanges import NoReply
 from labharness.line.line import TICK_S, NotArmed, Tripped
+from labharness.safety.kernel import Mode
 from whole_line_alone import STOP, Alone
 
 # ---- opening and arming

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
+from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.journal import JournalFailed
-from labharness.kernel import Mode
 from labharness.line.escalation import DownStage, Reached
 from labharness.line.holding import HoldTooLong
 from labharness.line.line import TICK_S, NotArmed, Tripped
 from labharness.line.opening import NotOpened
 from labharness.line.procedures import Verification
-from labharness.vocabulary import Cause, Command, Ending
+from labharness.safety.kernel import Mode
 from whole_line_alone import MAINS, SPEED, STOP, Alone
 
 # ---- holding

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from labharness.core.vocabulary import Cause
 from labharness.line.escalation import HOLD_S_MAX, DownStage, Reached, bring_down
-from labharness.vocabulary import Cause
 from trip_response_alone import Safe, cause
 
 # ---- what comes of it

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from labharness.clock import VirtualLoop, run
-from labharness.driver import Adds, Cools, Dark, Off
-from labharness.kernel import Step
+from labharness.core.clock import VirtualLoop, run
+from labharness.instruments.driver import Adds, Cools, Dark, Off
 from labharness.line.effects import Effects
 from labharness.line.parts import Instrument
 from labharness.line.wiring import Contact
+from labharness.safety.kernel import Step
 from line_alone import Toy, shown, toy
 
 OFF = Step(channel="oven.setpoint", value=0.0, unit="")

@@ -15,10 +15,10 @@ import pytest
 
 from commands import COMMAND, say
 from guard_rig import until
-from labharness.guard import Latch
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.idle_line import make_safe, reset
+from labharness.safety.guard import Latch
 from platforms import unix
 from rig import approved_copy
 from test_guarded_line import quick, served

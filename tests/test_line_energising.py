@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import pytest
 
-from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.guard import Guard
-from labharness.guard.remote import BEAT_S
-from labharness.guard.shell import LoopGuard
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.instruments.link import Link
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
 from labharness.line.energising import may_not_energise
 from labharness.line.poll import Poller
-from labharness.link import Link
+from labharness.safety.guard import Guard
+from labharness.safety.guard.remote import BEAT_S
+from labharness.safety.guard.shell import LoopGuard
 
 
 def over(kind: str, *, guarded: bool = False) -> Link:

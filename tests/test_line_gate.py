@@ -17,8 +17,8 @@ from furnace_alone import (
     status_is_set,
 )
 from kernel_line import see
+from labharness.core.vocabulary import Allowed, Command, Refused, read_program
 from labharness.line.programs import programmer_of
-from labharness.vocabulary import Allowed, Command, Refused, read_program
 
 # ---- judging
 

@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from labharness.clock import VirtualLoop
-from labharness.guard import Guard
+from labharness.core.clock import VirtualLoop
+from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
-from labharness.kernel import Memory
 from labharness.line import monitor as monitor_module
 from labharness.line.monitor import Monitor
 from labharness.line.parts import BoundScan
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Guard
+from labharness.safety.kernel import Memory
 
 TRIP = Trip(Cause.OVER_TEMPERATURE, "immediate_shutdown", "furnace.temperature", 990.0, 1.0, "hot")
 WARNING = replace(TRIP, procedure="", detail="warm: furnace.temperature is 990 degC")

@@ -8,8 +8,14 @@ from typing import Any, cast
 import pytest
 
 from kernel_line import ENVELOPE, parts, running, see
-from labharness.driver import Identity
-from labharness.kernel import Bound, Envelope, EnvelopeInvalid, Memory, Procedure, Step, Watch
+from labharness.core.vocabulary import (
+    Command,
+    Ending,
+    Nothing,
+    Outcome,
+    Request,
+)
+from labharness.instruments.driver import Identity
 from labharness.line.energising import may_not_energise
 from labharness.line.exchanges import NoReply
 from labharness.line.holding import Hold, HoldTooLong
@@ -25,12 +31,14 @@ from labharness.line.parts import (
 from labharness.line.preparing import FULL_POLL_S_MAX, prepare
 from labharness.line.procedures import StepState, Verification, compile_procedures
 from labharness.line.room import Room
-from labharness.vocabulary import (
-    Command,
-    Ending,
-    Nothing,
-    Outcome,
-    Request,
+from labharness.safety.kernel import (
+    Bound,
+    Envelope,
+    EnvelopeInvalid,
+    Memory,
+    Procedure,
+    Step,
+    Watch,
 )
 from line_alone import Scene, Toy, asks, shown, toy
 

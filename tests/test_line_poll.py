@@ -6,10 +6,10 @@ from typing import cast
 
 import pytest
 
-from labharness.clock import VirtualLoop, finish
-from labharness.guard import Guard
+from labharness.core.clock import VirtualLoop, finish
 from labharness.line.parts import bind
 from labharness.line.poll import Poller
+from labharness.safety.guard import Guard
 from line_alone import Scene, Toy, shown, toy
 
 BEAT_S = 0.1

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from kernel_line import ENVELOPE
+from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.journal import JournalFailed
-from labharness.kernel import Mode
 from labharness.line.exchanges import NoReply
 from labharness.line.programs import Gate
 from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX, Reconnecting
-from labharness.vocabulary import Command, Ending, Outcome
+from labharness.safety.kernel import Mode
 from line_alone import Scene, Toy, shown, toy
 
 RATE, MODE = Command("furnace.rate", 5.0, "degC/min"), Command("furnace.mode", 1.0, "")

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from commands import COMMAND, TIMEOUT_S, say
-from labharness.cli import hand
+from labharness.faces.cli import hand
+from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab import LabPlan
 from labharness.lab.control import LineControl
 from labharness.lab.lock import LineLock, LockOwner
-from labharness.link.identity import LinkIdentity
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 
@@ -223,7 +223,7 @@ def test_nobody_is_told_to_end_who_may_still_verify(
 
 
 def _told(tell: Any, capsys: pytest.CaptureFixture[str]) -> str:
-    from labharness.cli.line_writer import TERMINAL
+    from labharness.faces.cli.line_writer import TERMINAL
 
     tell()
     TERMINAL.flush()

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from kernel_line import see
+from labharness.core.vocabulary import Cause
 from labharness.journal import JournalFailed
-from labharness.kernel import Bound, Mode
 from labharness.line.procedures import StepState, Verification
 from labharness.line.trip_response import tails
-from labharness.vocabulary import Cause
+from labharness.safety.kernel import Bound, Mode
 from line_alone import shown
 from trip_response_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, states
 

@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from labharness.driver import Off, While
-from labharness.driver.energy import Adds
+from labharness.core.vocabulary import Allowed, Command, Ending, Outcome, Refused, Verdict
+from labharness.instruments.driver import Off, While
+from labharness.instruments.driver.energy import Adds
 from labharness.journal import JournalFailed
 from labharness.line.command import WAITING_MAX, Writer
 from labharness.line.opening import NotOpened, Openings
 from labharness.line.programs import Gate
 from labharness.line.wiring import Contact
-from labharness.vocabulary import Allowed, Command, Ending, Outcome, Refused, Verdict
 from line_alone import Scene, Toy, shown, toy
 
 SET = Command("pump.speed", 5.0, "Hz")

@@ -18,16 +18,16 @@ import pytest
 import websockets.asyncio.server
 from websockets.http11 import Request, Response
 
-import labharness.link.websocket as websocket_module
-from labharness.clock import PacedLoop, run
-from labharness.guard import GuardCore, Latch
-from labharness.guard.shell import LoopGuard
+import labharness.instruments.link.websocket as websocket_module
+from labharness.core.clock import PacedLoop, run
+from labharness.instruments.link import Link, LinkLost
+from labharness.instruments.link.serial_port import SerialLink
+from labharness.instruments.link.tcp import TcpLink
+from labharness.instruments.link.visa import VisaLink
+from labharness.instruments.link.websocket import WebSocketLink
 from labharness.lab.kinds import load_driver, load_simulator
-from labharness.link import Link, LinkLost
-from labharness.link.serial_port import SerialLink
-from labharness.link.tcp import TcpLink
-from labharness.link.visa import VisaLink
-from labharness.link.websocket import WebSocketLink
+from labharness.safety.guard import GuardCore, Latch
+from labharness.safety.guard.shell import LoopGuard
 
 BOUND_S = 8.0
 EVERY_BYTE = bytes(range(256)) * 4

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Identity, Scan
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.instruments.driver import Identity, Scan
 from labharness_drivers.mks_910 import Mks910
 from labharness_simulators.mks_910 import Simulator
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from labharness.kernel import Envelope
+from labharness.core.vocabulary import Cause
 from labharness.lab import default_lab_path, read_lab
-from labharness.vocabulary import Cause
+from labharness.safety.kernel import Envelope
 from model import OPTICS, TUBE, Found, Model, search
 
 SHIPPED = read_lab(default_lab_path()).envelope

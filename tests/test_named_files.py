@@ -11,10 +11,10 @@ import pytest
 
 from commands import say
 from guard_rig import bench, until
-from labharness.guard import Latch, LatchUnreadable
-from labharness.guard.named import open_named
-from labharness.guard.spawn import Child
 from labharness.lab import LabPlan
+from labharness.safety.guard import Latch, LatchUnreadable
+from labharness.safety.guard.named import open_named
+from labharness.safety.guard.spawn import Child
 from platforms import unix
 from rig import SHORT_LINE
 

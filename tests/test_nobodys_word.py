@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from commands import wrote
-from labharness.capability import CannotDo, LineFacts, Planned
-from labharness.capability.cvd import CvdSynthesis
-from labharness.desk.energised import BadPlan, energised, scope, stated
+from labharness.core.vocabulary import Command
 from labharness.lab import Lab, LabPlan
 from labharness.lab.energy import energy_sources
-from labharness.plan import Instruction, InstructionSet, Prediction, RunningStep, Verb
-from labharness.vocabulary import Command
+from labharness.work.capability import CannotDo, LineFacts, Planned
+from labharness.work.capability.cvd import CvdSynthesis
+from labharness.work.desk.energised import BadPlan, energised, scope, stated
+from labharness.work.plan import Instruction, InstructionSet, Prediction, RunningStep, Verb
 from rig import SOON, Ran, accepted, approved_copy, submission
 
 Run = Callable[..., Ran]

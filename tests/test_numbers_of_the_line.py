@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from labharness.kernel import Memory, Mode, judge, observe, tick
+from labharness.core.vocabulary import Allowed, Command, Trip
 from labharness.lab import default_lab_path, read_lab
-from labharness.vocabulary import Allowed, Command, Trip
+from labharness.safety.kernel import Memory, Mode, judge, observe, tick
 from model import NOW_S, Model, State
 
 ENVELOPE = read_lab(default_lab_path()).envelope

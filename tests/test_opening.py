@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from labharness.clock import Chance, Clock, VirtualLoop
-from labharness.clock import run as run_on
+from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.clock import run as run_on
+from labharness.core.vocabulary import Command, Ending
 from labharness.journal.null_journal import NullJournal
-from labharness.kernel import EnvelopeInvalid
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config import SAFE_TABLE
 from labharness.lab.files import BadLabFile
 from labharness.line.opening import NotOpened
-from labharness.vocabulary import Command, Ending
+from labharness.safety.kernel import EnvelopeInvalid
 from rig import SHORT_LINE, approved_copy
 
 FLUSHED_S = 200.0  # five volumes of 200 cm3 at 480 sccm take 125 s

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.desk import ByHand, Nobody
-from labharness.guard import Latch
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
 from labharness.line.escalation import DownStage
-from labharness.vocabulary import Cause, Command, Trip
+from labharness.safety.guard import Latch
+from labharness.work.desk import ByHand, Nobody
 from rig import plant_fault
 
 ATM_PA = 101_325.0

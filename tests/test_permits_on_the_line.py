@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from labharness.guard import NotPermitted
-from labharness.kernel import Mode
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
-from labharness.testing.bench import Bench, VirtualTime
+from labharness.safety.guard import NotPermitted
+from labharness.safety.kernel import Mode
 from rig import plant_fault
 
 Change = Callable[[Lab], Awaitable[None]]

@@ -5,15 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from commands import say
-from labharness.admission.approval import (
+from labharness.core.vocabulary.persons import bad_name, same_person
+from labharness.lab import LabPlan
+from labharness.work.admission.approval import (
     Approved,
     NotApproved,
     PersonalApproval,
     verify_personal,
 )
-from labharness.admission.callers import BadCallers, read_callers
-from labharness.lab import LabPlan
-from labharness.vocabulary.persons import bad_name, same_person
+from labharness.work.admission.callers import BadCallers, read_callers
 from rig import SHORT_LINE
 
 # Cyrillic letters that look Latin, as their code points: a small a, e, o, p, c and a capital A

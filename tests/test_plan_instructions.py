@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.plan import Instruction, InstructionKind, InstructionSet
-from labharness.plan.instructions import resolve
+from labharness.work.plan import Instruction, InstructionKind, InstructionSet
+from labharness.work.plan.instructions import resolve
 
 
 def step(name: str, *needs: str, **more: object) -> Instruction:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from labharness.clock import VirtualLoop, run
-from labharness.plan import (
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.work.plan import (
     PHYSICAL_VERBS,
     Executor,
     FailureKind,
@@ -20,7 +21,6 @@ from labharness.plan import (
     StepFailed,
     stated_commands,
 )
-from labharness.vocabulary import Command, Ending, Outcome
 
 
 class TrippedHere(RuntimeError):

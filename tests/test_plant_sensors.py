@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from labharness.clock import VirtualLoop, run
-from labharness.simulation import LineFace, LoopEnvironment, SimulatedBus
+from labharness.core.clock import VirtualLoop, run
+from labharness.instruments.simulation import LineFace, LoopEnvironment, SimulatedBus
 from labharness_simulators.plant import CvdTube, SensorFault, SensorFaultKind
 
 HEATER, MINUTES = "furnace", 60

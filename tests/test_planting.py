@@ -68,6 +68,6 @@ def test_a_row_is_found_by_its_name() -> None:
 
 
 def test_a_symbol_leads_to_its_file() -> None:
-    assert file_of("labharness.guard.core:Port") == "labharness/guard/core.py"
+    assert file_of("labharness.safety.guard.core:Port") == "labharness/safety/guard/core.py"
     assert file_of("labharness_drivers.mks_910") == "drivers/labharness_drivers/mks_910.py"
     assert file_of("envelopes/x.toml:a row") == "envelopes/x.toml"

@@ -13,14 +13,14 @@ import pytest
 
 from commands import COMMAND, edited_lab, say
 from guard_rig import ON, GuardBench, bench, until
-from labharness.guard import Latch, LatchUnreadable, places
-from labharness.guard.latch import LEFT_ARMED, LatchedElsewhere
-from labharness.guard.port_latch import PortLatch, clear_ports
-from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link.identity import BY_ID, LinkAddress, LinkIdentity, identify
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
-from labharness.link.identity import BY_ID, LinkAddress, LinkIdentity, identify
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch, LatchUnreadable, places
+from labharness.safety.guard.latch import LEFT_ARMED, LatchedElsewhere
+from labharness.safety.guard.port_latch import PortLatch, clear_ports
+from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from platforms import unix
 
 pytestmark = unix
@@ -72,7 +72,7 @@ def test_the_latch_of_an_adapter_hangs_on_its_own_name_and_not_on_the_order_of_p
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "usb-FTDI_A1").symlink_to("/dev/null")
-    monkeypatch.setattr("labharness.link.identity.BY_ID", tmp_path)
+    monkeypatch.setattr("labharness.instruments.link.identity.BY_ID", tmp_path)
     found = identify(LinkAddress(port="heat", path="/dev/null"))
     assert found.lock_keys == ("device-1-3",)
     assert found.latch_keys == ("serial-usb-FTDI_A1",)
@@ -174,7 +174,7 @@ def test_the_places_are_these_and_no_variable_moves_them() -> None:
     moved = dict.fromkeys(
         ("LABHARNESS_STATE", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "HOME"), "/elsewhere"
     )
-    code = "from labharness.guard import places as p; print(p.LOCK_PLACES, p.LATCH_PLACES)"
+    code = "from labharness.safety.guard import places as p; print(p.LOCK_PLACES, p.LATCH_PLACES)"
     path = os.environ["PYTHONPATH"].partition(os.pathsep)[2] or os.getcwd()
     said = subprocess.run(
         [COMMAND[0], "-c", code],

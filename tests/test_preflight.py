@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from commands import say, spawn_without_privilege
-from labharness.cli import main
-from labharness.desk.report.comm_loss import comm_loss
-from labharness.desk.report.words import plain
+from labharness.faces.cli import main
+from labharness.faces.report.comm_loss import comm_loss
+from labharness.faces.report.words import plain
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, default_lab_path, read_lab
 from labharness.lab.comm_loss import hardware, what_stays
 from labharness.lab.house import house_facts
 from labharness.lab.preflight import predict
-from labharness.plan import InstructionSet, Stays
+from labharness.work.plan import InstructionSet, Stays
 from rig import EXAMPLE, HERE, SHORT_LINE, SOON, Ran, accepted, approved_copy, submission
 
 Run = Callable[..., Ran]

@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hand_clock import Clock
-from labharness.clock import VirtualLoop, run
-from labharness.driver import Identity, Scan
-from labharness.simulation import LoopEnvironment, SimulatedBus
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.instruments.driver import Identity, Scan
+from labharness.instruments.simulation import LoopEnvironment, SimulatedBus
 from labharness_drivers.prior_proscan import PriorProscan
 from labharness_simulators.plant.stage import MicroscopeStage
 from labharness_simulators.prior_proscan import Simulator

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 import labharness_envelopes
-from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.guard import GuardCore, Latch, SafeFrame
-from labharness.guard.shell import LoopGuard
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link import LoopbackLink
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.simulated import SimulatedLab
 from labharness.line.parts import read_frames
-from labharness.link import LoopbackLink
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import GuardCore, Latch, SafeFrame
+from labharness.safety.guard.shell import LoopGuard
 from rig import SHORT_LINE
 
 SHIPPED = Path(str(labharness_envelopes.__file__)).parent

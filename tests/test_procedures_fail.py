@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from labharness.clock import Chance, Clock, VirtualLoop
-from labharness.clock import run as run_on
-from labharness.guard import Latch, SafeFrame, Source
+from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.clock import run as run_on
+from labharness.core.vocabulary import Cause, Command, Ending, Outcome, Request, Trip
+from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.reading import read
-from labharness.kernel import EnvelopeInvalid, Mode
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
 from labharness.line import StepState
@@ -22,8 +22,8 @@ from labharness.line.command import WAITING_MAX
 from labharness.line.escalation import HOLD_S_MAX, DownStage
 from labharness.line.procedures import compile_procedures
 from labharness.line.trip_response import tails
-from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Command, Ending, Outcome, Request, Trip
+from labharness.safety.guard import Latch, SafeFrame, Source
+from labharness.safety.kernel import EnvelopeInvalid, Mode
 
 Work = Callable[[Lab], Awaitable[None]]
 ON = (

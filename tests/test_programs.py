@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from labharness.desk import ByHand, Nobody
+from labharness.core.vocabulary import Command, Ending, Program, read_program
+from labharness.faces.testing.bench import Bench, VirtualTime
+from labharness.faces.testing.faults import simulated_of
+from labharness.faces.testing.wires import WireLog
 from labharness.lab import Lab
 from labharness.line import Line, StepState, Tripped
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.testing.faults import simulated_of
-from labharness.testing.wires import WireLog
-from labharness.vocabulary import Command, Ending, Program, read_program
+from labharness.work.desk import ByHand, Nobody
 from programmed import ANNEAL, prepared, program, programmed
 
 Scene = Callable[[Lab], Awaitable[None]]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from labharness.core.vocabulary import Command, Ending
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import Lab, LabPlan
 from labharness.line import Tripped
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.vocabulary import Command, Ending
 from rig import Injection, Ran, approved_copy, submission
 
 Run = Callable[..., Ran]

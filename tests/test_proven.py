@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from commands import say
-from labharness.driver import Adds, Off
-from labharness.kernel import Envelope, Procedure, Step
+from labharness.instruments.driver import Adds, Off
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.config import default_lab_path
 from labharness.lab.proven import unproven
 from labharness.line import Contact, Finding
+from labharness.safety.kernel import Envelope, Procedure, Step
 from rig import SHORT_LINE
 from small_lab import OFF, written
 

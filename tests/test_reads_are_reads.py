@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from commands import ROOT, Said, edited_lab, spawn_with
-from labharness.vocabulary import Exactly, Protocol, Request, Transaction, same_frame, why_no_read
+from labharness.core.vocabulary import (
+    Exactly,
+    Protocol,
+    Request,
+    Transaction,
+    same_frame,
+    why_no_read,
+)
 from platforms import unix
 from served import Served
 

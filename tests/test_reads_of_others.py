@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from labharness.clock import PacedLoop
-from labharness.clock import run as run_on
-from labharness.desk import ByHand, Nobody
-from labharness.desk.by_hand import READS_MAX
-from labharness.guard import PortBusy
+from labharness.core.clock import PacedLoop
+from labharness.core.clock import run as run_on
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import Lab, LabPlan
 from labharness.lab.control import CLIENTS_MAX, ControlSocket
 from labharness.line import Line
-from labharness.testing.bench import Bench, VirtualTime
+from labharness.safety.guard import PortBusy
+from labharness.work.desk import ByHand, Nobody
+from labharness.work.desk.by_hand import READS_MAX
 from platforms import unix
 
 READ = {"do": "read", "channel": "furnace.temperature"}

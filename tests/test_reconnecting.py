@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from alarmed import Watched, watch
-from labharness.kernel import Mode
+from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX
-from labharness.vocabulary import Cause, Command, Ending
+from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
 from test_trip_response_again import cut
 

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-import labharness.guard.remote as remote_module
+import labharness.safety.guard.remote as remote_module
 from guard_rig import BOUND_S, ON, READ, SHUT, GuardBench, bench, until
-from labharness.clock import PacedLoop, run
-from labharness.guard import NotPermitted
-from labharness.guard.armed import Armed, arming_digest
-from labharness.guard.remote import RemoteGuard
-from labharness.guard.socket_lines import line_of
+from labharness.core.clock import PacedLoop, run
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link import LinkLost
 from labharness.line.exchanges import Exchanges, NoReply
-from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import NotPermitted
+from labharness.safety.guard.armed import Armed, arming_digest
+from labharness.safety.guard.remote import RemoteGuard
+from labharness.safety.guard.socket_lines import line_of
 
 
 @pytest.fixture
@@ -35,7 +35,14 @@ def with_guard(
     before: tuple[str, ...] = (),
 ) -> None:
     async def main() -> None:
-        command = (sys.executable, "-m", "labharness.cli", "guard", str(rig.lab_file), "--once")
+        command = (
+            sys.executable,
+            "-m",
+            "labharness.faces.cli",
+            "guard",
+            str(rig.lab_file),
+            "--once",
+        )
         guard = RemoteGuard(armed or rig.armed, rig.state_dir, (*before, *command))
         try:
             async with asyncio.timeout(BOUND_S):

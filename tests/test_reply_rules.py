@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     BadReply,
     Exactly,
     LengthAt,

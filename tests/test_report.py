@@ -11,24 +11,24 @@ from typing import Any
 
 import pytest
 
-from labharness.cli import main
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.desk.report.compare import differences
-from labharness.desk.report.facts import Points, RunFacts
-from labharness.desk.report.page import page
-from labharness.desk.report.quantities import quantities
-from labharness.desk.report.reading import read_run
-from labharness.desk.report.sentences import chinese
-from labharness.desk.report.svg import (
+from labharness.faces.cli import main
+from labharness.faces.report.compare import differences
+from labharness.faces.report.facts import Points, RunFacts
+from labharness.faces.report.page import page
+from labharness.faces.report.quantities import quantities
+from labharness.faces.report.reading import read_run
+from labharness.faces.report.sentences import chinese
+from labharness.faces.report.svg import (
     Frame,
     Scale,
     thinned,
 )
-from labharness.desk.report.traces import phase_labels
-from labharness.desk.report.words import LANGUAGES
+from labharness.faces.report.traces import phase_labels
+from labharness.faces.report.words import LANGUAGES
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, read_lab
 from labharness.lab.tasks import TaskRun
+from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
 from rig import EXAMPLE, SHORT_LINE, as_submit
 

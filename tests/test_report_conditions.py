@@ -11,13 +11,13 @@ from statistics import fmean, stdev
 import pytest
 
 from commands import say
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.desk.report.conditions import _spread, conditions, masthead
-from labharness.desk.report.facts import RunFacts
-from labharness.desk.report.page import page
-from labharness.desk.report.reading import read_run
-from labharness.desk.report.svg import Frame, Scale, exact, number
-from labharness.desk.report.traces import curve_labels
+from labharness.faces.report.conditions import _spread, conditions, masthead
+from labharness.faces.report.facts import RunFacts
+from labharness.faces.report.page import page
+from labharness.faces.report.reading import read_run
+from labharness.faces.report.svg import Frame, Scale, exact, number
+from labharness.faces.report.traces import curve_labels
+from labharness.work.desk.folder import JOURNAL_NAME
 from rig import EXAMPLE, SHORT_LINE
 
 TAGS = re.compile(r"<[^>]*>")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from labharness.desk.report.html import Html, el
-from labharness.desk.report.maps import Classes, MappedQuantity, map_parts
-from labharness.desk.report.places import SpotLayout, grid_of, places_of
-from labharness.desk.report.png import png_bytes
-from labharness.desk.report.svg import rounded_ticks
-from labharness.vocabulary.measured import measured_text
+from labharness.core.vocabulary.measured import measured_text
+from labharness.faces.report.html import Html, el
+from labharness.faces.report.maps import Classes, MappedQuantity, map_parts
+from labharness.faces.report.places import SpotLayout, grid_of, places_of
+from labharness.faces.report.png import png_bytes
+from labharness.faces.report.svg import rounded_ticks
 from markup import parsed
 
 Array = NDArray[np.float64]

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.cli import main
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.desk.report.film import percent
-from labharness.desk.report.html import Html, el, text
-from labharness.desk.report.limits import apart
-from labharness.desk.report.page import page
-from labharness.desk.report.reading import read_run
-from labharness.desk.report.sentences import SENTENCES, both, chinese
-from labharness.desk.report.svg import (
+from labharness.core.vocabulary import share_text
+from labharness.faces.cli import main
+from labharness.faces.report.film import percent
+from labharness.faces.report.html import Html, el, text
+from labharness.faces.report.limits import apart
+from labharness.faces.report.page import page
+from labharness.faces.report.reading import read_run
+from labharness.faces.report.sentences import SENTENCES, both, chinese
+from labharness.faces.report.svg import (
     clock_ticks,
     rounded_ticks,
     significant,
 )
-from labharness.desk.report.words import LANGUAGES, PHRASES
+from labharness.faces.report.words import LANGUAGES, PHRASES
 from labharness.journal import SqliteJournal
-from labharness.vocabulary import share_text
+from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
 from rig import SHORT_LINE
 

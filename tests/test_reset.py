@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from labharness.guard import Latch
+from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import Lab, LabPlan, idle_line
 from labharness.lab.alarms import NotDone
 from labharness.lab.idle_line import NotReset, reset
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Latch
 from rig import cut, part, plant_fault
 
 Act = Callable[[Lab], None]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from commands import ROOT
-from labharness.cli.rules import rules
-from labharness.kernel import Bound, Envelope, EnvelopeInvalid, Interlock
+from labharness.faces.cli.rules import rules
 from labharness.lab import LabPlan, default_lab_path, read_lab
+from labharness.safety.kernel import Bound, Envelope, EnvelopeInvalid, Interlock
 from rig import SHORT_LINE
 
 PAGE = ROOT / "docs" / "reference" / "line-cvd-mos2.md"

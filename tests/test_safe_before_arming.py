@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from labharness.clock import Clock, PacedLoop
-from labharness.clock import run as run_on
-from labharness.desk import ByHand, Nobody
-from labharness.guard import Latch
+from labharness.core.clock import Clock, PacedLoop
+from labharness.core.clock import run as run_on
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
-from labharness.kernel import Mode
 from labharness.lab import Lab, LabPlan, attend, preflight, tasks
 from labharness.lab.attend import Attendance
 from labharness.lab.config import SAFE_TABLE
 from labharness.lab.tasks import RunResult, TaskRun
 from labharness.line import Line, Tripped
-from labharness.plan import InstructionSet
+from labharness.safety.guard import Latch
+from labharness.safety.kernel import Mode
+from labharness.work.desk import ByHand, Nobody
+from labharness.work.plan import InstructionSet
 from rig import submission
 
 SAFE = {"do": "safe", "by": "Ann", "reason": "smell of gas"}

@@ -17,11 +17,11 @@ import websockets.sync.client
 from pymodbus.client import ModbusSerialClient, ModbusTcpClient
 
 from commands import edited_lab, say, spawn
-from labharness.clock import PacedLoop, run
+from labharness.core.clock import PacedLoop, run
+from labharness.instruments.link import LinkLost
 from labharness.lab import read_lab
 from labharness.lab.operators import ServedOperator
 from labharness.lab.preflight import predict
-from labharness.link import LinkLost
 from labharness_simulators.plant import CvdTube
 from platforms import serves_ports
 from rig import SHORT_LINE

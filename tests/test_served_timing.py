@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from labharness.clock import PacedLoop, run
+from labharness.core.clock import PacedLoop, run
 from platforms import serves_ports
 from served import Served
 

@@ -13,10 +13,10 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.clock import PacedLoop, VirtualLoop, run
-from labharness.link import LinkLost, LoopbackLink
-from labharness.simulation import Face, LoopEnvironment, SimulatedBus, WireRecord
-from labharness.simulation.control import NoSimulatedLab, ask
+from labharness.core.clock import PacedLoop, VirtualLoop, run
+from labharness.instruments.link import LinkLost, LoopbackLink
+from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBus, WireRecord
+from labharness.instruments.simulation.control import NoSimulatedLab, ask
 
 
 class Echo(Face):

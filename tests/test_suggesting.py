@@ -2,11 +2,11 @@
 
 import pytest
 
-from labharness.capability import NoAnswer
-from labharness.desk.suggesting import suggestion
+from labharness.core.vocabulary import Cause, Trip
 from labharness.line import HoldTooLong, Tripped
-from labharness.plan import FailureKind, StepFailed
-from labharness.vocabulary import Cause, Trip
+from labharness.work.capability import NoAnswer
+from labharness.work.desk.suggesting import suggestion
+from labharness.work.plan import FailureKind, StepFailed
 
 TRIP = Trip(
     cause=Cause.OVER_TEMPERATURE,

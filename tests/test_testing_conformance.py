@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from labharness.driver import Adds, Channel, Driver, Identity, Off, Query, Scan
-from labharness.simulation import LineFace
-from labharness.testing.conformance import (
+from labharness.core.vocabulary import DeviceFault, Exactly, Request, Until
+from labharness.faces.testing.conformance import (
     check_driver,
     check_envelope,
     check_obedience,
     check_simulator,
     check_write,
 )
-from labharness.testing.pairs import transaction_of
-from labharness.vocabulary import DeviceFault, Exactly, Request, Until
+from labharness.faces.testing.pairs import transaction_of
+from labharness.instruments.driver import Adds, Channel, Driver, Identity, Off, Query, Scan
+from labharness.instruments.simulation import LineFace
 from labharness_drivers.honeywell_midas import HoneywellMidas
 from labharness_drivers.horiba_icl import HoribaIcl
 from labharness_drivers.waveshare_relay import WaveshareRelay

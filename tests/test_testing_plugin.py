@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from labharness.faces.testing.faults import bus_faults, plant_faults
+from labharness.faces.testing.keeping import JOURNAL, RUN, WIRES, folder_of
+from labharness.instruments.simulation import BusFaults
 from labharness.journal.reading import read, verify_file
 from labharness.lab import LabPlan
-from labharness.simulation import BusFaults
-from labharness.testing.faults import bus_faults, plant_faults
-from labharness.testing.keeping import JOURNAL, RUN, WIRES, folder_of
 from rig import HERE
 
 ROOT = HERE.parent
@@ -28,7 +28,7 @@ SESSION_S_MAX = 100.0
 FAIL = """
 import pytest
 
-from labharness.vocabulary import Command
+from labharness.core.vocabulary import Command
 
 
 def test_that_fails_in_the_middle_of_a_run(simulated_lab, virtual_time):
@@ -136,7 +136,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
         (folder / name).write_text(text, "utf-8")
     (folder / "test_fail.py").write_text(FAIL, "utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "labharness.testing.plugin"]
+    command = [sys.executable, "-m", "pytest", "-p", "labharness.faces.testing.plugin"]
     command += ["-p", "no:cacheprovider", "-W", "error", "--junitxml", "junit.xml"]
     command += ["--labharness-keep", "kept"]
     left = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "LABHARNESS"))}
@@ -254,9 +254,16 @@ def test_the_page_names_every_fault(short_plan: LabPlan) -> None:
 
 
 def test_pytest_starts_without_the_harness() -> None:
-    heavy = ["numpy", "scipy", "simpy", "pydantic", "labharness.lab", "labharness.testing.bench"]
+    heavy = [
+        "numpy",
+        "scipy",
+        "simpy",
+        "pydantic",
+        "labharness.lab",
+        "labharness.faces.testing.bench",
+    ]
     code = (
-        "import sys, labharness.testing.plugin; "
+        "import sys, labharness.faces.testing.plugin; "
         f"print([each for each in {heavy} if each in sys.modules])"
     )
     done = subprocess.run(
@@ -267,5 +274,5 @@ def test_pytest_starts_without_the_harness() -> None:
 
 def test_an_installed_labharness_brings_its_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    name = "labharness.testing.plugin"
+    name = "labharness.faces.testing.plugin"
     assert project["entry-points"]["pytest11"] == {name: name}

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from alarmed import Watched, watch
-from labharness.desk import ByHand, Nobody
-from labharness.guard import Source
+from labharness.core.vocabulary import Cause, Command
 from labharness.lab import Lab, LabPlan
 from labharness.line.escalation import DownStage, Reached
 from labharness.line.trip_response import AGAIN_S
-from labharness.vocabulary import Cause, Command
+from labharness.safety.guard import Source
+from labharness.work.desk import ByHand, Nobody
 from test_procedures_fail import ON, SHUTDOWN, cause, energised, is_off
 
 RELIEVE = "relieve_pressure"

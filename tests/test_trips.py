@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from labharness.cli import main
-from labharness.guard import Source
+from labharness.faces.cli import main
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
+from labharness.safety.guard import Source
 from rig import SHORT_LINE, Injection, Ran, approved_copy, cut, plant_fault, submission
 
 Run = Callable[..., Ran]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import LabPlan
 from labharness.lab.config import SAFE_TABLE
-from labharness.testing.bench import Bench, VirtualTime
 
 
 @pytest.mark.promise(12)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from commands import say
-from labharness.guard import Latch
+from labharness.core.vocabulary import Cause, Command, Outcome, Trip
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, attend, idle_line
 from labharness.lab.attend import Attendance
 from labharness.lab.config import SAFE_TABLE
-from labharness.vocabulary import Cause, Command, Outcome, Trip
+from labharness.safety.guard import Latch
 from rig import SHORT_LINE, cut, lab_with, plant_fault
 
 ATTEND = ("set", "argon.setpoint", 90, "sccm", "--attend", "--speed", "fast", "--for", 20)

@@ -16,12 +16,12 @@ from typing import Any, cast
 import pytest
 
 from commands import COMMAND, say
-from labharness.cli import watching
-from labharness.cli.keys import Keys, rows_of
-from labharness.cli.watching import bounds_text, how_it_ended, level, watch_line
-from labharness.desk.folder import ANSWER_NAME, SUBMIT_NAME
+from labharness.faces.cli import watching
+from labharness.faces.cli.keys import Keys, rows_of
+from labharness.faces.cli.watching import bounds_text, how_it_ended, level, watch_line
 from labharness.lab import LabPlan
 from labharness.lab.control import LineControl, NoOwner
+from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from platforms import has_terminals
 from rig import SHORT_LINE
 
@@ -146,7 +146,7 @@ def test_a_watch_says_that_the_run_has_ended_and_how(
     monkeypatch.setattr(watching, "WATCH_S", 0.01)
     chosen = argparse.Namespace(names=[], json=False, for_s=None)
     assert watch_line(short_plan, chosen, cast("LineControl", Gone()), lambda: "") == 0
-    from labharness.cli.line_writer import TERMINAL
+    from labharness.faces.cli.line_writer import TERMINAL
 
     TERMINAL.flush()
     out, err = capfd.readouterr()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labharness.driver import Identity
-from labharness.vocabulary import BadReply, DeviceFault, Request, crc16_modbus
+from labharness.core.vocabulary import BadReply, DeviceFault, Request, crc16_modbus
+from labharness.instruments.driver import Identity
 from labharness_drivers.waveshare_relay import WaveshareRelay
 from labharness_simulators.waveshare_relay import Simulator
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from commands import COMMAND, ROOT, edited_lab, say
-from labharness.vocabulary.extras import EXTRAS
+from labharness.core.vocabulary.extras import EXTRAS
 from rig import EXAMPLE, SHORT_LINE
 
 HELD = (  # what no package's own Python files are, and a plain install cannot do without
@@ -55,7 +55,7 @@ class OnlyDeclared(MetaPathFinder):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, OnlyDeclared())
-from labharness.cli import main
+from labharness.faces.cli import main
 sys.exit(main(sys.argv[1:]))
 """
 """Finds nothing but the standard library, labharness, and what its plain dependencies bring."""
@@ -104,7 +104,7 @@ def test_the_example_is_printed_as_it_ships() -> None:
     assert (said.code, said.out, said.err) == (0, EXAMPLE.read_text("utf-8"), "")
 
 
-@pytest.mark.parametrize("module", ["labharness", "labharness.cli"])
+@pytest.mark.parametrize("module", ["labharness", "labharness.faces.cli"])
 def test_python_runs_the_package_as_the_command(module: str) -> None:
     command = [sys.executable, "-m", module, "--version"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
@@ -145,12 +145,12 @@ def test_a_link_whose_extra_is_missing_is_told_before_anything_is_begun(
 
 WITHOUT = (
     "import sys; sys.modules[{module!r}] = None; "
-    "from labharness.cli import main; sys.exit(main(sys.argv[1:]))"
+    "from labharness.faces.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 
 
 def test_tcp_takes_no_extra() -> None:
-    code = "import sys; sys.modules['serial'] = None; import labharness.link.tcp"
+    code = "import sys; sys.modules['serial'] = None; import labharness.instruments.link.tcp"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
@@ -170,7 +170,7 @@ def test_a_command_that_meets_a_missing_extra_later_says_what_to_install(tmp_pat
 def test_a_module_of_ours_that_is_missing_is_a_fault_and_no_advice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "labharness.cli.offers", None)
+    monkeypatch.setitem(sys.modules, "labharness.faces.cli.offers", None)
     with pytest.raises(ModuleNotFoundError):
         say("drivers")
 
@@ -212,7 +212,7 @@ def test_a_wheel_in_an_empty_environment_runs_the_example_from_an_empty_folder(
 
 def test_the_tests_themselves_run_the_command_of_this_checkout() -> None:
     """Else what stands above would prove another installation."""
-    code = "import labharness.cli as it; print(it.__file__)"
+    code = "import labharness.faces.cli as it; print(it.__file__)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()).is_relative_to(ROOT)
     assert COMMAND[0] == sys.executable

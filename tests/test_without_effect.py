@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from commands import edited_lab, say
-from labharness.clock import VirtualLoop, run
+from labharness.core.clock import VirtualLoop, run
+from labharness.core.vocabulary import Command, Ending
+from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal.reading import read
 from labharness.lab import read_lab
 from labharness.line.without_effect import Idle
-from labharness.testing.bench import Bench, VirtualTime
-from labharness.vocabulary import Command, Ending
 from rig import SHORT_LINE
 
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")

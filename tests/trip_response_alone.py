@@ -6,12 +6,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from kernel_line import parts
-from labharness.driver import Adds, Cools, Dark, Off
-from labharness.guard import SafeFrame
-from labharness.kernel import Bound, Envelope, Memory, Mode, Procedure, Step
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.driver import Adds, Cools, Dark, Off
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import SafeFrame
+from labharness.safety.kernel import Bound, Envelope, Memory, Mode, Procedure, Step
 from line_alone import Scene, Toy, asks, shown, toy
 
 __all__ = ["LOOK_S", "STEPS", "TOOK_S", "Safe", "cause", "frames", "states"]

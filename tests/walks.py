@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from labharness.chaos import Fault
 from labharness.chaos.scenario import CONTACTS, FLOWS, GARBAGE_MAX, SENSORS
-from labharness.clock import Chance
-from labharness.kernel import Envelope
+from labharness.core.clock import Chance
+from labharness.safety.kernel import Envelope
 
 __all__ = ["Step", "draw_walk", "shrink_walk", "stroll"]
 

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
 from kernel_line import parts
-from labharness.clock import Clock, VirtualLoop, run
-from labharness.guard import SafeFrame
-from labharness.kernel import Bound, Envelope, Procedure, Step
+from labharness.core.clock import Clock, VirtualLoop, run
+from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.line.line import Line
 from labharness.line.parts import Instrument
 from labharness.line.room import Room
-from labharness.vocabulary import Cause, Command, Trip
+from labharness.safety.guard import SafeFrame
+from labharness.safety.kernel import Bound, Envelope, Procedure, Step
 from line_alone import Notes, Port, Toy, asks, shown, toy
 
 __all__ = ["MAINS", "SPEED", "STOP", "Alone"]

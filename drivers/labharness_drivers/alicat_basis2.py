@@ -8,9 +8,19 @@ driver's (N3b3x/hf-alicat-basis2-driver).
 
 from typing import ClassVar
 
-from labharness.driver import Adds, Channel, Dark, Identity, Off, Query, Scan, While, fault
-from labharness.driver.modbus import ModbusDriver, Register
-from labharness.vocabulary import BadReply, Request
+from labharness.core.vocabulary import BadReply, Request
+from labharness.instruments.driver import (
+    Adds,
+    Channel,
+    Dark,
+    Identity,
+    Off,
+    Query,
+    Scan,
+    While,
+    fault,
+)
+from labharness.instruments.driver.modbus import ModbusDriver, Register
 
 __all__ = ["AlicatBasis2"]
 

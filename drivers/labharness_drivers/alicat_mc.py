@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from labharness.driver import (
+from labharness.core.vocabulary import BadReply, DeviceFault, Lines, Request
+from labharness.instruments.driver import (
     Adds,
     Channel,
     Dark,
@@ -25,7 +26,6 @@ from labharness.driver import (
     kept,
     line_request,
 )
-from labharness.vocabulary import BadReply, DeviceFault, Lines, Request
 
 __all__ = ["AlicatMc"]
 

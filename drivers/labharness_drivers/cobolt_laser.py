@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from labharness.driver import (
+from labharness.core.vocabulary import BadReply, Request
+from labharness.instruments.driver import (
     CONTACT,
     Adds,
     Channel,
@@ -28,7 +29,6 @@ from labharness.driver import (
     line_request,
     number,
 )
-from labharness.vocabulary import BadReply, Request
 
 __all__ = ["CoboltLaser"]
 

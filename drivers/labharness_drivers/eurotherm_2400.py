@@ -9,7 +9,8 @@ instrument ids are background knowledge.
 import math
 from typing import ClassVar
 
-from labharness.driver import (
+from labharness.core.vocabulary import BadReply, Program, Request
+from labharness.instruments.driver import (
     CONTACT,
     Adds,
     Block,
@@ -23,8 +24,7 @@ from labharness.driver import (
     Scan,
     While,
 )
-from labharness.driver.modbus import ModbusDriver, Register
-from labharness.vocabulary import BadReply, Program, Request
+from labharness.instruments.driver.modbus import ModbusDriver, Register
 
 __all__ = ["Eurotherm2400"]
 

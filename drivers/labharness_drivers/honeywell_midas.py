@@ -11,9 +11,9 @@ import struct
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import CONTACT, Channel, Identity, Query, Scan, fault
-from labharness.driver.modbus import ModbusDriver
-from labharness.vocabulary import BadReply, Request
+from labharness.core.vocabulary import BadReply, Request
+from labharness.instruments.driver import CONTACT, Channel, Identity, Query, Scan, fault
+from labharness.instruments.driver.modbus import ModbusDriver
 
 __all__ = ["HoneywellMidas"]
 

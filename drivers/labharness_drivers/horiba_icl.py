@@ -18,9 +18,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault
-from labharness.driver.messages import message_request, results
-from labharness.vocabulary import BadReply, DeviceFault, Request
+from labharness.core.vocabulary import BadReply, DeviceFault, Request
+from labharness.instruments.driver import Channel, Driver, Identity, Query, Scan, fault
+from labharness.instruments.driver.messages import message_request, results
 
 __all__ = ["HoribaIcl"]
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
-from labharness.driver import CONTACT, Channel, Driver, Identity, Query, Scan, fault
-from labharness.vocabulary import BadReply, Request, Until
+from labharness.core.vocabulary import BadReply, Request, Until
+from labharness.instruments.driver import CONTACT, Channel, Driver, Identity, Query, Scan, fault
 
 __all__ = ["Mks910"]
 

@@ -11,8 +11,17 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labharness.driver import Channel, Driver, Identity, Query, Scan, fault, kept, line_request
-from labharness.vocabulary import BadReply, Request, Until
+from labharness.core.vocabulary import BadReply, Request, Until
+from labharness.instruments.driver import (
+    Channel,
+    Driver,
+    Identity,
+    Query,
+    Scan,
+    fault,
+    kept,
+    line_request,
+)
 
 __all__ = ["PriorProscan"]
 

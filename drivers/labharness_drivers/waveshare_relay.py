@@ -9,9 +9,9 @@ inputs and that register 8000h holds the version is background knowledge.
 from collections.abc import Sequence
 from typing import ClassVar
 
-from labharness.driver import CONTACT, Channel, Identity, Query, Scan
-from labharness.driver.modbus import ModbusDriver
-from labharness.vocabulary import Request
+from labharness.core.vocabulary import Request
+from labharness.instruments.driver import CONTACT, Channel, Identity, Query, Scan
+from labharness.instruments.driver.modbus import ModbusDriver
 
 __all__ = ["WaveshareRelay"]
 

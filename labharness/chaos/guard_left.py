@@ -5,11 +5,11 @@ import copy
 from pathlib import Path
 
 from labharness.chaos.rules import Scene
-from labharness.guard import GuardCore, Latch
-from labharness.guard.shell import LoopGuard
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link import LoopbackLink
 from labharness.lab.simulated import SimulatedLab
-from labharness.link import LoopbackLink
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import GuardCore, Latch
+from labharness.safety.guard.shell import LoopGuard
 
 __all__ = ["GuardLeft"]
 

@@ -26,10 +26,10 @@ from labharness.chaos.rules import (
     rules_of,
 )
 from labharness.chaos.scenario import Fault
+from labharness.core.vocabulary.channels import owner_of
+from labharness.instruments.simulation import BusFaults
 from labharness.lab.config import LabPlan
 from labharness.lab.simulated import SimulatedLab
-from labharness.simulation import BusFaults
-from labharness.vocabulary.channels import owner_of
 
 __all__ = ["Referee", "RefereeViolation"]
 

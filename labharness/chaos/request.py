@@ -2,14 +2,14 @@
 
 import json
 
-from labharness.admission.approval import StandingApproval, sign
-from labharness.admission.callers import read_callers
 from labharness.chaos.scenario import Scenario
-from labharness.hcp.codec import HcpMessage, decode
-from labharness.hcp.messages import TaskSubmit
 from labharness.lab.config import LabPlan
 from labharness.lab.files import read_text
 from labharness.lab.house import repository_key
+from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.admission.approval import StandingApproval, sign
+from labharness.work.admission.callers import read_callers
 
 __all__ = ["approval", "submission"]
 

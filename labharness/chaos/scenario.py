@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from labharness.clock import Chance
-from labharness.vocabulary.spelling import meant
+from labharness.core.clock import Chance
+from labharness.core.vocabulary.spelling import meant
 
 __all__ = ["Fault", "FaultKind", "Scenario", "draw", "read_scenario", "write_scenario"]
 

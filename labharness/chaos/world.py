@@ -23,9 +23,9 @@ from labharness.chaos.referee import Referee, RefereeViolation
 from labharness.chaos.request import approval, submission
 from labharness.chaos.rules import HEARTBEAT_S_MAX
 from labharness.chaos.scenario import Fault, Scenario
-from labharness.clock import Chance, Clock, VirtualLoop, begin, finish
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.guard import Latch
+from labharness.core.clock import Chance, Clock, VirtualLoop, begin, finish
+from labharness.core.vocabulary import Trip
+from labharness.core.vocabulary.digests import digest_of
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab.config import SAFE_TABLE, LabPlan
 from labharness.lab.idle_line import still_active
@@ -33,8 +33,8 @@ from labharness.lab.lab import Lab
 from labharness.lab.runs import BadOutput
 from labharness.lab.simulated import SimulatedLab
 from labharness.lab.tasks import RunResult, TaskRun
-from labharness.vocabulary import Trip
-from labharness.vocabulary.digests import digest_of
+from labharness.safety.guard import Latch
+from labharness.work.desk.folder import JOURNAL_NAME
 
 __all__ = ["Verdict", "play"]
 

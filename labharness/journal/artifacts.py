@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from labharness.vocabulary.digests import digest_of
+from labharness.core.vocabulary.digests import digest_of
 
 __all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve", "resolve_all"]
 

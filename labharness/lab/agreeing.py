@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from labharness.driver import Cools
-from labharness.kernel import Bound, Envelope, Role
+from labharness.core.vocabulary import OPERATOR
+from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver import Cools
 from labharness.lab.envelopes import LineFile
 from labharness.line import Contact, Instrument
 from labharness.line.parts import channel_of
-from labharness.vocabulary import OPERATOR
-from labharness.vocabulary.channels import split_channel
+from labharness.safety.kernel import Bound, Envelope, Role
 
 __all__ = ["addresses", "contacts", "cooling", "limited", "shown", "there", "units", "wiring"]
 

@@ -5,7 +5,16 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from labharness.alarm import (
+from labharness.core.clock import Clock, wall_clock_utc
+from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config import LabPlan
+from labharness.lab.files import BadLabFile
+from labharness.lab.lab import Lab
+from labharness.lab.lock import LineBusy, LineLock
+from labharness.line import LineAlarms
+from labharness.line.alarms import CHANNEL, UNVERIFIED
+from labharness.safety.alarm import (
     Actor,
     Alarm,
     AlarmEvent,
@@ -20,15 +29,6 @@ from labharness.alarm import (
     expired,
     take,
 )
-from labharness.clock import Clock, wall_clock_utc
-from labharness.lab.config import LabPlan
-from labharness.lab.files import BadLabFile
-from labharness.lab.lab import Lab
-from labharness.lab.lock import LineBusy, LineLock
-from labharness.line import LineAlarms
-from labharness.line.alarms import CHANNEL, UNVERIFIED
-from labharness.vocabulary.persons import bad_name
-from labharness.vocabulary.spelling import meant
 
 __all__ = [
     "ALL",

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from labharness.kernel import Envelope, EnvelopeInvalid
+from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.lab.envelope_rows import BoundRow, LineFile, Parameter
 from labharness.line import Finding, Instrument, Room
-from labharness.vocabulary.units import ATMOSPHERE_TORR
+from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
 __all__ = ["absolute", "in_the_room", "room_of", "units_of", "unknown_room"]
 

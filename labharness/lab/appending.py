@@ -5,7 +5,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from labharness.guard.named import open_own
+from labharness.safety.guard.named import open_own
 
 __all__ = ["append_durably"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from labharness.guard.latch import sync_folder
+from labharness.core.vocabulary.digests import digest_of
 from labharness.lab.appending import append_durably
-from labharness.vocabulary.digests import digest_of
+from labharness.safety.guard.latch import sync_folder
 
 __all__ = ["ASKED", "ApprovalLog", "BadLog", "Entry"]
 

@@ -15,15 +15,15 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from labharness.admission.approval import Approved, PersonalApproval, verify_personal
-from labharness.admission.audit import ReasonCode, Rejected
-from labharness.clock import Clock, utc_text, wall_clock_utc
-from labharness.desk import ApprovalRequest
-from labharness.guard.latch import sync_folder, write_durably
+from labharness.core.clock import Clock, utc_text, wall_clock_utc
+from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.persons import bad_name, same_person
 from labharness.lab.appending import append_durably
 from labharness.lab.approval_log import ASKED, ApprovalLog, BadLog, Entry
-from labharness.vocabulary.digests import digest_of
-from labharness.vocabulary.persons import bad_name, same_person
+from labharness.protocols.hcp.terms import ReasonCode, Rejected
+from labharness.safety.guard.latch import sync_folder, write_durably
+from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
+from labharness.work.desk import ApprovalRequest
 
 __all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
 

@@ -8,10 +8,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from labharness.admission.approval import StandingApproval, read_approval, sign, write_approval
 from labharness.lab.config import LabPlan, default_lab_path, read_lab
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.house import repository_key
+from labharness.work.admission.approval import StandingApproval, read_approval, sign, write_approval
 
 __all__ = ["approve", "main"]
 

@@ -6,15 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labharness.guard import SafeFrame
-from labharness.guard.armed import ARMED_FILE, Armed, ArmedPort
-from labharness.guard.latch import write_durably
-from labharness.kernel import Envelope
+from labharness.core.vocabulary import Cause, Request
+from labharness.core.vocabulary.channels import split_channel
 from labharness.lab.files import PortRow
 from labharness.lab.reads import port_protocol
 from labharness.line import Instrument
-from labharness.vocabulary import Cause, Request
-from labharness.vocabulary.channels import split_channel
+from labharness.safety.guard import SafeFrame
+from labharness.safety.guard.armed import ARMED_FILE, Armed, ArmedPort
+from labharness.safety.guard.latch import write_durably
+from labharness.safety.kernel import Envelope
 
 if TYPE_CHECKING:
     from labharness.lab.config import LabPlan
@@ -59,7 +59,14 @@ def write_armed(state_dir: Path, armed: Armed) -> Path:
 
 def guard_command(lab_file: Path) -> tuple[str, ...]:
     """Give the command that starts the guard process of a lab for one run."""
-    return (sys.executable, "-m", "labharness.cli", "guard", str(lab_file.resolve()), "--once")
+    return (
+        sys.executable,
+        "-m",
+        "labharness.faces.cli",
+        "guard",
+        str(lab_file.resolve()),
+        "--once",
+    )
 
 
 def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:

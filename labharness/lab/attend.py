@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labharness.clock import Chance, Clock, utc_text
-from labharness.clock import run as run_on
-from labharness.desk import ByHand
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.guard import LatchUnreadable
+from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.clock import run as run_on
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
-from labharness.kernel import IllegalMode
 from labharness.lab.alarms import line_alarms, somebody_knows
 from labharness.lab.config import SAFE_TABLE, LabPlan
 from labharness.lab.control import served
@@ -37,6 +33,10 @@ from labharness.line import (
     latch_lost,
     watch_until_cold,
 )
+from labharness.safety.guard import LatchUnreadable
+from labharness.safety.kernel import IllegalMode
+from labharness.work.desk import ByHand
+from labharness.work.desk.folder import JOURNAL_NAME
 
 __all__ = ["Attendance", "BrokeOff", "Left"]
 

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from labharness.kernel import Bound
+from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.spelling import meant
 from labharness.lab.config import LabPlan
 from labharness.line import Instrument
-from labharness.vocabulary.channels import split_channel
-from labharness.vocabulary.spelling import meant
+from labharness.safety.kernel import Bound
 
 __all__ = ["BadChannel", "check_readable", "check_settable", "needed_first"]
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from labharness.driver import Channel
-from labharness.kernel import Envelope
+from labharness.core.vocabulary import OPERATOR
+from labharness.instruments.driver import Channel
 from labharness.lab.config import SAFE_TABLE, LabPlan
-from labharness.plan import Stays
-from labharness.vocabulary import OPERATOR
+from labharness.safety.kernel import Envelope
+from labharness.work.plan import Stays
 
 __all__ = ["hardware", "if_killed", "what_stays"]
 

@@ -9,11 +9,9 @@ from getpass import getuser
 from pathlib import Path
 from typing import Any, TypeVar
 
-from labharness.driver import Channel, Driver
-from labharness.guard import SafeFrame
-from labharness.guard.armed import BadArming, must_be_stated, state_home
-from labharness.guard.port_latch import PortLatch
-from labharness.kernel import Envelope, EnvelopeInvalid
+from labharness.core.vocabulary.extras import all_to_install
+from labharness.instruments.driver import Channel, Driver
+from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
 from labharness.lab import agreeing
 from labharness.lab.ambient import in_the_room, room_of, units_of, unknown_room
 from labharness.lab.envelope_patch import base_of, patch_line
@@ -49,8 +47,10 @@ from labharness.line import (
     check_wires,
     compile_procedures,
 )
-from labharness.link.identity import LinkAddress, LinkIdentity, identify, network_host
-from labharness.vocabulary.extras import all_to_install
+from labharness.safety.guard import SafeFrame
+from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
+from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
 __all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
 

@@ -17,9 +17,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from labharness.clock import Clock
-from labharness.guard.door import LOOK_S, DoorPaths
+from labharness.core.clock import Clock
 from labharness.lab.lock import read_owner
+from labharness.safety.guard.door import LOOK_S, DoorPaths
 
 __all__ = [
     "ANSWER_S_MAX",

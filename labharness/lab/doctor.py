@@ -6,16 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from labharness.admission.approval import (
-    Approved,
-    RequestFacts,
-    StandingApproval,
-    public_key_of,
-    verify,
-)
-from labharness.alarm import Severity
-from labharness.clock import VIRTUAL_EPOCH
-from labharness.guard.places import KEPT_PLACE
+from labharness.core.clock import VIRTUAL_EPOCH
+from labharness.core.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
 from labharness.lab.arming import GUARDED
 from labharness.lab.config import LabPlan
 from labharness.lab.files import PortRow
@@ -28,7 +20,15 @@ from labharness.lab.seen import (
     SerialFacts,
 )
 from labharness.lab.unverified import unverified_drivers
-from labharness.vocabulary.extras import ALERT_NEEDS, EXTRAS, LINK_NEEDS
+from labharness.safety.alarm import Severity
+from labharness.safety.guard.places import KEPT_PLACE
+from labharness.work.admission.approval import (
+    Approved,
+    RequestFacts,
+    StandingApproval,
+    public_key_of,
+    verify,
+)
 
 __all__ = ["Check", "examine"]
 

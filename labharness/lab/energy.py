@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from labharness.desk import EnergySource
-from labharness.driver import Adds
+from labharness.instruments.driver import Adds
 from labharness.lab.config import LabPlan
 from labharness.line import Instrument
+from labharness.work.desk import EnergySource
 
 __all__ = ["energy_sources"]
 

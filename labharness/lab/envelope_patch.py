@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, field_validator
 
-from labharness.kernel import EnvelopeInvalid
+from labharness.core.vocabulary.spelling import meant
 from labharness.lab.envelope_rows import LineFile
 from labharness.lab.tables import BadTable, all_errors, keys_of, read_table, read_toml
-from labharness.vocabulary.spelling import meant
+from labharness.safety.kernel import EnvelopeInvalid
 
 __all__ = ["base_of", "patch_line"]
 

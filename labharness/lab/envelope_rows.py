@@ -14,9 +14,9 @@ from pydantic import (
     model_validator,
 )
 
-from labharness.driver import Adds
-from labharness.kernel import Bound, LeakTight, PurgedOf, Role
-from labharness.vocabulary import Cause
+from labharness.core.vocabulary import Cause
+from labharness.instruments.driver import Adds
+from labharness.safety.kernel import Bound, LeakTight, PurgedOf, Role
 
 __all__ = [
     "BoundRow",

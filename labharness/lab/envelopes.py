@@ -9,23 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from labharness.driver import Channel
-from labharness.kernel import (
-    Backfill,
-    Bound,
-    Condition,
-    Envelope,
-    EnvelopeInvalid,
-    Interlock,
-    LeakCheck,
-    Limit,
-    Plausible,
-    Procedure,
-    Purge,
-    Step,
-    TripRow,
-    Watch,
-)
+from labharness.core.vocabulary import OPERATOR, Cause
+from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver import Channel
 from labharness.lab.envelope_rows import (
     BoundRow,
     InterlockRow,
@@ -41,8 +27,22 @@ from labharness.lab.envelope_rows import (
     TightRow,
 )
 from labharness.lab.tables import BadTable, all_errors, read_table
-from labharness.vocabulary import OPERATOR, Cause
-from labharness.vocabulary.channels import split_channel
+from labharness.safety.kernel import (
+    Backfill,
+    Bound,
+    Condition,
+    Envelope,
+    EnvelopeInvalid,
+    Interlock,
+    LeakCheck,
+    Limit,
+    Plausible,
+    Procedure,
+    Purge,
+    Step,
+    TripRow,
+    Watch,
+)
 
 __all__ = [
     "KindLimits",

@@ -17,12 +17,12 @@ from pydantic import (
     model_validator,
 )
 
-from labharness.alarm import LEVEL_MAX, Severity
-from labharness.guard.named import open_named
+from labharness.core.vocabulary.digests import digest_of, joined
+from labharness.core.vocabulary.persons import bad_name
+from labharness.instruments.link.identity import LinkAddress, network_host
 from labharness.lab.tables import BadTable, read_table
-from labharness.link.identity import LinkAddress, network_host
-from labharness.vocabulary.digests import digest_of, joined
-from labharness.vocabulary.persons import bad_name
+from labharness.safety.alarm import LEVEL_MAX, Severity
+from labharness.safety.guard.named import open_named
 
 __all__ = [
     "AcceptedRow",

@@ -4,13 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labharness.admission.approval import Approved, NotApproved
-from labharness.admission.audit import Rejected
-from labharness.clock import Chance, Clock, VirtualLoop
-from labharness.clock import run as run_on
-from labharness.desk import Admitting
-from labharness.desk.folder import JOURNAL_NAME
-from labharness.hcp.messages import TaskSubmit
+from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.clock import run as run_on
 from labharness.journal import SqliteJournal
 from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
@@ -19,7 +14,12 @@ from labharness.lab.lab import Lab
 from labharness.lab.operators import TerminalOperator
 from labharness.lab.preflight import flights
 from labharness.lab.runs import SIMULATED_SEED
-from labharness.plan import Prediction
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.approval import Approved, NotApproved
+from labharness.work.desk import Admitting
+from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.plan import Prediction
 
 __all__ = ["Forecast", "forecast"]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from pydantic import Field, PrivateAttr, StrictInt
 
-from labharness.clock import wall_clock_utc
+from labharness.core.clock import wall_clock_utc
+from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.spelling import meant
 from labharness.lab.appending import append_durably
 from labharness.lab.files import BadLabFile, Strict, parse, read_text
-from labharness.vocabulary.persons import bad_name
-from labharness.vocabulary.spelling import meant
 
 __all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
 

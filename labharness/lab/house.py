@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping
 
-from labharness.admission.approval import (
+from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.lab.config import SAFE_TABLE, LabPlan
+from labharness.lab.energy import energy_sources
+from labharness.lab.files import BadLabFile, read_text
+from labharness.lab.kinds import capabilities, shipped_file
+from labharness.work.admission.approval import (
     BadApproval,
     StandingApproval,
     public_key_of,
     read_approval,
 )
-from labharness.admission.callers import BadCallers, Caller, read_callers
-from labharness.capability import Capability, LineFacts
-from labharness.desk import LabFacts
-from labharness.lab.config import SAFE_TABLE, LabPlan
-from labharness.lab.energy import energy_sources
-from labharness.lab.files import BadLabFile, read_text
-from labharness.lab.kinds import capabilities, shipped_file
-from labharness.vocabulary.units import ATMOSPHERE_TORR
+from labharness.work.admission.callers import BadCallers, Caller, read_callers
+from labharness.work.capability import Capability, LineFacts
+from labharness.work.desk import LabFacts
 
 __all__ = ["house_facts", "line_facts", "repository_key"]
 

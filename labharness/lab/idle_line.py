@@ -7,13 +7,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
-from labharness.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
-from labharness.clock import run as run_on
-from labharness.desk import ByHand, Nobody
-from labharness.guard import Latch
-from labharness.guard.armed import SOCKET_FILE
+from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, utc_text, wall_clock_utc
+from labharness.core.clock import run as run_on
+from labharness.core.vocabulary import Cause, Trip
+from labharness.core.vocabulary.persons import bad_name
+from labharness.instruments.link import LinkLost
 from labharness.journal.null_journal import NullJournal
-from labharness.kernel import Bound
 from labharness.lab.alarms import NotDone, line_alarms, line_is_verified, reset_alarms
 from labharness.lab.appending import append_durably
 from labharness.lab.config import LabPlan
@@ -26,9 +25,10 @@ from labharness.lab.operators import TerminalOperator
 from labharness.lab.silence import remedied
 from labharness.line import Instrument, NoReply
 from labharness.line.active_causes import causes_of
-from labharness.link import LinkLost
-from labharness.vocabulary import Cause, Trip
-from labharness.vocabulary.persons import bad_name
+from labharness.safety.guard import Latch
+from labharness.safety.guard.armed import SOCKET_FILE
+from labharness.safety.kernel import Bound
+from labharness.work.desk import ByHand, Nobody
 
 __all__ = [
     "NotReset",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 
-from labharness.vocabulary.extras import ALERT_NEEDS, LINK_NEEDS
+from labharness.core.vocabulary.extras import ALERT_NEEDS, LINK_NEEDS
 
 __all__ = ["absent"]
 

@@ -12,9 +12,9 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from labharness.capability import Capability
-from labharness.driver import Driver
-from labharness.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import meant
+from labharness.instruments.driver import Driver
+from labharness.work.capability import Capability
 
 __all__ = [
     "capabilities",

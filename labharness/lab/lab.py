@@ -3,10 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from labharness.clock import Chance, Clock
-from labharness.guard import Guard, GuardCore, Latch, SafeFrame
-from labharness.guard.armed import Armed
-from labharness.guard.shell import LoopGuard
+from labharness.core.clock import Chance, Clock
+from labharness.instruments.link import Link, LoopbackLink
 from labharness.journal import Journal
 from labharness.lab.arming import armed_of, guard_command
 from labharness.lab.config import SAFE_TABLE, LabPlan
@@ -16,7 +14,9 @@ from labharness.lab.simulated import STEP_S, SimulatedLab
 from labharness.line import Line
 from labharness.line.line import TICK_S
 from labharness.line.parts import read_frames
-from labharness.link import Link, LoopbackLink
+from labharness.safety.guard import Guard, GuardCore, Latch, SafeFrame
+from labharness.safety.guard.armed import Armed
+from labharness.safety.guard.shell import LoopGuard
 
 __all__ = ["Lab"]
 
@@ -104,8 +104,8 @@ class Lab:
         """Give the line its guard: the guard process for the ports that it can hold."""
         if armed is None:
             return self.guard
-        from labharness.guard.remote import RemoteGuard
-        from labharness.guard.split import SplitGuard
+        from labharness.safety.guard.remote import RemoteGuard
+        from labharness.safety.guard.split import SplitGuard
 
         near = tuple(self.links)
         latch = self.plan.port_latch(near)
@@ -127,17 +127,17 @@ class Lab:
                 raise BadLabFile(f"port {row.name!r}: a loopback needs a [plant]")
             return LoopbackLink(self.simulated.buses[row.name])
         if row.link == "serial":
-            from labharness.link.serial_port import SerialLink
+            from labharness.instruments.link.serial_port import SerialLink
 
             return SerialLink(str(row.path), row.baud, row.parity, row.stop_bits)
         if row.link == "tcp":
-            from labharness.link.tcp import TcpLink
+            from labharness.instruments.link.tcp import TcpLink
 
             return TcpLink(str(row.host), int(row.port or 0))
         if row.link == "visa":
-            from labharness.link.visa import VisaLink
+            from labharness.instruments.link.visa import VisaLink
 
             return VisaLink(str(row.resource))
-        from labharness.link.websocket import WebSocketLink
+        from labharness.instruments.link.websocket import WebSocketLink
 
         return WebSocketLink(str(row.url))

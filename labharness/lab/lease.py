@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-from labharness.guard.named import open_named, open_own
+from labharness.safety.guard.named import open_named, open_own
 
 if os.name == "posix":
     import fcntl

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
-from labharness.guard.named import open_named, open_own
-from labharness.guard.places import LOCK_PLACES
-from labharness.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab.lease import Lease, Leased
-from labharness.link.identity import LinkIdentity
+from labharness.safety.guard.named import open_named, open_own
+from labharness.safety.guard.places import LOCK_PLACES
+from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 
 __all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "LockOwner", "guarded_elsewhere"]
 __all__ += ["owner_elsewhere", "read_owner"]

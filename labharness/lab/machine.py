@@ -21,12 +21,10 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
-from labharness.admission.approval import BadApproval, StandingApproval, read_approval
-from labharness.admission.callers import BadCallers, read_callers
-from labharness.clock import Clock, PacedLoop
-from labharness.clock import run as run_on
-from labharness.guard import Latch, LatchUnreadable, places
-from labharness.guard.latch import MARKER_FILE
+from labharness.core.clock import Clock, PacedLoop
+from labharness.core.clock import run as run_on
+from labharness.core.vocabulary.extras import EXTRAS
+from labharness.instruments.link import Link, LinkLost
 from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile, PortRow, read_text
 from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
@@ -39,8 +37,10 @@ from labharness.lab.seen import (
     SerialFacts,
 )
 from labharness.lab.usable import unsigned, unusable
-from labharness.link import Link, LinkLost
-from labharness.vocabulary.extras import EXTRAS
+from labharness.safety.guard import Latch, LatchUnreadable, places
+from labharness.safety.guard.latch import MARKER_FILE
+from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
+from labharness.work.admission.callers import BadCallers, read_callers
 
 __all__ = ["look", "seen_latch"]
 
@@ -140,10 +140,10 @@ async def _reach(row: PortRow) -> str:
 
 def _link(row: PortRow) -> Link:
     if row.link == "tcp":
-        from labharness.link.tcp import TcpLink
+        from labharness.instruments.link.tcp import TcpLink
 
         return TcpLink(str(row.host), int(row.port or 0))
-    from labharness.link.websocket import WebSocketLink
+    from labharness.instruments.link.websocket import WebSocketLink
 
     return WebSocketLink(str(row.url))
 

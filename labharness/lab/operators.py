@@ -7,8 +7,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Protocol
 
+from labharness.instruments.link import LinkLost
 from labharness.lab.simulated import SimulatedLab
-from labharness.link import LinkLost
 
 __all__ = ["Operator", "ServedOperator", "SimulatedOperator", "TerminalOperator"]
 

@@ -18,15 +18,17 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from labharness.clock import Chance, Clock, VirtualLoop, run
-from labharness.driver import Driver
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Command, Outcome
+from labharness.core.vocabulary.channels import owner_of, split_channel
+from labharness.instruments.driver import Driver
 from labharness.journal.null_journal import NullJournal
-from labharness.kernel import Envelope
 from labharness.lab.comm_loss import hardware, if_killed, what_stays
 from labharness.lab.config import SAFE_TABLE, LabPlan, read_lab
 from labharness.lab.lab import Lab
 from labharness.line import Instrument, NoReply, NotArmed, Tripped
-from labharness.plan import (
+from labharness.safety.kernel import Envelope
+from labharness.work.plan import (
     PHYSICAL_VERBS,
     Executor,
     Instruction,
@@ -42,8 +44,6 @@ from labharness.plan import (
     Verb,
     stated_commands,
 )
-from labharness.vocabulary import Command, Outcome
-from labharness.vocabulary.channels import owner_of, split_channel
 
 __all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from labharness.driver import Programmer
-from labharness.kernel import Bound, Envelope, EnvelopeInvalid
+from labharness.core.vocabulary import BadProgram, Program, read_program
+from labharness.instruments.driver import Programmer
 from labharness.lab.files import BadLabFile, read_text
 from labharness.lab.tables import BadTable, read_toml
 from labharness.line import Instrument
-from labharness.vocabulary import BadProgram, Program, read_program
+from labharness.safety.kernel import Bound, Envelope, EnvelopeInvalid
 
 __all__ = ["check_covered", "examine", "read_program_file"]
 

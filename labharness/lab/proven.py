@@ -8,9 +8,9 @@ ways to switch one thing off has both so that one may fail: each procedure has t
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from labharness.driver import Adds, Off
-from labharness.kernel import Envelope, Procedure, Step
+from labharness.instruments.driver import Adds, Off
 from labharness.line import Contact, Finding, Instrument
+from labharness.safety.kernel import Envelope, Procedure, Step
 
 __all__ = ["unproven"]
 

@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from labharness.driver import Driver
-from labharness.driver.reads import is_written, reads_of, shown, unproven
-from labharness.guard import SafeFrame
-from labharness.kernel import Envelope
+from labharness.core.vocabulary import Program, Protocol, Request, Segment, same_frame
+from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver import Driver
+from labharness.instruments.driver.reads import is_written, reads_of, shown, unproven
 from labharness.line import Instrument
-from labharness.vocabulary import Program, Protocol, Request, Segment, same_frame
-from labharness.vocabulary.channels import split_channel
+from labharness.safety.guard import SafeFrame
+from labharness.safety.kernel import Envelope
 
 __all__ = ["port_protocol", "unproven_reads"]
 

@@ -7,16 +7,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from labharness.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
-from labharness.desk.folder import (
+from labharness.core.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
+from labharness.lab.config import LabPlan
+from labharness.lab.files import BadLabFile
+from labharness.work.desk.folder import (
     ANSWER_NAME,
     ARTIFACTS_NAME,
     JOURNAL_NAME,
     REPORT_NAME,
     SUBMIT_NAME,
 )
-from labharness.lab.config import LabPlan
-from labharness.lab.files import BadLabFile
 
 __all__ = [
     "SIMULATED_SEED",

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from labharness.admission.approval import StandingApproval
+from labharness.core.vocabulary import Trip
 from labharness.line import Finding
-from labharness.vocabulary import Trip
+from labharness.work.admission.approval import StandingApproval
 
 __all__ = [
     "ClockFacts",

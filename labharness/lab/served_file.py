@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from labharness.guard.armed import state_home
 from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
+from labharness.safety.guard.armed import state_home
 
 __all__ = ["ServedLinks", "check_target", "served_text"]
 

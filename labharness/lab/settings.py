@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from inspect import signature
 from typing import Any
 
+from labharness.core.vocabulary.spelling import meant
 from labharness.lab.files import BadLabFile, LabFile
 from labharness.lab.kinds import load_simulator, plant_kinds
-from labharness.vocabulary.spelling import meant
 
 __all__ = ["check_fitting", "check_plant"]
 

@@ -8,19 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from labharness.clock import Chance, Clock, PacedLoop
-from labharness.clock import run as run_on
-from labharness.guard.port_latch import clear_ports
+from labharness.core.clock import Chance, Clock, PacedLoop
+from labharness.core.clock import run as run_on
+from labharness.instruments.link.identity import LinkAddress
+from labharness.instruments.simulation import JsonFace
+from labharness.instruments.simulation.control import SimulationControl
+from labharness.instruments.simulation.conversation import ByteLog, Outlet
+from labharness.instruments.simulation.served import CannotServe, PtyPort, ServedPort, TcpPort
 from labharness.lab.config import LabPlan
 from labharness.lab.files import BadLabFile
 from labharness.lab.lock import LineBusy, LineLock
 from labharness.lab.served_file import ServedLinks, check_target, served_text
 from labharness.lab.simulated import SimulatedLab
-from labharness.link.identity import LinkAddress
-from labharness.simulation import JsonFace
-from labharness.simulation.control import SimulationControl
-from labharness.simulation.conversation import ByteLog, Outlet
-from labharness.simulation.served import CannotServe, PtyPort, ServedPort, TcpPort
+from labharness.safety.guard.port_latch import clear_ports
 
 __all__ = ["CONTROL_NAME", "SPEED_MAX", "BadFolder", "serve"]
 
@@ -188,7 +188,7 @@ class _Serving:
         if row.baud:
             return PtyPort(outlet, self._folder / name)
         if isinstance(face, JsonFace):
-            from labharness.simulation.served_websocket import WebSocketPort
+            from labharness.instruments.simulation.served_websocket import WebSocketPort
 
             return WebSocketPort(outlet, self._numbers.get(name, 0))
         return TcpPort(outlet, self._numbers.get(name, 0))

@@ -7,10 +7,10 @@ from typing import Any
 
 import simpy
 
-from labharness.clock import Chance, Clock
+from labharness.core.clock import Chance, Clock
+from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBus
 from labharness.lab.files import BadLabFile, LabFile
 from labharness.lab.kinds import load_plant, load_simulator
-from labharness.simulation import Face, LoopEnvironment, SimulatedBus
 
 __all__ = ["STEP_S", "SimulatedLab"]
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from labharness.vocabulary.spelling import meant
+from labharness.core.vocabulary.spelling import meant
 
 __all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
 

@@ -8,18 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labharness.admission.approval import StandingApproval
-from labharness.admission.audit import Rejected
-from labharness.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
-from labharness.clock import run as run_on
-from labharness.desk import ByHand, Desk, LabFacts
-from labharness.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
-from labharness.guard import LatchUnreadable
-from labharness.guard.latch import LatchedElsewhere, write_durably
-from labharness.guard.named import open_own
-from labharness.hcp import answers
-from labharness.hcp.codec import HcpMessage, encode
-from labharness.hcp.messages import TaskSubmit
+from labharness.core.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
+from labharness.core.clock import run as run_on
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.journal.artifacts import Artifacts
 from labharness.lab.alarms import line_alarms, somebody_knows
@@ -43,6 +33,16 @@ from labharness.lab.runs import (
 )
 from labharness.lab.simulated import SimulatedLab
 from labharness.line import LineAlarms
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.safety.guard import LatchUnreadable
+from labharness.safety.guard.latch import LatchedElsewhere, write_durably
+from labharness.safety.guard.named import open_own
+from labharness.work.admission.approval import StandingApproval
+from labharness.work.desk import ByHand, Desk, LabFacts
+from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
 
 __all__ = ["RunResult", "TaskRun"]
 

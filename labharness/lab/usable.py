@@ -6,11 +6,11 @@ None of it can harm: a task would be rejected for it, or a call reach nobody. It
 from collections.abc import Iterator
 from pathlib import Path
 
-from labharness.alarm import strange_addresses
 from labharness.lab.config import LabPlan
 from labharness.lab.house import line_facts
 from labharness.lab.kinds import capabilities, plant_kinds
 from labharness.line import Finding
+from labharness.safety.alarm import strange_addresses
 
 __all__ = ["unsigned", "unusable"]
 

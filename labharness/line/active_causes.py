@@ -5,10 +5,10 @@ It must be gone before a reset, and a stop request is answered as the gravest ca
 
 from collections.abc import Iterator, Mapping
 
-from labharness.kernel import Bound, Memory, lost
-from labharness.kernel.rows import TripRow
+from labharness.core.vocabulary import Cause, Trip
 from labharness.line.parts import Instrument, channel_of
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.kernel import Bound, Memory, lost
+from labharness.safety.kernel.rows import TripRow
 
 __all__ = ["active_trips", "causes_of", "lost_states", "stop_procedure"]
 

@@ -13,7 +13,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Final
 
-from labharness.alarm import (
+from labharness.core.clock import Clock
+from labharness.core.vocabulary import Cause, Trip
+from labharness.journal import JournalFailed
+from labharness.line.latched import LATCH_S_MAX
+from labharness.line.line import Line
+from labharness.line.procedures import Verification
+from labharness.safety.alarm import (
     ALERT_S_MAX,
     ESCALATE_AFTER,
     HOUSE,
@@ -35,14 +41,8 @@ from labharness.alarm import (
     take,
     watch_anew,
 )
-from labharness.clock import Clock
-from labharness.guard import not_tried
-from labharness.journal import JournalFailed
-from labharness.kernel import Bound, Mode
-from labharness.line.latched import LATCH_S_MAX
-from labharness.line.line import Line
-from labharness.line.procedures import Verification
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import not_tried
+from labharness.safety.kernel import Bound, Mode
 
 __all__ = ["LineAlarms", "alarm_name"]
 

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from labharness.driver import Channel, Exchange
+from labharness.core.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
+from labharness.instruments.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.programs import Gate
 from labharness.line.without_effect import Idle
-from labharness.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
 
 __all__ = ["Writer"]
 

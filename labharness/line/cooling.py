@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.channels import owner_of
 from labharness.line.line import Line
-from labharness.vocabulary import Cause
-from labharness.vocabulary.channels import owner_of
 
 __all__ = ["COLD_C", "COOL_WATCH_S_MAX", "watch_until_cold"]
 

@@ -11,9 +11,9 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from labharness.driver import Cools, Dark, Off
-from labharness.kernel import Step
+from labharness.instruments.driver import Cools, Dark, Off
 from labharness.line.parts import Instrument
+from labharness.safety.kernel import Step
 
 __all__ = ["Effects", "warmer"]
 

@@ -1,6 +1,6 @@
 """What a line says that cannot begin, or cannot go on."""
 
-from labharness.vocabulary import Trip
+from labharness.core.vocabulary import Trip
 
 __all__ = ["NotArmed", "Tripped"]
 

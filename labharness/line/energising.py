@@ -1,6 +1,6 @@
 """Which link may energise: by its kind and by who holds it. A missing row is a refusal."""
 
-from labharness.link import Link
+from labharness.instruments.link import Link
 
 __all__ = ["may_not_energise"]
 

@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from labharness.kernel import Envelope
+from labharness.core.vocabulary import Cause, Trip
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.kernel import Envelope
 
 __all__ = ["ESCALATION", "HOLD_S_MAX", "DownStage", "Reached", "bring_down"]
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from labharness.guard import Guard, NotPermitted
-from labharness.vocabulary import Request
+from labharness.core.vocabulary import Request
+from labharness.safety.guard import Guard, NotPermitted
 
 __all__ = ["Exchanges", "NoReply", "PortLease"]
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from labharness.clock import Clock
-from labharness.guard import Guard, not_tried
+from labharness.core.clock import Clock
+from labharness.safety.guard import Guard, not_tried
 
 __all__ = ["LATCH_S_MAX", "latch_lost"]
 

@@ -10,11 +10,11 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from labharness.clock import Clock
-from labharness.driver import Identity
-from labharness.guard import Guard
+from labharness.core.clock import Clock
+from labharness.core.vocabulary import Command, Outcome, Trip
+from labharness.instruments.driver import Identity
+from labharness.instruments.link import Link
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Envelope, Memory, Mode, change, expect
 from labharness.line.active_causes import active_trips
 from labharness.line.command import Writer
 from labharness.line.ended import NotArmed, Tripped
@@ -35,8 +35,8 @@ from labharness.line.reconnecting import Reconnecting
 from labharness.line.room import Room
 from labharness.line.trip_response import TripResponse
 from labharness.line.upload import Programs
-from labharness.link import Link
-from labharness.vocabulary import Command, Outcome, Trip
+from labharness.safety.guard import Guard
+from labharness.safety.kernel import Envelope, Memory, Mode, change, expect
 
 __all__ = ["Line", "NotArmed", "Tripped"]
 

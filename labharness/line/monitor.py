@@ -7,11 +7,11 @@ written down keeps no byte of making safe back.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from labharness.guard import Guard
+from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import Journal, JournalFailed
-from labharness.kernel import Memory, observe, tick
 from labharness.line.parts import BoundScan
-from labharness.vocabulary import Cause, Trip
+from labharness.safety.guard import Guard
+from labharness.safety.kernel import Memory, observe, tick
 
 __all__ = ["Monitor"]
 

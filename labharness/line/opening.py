@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from labharness.core.vocabulary import OPERATOR, Command, Refused
 from labharness.journal import Journal
 from labharness.line.command import Writer
 from labharness.line.programs import Gate
-from labharness.vocabulary import OPERATOR, Command, Refused
 
 __all__ = ["NotOpened", "Openings"]
 

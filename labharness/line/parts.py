@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from labharness.driver import Channel, Cools, Driver, Identity, Query, Scan
-from labharness.kernel import Envelope, Memory, Track
+from labharness.core.vocabulary import Command
+from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver import Channel, Cools, Driver, Identity, Query, Scan
 from labharness.line.wiring import Contact
-from labharness.vocabulary import Command
-from labharness.vocabulary.channels import split_channel
+from labharness.safety.kernel import Envelope, Memory, Track
 
 __all__ = ["BoundScan", "Instrument", "PortTiming", "bind", "prepare_commands", "read_frames"]
 

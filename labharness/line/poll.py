@@ -7,9 +7,9 @@ costs one frame out, one frame in, and no future.
 import asyncio
 from collections.abc import Callable, Sequence
 
-from labharness.guard import Guard
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.line.parts import BoundScan
-from labharness.vocabulary import BadReply, DeviceFault
+from labharness.safety.guard import Guard
 
 __all__ = ["Poller"]
 

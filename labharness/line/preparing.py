@@ -6,9 +6,9 @@ watchdog that is not so any more, and a sound command would be refused, or an un
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-from labharness.kernel import Memory, adopt
+from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.line.parts import Instrument, prepare_commands
-from labharness.vocabulary import Command, Ending, Outcome
+from labharness.safety.kernel import Memory, adopt
 
 __all__ = ["FULL_POLL_S_MAX", "prepare"]
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from labharness.guard import SafeFrame
-from labharness.kernel import Envelope, EnvelopeInvalid, Procedure
+from labharness.core.vocabulary import Nothing
 from labharness.line.parts import Instrument, channel_of
-from labharness.vocabulary import Nothing
+from labharness.safety.guard import SafeFrame
+from labharness.safety.kernel import Envelope, EnvelopeInvalid, Procedure
 
 __all__ = ["StepState", "Verification", "compile_procedures"]
 

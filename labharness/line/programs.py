@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from labharness.driver import Programmer
-from labharness.kernel import Memory, begin, conclude, judge, judge_program
+from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
+from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.spelling import meant
+from labharness.instruments.driver import Programmer
 from labharness.line.parts import Instrument
-from labharness.vocabulary import Allowed, Command, Program, Refused, Verdict
-from labharness.vocabulary.channels import split_channel
-from labharness.vocabulary.spelling import meant
+from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
 
 __all__ = ["Gate", "programmer_of"]
 

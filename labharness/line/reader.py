@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from labharness.kernel import Memory
+from labharness.core.vocabulary import BadReply, DeviceFault
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.parts import BoundScan, Instrument, channel_of, query_of
-from labharness.vocabulary import BadReply, DeviceFault
+from labharness.safety.kernel import Memory
 
 __all__ = ["READ_TRIES", "Reader"]
 

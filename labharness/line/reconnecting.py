@@ -10,13 +10,13 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.core.vocabulary.channels import split_channel
 from labharness.journal import JournalFailed
-from labharness.kernel import Memory, Mode, expect
 from labharness.line.exchanges import NoReply
 from labharness.line.parts import Instrument, prepare_commands
 from labharness.line.programs import Gate
-from labharness.vocabulary import Command, Ending, Outcome
-from labharness.vocabulary.channels import split_channel
+from labharness.safety.kernel import Memory, Mode, expect
 
 __all__ = ["LOSSES_MAX", "RETURN_S_MAX", "Reconnecting"]
 

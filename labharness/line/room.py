@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labharness.kernel import Bound, Memory
+from labharness.safety.kernel import Bound, Memory
 
 __all__ = ["Room"]
 

@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from labharness.guard import Guard, SafeFrame
+from labharness.core.vocabulary import Trip
 from labharness.journal import JournalFailed
-from labharness.kernel import Memory, Mode, expect
 from labharness.line.effects import Effects
 from labharness.line.parts import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
-from labharness.vocabulary import Trip
+from labharness.safety.guard import Guard, SafeFrame
+from labharness.safety.kernel import Memory, Mode, expect
 
 __all__ = ["TripResponse"]
 

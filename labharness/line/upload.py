@@ -10,14 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from labharness.driver import Block, Programmer
-from labharness.journal import Journal, JournalFailed
-from labharness.line.command import Writer
-from labharness.line.exchanges import Exchanges, NoReply
-from labharness.line.parts import Instrument
-from labharness.line.programs import Gate, programmer_of
-from labharness.line.reader import READ_TRIES
-from labharness.vocabulary import (
+from labharness.core.vocabulary import (
     BadReply,
     Command,
     DeviceFault,
@@ -26,6 +19,13 @@ from labharness.vocabulary import (
     Program,
     Refused,
 )
+from labharness.instruments.driver import Block, Programmer
+from labharness.journal import Journal, JournalFailed
+from labharness.line.command import Writer
+from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.parts import Instrument
+from labharness.line.programs import Gate, programmer_of
+from labharness.line.reader import READ_TRIES
 
 __all__ = ["Programs", "Uploaded"]
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from labharness.guard import SafeFrame
-from labharness.kernel import Envelope
+from labharness.core.vocabulary import Exactly, LengthAt, Request, Rtu
 from labharness.line.line import TICK_S
 from labharness.line.parts import Instrument, PortTiming
 from labharness.line.reader import READ_TRIES
-from labharness.vocabulary import Exactly, LengthAt, Request, Rtu
+from labharness.safety.guard import SafeFrame
+from labharness.safety.kernel import Envelope
 
 __all__ = ["Finding", "PortCost", "check_wires", "port_costs"]
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labharness.driver import Adds
+from labharness.instruments.driver import Adds
 
 __all__ = ["Contact"]
 

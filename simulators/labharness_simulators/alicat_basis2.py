@@ -10,7 +10,7 @@ from typing import Any
 
 from simpy import Event
 
-from labharness.simulation import LoopEnvironment, ModbusFace, WireRefusal
+from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
 __all__ = ["Simulator"]
 

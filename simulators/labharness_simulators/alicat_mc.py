@@ -16,7 +16,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from labharness.simulation import LineFace, LoopEnvironment
+from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gas import MassFlow
 
 __all__ = ["Simulator"]

@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from labharness.simulation import LineFace, LoopEnvironment
+from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.optics import Laser
 
 __all__ = ["Simulator"]

@@ -14,7 +14,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from labharness.simulation import LoopEnvironment, ModbusFace, WireRefusal
+from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
 __all__ = ["Simulator"]
 

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from labharness.simulation import LoopEnvironment, ModbusTcpFace, WireRefusal
+from labharness.instruments.simulation import LoopEnvironment, ModbusTcpFace, WireRefusal
 
 __all__ = ["Simulator"]
 

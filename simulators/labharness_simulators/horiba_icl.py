@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from labharness.simulation import JsonFace, LoopEnvironment
+from labharness.instruments.simulation import JsonFace, LoopEnvironment
 from labharness_simulators.plant.optics import Spectrometer
 
 __all__ = ["Simulator"]

@@ -12,7 +12,7 @@ Not simulated, and NAK160: relays (``SP``, ``SH``, ``SD``, ``EN``, ``SS``), cali
 import random
 import re
 
-from labharness.simulation import LineFace, LoopEnvironment
+from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.gauges import Gauge
 
 __all__ = ["Simulator"]

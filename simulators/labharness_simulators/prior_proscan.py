@@ -14,7 +14,7 @@ import math
 import random
 import re
 
-from labharness.simulation import LineFace, LoopEnvironment
+from labharness.instruments.simulation import LineFace, LoopEnvironment
 from labharness_simulators.plant.stage import MicroscopeStage
 
 __all__ = ["Simulator"]

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from labharness.simulation import LoopEnvironment, ModbusFace, WireRefusal
+from labharness.instruments.simulation import LoopEnvironment, ModbusFace, WireRefusal
 
 __all__ = ["Simulator"]
 

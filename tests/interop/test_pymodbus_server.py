@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from interop.conftest import client
-from labharness.clock import PacedLoop, run
-from labharness.driver import Driver, Identity
-from labharness.guard import GuardCore, Latch
-from labharness.guard.shell import LoopGuard
+from labharness.core.clock import PacedLoop, run
+from labharness.core.vocabulary import DeviceFault, Request, disobeyed
+from labharness.instruments.driver import Driver, Identity
+from labharness.instruments.link.tcp import TcpLink
 from labharness.lab.kinds import load_driver
-from labharness.link.tcp import TcpLink
-from labharness.vocabulary import DeviceFault, Request, disobeyed
+from labharness.safety.guard import GuardCore, Latch
+from labharness.safety.guard.shell import LoopGuard
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # a client's own
 

@@ -26,7 +26,7 @@ from labharness.analysis.formats.trivista import MARK as TRIVISTA
 from labharness.analysis.formats.trivista import parse_trivista
 from labharness.analysis.formats.wdf import MAGIC, parse_wdf
 from labharness.analysis.formats.witec import parse_witec
-from labharness.vocabulary.extras import EXTRAS
+from labharness.core.vocabulary.extras import EXTRAS
 
 __all__ = [
     "BYTES_MAX",

@@ -1,5 +1,0 @@
-"""``python -m labharness.cli``: the same as the ``labharness`` command."""
-
-from labharness.cli import main
-
-raise SystemExit(main())

@@ -1,0 +1,340 @@
+"""Event loops whose time is given: virtual (as fast as the work goes) or paced (N times real).
+
+Rules of the virtual loop, each paid for with a trap that its tests keep open:
+
+* The clock is an integer of microseconds. A finer grid spins: at 1.7e9 s a float cannot add 1 ns.
+* Timers that fall due together fire in the order they were made; asyncio's heap breaks ties.
+* Waiting with no timer and nothing to run is a deadlock and raises ``Deadlock``.
+* Executor work runs inline: a thread would finish at a moment that no seed decides.
+* Tasks hash by their creation number, so that sets of tasks are walked in order.
+"""
+
+import asyncio
+import heapq
+import math
+import selectors
+import sys
+from asyncio import Handle, TimerHandle
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor
+from contextvars import Context, copy_context
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from labharness.core.clock.process import steady_s
+
+__all__ = ["Deadlock", "PacedLoop", "VirtualLoop", "begin", "failure_of", "finish", "run"]
+
+T = TypeVar("T")
+
+TICKS_PER_S = 1_000_000
+_FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" = WeakKeyDictionary()
+
+REAL_SELECT_S_MAX = 0.05  # longest nap of a paced loop between two looks at the clock
+SWITCH_S = 0.00025  # a busy thread gives the interpreter back after this; Python's own is 5 ms
+
+
+class Deadlock(RuntimeError):
+    """Everything waits and nothing is scheduled: the virtual loop would idle for ever."""
+
+
+class _OrderedTask(asyncio.Task[Any]):
+    """A task whose hash is its creation number, so that sets of tasks keep that order."""
+
+    _created = 0
+
+    def __init__(self, coro: Coroutine[Any, Any, Any], **options: Any) -> None:  # noqa: ANN401 - asyncio's own signature
+        loop = options["loop"]
+        loop.tasks_created += 1
+        self._number: int = loop.tasks_created
+        super().__init__(coro, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+class _OrderedTimer(TimerHandle):
+    """A timer that breaks ties by its creation number.
+
+    It is made once for each exchange and each quiet: so it fills asyncio's own fields itself, which
+    takes a third of the time, but where a loop is debugged.
+    """
+
+    __slots__ = ("order",)
+    order: int
+    _callback: Callable[..., object]
+    _args: Sequence[object]
+    _context: Context
+    _loop: asyncio.AbstractEventLoop
+    _repr: str | None
+    _source_traceback: object
+    # private to asyncio, as what the loops declare below; tests pin it for each Python we run on
+    _when: float
+    _cancelled: bool
+    _scheduled: bool
+    _run: Callable[[], None]
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: Sequence[object],
+        loop: "_OrderedLoop",
+        context: Context | None,
+    ) -> None:
+        if loop.get_debug():
+            super().__init__(when, callback, args, loop, context)
+            return
+        self._context = copy_context() if context is None else context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self._when = when
+        self._scheduled = False
+
+    def __lt__(self, other: "_OrderedTimer") -> bool:  # type: ignore[override]  # one loop, one kind
+        if self._when == other._when:
+            return self.order < other.order
+        return self._when < other._when
+
+
+class _VirtualSelector(selectors.DefaultSelector):
+    """A selector that moves the loop's clock instead of sleeping."""
+
+    loop: "VirtualLoop"
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Advance the clock to the next timer; look at real descriptors only when asked to."""
+        loop = self.loop
+        if loop.watches_descriptors:
+            events = super().select(0)
+            if events:
+                return events
+        if timeout is None:
+            if loop.watches_descriptors:
+                return super().select(REAL_SELECT_S_MAX)
+            raise Deadlock(f"at {loop.time():.6f} s everything waits and nothing is scheduled")
+        if timeout > 0:
+            # to the next grid point at or after the timer, at least one: the clock always moves
+            loop.ticks += max(1, math.ceil(timeout * TICKS_PER_S - 0.25))
+        return []
+
+
+class _OrderedLoop(asyncio.SelectorEventLoop):
+    """What both loops share: FIFO timers and ordered tasks."""
+
+    _scheduled: list[_OrderedTimer]
+    _ready: deque[Handle]
+    _stopping: bool
+    _run_once: Callable[[], None]
+
+    def __init__(self, selector: selectors.BaseSelector) -> None:
+        super().__init__(selector)
+        self.tasks_created = 0
+        self._timers_created = 0
+        self.set_task_factory(self._make_task)  # type: ignore[arg-type]  # typeshed wants any awaitable
+
+    def _make_task(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        coro: Coroutine[Any, Any, Any],
+        **options: Any,  # noqa: ANN401 - asyncio's own signature
+    ) -> "asyncio.Future[Any]":
+        return _OrderedTask(coro, loop=loop, **options)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: object,
+        context: Context | None = None,
+    ) -> TimerHandle:
+        """Schedule ``callback`` on the microsecond grid, first made first fired."""
+        timer = _OrderedTimer(round(when * 1e6) / 1e6, callback, args, self, context)
+        self._timers_created += 1
+        timer.order = self._timers_created
+        heapq.heappush(self._scheduled, timer)
+        timer._scheduled = True
+        return timer
+
+
+class VirtualLoop(_OrderedLoop):
+    """A loop whose time passes only while nothing can run.
+
+    Args:
+        watches_descriptors: Also look at sockets and pipes; the clock then stands while it waits
+            for them with no timer armed. A run that is to be repeatable has none.
+    """
+
+    def __init__(self, *, watches_descriptors: bool = False) -> None:
+        selector = _VirtualSelector()
+        selector.loop = self
+        self.ticks = 0
+        self.watches_descriptors = watches_descriptors
+        super().__init__(selector)
+        self._clock_resolution = 0.5 / TICKS_PER_S
+
+    def time(self) -> float:
+        """Seconds of lab time since the loop was made."""
+        return self.ticks / TICKS_PER_S
+
+    def _run_once(self) -> None:
+        """Take one turn; where one timer is all there is to run, as nearly always, a short one.
+
+        It does what asyncio's own turn would do, without looking for descriptors and ties.
+        """
+        timers = self._scheduled
+        busy = self._ready or self._stopping or self.watches_descriptors
+        if busy or not timers or timers[0]._cancelled:
+            super()._run_once()
+            return
+        timer = heapq.heappop(timers)
+        if timers and timers[0]._when == timer._when:
+            heapq.heappush(timers, timer)
+            super()._run_once()
+            return
+        timer._scheduled = False
+        self.ticks = max(self.ticks, round(timer._when * TICKS_PER_S))
+        timer._run()
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[..., T], *args: object
+    ) -> "asyncio.Future[T]":
+        """Run ``func`` here and now; see the module's rules."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as why:  # noqa: BLE001 - handed on whole, to whoever awaits the future
+            future.set_exception(why)
+        return future
+
+
+class _PacedSelector(selectors.DefaultSelector):
+    """A selector whose timeouts are lab seconds."""
+
+    speed = 1.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait ``timeout`` lab seconds at most."""
+        if timeout is not None and timeout > 0:
+            timeout /= self.speed
+        return super().select(timeout)
+
+
+class _FineSelector(selectors.SelectSelector):
+    """The same to the microsecond, where epoll rounds up to milliseconds; few descriptors only."""
+
+    speed = 1.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait ``timeout`` lab seconds at most."""
+        if timeout is not None and timeout > 0:
+            timeout /= self.speed
+        return super().select(timeout)
+
+
+class PacedLoop(_OrderedLoop):
+    """A loop whose time runs ``speed`` times as fast as the wall clock; 1 is real time.
+
+    It shortens the interpreter's switch interval for the process, for good: a trip must not wait
+    until a busy thread (an uploaded plan, a fit) has had its 5 ms.
+
+    Args:
+        speed: Lab seconds a second.
+        fine: Keep timers to tens of microseconds: for a process that times bytes, and has few
+            descriptors.
+
+    Raises:
+        ValueError: The speed is no positive number.
+    """
+
+    _closed = True  # until it is made: asyncio's destructor asks even a loop that was refused
+
+    def __init__(self, speed: float = 1.0, *, fine: bool = False) -> None:
+        if not (math.isfinite(speed) and speed > 0):
+            raise ValueError(f"speed {speed} is not a positive number")
+        selector = _FineSelector() if fine else _PacedSelector()
+        selector.speed = speed
+        self.speed = speed
+        self._start_s = steady_s()
+        sys.setswitchinterval(min(SWITCH_S, sys.getswitchinterval()))
+        super().__init__(selector)
+
+    def time(self) -> float:
+        """Seconds of lab time since the loop was made."""
+        return (steady_s() - self._start_s) * self.speed
+
+
+def failure_of(loop: asyncio.AbstractEventLoop) -> BaseException | None:
+    """Give the first exception that a callback of this loop raised; ``None`` if none did.
+
+    Who asks answers for it: what ``main`` returns after that counts.
+    """
+    broken = _FAILURES.get(loop, [])
+    if not broken:
+        return None
+    first, broken[1:] = broken[0], [_Acknowledged()]
+    return first
+
+
+class _Acknowledged(Exception):
+    """Marks a list of failures as known to ``main``."""
+
+
+def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+    """Run ``main`` to its end on ``loop``, cancel what is left, and close the loop.
+
+    An exception in a callback (a frozen plant, a broken decoder) cancels ``main`` instead of being
+    printed and forgotten, and fails the run. Only a ``main`` that catches the cancellation and asks
+    ``failure_of(loop)`` may still make its line safe and return an answer of its own.
+    """
+    asyncio.set_event_loop(loop)
+    task = begin(main, loop)
+    broken = _FAILURES[loop]
+    try:
+        try:
+            result = loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            if broken:
+                raise broken[0] from None
+            raise
+        if broken and not any(isinstance(why, _Acknowledged) for why in broken):
+            raise broken[0]
+        return result
+    finally:
+        finish(loop)
+
+
+def begin(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> "asyncio.Task[T]":
+    """Make ``main`` the task of its loop that answers for what the loop's callbacks raise."""
+    broken: list[BaseException] = []
+    _FAILURES[loop] = broken
+
+    def on_exception(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        why = context.get("exception") or RuntimeError(str(context.get("message")))
+        broken.append(why)
+        if len(broken) == 1 and not task.done():
+            task.cancel()
+
+    loop.set_exception_handler(on_exception)
+    task = loop.create_task(main)
+    return task
+
+
+def finish(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what is left on a loop that has stopped, see it end, and close the loop."""
+    left = sorted(asyncio.all_tasks(loop), key=hash)
+    for each in left:
+        each.cancel()
+    if left:
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    asyncio.set_event_loop(None)
+    loop.close()

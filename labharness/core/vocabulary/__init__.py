@@ -1,0 +1,69 @@
+"""The nouns everybody shares: frozen values, standard library only."""
+
+from labharness.core.vocabulary.commands import (
+    OPERATOR,
+    Allowed,
+    Command,
+    Ending,
+    Outcome,
+    Refused,
+    Verdict,
+)
+from labharness.core.vocabulary.frames import Protocol, same_frame, why_no_read
+from labharness.core.vocabulary.programs import BadProgram, Program, Segment, read_program
+from labharness.core.vocabulary.requests import (
+    BadReply,
+    DeviceFault,
+    Exactly,
+    LengthAt,
+    Lines,
+    Message,
+    Nothing,
+    Quiet,
+    ReplyRule,
+    Request,
+    Rtu,
+    Transaction,
+    Until,
+    crc16_modbus,
+    disobeyed,
+    unfinished,
+)
+from labharness.core.vocabulary.shares import share_text
+from labharness.core.vocabulary.trips import Cause, Trip
+
+__all__ = [
+    "OPERATOR",
+    "Allowed",
+    "BadProgram",
+    "BadReply",
+    "Cause",
+    "Command",
+    "DeviceFault",
+    "Ending",
+    "Exactly",
+    "LengthAt",
+    "Lines",
+    "Message",
+    "Nothing",
+    "Outcome",
+    "Program",
+    "Protocol",
+    "Quiet",
+    "Refused",
+    "ReplyRule",
+    "Request",
+    "Rtu",
+    "Segment",
+    "Transaction",
+    "Trip",
+    "Until",
+    "Verdict",
+    "crc16_modbus",
+    "disobeyed",
+    "read_program",
+    "same_frame",
+    "share_text",
+    "unfinished",
+    "why_no_read",
+]

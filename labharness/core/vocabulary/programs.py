@@ -1,0 +1,160 @@
+"""A temperature program that an instrument runs by itself: segments in order, and how they read."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from labharness.core.vocabulary.spelling import meant
+
+__all__ = ["BadProgram", "Program", "Segment", "read_program"]
+
+SEGMENTS_MAX = 200  # more than any instrument stores; its driver says how many it takes
+VALUE_MAX = 1e6  # no furnace is so hot, and no dwell so long
+SEGMENT_KEYS = ("ramp_to_c", "at_c_per_min", "dwell_min", "step_to_c")
+KEYS = ("title", "holdback_c", "segment")
+TITLE_MAX = 200  # characters
+
+
+class BadProgram(ValueError):
+    """A program that cannot be; the message says what stands where, and what may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One segment: a ramp to a target at a rate, a step to it, or a dwell where the last one ended.
+
+    Attributes:
+        target_c: Where it ends; ``None`` for a dwell.
+        rate_c_per_min: How fast a ramp goes; 0 for a step.
+        dwell_s: How long a dwell lasts; 0 for the others.
+    """
+
+    target_c: float | None = None
+    rate_c_per_min: float = 0.0
+    dwell_s: float = 0.0
+
+    def __str__(self) -> str:
+        if self.target_c is None:
+            return f"dwell of {self.dwell_s / 60:g} min"
+        if self.rate_c_per_min:
+            return f"ramp to {self.target_c:g} degC at {self.rate_c_per_min:g} degC/min"
+        return f"step to {self.target_c:g} degC"
+
+    def written(self) -> dict[str, float]:
+        """Give it as a program file has it."""
+        if self.target_c is None:
+            return {"dwell_min": self.dwell_s / 60}
+        if self.rate_c_per_min:
+            return {"ramp_to_c": self.target_c, "at_c_per_min": self.rate_c_per_min}
+        return {"step_to_c": self.target_c}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Segments in order. After the last one the controller goes back to its own setpoint.
+
+    Attributes:
+        segments: At least one, the first no dwell: nobody knows where it would be.
+        holdback_c: The program waits while the temperature is further than this from its course;
+            0 where it never waits.
+    """
+
+    segments: tuple[Segment, ...]
+    holdback_c: float = 0.0
+
+    @property
+    def highest_c(self) -> float:
+        """The highest temperature it asks for."""
+        return max(each.target_c for each in self.segments if each.target_c is not None)
+
+    def course(self) -> tuple[tuple[float, float], ...]:
+        """Give for each segment the temperature it ends at, and its rate (0 for step and dwell)."""
+        found: list[tuple[float, float]] = []
+        for each in self.segments:
+            target_c = found[-1][0] if each.target_c is None else each.target_c
+            found.append((target_c, each.rate_c_per_min))
+        return tuple(found)
+
+    def duration_s(self, from_c: float) -> float:
+        """Give how long it takes from a temperature, if it never waits."""
+        total_s, at_c = 0.0, from_c
+        for each, (target_c, rate_c_per_min) in zip(self.segments, self.course(), strict=True):
+            total_s += each.dwell_s
+            total_s += abs(target_c - at_c) / rate_c_per_min * 60 if rate_c_per_min else 0.0
+            at_c = target_c
+        return total_s
+
+    def written(self) -> dict[str, Any]:
+        """Give it as a program file has it."""
+        return {
+            "holdback_c": self.holdback_c,
+            "segment": [each.written() for each in self.segments],
+        }
+
+
+def read_program(table: object) -> Program:
+    """Read a program out of the table of a file, or of a message.
+
+    Raises:
+        BadProgram: Something in it cannot be; says which segment, and what may stand there.
+    """
+    if not isinstance(table, Mapping):
+        raise BadProgram("a program is a table with [[segment]] rows")
+    _only(table, KEYS, "a program")
+    title = table.get("title", "")
+    if not isinstance(title, str) or len(title) > TITLE_MAX:
+        raise BadProgram(f"title is a text of at most {TITLE_MAX} characters")
+    rows = table.get("segment", [])
+    if not isinstance(rows, list) or not 1 <= len(rows) <= SEGMENTS_MAX:
+        raise BadProgram(f"a program has 1 to {SEGMENTS_MAX} [[segment]] rows")
+    holdback_c = _number(table, "holdback_c", "holdback_c") if "holdback_c" in table else 0.0
+    if holdback_c < 0:
+        raise BadProgram(f"holdback_c is {holdback_c:g}, at least 0 (0: it never waits)")
+    segments = tuple(_segment(row, f"segment {n}") for n, row in enumerate(rows, 1))
+    if segments[0].target_c is None:
+        raise BadProgram("segment 1 is a dwell: say where, by a ramp before it")
+    return Program(segments, holdback_c)
+
+
+def _segment(row: object, where: str) -> Segment:
+    if not isinstance(row, Mapping):
+        raise BadProgram(f"{where} is no table")
+    _only(row, SEGMENT_KEYS, where)
+    kinds = [each for each in ("ramp_to_c", "dwell_min", "step_to_c") if each in row]
+    if len(kinds) != 1:
+        raise BadProgram(f"{where} has one of ramp_to_c, dwell_min, step_to_c; it has {len(kinds)}")
+    value = _number(row, kinds[0], where)
+    if kinds[0] != "ramp_to_c" and "at_c_per_min" in row:
+        raise BadProgram(f"{where}: at_c_per_min goes with ramp_to_c only")
+    if kinds[0] == "step_to_c":
+        return Segment(value)
+    if kinds[0] == "dwell_min":
+        # to the microsecond, or 31 s, which are 0.516666... min, would come back as another dwell
+        dwell_s = round(value * 60, 6)
+        if dwell_s <= 0:
+            raise BadProgram(f"{where}: dwell_min is {value:g}, more than 0 is needed")
+        return Segment(None, 0.0, dwell_s)
+    if "at_c_per_min" not in row:
+        raise BadProgram(f"{where}: ramp_to_c takes at_c_per_min, the rate")
+    rate_c_per_min = _number(row, "at_c_per_min", where)
+    if rate_c_per_min <= 0:
+        raise BadProgram(f"{where}: at_c_per_min is {rate_c_per_min:g}, more than 0 is needed")
+    return Segment(value, rate_c_per_min)
+
+
+def _number(row: Mapping[str, object], name: str, where: str) -> float:
+    value = row[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadProgram(f"{where}: {name} is {str(value)[:40]!r}, which is no number")
+    if not abs(value) <= VALUE_MAX or not math.isfinite(value):  # also refuses NaN
+        raise BadProgram(f"{where}: {name} is a number up to {VALUE_MAX:g}")
+    return float(value)
+
+
+def _only(row: Mapping[Any, object], allowed: tuple[str, ...], where: str) -> None:
+    for name in row:
+        if name not in allowed:
+            what = str(name)[:40]
+            near = meant(what, allowed)
+            raise BadProgram(f"{where}: no {what!r} here{near}; there are {', '.join(allowed)}")

@@ -1,0 +1,112 @@
+"""The command line: which module carries out which command, imported when it is asked for."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+__all__ = [
+    "BY_HAND",
+    "EXIT_ABORTED",
+    "EXIT_COMPLETED",
+    "EXIT_FAILED",
+    "EXIT_REJECTED",
+    "EXIT_USAGE",
+    "main",
+]
+
+EXIT_COMPLETED = 0
+EXIT_FAILED = 1  # also check commands with findings
+EXIT_REJECTED = 2
+EXIT_ABORTED = 3
+EXIT_USAGE = 64  # no HCP message, bad lab file, bad output folder, bad arguments
+
+BY_HAND = ("read", "set", "watch", "hold", "resume", "stop", "safe")
+
+MODULES: dict[str, tuple[str, ...]] = {
+    "alarms": ("alarms",),
+    "analyse": ("analyse",),
+    "approvals": ("approvals",),
+    "arm": ("arm",),
+    "calibrate": ("calibrate",),
+    "chaos": ("chaos",),
+    "doctor": ("doctor",),
+    "example": ("example",),
+    "guard": ("guard",),
+    "hand": BY_HAND,
+    "hazards": ("hazards",),
+    "labs": ("lab", "envelope", "reset"),
+    "offers": ("drivers", "capabilities"),
+    "plan": ("plan",),
+    "program": ("program",),
+    "records": ("journal", "artifact"),
+    "report": ("report", "history", "compare"),
+    "run": ("run",),
+    "simulate": ("simulate", "simulated"),
+}
+"""The commands of each module; its function has the module's name."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Carry out one command; give its exit code."""
+    from labharness.faces.cli.arguments import make_parser
+    from labharness.faces.cli.line_writer import TERMINAL
+    from labharness.faces.cli.live import is_live
+    from labharness.faces.cli.streams import settle_streams
+
+    settle_streams()
+    chosen = make_parser().parse_args(arguments)
+    if chosen.command == "run" and is_live():  # what it takes to begin is read for most of a second
+        TERMINAL.pin(sys.stderr, f"reading {chosen.task}")
+    try:
+        return _answered(chosen)
+    finally:
+        TERMINAL.unpin()
+        TERMINAL.flush()
+
+
+def _answered(chosen: argparse.Namespace) -> int:
+    """Carry out a command, and say what kept it from its end in one line."""
+    from labharness.faces.cli.line_writer import TERMINAL
+
+    try:
+        return _carry_out(chosen)
+    except KeyboardInterrupt:  # `run` answers it itself as soon as there is a line to make safe
+        TERMINAL.put(sys.stderr, f"labharness {chosen.command}: interrupted")
+        return EXIT_ABORTED
+    except BrokenPipeError:  # whoever reads has enough, as `head` has
+        from labharness.faces.cli.show import drop_output
+
+        drop_output()
+        return EXIT_COMPLETED
+    except ModuleNotFoundError as why:
+        from labharness.core.vocabulary.extras import to_install
+        from labharness.faces.cli.show import complain
+
+        advice = to_install(why)
+        if not advice:  # a module of ours, or one that every installation has: a fault of the code
+            raise
+        complain(f"labharness {chosen.command}: {advice}")
+        return EXIT_USAGE
+    except ValueError as why:
+        from labharness.faces.cli.show import BadPath, complain
+        from labharness.lab import BadLabFile
+
+        if not isinstance(why, BadLabFile | BadPath):
+            raise
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+    except OSError as why:
+        from labharness.faces.cli.show import OutputLost, complain
+
+        if not isinstance(why, OutputLost):
+            raise
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+
+
+def _carry_out(chosen: argparse.Namespace) -> int:
+    module = next(name for name, commands in MODULES.items() if chosen.command in commands)
+    work: Callable[[argparse.Namespace], int]
+    work = getattr(import_module(f"labharness.faces.cli.{module}"), module)
+    return work(chosen)

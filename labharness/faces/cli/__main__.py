@@ -1,0 +1,5 @@
+"""``python -m labharness.faces.cli``: the same as the ``labharness`` command."""
+
+from labharness.faces.cli import main
+
+raise SystemExit(main())

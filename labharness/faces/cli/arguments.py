@@ -1,0 +1,409 @@
+"""The arguments of every command, and what of them can be told wrong without looking further."""
+
+import argparse
+import re
+from datetime import date
+from functools import cache
+
+from labharness.faces.cli import BY_HAND
+from labharness.faces.cli.parser import Parser, Version
+
+__all__ = ["make_parser"]
+
+WORKERS_MAX = 64  # processes
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+"""What a number is; Python's own takes ``5_0`` for 50, and the digits of any script."""
+NO_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE | re.ASCII)  # for the gate to refuse
+WINDOW = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)\s*[-:–]\s*(-?[0-9]+(?:\.[0-9]*)?)")
+"""From low to high; a shift below the laser's is negative."""
+WHOLE = re.compile(r"[0-9]+")
+
+
+@cache  # for who calls several commands in one process: sixty parsers take 20 ms to make
+def make_parser() -> Parser:
+    """Make the parser of the whole command line."""
+    parser = Parser(
+        prog="labharness",
+        description="Run laboratory instruments behind a safety envelope.",
+        epilog="Exit codes: 0 completed, 1 failed or findings, 2 rejected, 3 aborted, 64 usage. "
+        "docs/reference/command-line.md says more of each command.",
+    )
+    parser.add_argument("--version", action=Version, nargs=0, help="tell which version this is")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="run one task (an HCP task_submit message)")
+    run.add_argument("task", metavar="TASK.json")
+    _add_lab(run)
+    run.add_argument("--out", metavar="DIR", help="folder to fill (default runs/<time>-<session>)")
+    run.add_argument(
+        "--speed", type=_speed, default=None, metavar="fast|real|N", help="lab seconds a second"
+    )
+    run.add_argument("--seed", type=_seed, help="of a simulated run (default 1)")
+    run.add_argument("--json", action="store_true", help="print exactly one HCP message")
+    run.add_argument(
+        "--approval-timeout",
+        type=_positive,
+        metavar="SECONDS",
+        help="wait so long for a person to approve (default a day; not at all at --speed fast)",
+    )
+
+    plan = commands.add_parser("plan", help="fly one task on the nominal plant, submitting nothing")
+    plan.add_argument("task", metavar="TASK.json")
+    _add_lab(plan)
+    plan.add_argument("--dry-run", action="store_true", help="what it always is; accepted and kept")
+    plan.add_argument("--json", action="store_true", help="print the prediction as JSON")
+
+    commands.add_parser(
+        "example", help="print a task to begin with: labharness example > task.json"
+    )
+
+    commands.add_parser("drivers", help="list the instrument kinds that are installed")
+
+    offered = commands.add_parser("capabilities", help="list or show what the lab offers")
+    verbs = offered.add_subparsers(dest="verb", required=True, metavar="list|show")
+    verbs.add_parser("list", help="one line each")
+    verbs.add_parser("show", help="one declaration").add_argument("name")
+
+    lab = commands.add_parser("lab", help="check a lab file")
+    check = lab.add_subparsers(dest="verb", required=True, metavar="check").add_parser(
+        "check", help="compute wire times and staleness"
+    )
+    _add_lab(check)
+    check.add_argument("--connect", action="store_true", help="identify every instrument")
+
+    envelope = commands.add_parser("envelope", help="check or show a lab's envelope")
+    verbs = envelope.add_subparsers(dest="verb", required=True, metavar="check|show")
+    for name, text in (("check", "say what does not hold"), ("show", "print every rule")):
+        _add_lab(verbs.add_parser(name, help=text))
+
+    doctor = commands.add_parser("doctor", help="say what stands in the way of a run, and the fix")
+    _add_lab(doctor)
+    doctor.add_argument("--json", action="store_true", help="print one JSON array")
+
+    reset = commands.add_parser("reset", help="open the latch, when the cause is gone")
+    reset.add_argument("--name", type=_words, required=True, help="who resets it")
+    reset.add_argument("--reason", type=_words, required=True, help="why it may be reset")
+    _add_lab(reset)
+
+    commands.add_parser("arm", help="write what the guard process may send").add_argument(
+        "lab", metavar="LAB.toml"
+    )
+    guard = commands.add_parser("guard", help="own a lab's ports and its latch, as a process")
+    guard.add_argument("lab", metavar="LAB.toml")
+    guard.add_argument("--once", action="store_true", help="end with the run that came")
+    approvals = commands.add_parser("approvals", help="approve or reject what waits for a person")
+    verbs = approvals.add_subparsers(dest="verb", required=True, metavar="list|show|approve|reject")
+    _add_lab(verbs.add_parser("list", help="one line each"))
+    for name, text in (
+        ("show", "all that there is to know of one"),
+        ("approve", "agree to exactly this plan"),
+        ("reject", "refuse it"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("id", metavar="ID")
+        _add_lab(verb)
+        if name != "show":
+            verb.add_argument("--name", type=_words, required=True, help="who decides")
+            verb.add_argument("--reason", type=_words, required=True, help="why")
+
+    _add_by_hand(commands)
+    _add_program(commands.add_parser("program", help="run a file of segments on an instrument"))
+    _add_alarms(commands.add_parser("alarms", help="list alarms; acknowledge or shelve one"))
+    _add_hazards(commands.add_parser("hazards", help="list safeguards; record a proof test"))
+    simulate = commands.add_parser("simulate", help="serve a simulated lab on real ports")
+    simulate.add_argument("lab", metavar="LAB.toml")
+    simulate.add_argument("--speed", type=_times, default=1.0, metavar="N", help="(default 1)")
+    simulate.add_argument("--seed", type=_seed, default=1, help="of plant and noise (default 1)")
+    simulate.add_argument("--folder", metavar="DIR", help="for the ports' paths")
+    simulate.add_argument(
+        "--write-lab", metavar="OUT.toml", help="lab file for the other side (default DIR/lab.toml)"
+    )
+    simulate.add_argument(
+        "--tcp",
+        action="append",
+        metavar="PORT=NUMBER",
+        help="TCP port of this machine for a port of the lab; again for each (default: a free one)",
+    )
+
+    simulated = commands.add_parser("simulated", help="ask what is so in a served lab, or break it")
+    simulated.add_argument("folder", metavar="DIR", help="where it is served")
+    simulated.add_argument(
+        "asked",
+        metavar="WHAT",
+        help="status, truth, faults, fault NAME=VALUE, bus PORT NAME=VALUE, operate ACTION "
+        "NAME=VALUE, bytes since=ROW, quit",
+    )
+    simulated.add_argument("details", nargs="*", default=[], metavar="NAME=VALUE")
+
+    journal = commands.add_parser("journal", help="verify, show or export a run's journal")
+    verbs = journal.add_subparsers(dest="verb", required=True, metavar="verify|show|export")
+    for name, text in (
+        ("verify", "check the chain; name the first bad record"),
+        ("show", "print the records for people"),
+        ("export", "print the records as JSON Lines"),
+    ):
+        verbs.add_parser(name, help=text).add_argument("folder", metavar="DIR")
+
+    artifact = commands.add_parser("artifact", help="find the file of an artifact's URI")
+    artifact.add_argument("uri", metavar="URI")
+    artifact.add_argument("--runs", default="runs", metavar="DIR", help="where runs are kept")
+    artifact.add_argument("--cat", action="store_true", help="print its content")
+
+    report = commands.add_parser("report", help="make a run's report, one page to send")
+    report.add_argument("folder", metavar="DIR")
+    report.add_argument("--lang", choices=("en", "zh"), default="en", help="shown first")
+    report.add_argument("--out", metavar="FILE", help="(default DIR/report.html)")
+
+    history = commands.add_parser("history", help="list the runs of a folder")
+    history.add_argument("--runs", default="runs", metavar="DIR", help="where runs are kept")
+
+    compare = commands.add_parser("compare", help="say what differs between two runs")
+    compare.add_argument("one", metavar="DIR")
+    compare.add_argument("other", metavar="DIR")
+    compare.add_argument("--out", metavar="FILE", help="draw both on one page too, FILE.html")
+    compare.add_argument(
+        "--lang", choices=("en", "zh"), help="shown first on the page (default en)"
+    )
+
+    analyse = commands.add_parser("analyse", help="say what spectra show; count layers of MoS2")
+    analyse.add_argument("files", nargs="+", metavar="FILE")
+    analyse.add_argument("--json", action="store_true", help="print one JSON array")
+    analyse.add_argument("--peaks", action="store_true", help="print the lines of each spectrum")
+    analyse.add_argument(
+        "--table", metavar="OUT", help="write the lines of all FILEs into one .csv or .parquet"
+    )
+    analyse.add_argument("--report", metavar="OUT.html", help="write one page on all FILEs")
+    analyse.add_argument("--plot", action="store_true", help="draw FILE.svg beside each FILE")
+    analyse.add_argument("--save", metavar="OUT", help="write one FILE's spectra: .csv, .nxs, .h5")
+    analyse.add_argument(
+        "--overwrite", action="store_true", help="write over files that analyse did not write, too"
+    )
+    analyse.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
+    analyse.add_argument(
+        "--film",
+        choices=("unknown", "cvd", "exfoliated"),
+        default="unknown",
+        help="how it was made",
+    )
+    analyse.add_argument(
+        "--a1g-si", type=_positive, metavar="RATIO", help="A1g over silicon of one layer here"
+    )
+    analyse.add_argument("--material", metavar="NAME", help="whose lines are measured")
+    analyse.add_argument(
+        "--window",
+        type=_window,
+        action="append",
+        default=[],
+        metavar="LOW-HIGH",
+        help="fit the lines within it, in cm⁻¹, in place of the material's; again for each",
+    )
+    analyse.add_argument(
+        "--baseline",
+        choices=("straight", "arpls"),
+        default="straight",
+        help="under the measured lines: fitted with them, or a smooth one taken off before",
+    )
+    analyse.add_argument("--pl", metavar="FILE", help="photoluminescence of the same film")
+
+    calibrate = commands.add_parser(
+        "calibrate", help="calibrate a microscope by spectra of a known monolayer"
+    )
+    calibrate.add_argument("files", nargs="+", metavar="FILE")
+    calibrate.add_argument("--on", required=True, metavar="SAMPLE", help="which, on which oxide")
+    calibrate.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help="(default today)")
+    calibrate.add_argument("--laser-nm", type=_positive, metavar="NM", help="if the file lacks it")
+    calibrate.add_argument("--write", metavar="LAB.toml", help="put it into that lab file")
+
+    chaos = commands.add_parser("chaos", help="search for faults that harm, on a simulated line")
+    chaos.add_argument("--hours", type=_positive, default=10.0, metavar="H", help="of lab time")
+    chaos.add_argument("--seed", type=_seed, default=1, help="of the search (default 1)")
+    chaos.add_argument(
+        "--faults", type=_rate, default=1.0, metavar="RATE", help="factor on the drawn rates"
+    )
+    chaos.add_argument("--line", metavar="FILE", help="lab file (default: the simulated lab)")
+    chaos.add_argument("--state", metavar="FILE", help="where it stands (default chaos-SEED.json)")
+    chaos.add_argument("--workers", type=_workers, metavar="N", help="(default 2)")
+    chaos.add_argument("--replay", metavar="FILE|SEED/N", help="play one scenario, and tell it")
+    chaos.add_argument("--shrink", action="store_true", help="with --replay: to the fewest faults")
+    return parser
+
+
+def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
+    """Add the commands that take a line by the hand."""
+    texts = {
+        "read": "measure channels now",
+        "set": "set one channel, judged and read back like any other",
+        "watch": "show what a line reads, live",
+        "hold": "let no further command of a run through",
+        "resume": "let a held run go on",
+        "stop": "end what runs, and make the line safe",
+        "safe": "run the safe procedure now",
+    }
+    verbs = {name: commands.add_parser(name, help=texts[name]) for name in BY_HAND}
+    for name, verb in verbs.items():
+        _add_lab(verb)
+        if name not in ("read", "watch"):
+            verb.add_argument("--name", type=_words, help="who asks (default: this account)")
+            verb.add_argument("--reason", default="", help="why; it is journaled")
+        if name in ("set", "watch"):
+            verb.add_argument("--for", type=_positive, dest="for_s", metavar="SECONDS")
+        if name in ("read", "watch"):
+            verb.add_argument("--json", action="store_true", help="print JSON")
+    verbs["watch"].add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="instruments, channels or patterns: 'furnace' '*.flow'",
+    )
+    verbs["read"].add_argument("channels", nargs="+", metavar="CHANNEL")
+    settable = verbs["set"]
+    settable.add_argument("channel", metavar="CHANNEL")
+    settable.add_argument("value", type=_number, metavar="VALUE")
+    settable.add_argument("unit", nargs="?", default="", metavar="UNIT")
+    settable.add_argument(
+        "--attend", action="store_true", help="drive a line that nobody drives, and leave it safe"
+    )
+    settable.add_argument("--out", metavar="DIR", help="folder of the journal, with --attend")
+    settable.add_argument(
+        "--speed", type=_speed, default=1.0, metavar="fast|real|N", help="of a simulated lab"
+    )
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(
+        dest="verb", required=True, metavar="check|upload|start|hold|reset"
+    )
+    for name, text in (
+        ("check", "say what a program is, and what in it can never be; nothing is sent"),
+        ("upload", "store it in the instrument, each segment judged and read back"),
+        ("start", "start what was uploaded, or let a held one go on"),
+        ("hold", "let it stand still where it is; the heat stays"),
+        ("reset", "end it: the instrument goes back to its own setpoint"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("instrument", metavar="INSTRUMENT")
+        if name in ("check", "upload"):
+            verb.add_argument("file", metavar="FILE.toml")
+        _add_lab(verb)
+        verb.add_argument("--name", type=_words, help="who asks (default: this account)")
+        verb.add_argument("--reason", default="", help="why; it is journaled")
+
+
+def _number(text: str) -> float:
+    if NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text):
+        return float(text)
+    number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
+    hint = (
+        f"; put a blank before the unit: {number[0]} {text[number.end() :]}"
+        if number
+        else ": write it as 100, 0.5, 1e-3"
+    )
+    raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}")
+
+
+def _add_alarms(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|test|ack|shelve|...")
+    _add_lab(verbs.add_parser("list", help="print what is active, unacknowledged or silenced"))
+    _add_lab(verbs.add_parser("test", help="send a test message on every channel of alert"))
+    for name, text in (
+        ("ack", "say that you know of an alarm, or of all"),
+        ("shelve", "not to be told of an alarm for a while"),
+        ("unshelve", "be told again"),
+        ("suppress", "silence an alarm by design (maintainer)"),
+        ("unsuppress", "end that (maintainer)"),
+        ("remove", "take an alarm out of service (maintainer)"),
+        ("place", "put it back (maintainer)"),
+    ):
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("alarm", metavar="ALARM|all" if name == "ack" else "ALARM")
+        verb.add_argument("--name", type=_words, required=True, help="who does it")
+        verb.add_argument("--reason", type=_words, required=True, help="why")
+        roles = ("operator", "maintainer")
+        verb.add_argument("--role", choices=roles, default="operator", help="of who does it")
+        if name == "shelve":
+            length = verb.add_mutually_exclusive_group()
+            length.add_argument("--minutes", type=_positive, metavar="MIN", help="(default 480)")
+            length.add_argument("--once", action="store_true", help="until its cause is gone")
+        _add_lab(verb)
+
+
+def _add_hazards(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|proof")
+    _add_lab(verbs.add_parser("list", help="print hazards and their hardware safeguards"))
+    proof = verbs.add_parser("proof", help="record a proof test of a safeguard")
+    proof.add_argument("hazard", metavar="HAZARD")
+    proof.add_argument("--date", type=_day, metavar="YYYY-MM-DD", help="(default today)")
+    proof.add_argument("--name", type=_words, required=True, help="who tested it")
+    proof.add_argument("--reason", type=_words, required=True, help="how, and what was found")
+    proof.add_argument("--failed", action="store_true", help="it did not pass")
+    _add_lab(proof)
+
+
+def _add_lab(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--lab", metavar="FILE", help="lab file (default: the simulated lab)")
+
+
+def _speed(text: str) -> float | None:
+    if text == "fast":
+        return None
+    if text == "real":
+        return 1.0
+    return _up_to(text, 1e6, "fast, real, or a number up to 1000000")
+
+
+def _times(text: str) -> float:
+    from labharness.lab.simulate import SPEED_MAX
+
+    return _up_to(text, SPEED_MAX, f"a number above 0, up to {SPEED_MAX:g}")
+
+
+def _seed(text: str) -> int:
+    if not WHOLE.fullmatch(text) or len(text) > 18:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
+    return int(text)
+
+
+def _window(text: str) -> tuple[float, float]:
+    found = WINDOW.fullmatch(text)
+    low, high = (float(each) for each in found.groups()) if found else (0.0, 0.0)
+    if not low < high:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no window; write it from low to high in cm⁻¹, as 360-435"
+        )
+    return low, high
+
+
+def _positive(text: str) -> float:
+    return _up_to(text, 1e9, "a number above 0, up to 1e+09")
+
+
+def _up_to(text: str, most: float, allowed: str) -> float:
+    value = float(text) if NUMBER.fullmatch(text) else 0.0
+    if not 0 < value <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
+    return value
+
+
+def _workers(text: str) -> int:
+    if not WHOLE.fullmatch(text) or not 1 <= int(text[:9]) <= WORKERS_MAX:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {WORKERS_MAX}")
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    return 0.0 if text == "0" else _positive(text)
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    if not text.isprintable():  # also what a terminal of another encoding made of it
+        raise argparse.ArgumentTypeError(f"{text!r} has characters that cannot be written down")
+    return text

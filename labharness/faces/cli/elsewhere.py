@@ -1,0 +1,57 @@
+"""Whoever drives a line by another lab file: told of here, and asked to make it safe."""
+
+from pathlib import Path
+
+from labharness.faces.cli.show import complain
+from labharness.lab import BadLabFile, LabPlan, read_lab
+from labharness.lab.control import Late, LineControl, NoOwner
+from labharness.lab.lock import LockOwner, guarded_elsewhere, owner_elsewhere
+
+__all__ = ["driven_elsewhere", "guarded_by", "owner_abroad"]
+
+
+def driven_elsewhere(plan: LabPlan, command: str = "") -> str:
+    """Say who drives this line by another lab file, and what to do; ``""`` where nobody does.
+
+    Args:
+        plan: The lab's files.
+        command: What can be asked of the owner, by its own lab file.
+    """
+    owner = _owner(plan)
+    if owner is None:
+        return ""
+    if command and owner.lab_option:
+        return f"{owner.abroad}; ask it there: labharness {command}{owner.lab_option}"
+    return f"{owner.abroad}{owner.advice}"
+
+
+def _owner(plan: LabPlan) -> LockOwner | None:
+    return owner_elsewhere(plan.identities(), plan.state_dir)
+
+
+def owner_abroad(plan: LabPlan, late: Late) -> LineControl | None:
+    """Reach who drives this line by another lab file: what makes it safe is for its owner to do.
+
+    Raises:
+        PermissionError: This account may not knock at its door; the message says who may.
+    """
+    owner = _owner(plan)
+    if owner is None or not owner.state_dir:
+        return None
+    try:
+        return LineControl(Path(owner.state_dir), late)
+    except NoOwner:
+        return None
+
+
+def guarded_by(plan: LabPlan) -> LabPlan:
+    """Give the lab whose guard process has these ports: only through it are they reached."""
+    other = guarded_elsewhere(plan.identities(), plan.state_dir)
+    if other is None:
+        return plan
+    try:
+        found = read_lab(other)
+    except BadLabFile:
+        return plan
+    complain(f"labharness safe: the guard of {other} has the ports: made safe through it")
+    return found

@@ -1,0 +1,74 @@
+"""``labharness lab``, ``envelope`` and ``reset``: a lab's files, wires and latch."""
+
+import argparse
+
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.faces.cli.rules import rules
+from labharness.faces.cli.show import OutputLost, chosen_lab, complain, say
+from labharness.lab import LabPlan
+from labharness.lab.house import house_facts
+from labharness.lab.idle_line import NotReset, identify, reset
+from labharness.lab.lock import LineBusy
+from labharness.lab.usable import unsigned, unusable
+from labharness.line import Finding, port_costs
+from labharness.safety.guard import LatchUnreadable
+
+__all__ = ["labs"]
+
+
+def labs(chosen: argparse.Namespace) -> int:
+    """Carry out one of the three commands."""
+    try:
+        plan = chosen_lab(chosen.lab)
+        if chosen.command == "reset":
+            return _reset(plan, chosen.name, chosen.reason)
+        if chosen.command == "envelope" and chosen.verb == "show":
+            for line in rules(plan):
+                say(line)
+            return EXIT_COMPLETED
+        house_facts(plan)  # reads callers and approvals
+        return _check(plan, connect=chosen.command == "lab" and chosen.connect)
+    except (NotReset, LineBusy, LatchUnreadable) as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+    except (BrokenPipeError, OutputLost):
+        raise  # the command line's own matter
+    except OSError as why:
+        where = why.filename or plan.state_dir  # a write to a full disk names no file
+        complain(f"labharness {chosen.command}: state directory {where}: {why.strerror}")
+        return EXIT_USAGE
+
+
+def _check(plan: LabPlan, *, connect: bool) -> int:
+    say(f"{plan.path}: {len(plan.instruments)} instruments on {len(plan.file.port)} ports")
+    say(f"lab file  {plan.lab_digest}")
+    say(f"envelope  {plan.envelope_digest}")
+    say("port           one poll   longest in flight   safe frames")
+    for cost in port_costs(plan.instruments, plan.timings, plan.procedures()):
+        say(
+            f"{cost.port:14} {cost.poll_s:6.3f} s   {cost.longest_s:13.3f} s   {cost.safe_s:9.3f} s"
+        )
+    for warning in plan.warnings():
+        say(f"warning: {warning}")
+    findings = [*plan.check(), *unusable(plan)]
+    findings += [
+        Finding("approvals", f"{plan.beside(path)} is not there") for path in unsigned(plan)
+    ]
+    if connect:
+        for name, found, trouble in identify(plan):
+            if trouble:
+                findings.append(Finding(name, trouble))
+            else:
+                say(f"{name:14} {found}")
+    for finding in findings:
+        say(f"finding: {finding}")
+        for line in finding.paste.splitlines():
+            say(f"    {line}")
+    say("no findings" if not findings else f"{len(findings)} finding{'s' * (len(findings) > 1)}")
+    return EXIT_FAILED if findings else EXIT_COMPLETED
+
+
+def _reset(plan: LabPlan, name: str, reason: str) -> int:
+    trip = reset(plan, name, reason)
+    say("the line was not latched" if trip is None else f"reset by {name}: {trip.detail}")
+    return EXIT_COMPLETED

@@ -1,0 +1,89 @@
+"""One line on a terminal that says how far a run is, written over as it goes on."""
+
+import io
+import os
+import sys
+from collections.abc import Mapping
+from typing import Literal
+
+from labharness.core.clock import steady_s
+from labharness.faces.cli.line_writer import TERMINAL
+
+__all__ = ["LiveLine", "is_live"]
+
+SHOWN_S_MIN = 0.1  # between two looks of it: more often nobody sees
+BAR_CELLS, SHARE_CELLS = 20, 5
+
+
+def is_live() -> bool:
+    """Return whether standard error is a terminal on which a line can be written over."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+
+
+class LiveLine:
+    """How far a run is: share, phase, step, values, time left.
+
+    It is drawn by rich, and written beside the run as all lines are: a terminal that stands still
+    holds nothing up.
+    """
+
+    def __init__(self) -> None:
+        self._percent = 0.0
+        self._words: dict[str, str] = {}
+        self._shown_s = -SHOWN_S_MIN
+
+    def show(self, percent: float | None = None, *, now: bool = False, **words: str) -> None:
+        """Draw it anew.
+
+        Args:
+            percent: How far it is; what it was where nothing is said.
+            now: Draw it even if it has just been drawn.
+            words: ``phase``, ``step``, ``values``, ``left``; each stays until it is said anew.
+        """
+        self._percent = self._percent if percent is None else percent
+        self._words |= words
+        at_s = steady_s()
+        if now or at_s - self._shown_s >= SHOWN_S_MIN:
+            self._shown_s = at_s
+            TERMINAL.pin(sys.stderr, drawn(self._percent, self._words))
+
+
+def drawn(
+    percent: float,
+    words: Mapping[str, str],
+    width: int | None = None,
+    color_system: Literal["auto", "truecolor"] = "auto",
+) -> str:
+    """Draw the line as wide as the terminal is, and no wider.
+
+    Args:
+        percent: 0 to 100.
+        words: As ``LiveLine.show`` takes them.
+        width: Of another terminal than standard error's, in cells.
+        color_system: What that terminal can show.
+    """
+    from rich.console import Console
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    # one cell is left free: in the last one some terminals begin a new line
+    cells = Console(stderr=True).width - 1 if width is None else width
+    buffer = io.StringIO()
+    line = Table.grid(padding=(0, 1), expand=True)
+    line.add_column(min_width=BAR_CELLS)
+    line.add_column(min_width=SHARE_CELLS, justify="right", no_wrap=True)
+    line.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    said = Text(no_wrap=True, overflow="ellipsis")
+    parts = [(words.get("phase", ""), "bold"), (words.get("left", ""), "")]
+    parts += [(words.get("step", ""), ""), (words.get("values", ""), "dim")]
+    for text, style in parts:
+        text = "".join(each if each.isprintable() else "\ufffd" for each in text)
+        if text:
+            said.append(" · " if said else "").append(text, style)
+    line.add_row(ProgressBar(100.0, percent, width=BAR_CELLS), f"{percent:.0f} %", said)
+    out = Console(
+        file=buffer, highlight=False, width=cells, force_terminal=True, color_system=color_system
+    )
+    out.print(line, end="", no_wrap=True, crop=True)
+    return buffer.getvalue().split("\n")[0].rstrip()

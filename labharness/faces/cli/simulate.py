@@ -1,0 +1,109 @@
+"""``labharness simulate`` and ``simulated``: a lab's simulators for other processes, and control."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
+from labharness.faces.cli.show import BadPath, complain, say
+from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab, ask
+from labharness.instruments.simulation.served import CannotServe
+from labharness.lab import BadLabFile, read_lab
+from labharness.lab.simulate import CONTROL_NAME, BadFolder, serve
+
+__all__ = ["simulate"]
+
+ANSWER_S = 10.0
+TCP_MAX = 65_535
+STEP_S = 3_600.0  # a manual step takes minutes of lab time
+
+
+def simulate(chosen: argparse.Namespace) -> int:
+    """Carry out one of the two commands."""
+    try:
+        if chosen.command == "simulated":
+            request = _request(chosen.asked, chosen.details)
+            timeout_s = STEP_S if chosen.asked == "operate" else ANSWER_S
+            say(json.dumps(ask(_address(Path(chosen.folder)), request, timeout_s)))
+            return EXIT_COMPLETED
+        plan = read_lab(Path(chosen.lab))
+        serve(
+            plan,
+            speed=chosen.speed,
+            seed=chosen.seed,
+            folder=Path(chosen.folder) if chosen.folder else plan.state_dir / "served",
+            write_lab=Path(chosen.write_lab) if chosen.write_lab else None,
+            tcp=_numbers(chosen.tcp or ()),
+            ready=lambda status: say(json.dumps({"ready": True, **status})),
+        )
+    except (BadLabFile, BadFolder, CannotServe, BadRequest, BadPath) as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_USAGE
+    except NoSimulatedLab as why:
+        complain(f"labharness {chosen.command}: {why}")
+        return EXIT_FAILED
+    except ModuleNotFoundError:  # of an extra: the command line says what to install
+        raise
+    except Exception as why:  # noqa: BLE001 - a plant that broke; no traceback reaches a user
+        complain(f"labharness {chosen.command}: it broke: {type(why).__name__}: {why}")
+        return EXIT_FAILED
+    return EXIT_COMPLETED
+
+
+def _numbers(words: Sequence[str]) -> Mapping[str, int]:
+    """Read ``PORT=NUMBER`` words."""
+    found: dict[str, int] = {}
+    for word in words:
+        name, _, number = word.partition("=")
+        if not name or not number.isascii() or not number.isdecimal():
+            raise BadRequest(f"--tcp {word!r} is not PORT=NUMBER, e.g. detector=5020")
+        if not 1 <= int(number) <= TCP_MAX:
+            raise BadRequest(f"--tcp {word!r}: a TCP port is 1 to {TCP_MAX}")
+        if name in found:
+            raise BadRequest(f"--tcp names port {name!r} twice")
+        found[name] = int(number)
+    return found
+
+
+def _address(folder: Path) -> str:
+    try:
+        return (folder / CONTROL_NAME).read_text("utf-8").strip()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as why:
+        raise NoSimulatedLab(f"nobody serves from {folder}: {why.strerror}") from None
+    except OSError as why:  # somebody may well serve there
+        raise BadPath(f"{folder}: {why.strerror}") from None
+    except UnicodeDecodeError:
+        raise NoSimulatedLab(f"nobody serves from {folder}: its control file is no text") from None
+
+
+def _request(asked: str, details: Sequence[str]) -> dict[str, Any]:
+    """Read ``simulated``'s words as one request."""
+    if asked == "fault":
+        return {"ask": asked, "set": _pairs(details)}
+    if asked == "bus":
+        port, *pairs = details or [""]
+        return {"ask": asked, "port": port, "set": _pairs(pairs)}
+    if asked == "operate":
+        action, *pairs = details or [""]
+        return {"ask": asked, "action": action, "details": _pairs(pairs)}
+    if asked == "bytes":
+        return {"ask": asked, **_pairs(details)}
+    if details:
+        raise BadRequest(f"{asked!r} takes nothing more; got {' '.join(details)!r}")
+    return {"ask": asked}
+
+
+def _pairs(words: Sequence[str]) -> Mapping[str, Any]:
+    """Read ``name=value`` words; a value is JSON, or else text."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise BadRequest(f"{word!r} is not name=value")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found

@@ -1,0 +1,32 @@
+"""A signal as a stop request: what runs is asked to end, and the line is made safe first."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from labharness.faces.cli.show import complain
+
+__all__ = ["stoppable"]
+
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: Unix, Windows
+
+
+@contextmanager
+def stoppable(stop: Callable[[str], None]) -> Iterator[None]:
+    """Ask what runs to stop, at Ctrl-C, a lost terminal or an end from outside.
+
+    Args:
+        stop: Told why; it is called from a signal handler.
+    """
+
+    def interrupted(number: int, frame: object) -> None:
+        stop(f"stop request ({signal.Signals(number).name})")  # first: words keep no stop back
+        complain("stop request: bringing the line to its safe state")
+
+    stops = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
+    before = {each: signal.signal(each, interrupted) for each in stops}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

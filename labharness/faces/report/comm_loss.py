@@ -1,0 +1,33 @@
+"""What would follow if everything that talks to a line died, as sentences; the same everywhere."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from labharness.faces.report.svg import exact
+from labharness.faces.report.words import PHRASES
+
+__all__ = ["comm_loss"]
+
+
+def comm_loss(
+    stays: Iterable[Mapping[str, Any]],
+    hardware: Sequence[str],
+    unit_text: Callable[[str], str] = str,
+) -> list[tuple[str, dict[str, str]]]:
+    """Give of each sentence its key in ``PHRASES`` and what stands in its blanks.
+
+    Args:
+        stays: Of one step of a prediction (as JSON), which may be anybody's file.
+        hardware: Of the same prediction.
+        unit_text: How a unit is written.
+    """
+    said = []
+    for each in stays:
+        way, _, within = str(each["does"]).removesuffix(")").partition("(")
+        key = f"killed.{each['what']}.{way if way in ('hold', 'safe') else 'unknown'}"
+        if each["what"] == "heats" and way != "safe" and not hardware:
+            key += ".bare"
+        value = f"{exact(float(each['value']))} {unit_text(str(each['unit']))}".rstrip()
+        if key in PHRASES:
+            said.append((key, {"name": str(each["name"]), "value": value, "within": within}))
+    return said or [("killed.nothing", {})]

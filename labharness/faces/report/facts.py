@@ -1,0 +1,178 @@
+"""What a run's folder holds, as values that a report is made of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from labharness.core.vocabulary.durations import NotADuration, parse_duration
+from labharness.journal.chain import VerifyReport
+from labharness.work.desk.rules_record import RecordedRules
+
+__all__ = [
+    "ArtifactState",
+    "Happening",
+    "InstrumentFacts",
+    "Phase",
+    "Points",
+    "RecordedForecast",
+    "RecordedPrediction",
+    "RunFacts",
+    "StepRow",
+    "took_s",
+]
+
+Points = tuple[tuple[float, float], ...]
+"""Seconds since the run's first record, and value; NaN was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A part of a growth, from its first step to its last; all times in s since the run began."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One instruction of the plan and what became of it."""
+
+    name: str
+    phase: str
+    description: str
+    status: str
+    start_s: float | None
+    end_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something that a reader should know of, in the words that were recorded."""
+
+    at_s: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstrumentFacts:
+    """Who answered on the line."""
+
+    name: str
+    model: str
+    firmware: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactState:
+    """An artifact; ``holds`` says whether its bytes still have the checksum of the answer."""
+
+    name: str
+    uri: str
+    size_bytes: int
+    checksum: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedForecast:
+    """The predicted trajectory of one channel with its band, in the channel's unit."""
+
+    points: Points
+    low: Points
+    high: Points
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPrediction:
+    """What pre-flight expected of the plan.
+
+    Attributes:
+        channels: The trajectory of each process value.
+        duration_s: From the first step to the end of the last.
+        took_s: Of each step, by its name.
+        if_killed: What each channel does if everything that talks to the line dies at a step's end.
+        stays: The heat, power and gas of the same moment, of each step whose record has them.
+        hardware: What the hazard table puts before heat.
+        gas_used_cm3: Standard volume of each gas.
+    """
+
+    channels: Mapping[str, RecordedForecast]
+    duration_s: float
+    took_s: Mapping[str, float]
+    if_killed: Mapping[str, tuple[str, ...]]
+    stays: Mapping[str, Sequence[Mapping[str, Any]]]
+    hardware: tuple[str, ...]
+    gas_used_cm3: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """One run.
+
+    Attributes:
+        header: The facts hashed into the chain: session, seed, digests, epoch.
+        about: The process that wrote the journal: versions, system.
+        asked: The payload of the submission.
+        plan: The ``planned`` record; empty when nothing was planned.
+        approval: Who approved it; empty when nobody had to, or nobody did.
+        accepted: The ``task_accepted`` record; empty when it was not.
+        by_hand: Who drove the line by hand; empty where a task did.
+        ending: ``task_completed``, ``task_failed``, ``task_rejected``, ``aborted``, or ``none``
+            when the journal has no terminal message.
+        state: What the session became last; empty where none is recorded.
+        answer: The payload of the terminal message.
+        answer_chained: The answer was read from the journal; else it lay beside it, unhashed.
+        chain: What a check of the hash chain found.
+        traces: Every channel that has a unit, by name.
+        prediction: What pre-flight expected; None where there was none.
+        commands: How many commands ended in which way.
+        unshown: How many of the unconfirmed went to which channel that has no read-back.
+        spectra: The raw spectra, where the run has any that fit their checksum.
+        duration_s: From the first record to the last.
+    """
+
+    header: Mapping[str, Any]
+    about: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    plan: Mapping[str, Any]
+    approval: Mapping[str, Any]
+    accepted: Mapping[str, Any]
+    by_hand: str
+    ending: str
+    state: str
+    answer: Mapping[str, Any]
+    answer_chained: bool
+    chain: VerifyReport
+    rules: RecordedRules
+    traces: Mapping[str, Points]
+    prediction: RecordedPrediction | None
+    phases: tuple[Phase, ...]
+    steps: tuple[StepRow, ...]
+    happenings: tuple[Happening, ...]
+    commands: Mapping[str, int]
+    unshown: Mapping[str, int]
+    instruments: tuple[InstrumentFacts, ...]
+    artifacts: tuple[ArtifactState, ...]
+    spectra: Mapping[str, Any]
+    duration_s: float
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """The outputs, or those that a failed run has."""
+        found = self.answer.get("outputs") or self.answer.get("partial_outputs") or {}
+        return found if isinstance(found, Mapping) else {}
+
+    def happened(self, kind: str) -> tuple[Happening, ...]:
+        """Give what happened of one kind."""
+        return tuple(each for each in self.happenings if each.kind == kind)
+
+
+def took_s(answer: Mapping[str, Any], journal_s: float) -> float:
+    """Give how long a run took as its answer says: the journal goes on until that is written."""
+    summary = answer.get("execution_summary")
+    try:
+        return parse_duration(summary["duration"]) if isinstance(summary, Mapping) else journal_s
+    except (KeyError, TypeError, NotADuration):
+        return journal_s

@@ -1,0 +1,87 @@
+"""A small figure of curves on one pair of axes: a spectrum, or one channel of one or two runs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from labharness.faces.report.html import Html, el
+from labharness.faces.report.svg import COLOURS, Frame, Scale, curve, rounded_ticks
+from labharness.faces.report.words import say
+
+__all__ = ["HEIGHT_PX", "WIDTH_PX", "Drawn", "axes_of", "curves_figure"]
+
+WIDTH_PX, HEIGHT_PX = 460.0, 250.0
+LEFT_PX, RIGHT_PX, TOP_PX, BOTTOM_PX = 62.0, 8.0, 8.0, 42.0
+HEADROOM: Final = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """One curve.
+
+    Attributes:
+        points: Place and height; NaN was not measured.
+        class_: ``trace`` for what was measured, ``set`` for what was asked; ``trace over`` lets
+            through what lies below it.
+        gap: A longer stretch without points is left open, in the unit of the axis.
+    """
+
+    points: Sequence[tuple[float, float]]
+    stroke: str = COLOURS[0]
+    class_: str = "trace"
+    gap: float = math.inf
+
+
+def axes_of(curves: Sequence[Drawn], across: tuple[float, float] | None = None) -> Frame | None:
+    """Find the scales that show all of some curves; None where there is nothing to show.
+
+    Args:
+        curves: All that are drawn.
+        across: The ends of the axis across; else those of the points.
+    """
+    places = [x for each in curves for x, _ in each.points]
+    heights = [y for each in curves for _, y in each.points if not math.isnan(y)]
+    if len(heights) < 2:
+        return None
+    low, high = across or (min(places), max(places))
+    return Frame(
+        Scale(low, high, LEFT_PX, WIDTH_PX - RIGHT_PX),
+        Scale(min(0.0, *heights), max(heights) * HEADROOM or 1.0, HEIGHT_PX - BOTTOM_PX, TOP_PX),
+    )
+
+
+def curves_figure(
+    caption: Html,
+    frame: Frame,
+    curves: Sequence[Drawn],
+    marks: Sequence[Html] = (),
+    *,
+    across: str,
+    up: str | None = None,
+    ticks: Sequence[tuple[float, str]] | None = None,
+) -> Html:
+    """Draw curves.
+
+    Args:
+        caption: What they are.
+        frame: From ``axes_of``.
+        curves: In the order in which they lie on one another.
+        marks: Lines and words on top of them.
+        across: Key of the name of the axis across.
+        up: Key of the name of the axis upwards; the caption may have its unit.
+        ticks: Of the axis across, where it is no plain number.
+    """
+    along = rounded_ticks(frame.x.low, frame.x.high, 6) if ticks is None else ticks
+    parts = [frame.axes(along, rounded_ticks(frame.y.low, frame.y.high, 5))]
+    for each in curves:
+        parts.append(curve(frame, each.points, each.gap, stroke=each.stroke, class_=each.class_))
+    parts += marks
+    centre = (frame.x.start_px + frame.x.end_px) / 2
+    name = say(across, tag="tspan")
+    parts.append(el("text", name, x=centre, y=HEIGHT_PX - 6, text_anchor="middle"))
+    if up is not None:
+        turned = f"translate(12 {HEIGHT_PX / 2 - 16:.0f}) rotate(-90)"
+        parts.append(el("text", say(up, tag="tspan"), transform=turned, text_anchor="middle"))
+    size = f"0 0 {WIDTH_PX:.0f} {HEIGHT_PX:.0f}"
+    return el("figure", el("figcaption", caption), el("svg", *parts, viewBox=size, role="img"))

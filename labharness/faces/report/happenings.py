@@ -1,0 +1,91 @@
+"""From a journal's records to the events that a reader should know of."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from labharness.faces.report.facts import Happening
+from labharness.journal.chain import Record
+
+__all__ = ["UNSHOWN", "happenings", "unshown"]
+
+QUIET_ENDINGS: Final = {"confirmed", "unconfirmed"}  # the latter are counted: no read-back exists
+UNSHOWN: Final = "nothing can show it"
+"""What the line says of a command whose channel has no read-back."""
+
+
+def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening]:
+    """Give what happened, in order; what a person set by hand is told with how it ended."""
+    intents: dict[int, Mapping[str, Any]] = {}
+    hand = ""
+    by_hand: set[int] = set()
+    for each in records:
+        at_s, body = each.at_s - origin_s, each.body
+        if each.kind == "intent":
+            intents[each.seq] = body
+            if hand.startswith(f"set {_asked(body)} by hand"):
+                by_hand.add(each.seq)
+                hand = ""
+        elif each.kind == "outcome":
+            quiet = body["ending"] in QUIET_ENDINGS and body["intent"] not in by_hand
+            if not quiet:
+                yield _ended(at_s, body, intents.get(body["intent"], {}))
+        elif each.kind == "trip":
+            yield Happening(at_s, "trip", f"{body['cause']}: {body['detail']}")
+        elif each.kind == "approved":
+            who = ", ".join(body["by"])
+            yield Happening(at_s, "approved", f"{who}: {body['reason']}")
+        elif each.kind == "by_hand":
+            hand = str(body["text"])
+            yield Happening(at_s, "by_hand", hand)
+        elif each.kind == "make_safe":
+            yield Happening(at_s, "make_safe", body["procedure"])
+        elif each.kind == "verified":
+            yield Happening(at_s, "verified", _verified(body))
+        elif each.kind in ("mode", "armed", "disarmed"):
+            yield Happening(at_s, each.kind, str(body.get("mode", body.get("safe_table", ""))))
+        elif each.kind == "event":
+            told = list(_told(at_s, body["event_type"], body["data"]))
+            # what is done by hand is told as a warning too, in the same words
+            yield from (one for one in told if one.kind != "warning" or one.text != hand)
+
+
+def unshown(outcomes: Iterable[Record], intents: Iterable[Record]) -> dict[str, int]:
+    """Count by channel the commands that nothing could show."""
+    channels = {each.seq: str(each.body["channel"]) for each in intents}
+    found: dict[str, int] = {}
+    for each in outcomes:
+        if each.body["ending"] == "unconfirmed" and each.body["detail"] == UNSHOWN:
+            channel = channels.get(each.body["intent"], "?")
+            found[channel] = found.get(channel, 0) + 1
+    return found
+
+
+def _asked(intent: Mapping[str, Any]) -> str:
+    value = intent.get("value")
+    shown = f"{value:g}" if isinstance(value, int | float) else value
+    return f"{intent.get('channel')} = {shown} {intent.get('unit', '')}".rstrip()
+
+
+def _ended(at_s: float, outcome: Mapping[str, Any], intent: Mapping[str, Any]) -> Happening:
+    ending = str(outcome["ending"])
+    shown = ending.upper() if ending not in QUIET_ENDINGS else ending
+    read_back = outcome.get("read_back")
+    if read_back is not None:
+        shown += f", reads {read_back:g}"
+    detail = f": {outcome['detail']}" if outcome["detail"] else ""
+    kind = "command" if ending in QUIET_ENDINGS else "unconfirmed"
+    return Happening(at_s, kind, f"{_asked(intent)}: {shown}{detail}")
+
+
+def _verified(body: Mapping[str, Any]) -> str:
+    missed = [f"{row[0]} = {row[1]:g}: {row[3]}" for row in body["steps"] if row[3] != "verified"]
+    count = f"{len(body['steps']) - len(missed)}/{len(body['steps'])}"
+    return f"{body['procedure']}: {count}" + "".join(f"; {each}" for each in missed)
+
+
+def _told(at_s: float, kind: str, data: Mapping[str, Any]) -> Iterable[Happening]:
+    if kind == "state_changed":
+        what = f"{data['from_state']} → {data['to_state']}: {data['reason']}"
+        yield Happening(at_s, "state", what)
+    elif kind in ("warning", "error", "log"):
+        yield Happening(at_s, kind, str(data["message"]))

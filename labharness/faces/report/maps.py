@@ -1,0 +1,281 @@
+"""A quantity or a class of each spectrum, drawn where it was measured."""
+
+import math
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labharness.faces.report.fitted import axis_name, upright_name
+from labharness.faces.report.html import Html, el, joined
+from labharness.faces.report.legend import Entry, legend_parts
+from labharness.faces.report.places import Grid, SpotLayout, grid_of
+from labharness.faces.report.png import png_bytes
+from labharness.faces.report.svg import Frame, Scale, rounded_ticks
+
+__all__ = ["MAP_HEIGHT_PX", "MAP_WIDTH_PX", "Classes", "MappedQuantity", "map_parts"]
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.uint8]
+
+MAP_WIDTH_PX, MAP_HEIGHT_PX = 340.0, 350.0
+LEFT_PX, RIGHT_PX, TOP_PX, FLOOR_PX = 54.0, 268.0, 28.0, 268.0
+BAR_PX: Final = (278.0, 290.0)
+"""Where the key to the colours stands."""
+
+LEGEND_PX: Final = 320.0
+LEGEND_Y_PX: Final = FLOOR_PX + 50
+
+# "viridis" of matplotlib (CC0), nine of its 256 colours: even to the eye, also without colour.
+_VIRIDIS: Final = (
+    "440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725"
+)  # fmt: skip
+NO_VALUE: Final = (225, 228, 232)
+"""Light grey: a spectrum without this line."""
+
+MIDDLE_PERCENT: Final = (2.0, 98.0)
+"""Colours span these percentiles: one wild spot shall not make a map of one colour."""
+
+PICTURE_PX_MIN: Final = 400
+"""Cells are enlarged to so many pixels, so that no viewer blurs one into the next."""
+
+BAR_STEPS: Final = 48
+RADIUS_PX: Final = (2.0, 11.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedQuantity:
+    """A measured number of each spectrum; NaN where there is none.
+
+    Attributes:
+        title: Name and unit.
+        sigma: Its error, for a line of places.
+    """
+
+    title: str
+    values: Array
+    sigma: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Classes:
+    """What each spectrum was found to be.
+
+    Attributes:
+        title: What is told apart.
+        names: Of each class.
+        colours: Of each class, as ``#rrggbb``.
+        index: Class of each spectrum; -1 where there is none.
+    """
+
+    title: str
+    names: Sequence[str]
+    colours: Sequence[str]
+    index: NDArray[np.intp]
+
+
+def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
+    """Draw one map, or one profile where the places have but one coordinate.
+
+    The parts of a drawing of ``MAP_WIDTH_PX`` by ``MAP_HEIGHT_PX``, without its ``svg``.
+    """
+    title = el("text", shown.title, x=LEFT_PX, y=16.0, font_weight="bold")
+    if places.y is None:
+        return joined(title, _profile(places, shown))
+    frame = _frame(places.x, places.y)
+    if isinstance(shown, Classes):
+        colours, key = _class_colours(shown), _legend(shown)
+    else:
+        low, high = _span(shown.values)
+        colours, key = _value_colours(shown.values, low, high), _bar(low, high)
+    grid = grid_of(places)
+    if grid is None:
+        cells = _spots(frame, places.x, places.y, colours)
+    else:
+        cells = _raster(frame, grid, colours)
+    ticks = rounded_ticks(frame.x.low, frame.x.high, 4), rounded_ticks(frame.y.low, frame.y.high, 5)
+    names = (
+        axis_name(joined(places.x_name), (LEFT_PX + RIGHT_PX) / 2, FLOOR_PX + 33),
+        upright_name(joined(places.y_name), 12.0, (TOP_PX + FLOOR_PX) / 2),
+    )
+    return joined(title, frame.axes(*ticks), cells, *names, key)
+
+
+def _frame(x: Array, y: Array) -> Frame:
+    """Give both axes one scale: a micrometre is as long upwards as across."""
+    margin = 0.5 * max(np.ptp(x), np.ptp(y)) / max(math.sqrt(x.size) - 1, 1.0)
+    across, up = RIGHT_PX - LEFT_PX, FLOOR_PX - TOP_PX
+    x_span, y_span = float(np.ptp(x)) + 2 * margin, float(np.ptp(y)) + 2 * margin
+    per_px = max(x_span / across, y_span / up)
+    x_middle, y_middle = float(x.min() + x.max()) / 2, float(y.min() + y.max()) / 2
+    return Frame(
+        Scale(x_middle - per_px * across / 2, x_middle + per_px * across / 2, LEFT_PX, RIGHT_PX),
+        Scale(y_middle - per_px * up / 2, y_middle + per_px * up / 2, FLOOR_PX, TOP_PX),
+    )
+
+
+def _span(values: Array) -> tuple[float, float]:
+    there = values[np.isfinite(values)]
+    if not there.size:
+        return 0.0, 1.0
+    low, high = (float(each) for each in np.percentile(there, MIDDLE_PERCENT))
+    if high > low:
+        return low, high
+    room = abs(low) * 1e-3 or 1.0
+    return low - room, low + room
+
+
+def _value_colours(values: Array, low: float, high: float) -> Cells:
+    table = np.array([[int(each[at : at + 2], 16) for at in (0, 2, 4)] for each in _VIRIDIS])
+    there = np.isfinite(values)
+    share = np.clip((np.where(there, values, low) - low) / (high - low), 0.0, 1.0)
+    at = share * (len(table) - 1)
+    colours = np.stack(
+        [np.interp(at, np.arange(len(table)), table[:, channel]) for channel in range(3)], axis=-1
+    )
+    colours[~there] = NO_VALUE
+    rounded: Cells = np.rint(colours).astype(np.uint8)
+    return rounded
+
+
+def _class_colours(shown: Classes) -> Cells:
+    table = [[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in shown.colours]
+    colours: Cells = np.array([*table, NO_VALUE], dtype=np.uint8)[shown.index]
+    return colours
+
+
+def _raster(frame: Frame, grid: Grid, colours: Cells) -> Html:
+    """Draw a grid as one picture, and leave cells without a spectrum clear."""
+    cells = np.zeros((grid.y.size, grid.x.size, 4), dtype=np.uint8)
+    cells[grid.y.size - 1 - grid.rows, grid.columns, :3] = colours
+    cells[grid.y.size - 1 - grid.rows, grid.columns, 3] = 255
+    times = max(math.ceil(PICTURE_PX_MIN / max(cells.shape[:2])), 1)
+    data = b64encode(png_bytes(cells.repeat(times, axis=0).repeat(times, axis=1))).decode()
+    x_half = (grid.x[-1] - grid.x[0]) / (grid.x.size - 1) / 2
+    y_half = (grid.y[-1] - grid.y[0]) / (grid.y.size - 1) / 2
+    left, right = frame.x(float(grid.x[0] - x_half)), frame.x(float(grid.x[-1] + x_half))
+    bottom, top = frame.y(float(grid.y[0] - y_half)), frame.y(float(grid.y[-1] + y_half))
+    return el(
+        "image",
+        x=left,
+        y=top,
+        width=right - left,
+        height=bottom - top,
+        preserveAspectRatio="none",
+        image_rendering="pixelated",
+        href=Html(f"data:image/png;base64,{data}"),
+    )
+
+
+def _spots(frame: Frame, x: Array, y: Array, colours: Cells) -> Html:
+    room = math.sqrt((RIGHT_PX - LEFT_PX) * (FLOOR_PX - TOP_PX) / x.size)
+    radius = min(max(0.4 * room, RADIUS_PX[0]), RADIUS_PX[1])
+    return joined(
+        *(
+            el("circle", cx=frame.x(one), cy=frame.y(other), r=radius, fill=_hex(colour))
+            for one, other, colour in zip(x.tolist(), y.tolist(), colours, strict=True)
+        )
+    )
+
+
+def _bar(low: float, high: float) -> Html:
+    """Draw the key to the colours, with its numbers."""
+    scale = Scale(low, high, FLOOR_PX, TOP_PX)
+    left, right = BAR_PX
+    steps = np.linspace(low, high, BAR_STEPS + 1)
+    colours = _value_colours((steps[1:] + steps[:-1]) / 2, low, high)
+    parts = [
+        el(
+            "rect",
+            x=left,
+            y=scale(float(above)),
+            width=right - left,
+            height=scale(float(below)) - scale(float(above)) + 0.4,
+            fill=_hex(colour),
+        )
+        for below, above, colour in zip(steps, steps[1:], colours, strict=False)
+    ]
+    for value, label in rounded_ticks(low, high, 4):
+        parts.append(el("text", label, x=right + 4, y=scale(value) + 4, class_="small"))
+    return joined(*parts)
+
+
+def _legend(shown: Classes) -> Html:
+    """Name the classes that are there, below the map, with how many spectra each has."""
+    counted = [(name, int((shown.index == at).sum())) for at, name in enumerate(shown.names)]
+    entries = [
+        (f"{name}: {count}", colour)
+        for (name, count), colour in zip(counted, shown.colours, strict=True)
+        if count
+    ]
+    left_out = int((shown.index < 0).sum())
+    if left_out:
+        entries.append((f"none: {left_out}", "#{:02x}{:02x}{:02x}".format(*NO_VALUE)))
+    return legend_parts(
+        [Entry(label, len(label), colour) for label, colour in entries],
+        12.0,
+        LEGEND_Y_PX,
+        LEGEND_PX,
+    )
+
+
+def _profile(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
+    x = places.x
+    margin = 0.02 * float(np.ptp(x)) or 1.0
+    across = Scale(float(x.min()) - margin, float(x.max()) + margin, LEFT_PX, MAP_WIDTH_PX - 10)
+    if isinstance(shown, Classes):
+        values = np.where(shown.index < 0, np.nan, shown.index.astype(np.float64))
+        frame = Frame(across, Scale(-0.6, len(shown.names) - 0.4, FLOOR_PX, TOP_PX))
+        ticks = [(float(at), str(at + 1)) for at in range(len(shown.names))]
+        colours, key = _class_colours(shown), _numbered(shown)
+        bars: list[Html] = []
+    else:
+        values = shown.values
+        low, high = _span(values)
+        room = 0.12 * (high - low)
+        frame = Frame(across, Scale(low - room, high + room, FLOOR_PX, TOP_PX))
+        ticks = rounded_ticks(low - room, high + room, 5)
+        colours, key = np.full((x.size, 3), (0, 114, 178), dtype=np.uint8), Html("")
+        bars = _error_bars(frame, x, shown)
+    inside = np.isfinite(values) & (values >= frame.y.low) & (values <= frame.y.high)
+    dots = [
+        el("circle", cx=frame.x(float(x[at])), cy=frame.y(float(values[at])), r=2.2,
+           fill=_hex(colours[at]))
+        for at in np.nonzero(inside)[0]
+    ]  # fmt: skip
+    axes = frame.axes(rounded_ticks(across.low, across.high, 5), ticks)
+    name = axis_name(joined(places.x_name), (LEFT_PX + MAP_WIDTH_PX) / 2, FLOOR_PX + 33)
+    outside = int((np.isfinite(values) & ~inside).sum())
+    said = el("text", f"{outside} beyond the edges", x=LEFT_PX, y=FLOOR_PX + 50, class_="small")
+    return joined(axes, *bars, *dots, name, key, said if outside else Html(""))
+
+
+def _numbered(shown: Classes) -> Html:
+    counted = [int((shown.index == at).sum()) for at in range(len(shown.names))]
+    names = [
+        f"{at}: {name} ({count})"
+        for at, (name, count) in enumerate(zip(shown.names, counted, strict=True), 1)
+    ]
+    return legend_parts([Entry(name, len(name)) for name in names], 12.0, LEGEND_Y_PX, LEGEND_PX)
+
+
+def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:
+    if shown.sigma is None:
+        return []
+    found = []
+    for at in np.nonzero(np.isfinite(shown.values) & np.isfinite(shown.sigma))[0]:
+        value, sigma = float(shown.values[at]), float(shown.sigma[at])
+        across = frame.x(float(x[at]))
+        low, high = max(value - sigma, frame.y.low), min(value + sigma, frame.y.high)
+        if low < high:
+            found.append(
+                el("line", x1=across, x2=across, y1=frame.y(low), y2=frame.y(high), class_="axis")
+            )
+    return found
+
+
+def _hex(colour: Cells) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)

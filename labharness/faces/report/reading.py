@@ -1,0 +1,273 @@
+"""From a run's folder to its facts: the one place of the report that opens files."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from labharness.core.vocabulary.channels import owner_of
+from labharness.core.vocabulary.digests import digest_of
+from labharness.faces.report.facts import (
+    ArtifactState,
+    InstrumentFacts,
+    Phase,
+    Points,
+    RecordedForecast,
+    RecordedPrediction,
+    RunFacts,
+    StepRow,
+    took_s,
+)
+from labharness.faces.report.happenings import happenings, unshown
+from labharness.journal.artifacts import ArtifactRefused, resolve
+from labharness.journal.chain import Record
+from labharness.journal.reading import about, read, run_header, samples, verify_file
+from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, SUBMIT_NAME
+from labharness.work.desk.rules_record import RecordedRules, read_rules
+
+__all__ = ["read_run", "read_summary"]
+
+SPECTRA: Final = "raw_spectrum"
+ENDINGS: Final = {
+    "task_completed": "task_completed",
+    "task_failed": "task_failed",
+    "task_rejected": "task_rejected",
+    "event": "aborted",
+}
+ENDED: Final = {"COMPLETED", "FAILED", "TIMEOUT"}
+
+
+def read_run(journal: Path) -> RunFacts:
+    """Read one run.
+
+    Args:
+        journal: Its journal; ``answer.json``, ``submit.json`` and ``artifacts/`` lie beside it.
+
+    Raises:
+        JournalFailed: The journal cannot be opened or read.
+    """
+    folder = journal.parent
+    records = [each for each in read(journal) if each.kind != "samples"]
+    origin_s = records[0].at_s if records else 0.0
+    kinds = _by_kind(records)
+    plan = _first(kinds["planned"])
+    rules = read_rules(plan.get("rules", {}))
+    ending, answer = _ending(kinds["terminal"])
+    chained = bool(answer)
+    if not chained:
+        ending, answer = _ended(_message(folder / ANSWER_NAME))
+    submitted = _first(kinds["submitted"]) or _message(folder / SUBMIT_NAME)
+    artifacts = folder / ARTIFACTS_NAME
+    kept = tuple(_kept(row, artifacts) for row in answer.get("artifacts", ()))
+    steps = _steps(plan, kinds["step"], origin_s)
+    end_s = records[-1].at_s - origin_s if records else 0.0
+    plan_s = min((each.start_s for each in steps if each.start_s is not None), default=0.0)
+    header = run_header(journal)
+    return RunFacts(
+        header=header,
+        about=about(journal),
+        asked=submitted.get("payload", {}),
+        plan=plan,
+        approval=_first(kinds["approved"]),
+        accepted=_first(kinds["task_accepted"]),
+        by_hand=str(header.get("by_hand", "")),
+        ending=ending,
+        state=_state(kinds["event"]),
+        answer=answer,
+        answer_chained=chained,
+        chain=verify_file(journal),
+        rules=rules,
+        traces=_traces(journal, kinds["stream"], rules, origin_s),
+        prediction=_prediction(_first(kinds["prediction"]), plan_s),
+        phases=_phases(steps, end_s),
+        steps=steps,
+        happenings=tuple(happenings(records, origin_s)),
+        commands=dict(
+            sorted(Counter(str(each.body["ending"]) for each in kinds["outcome"]).items())
+        ),
+        unshown=unshown(kinds["outcome"], kinds["intent"]),
+        instruments=tuple(
+            InstrumentFacts(each.body["instrument"], each.body["model"], each.body["firmware"])
+            for each in kinds["identified"]
+        ),
+        artifacts=kept,
+        spectra=_spectra(kept, artifacts),
+        duration_s=end_s,
+    )
+
+
+def read_summary(journal: Path) -> dict[str, Any]:
+    """Give what a list of runs shows of one: header, request, ending, last state and duration.
+
+    Raises:
+        JournalFailed: The journal cannot be opened or read.
+    """
+    wanted = ("submitted", "terminal", "event", "by_hand", "outcome")
+    first_s = last_s = None
+    found: dict[str, list[Record]] = {kind: [] for kind in wanted}
+    for each in read(journal):
+        first_s = each.at_s if first_s is None else first_s
+        last_s = each.at_s
+        if each.kind in found:
+            found[each.kind].append(each)
+    ending, answer = _ending(found["terminal"])
+    if not answer:
+        ending, answer = _ended(_message(journal.parent / ANSWER_NAME))
+    submitted = _first(found["submitted"]) or _message(journal.parent / SUBMIT_NAME)
+    return {
+        "header": run_header(journal),
+        "asked": submitted.get("payload", {}),
+        "ending": ending,
+        "state": _state(found["event"]),
+        "by_hand": [str(each.body["text"]) for each in found["by_hand"]],
+        "refused": sum(each.body["ending"] == "refused" for each in found["outcome"]),
+        "answer": answer,
+        "duration_s": took_s(answer, (last_s or 0.0) - (first_s or 0.0)),
+    }
+
+
+def _state(events: Sequence[Record]) -> str:
+    """Give what the session became last; empty where no event says."""
+    changes = [each.body["data"] for each in events if each.body["event_type"] == "state_changed"]
+    return str(changes[-1]["to_state"]) if changes else ""
+
+
+def _by_kind(records: Iterable[Record]) -> dict[str, list[Record]]:
+    kinds: dict[str, list[Record]] = defaultdict(list)
+    for each in records:
+        kinds[each.kind].append(each)
+    return kinds
+
+
+def _first(records: Sequence[Record]) -> Mapping[str, Any]:
+    return records[0].body if records else {}
+
+
+def _ending(terminal: Sequence[Record]) -> tuple[str, Mapping[str, Any]]:
+    return _ended(terminal[-1].body if terminal else {})
+
+
+def _ended(message: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    ending = ENDINGS.get(message.get("type", ""))
+    return ("none", {}) if ending is None else (ending, message["payload"])
+
+
+def _message(path: Path) -> Mapping[str, Any]:
+    """Read a message beside the journal: all there is when a run lost its journal, or never ran."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("payload"), dict) else {}
+
+
+def _kept(row: Mapping[str, Any], folder: Path) -> ArtifactState:
+    data = _bytes(row["uri"], folder)
+    holds = data is not None and row["checksum"] == digest_of(data)
+    return ArtifactState(row["name"], row["uri"], row["size_bytes"], row["checksum"], holds)
+
+
+def _bytes(uri: str, folder: Path) -> bytes | None:
+    try:
+        return resolve(uri, [folder]).read_bytes()
+    except (ArtifactRefused, OSError):
+        return None
+
+
+def _spectra(kept: Sequence[ArtifactState], folder: Path) -> Mapping[str, Any]:
+    for each in kept:
+        if each.name == SPECTRA and each.holds:
+            found = json.loads(_bytes(each.uri, folder) or b"{}")
+            return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _traces(
+    journal: Path, streams: Iterable[Record], rules: RecordedRules, origin_s: float
+) -> dict[str, Points]:
+    wanted = {channel for channel, unit in rules.units.items() if unit}
+    charted = {bar.channel for bar in rules.bars if bar.unit in rules.units.values()}
+    wanted |= {shows for channel, shows in rules.setpoints.items() if channel in charted}
+    columns: dict[str, list[tuple[int, str]]] = {}
+    for each in streams:
+        instrument = owner_of(each.body["name"])
+        names = [f"{instrument}.{column}" for column in each.body["columns"]]
+        columns[each.body["name"]] = [(at, name) for at, name in enumerate(names) if name in wanted]
+    traces: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for stream, at_s, values in samples(journal):
+        for at, name in columns[stream]:
+            traces[name].append((at_s - origin_s, values[at]))
+    # Blocks lie by minute and stream; a channel that two streams read is put in order of time.
+    return {name: tuple(sorted(traces[name])) for name in sorted(traces)}
+
+
+def _prediction(record: Mapping[str, Any], plan_s: float) -> RecordedPrediction | None:
+    """Read the optional ``prediction`` record, whose times count from the plan's first step."""
+    if not record:
+        return None
+    channels = {}
+    for name, pairs in record["trajectory"].items():
+        relative, absolute = record["bands"].get(record["units"].get(name), (0.0, 0.0))
+        points = [(plan_s + at_s, value) for at_s, value in pairs]
+        widths = [abs(value) * relative + absolute for _, value in points]
+        low, high = (
+            tuple(
+                (at, value + side * width)
+                for (at, value), width in zip(points, widths, strict=True)
+            )
+            for side in (-1, 1)
+        )
+        channels[name] = RecordedForecast(tuple(points), low, high)
+    steps = record["steps"]
+    return RecordedPrediction(
+        channels=channels,
+        duration_s=record["duration_s"],
+        took_s={each["instruction"]: each["ended_s"] - each["started_s"] for each in steps},
+        if_killed={each["instruction"]: tuple(each["if_killed"]) for each in steps},
+        stays={each["instruction"]: each["stays"] for each in steps if "stays" in each},
+        hardware=tuple(record.get("hardware", ())),
+        gas_used_cm3=record["gas_used_cm3"],
+    )
+
+
+def _steps(
+    plan: Mapping[str, Any], happened: Iterable[Record], origin_s: float
+) -> tuple[StepRow, ...]:
+    began: dict[str, float] = {}
+    ended: dict[str, float] = {}
+    status: dict[str, str] = {}
+    for each in happened:
+        name = each.body["instruction"]
+        status[name] = each.body["status"]
+        if status[name] in ENDED:
+            ended[name] = each.at_s - origin_s
+        else:
+            began.setdefault(name, each.at_s - origin_s)
+    rows = []
+    for one in plan.get("instructions", {}).get("instructions", ()):
+        name, metadata = one["instructionId"], one["metadata"]
+        rows.append(
+            StepRow(
+                name=name,
+                phase=metadata["stage"],
+                description=metadata["description"],
+                status=status.get(name, "PENDING"),
+                start_s=began.get(name),
+                end_s=ended.get(name),
+            )
+        )
+    return tuple(rows)
+
+
+def _phases(steps: Iterable[StepRow], end_s: float) -> tuple[Phase, ...]:
+    phases: list[Phase] = []
+    for step in steps:
+        if step.start_s is None:
+            continue
+        last_s = end_s if step.end_s is None else step.end_s
+        if phases and phases[-1].name == step.phase:
+            phases[-1] = Phase(step.phase, phases[-1].start_s, max(phases[-1].end_s, last_s))
+        else:
+            phases.append(Phase(step.phase, step.start_s, last_s))
+    return tuple(phases)

@@ -1,0 +1,201 @@
+"""Charts as inline SVG: scales, axes and curves that keep every extreme."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from labharness.core.vocabulary.durations import clock_text
+from labharness.faces.report.html import Html, el, joined
+
+__all__ = [
+    "COLOURS",
+    "Frame",
+    "Scale",
+    "clock",
+    "clock_ticks",
+    "curve",
+    "exact",
+    "minutes_text",
+    "number",
+    "rounded_ticks",
+    "significant",
+    "thinned",
+]
+
+COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#8a4f9e", "#a6761d", "#4d4d4d")
+"""Told apart by the colour-blind too (Okabe and Ito 2008), darkened where paper needs it."""
+
+COLUMN_PX: Final = 1.5
+"""Two extremes this near are one stroke of the pen."""
+
+GAP_S_MAX: Final = 120.0
+"""A silence longer than this is a gap in the curve, no straight line: two minutes of polls."""
+
+MINUTES: Final = (1, 2, 5, 10, 15, 30, 60, 120, 240, 360, 720, 1440, 2880)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight map from values to pixels."""
+
+    low: float
+    high: float
+    start_px: float
+    end_px: float
+
+    def __call__(self, value: float) -> float:
+        """Give the place of a value in px."""
+        span = self.high - self.low
+        share = (value - self.low) / span if span else 0.5
+        return self.start_px + share * (self.end_px - self.start_px)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The place of a plot within its drawing, in px, with its two scales."""
+
+    x: Scale
+    y: Scale
+
+    def axes(
+        self, x_ticks: Iterable[tuple[float, str]], y_ticks: Iterable[tuple[float, str]]
+    ) -> Html:
+        """Draw the frame, its ticks and the numbers beside them."""
+        left, right = self.x.start_px, self.x.end_px
+        bottom, top = self.y.start_px, self.y.end_px
+        parts = []
+        for value, label in y_ticks:
+            at = self.y(value)
+            parts.append(el("line", x1=left, x2=right, y1=at, y2=at, class_="grid"))
+            parts.append(el("text", label, x=left - 6, y=at + 4, text_anchor="end"))
+        for value, label in x_ticks:
+            at = self.x(value)
+            parts.append(el("line", x1=at, x2=at, y1=bottom, y2=bottom + 4, class_="axis"))
+            parts.append(el("text", label, x=at, y=bottom + 17, text_anchor="middle"))
+        edge = el(
+            "rect",
+            x=left,
+            y=top,
+            width=right - left,
+            height=bottom - top,
+            class_="axis",
+            fill="none",
+        )
+        return joined(*parts, edge)
+
+
+def curve(
+    frame: Frame, points: Sequence[tuple[float, float]], gap: float = GAP_S_MAX, **style: object
+) -> Html:
+    """Draw points as lines, broken where nothing was measured for longer than ``gap``."""
+    columns = max(int(abs(frame.x.end_px - frame.x.start_px) / COLUMN_PX), 1)
+    runs: list[list[tuple[str, str]]] = [[]]
+    before = -math.inf
+    for x, y in thinned(points, frame.x.low, frame.x.high, columns):
+        if math.isnan(y) or x - before > gap:
+            runs.append([])
+        if not math.isnan(y):
+            runs[-1].append((f"{frame.x(x):.1f}", f"{frame.y(y):.1f}"))
+            before = x
+    return joined(
+        *(el("polyline", points=Html(_turns(run)), fill="none", **style) for run in runs if run)
+    )
+
+
+def _turns(run: Sequence[tuple[str, str]]) -> str:
+    """Leave out the points within a level stretch: they change nothing and are most of a plot."""
+    last = len(run) - 1
+    return " ".join(
+        f"{x},{y}"
+        for at, (x, y) in enumerate(run)
+        if at in (0, last) or not run[at - 1][1] == y == run[at + 1][1]
+    )
+
+
+def thinned(
+    points: Sequence[tuple[float, float]], low: float, high: float, columns: int
+) -> Iterator[tuple[float, float]]:
+    """Keep of each column of pixels the first, the lowest and the highest point, in order."""
+    if len(points) <= columns or not high > low:
+        yield from points
+        return
+    per_unit = columns / (high - low)
+    column = None
+    first = least = most = points[0]
+    for point in points:
+        at, value = int((point[0] - low) * per_unit), point[1]
+        if value != value:  # NaN: nothing was measured, which ends a stretch
+            if column is not None:
+                yield from sorted({first, least, most})
+            yield point
+            column = None
+        elif at != column:
+            if column is not None:
+                yield from sorted({first, least, most})
+            column, first, least, most = at, point, point, point
+        elif value < least[1]:
+            least = point
+        elif value > most[1]:
+            most = point
+    if column is not None:
+        yield from sorted({first, least, most})
+
+
+def rounded_ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
+    """Give about ``count`` ticks at 1, 2 or 5 times a power of ten."""
+    if not high > low:
+        return [(low, number(low))]
+    raw = (high - low) / max(count, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(size * power for size in (1, 2, 5, 10) if size * power >= raw * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    values = [index * step for index in range(first, last + 1)]
+    labels = [number(value) for value in values]
+    if len(set(labels)) < len(labels):  # four digits do not tell 418.2 from 418.25
+        decimals = max(-math.floor(math.log10(step)), 0)
+        labels = [f"{value:.{decimals}f}" for value in values]
+    return list(zip(values, labels, strict=True))
+
+
+def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:
+    """Give ticks of a time axis at whole minutes or hours."""
+    wanted = end_s / 60 / max(count, 1)
+    step = next((each for each in MINUTES if each >= wanted), math.ceil(wanted / 1440) * 1440)
+    return [
+        (60.0 * minute, minutes_text(60.0 * minute))
+        for minute in range(0, math.floor(end_s / 60) + 1, step)
+    ]
+
+
+def clock(seconds: float | None) -> str:
+    """Write a time as h:mm:ss; a dash where there is none."""
+    return "–" if seconds is None else clock_text(seconds)
+
+
+def minutes_text(seconds: float) -> str:
+    """Write a time as hours and minutes."""
+    minutes = math.floor(seconds / 60)
+    return f"{minutes // 60}:{minutes % 60:02}"
+
+
+def number(value: float) -> str:
+    """Write a number as short as a reader wants it: four digits, no exponent below a million."""
+    if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
+        return f"{value:.3g}"
+    if abs(value) >= 1000:
+        return f"{value:.0f}"
+    return f"{value:.4g}"
+
+
+def exact(value: float) -> str:
+    """Write a number that was recorded or stated with all its digits: 1013.25, 250, 1e-07."""
+    text = f"{value:.15g}"
+    return text if float(text) == value else repr(value)
+
+
+def significant(value: float, digits: int) -> str:
+    """Write a number with its last zeros, so that a column has the same digits throughout."""
+    if not value or not math.isfinite(value):
+        return number(value)
+    return f"{value:.{max(digits - 1 - math.floor(math.log10(abs(value))), 0)}f}"

@@ -1,0 +1,316 @@
+"""A simulated lab as a test uses it: opened for a while, or run with a task to its answer."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.clock import run as run_on
+from labharness.faces.testing.faults import Act, Injection, fault, simulated_of
+from labharness.journal import SqliteJournal
+from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
+from labharness.lab.config import SAFE_TABLE
+from labharness.lab.runs import SIMULATED_SEED
+from labharness.lab.tasks import RunResult, TaskRun
+from labharness.protocols.hcp.codec import HcpMessage, decode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.work.desk.folder import JOURNAL_NAME
+
+__all__ = ["Bench", "FaultNeverCame", "Ran", "VirtualTime", "as_submit"]
+
+T = TypeVar("T")
+Task = Path | str | Mapping[str, Any] | tuple[HcpMessage, TaskSubmit]
+
+
+class FaultNeverCame(AssertionError):
+    """A run ended before a fault that was injected into it: the test would have proven nothing."""
+
+
+@dataclass
+class Ran:
+    """One run, and what a test wants to know of it."""
+
+    result: RunResult
+    events: list[tuple[str, Mapping[str, Any]]]
+    labs: list[Lab]
+
+    @property
+    def lab(self) -> Lab:
+        """Give the lab of the run.
+
+        Raises:
+            LookupError: The run was rejected before a lab was built.
+        """
+        if not self.labs:
+            raise LookupError(f"no lab was built for this run, which ended as {self.type}")
+        return self.labs[0]
+
+    @property
+    def type(self) -> str:
+        """Give the type of the terminal message, e.g. ``task_completed``."""
+        return self.result.message.type
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """Give the terminal message's payload as JSON has it."""
+        return self.result.message.payload.model_dump(by_alias=True, exclude_unset=True)
+
+    @property
+    def truth(self) -> dict[str, Any]:
+        """Give what is so by the plant's own account, which no instrument told."""
+        found: dict[str, Any] = simulated_of(self.lab).plant.truth()
+        return found
+
+
+class VirtualTime:
+    """Runs coroutines in lab time, which passes only while nothing can run.
+
+    Attributes:
+        took_s: Lab time that the last one took.
+    """
+
+    def __init__(self) -> None:
+        self.took_s = 0.0
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run ``main`` to its end on a loop of its own, and give its result.
+
+        Raises:
+            Deadlock: Everything waits and nothing is scheduled.
+        """
+        loop = VirtualLoop()
+        try:
+            return run_on(main, loop)
+        finally:
+            self.took_s = loop.time()
+
+
+class Bench:
+    """One simulated lab in virtual time.
+
+    Args:
+        lab: A lab file, or a lab that was read from one.
+        folder: Where its runs and journals go.
+        state: The root of state directories; a lab file read here keeps its latch below it, even
+            where it names a directory of its own.
+        seed: Of each run that names no other.
+
+    Raises:
+        BadLabFile: The file cannot be honoured, or a port leads to a real instrument.
+    """
+
+    def __init__(
+        self, lab: Path | LabPlan, folder: Path, *, state: Path, seed: int = SIMULATED_SEED
+    ) -> None:
+        if isinstance(lab, Path):
+            plan = read_lab(lab)
+            lab = replace(plan, state_dir=state / "labharness" / plan.file.lab.id)
+        if lab.real_ports:
+            raise BadLabFile(f"{lab.path}: port {lab.real_ports[0]!r} leads to a real instrument")
+        self.plan = lab
+        self.seed = seed
+        self._folder = folder
+        self._state = state
+        self._injections: list[Injection] = []
+        self._all: list[Injection] = []
+        self._open: Lab | None = None
+
+    def on(self, lab: Path | LabPlan, *, seed: int | None = None) -> "Bench":
+        """Give a bench with another lab, or another seed; its runs go to the same folder."""
+        wanted = self.seed if seed is None else seed
+        other = Bench(lab, self._folder, state=self._state, seed=wanted)
+        other._injections, other._all = self._injections, self._all
+        return other
+
+    def check_all_came(self) -> None:
+        """Raise ``FaultNeverCame`` for a fault that was asked for and never came."""
+        _all_came(self._all, "the test", [])
+
+    def inject(
+        self,
+        what: str | Act,
+        level: bool | float = True,
+        *,
+        port: str | None = None,
+        stage: str | None = None,
+        after_s: float = 0.0,
+    ) -> None:
+        """Let something go wrong in the lab that is open, else in the next one.
+
+        Args:
+            what: A fault's name, or a function that is given the lab.
+            level: How much, in the unit that the name ends with; ``False`` or 0 ends the fault.
+            port: The port, where it is a fault of a bus.
+            stage: The stage of a task in which it comes; without one, time counts from the lab's
+                building, or from now if it is open.
+            after_s: Lab time until it comes.
+
+        Raises:
+            UnknownFault: Says which faults, ports or levels there are.
+        """
+        if isinstance(what, str):
+            name = what if port is None else f"{what} on {port}"
+            act = fault(self.plan, what, level, port=port)
+            injection = Injection(stage, after_s, act, name)
+        else:
+            injection = Injection(stage, after_s, what)
+        self.inject_all([injection])
+
+    def inject_all(self, injections: "list[Injection]") -> None:
+        """Let several things go wrong, each when it says."""
+        for each in injections:
+            if each.after_s < 0:
+                raise ValueError(f"{each.name}: after_s is {each.after_s:g}, allowed is from 0 s")
+            if self._open is not None:
+                _no_stage(each)
+            self._all.append(each)
+            if self._open is not None:
+                each.begin(self._open)
+            else:
+                self._injections.append(each)
+
+    def run(
+        self,
+        task: Task,
+        *,
+        out: Path | None = None,
+        abort: tuple[str, float] | None = None,
+    ) -> Ran:
+        """Run a task to its answer.
+
+        Args:
+            task: A file with a ``task_submit`` message, its JSON object, or the message read.
+            out: The folder to fill; without one it is a fresh one of the test's.
+            abort: A stage, and the lab time into it, of a stop request.
+
+        Raises:
+            FaultNeverCame: The run ended before a fault that was injected.
+        """
+        message, payload = as_submit(task)
+        injections = self._taken()
+        events: list[tuple[str, Mapping[str, Any]]] = []
+        opened: list[Lab] = []
+        if abort is not None:
+            stop = Injection(
+                *abort, lambda lab: work.abort("stop request (test)"), "a stop request"
+            )
+            injections.append(stop)
+        waiting = [each for each in injections if each.stage is not None]
+
+        def built(lab: Lab) -> None:
+            opened.append(lab)
+            for each in injections:
+                if each.stage is None:
+                    each.begin(lab)
+
+        def tell(kind: str, data: Mapping[str, Any]) -> None:
+            events.append((kind, data))
+            for each in tuple(waiting) if kind == "progress" else ():
+                if each.stage == data["stage"]:
+                    waiting.remove(each)
+                    each.begin(opened[0])
+
+        work = TaskRun(
+            self.plan,
+            message,
+            payload,
+            speed=None,
+            seed=self.seed,
+            out=out or self._fresh("run"),
+            tell=tell,
+            prepare=built,
+        )
+        result = work.execute()
+        stages = [data["stage"] for kind, data in events if kind == "progress"]
+        _all_came(injections, result.message.type, stages)
+        return Ran(result, events, opened)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Lab]:
+        """Give the lab with its line open and polled, and nothing written.
+
+        Raises:
+            NoReply: An instrument is silent, or answers as another.
+        """
+        injections = self._taken()
+        for each in injections:
+            _no_stage(each)
+        self.plan.state_dir.mkdir(parents=True, exist_ok=True)
+        run = {"seed": self.seed, "lab_digest": self.plan.lab_digest}
+        with SqliteJournal(self._fresh("line") / JOURNAL_NAME, run=run) as journal:
+            clock = Clock(asyncio.get_running_loop())
+            lab = Lab(self.plan, clock=clock, chance=Chance(self.seed), journal=journal)
+            for each in injections:
+                each.begin(lab)
+            try:
+                await lab.line.open()
+                self._open = lab
+                yield lab
+            finally:
+                self._open = None
+                await lab.line.close()
+        _all_came(injections, "closed line", [])
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Lab]:
+        """Give the lab armed and started: commands go through, if the envelope lets them.
+
+        In the end the line is made safe and disarmed, also out of an error.
+
+        Raises:
+            NoReply: An instrument is silent, or answers as another.
+            NotArmed: The line cannot be armed as it stands.
+        """
+        async with self.opened() as lab:
+            await lab.line.arm(SAFE_TABLE)
+            lab.line.start()
+            yield lab
+
+    def _taken(self) -> list[Injection]:
+        """Give what is to go wrong in the next lab, once."""
+        injections = list(self._injections)
+        self._injections.clear()
+        return injections
+
+    def _fresh(self, what: str) -> Path:
+        taken = len(list(self._folder.glob(f"{what}*"))) if self._folder.exists() else 0
+        folder = self._folder / f"{what}{taken}"
+        folder.mkdir(parents=True)
+        return folder
+
+
+def as_submit(task: Task) -> tuple[HcpMessage, TaskSubmit]:
+    """Read a task from a file or a JSON object, unless it was read already.
+
+    Raises:
+        NotHcp: It is no HCP message.
+        ValueError: It is one, but no ``task_submit``.
+    """
+    if isinstance(task, tuple):
+        return task
+    data = json.dumps(task).encode() if isinstance(task, Mapping) else Path(task).read_bytes()
+    message = decode(data)
+    if not isinstance(message.payload, TaskSubmit):
+        raise ValueError(f"a message of type {message.type!r} is no task_submit")
+    return message, message.payload
+
+
+def _no_stage(injection: Injection) -> None:
+    if injection.stage is not None:
+        raise ValueError(f"{injection.name}: an open line has no stage {injection.stage!r}")
+
+
+def _all_came(injections: list[Injection], end: str, stages: list[str]) -> None:
+    entered = ", ".join(dict.fromkeys(stages)) or "none"
+    for each in injections:
+        if not each.done:
+            each.done = True  # it is told once
+            when = f"{each.after_s:g} s" + (f" into stage {each.stage!r}" if each.stage else "")
+            raise FaultNeverCame(
+                f"{each.name} was to come {when} and never did: the run ended as {end}; "
+                f"stages entered: {entered}"
+            )

@@ -1,0 +1,252 @@
+"""What the house asks of every driver, its envelope and its simulator: each check gives findings.
+
+A finding is one sentence; no findings is what a driver is to have. The checks are those that the
+shipped kinds are held to.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from labharness.core.vocabulary import (
+    BadReply,
+    DeviceFault,
+    Nothing,
+    Protocol,
+    Request,
+    disobeyed,
+    same_frame,
+)
+from labharness.faces.testing.pairs import PairDisagrees, exchange, transaction_of
+from labharness.faces.testing.settings import each_set
+from labharness.instruments.driver import Driver, Identity, Scan
+from labharness.instruments.driver.reads import is_written, reads_of, shown, unproven
+from labharness.instruments.simulation import Face
+
+__all__ = ["check_driver", "check_envelope", "check_obedience", "check_simulator", "check_write"]
+
+ON_COMM_LOSS = re.compile(r"hold|unknown|safe\(\d+(\.\d+)?\)")
+NO_CHANNELS = ("no_such_channel", "")
+
+
+def check_driver(driver: Driver) -> tuple[str, ...]:
+    """Check what a driver declares, that its reads read, and that it writes nothing else."""
+    return (
+        *_documented(driver),
+        *_scanned(driver),
+        *_read(driver),
+        *_nothing_else_written(driver),
+        *_switched_off(driver),
+    )
+
+
+def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
+    """Check one command: pure, some frames, all in its grammar, and none of them an exact read.
+
+    A value that the driver refuses because it does not fit the wire has no findings.
+    """
+    try:
+        requests = driver.write(channel, value)
+    except ValueError:
+        return ()
+    what = f"{channel} = {value!r}"
+    found = []
+    if not all(each.obeyed or isinstance(each.reply, Nothing) for each in requests):
+        found.append(f"{what} has a frame that does not say which reply means obedience (obeyed)")
+    if not requests:
+        found.append(f"{what} has no frame")
+    reads = [request for _, request in reads_of(driver)]
+    if any(same_frame(one, each) for one in requests for each in reads):
+        found.append(f"{what} has a frame that is among those that read")
+    elif driver.write_grammar:
+        strange = [each for each in requests if not is_written(each, driver.write_grammar)]
+        found += [f"{what}: {shown(each)} is not in its write_grammar" for each in strange]
+    if driver.write(channel, value) != requests:
+        found.append(f"{what} has other frames when it is asked for again: a driver is pure")
+    return tuple(found)
+
+
+def check_envelope(driver: Driver, envelope: Mapping[str, Any]) -> tuple[str, ...]:
+    """Check a kind's envelope file, read as TOML, against its driver.
+
+    It limits exactly what can be set, in the same unit, and says where each number is from. Each
+    limit's ends are held to ``check_write``.
+    """
+    limits: Mapping[str, Mapping[str, Any]] = envelope.get("limits", {})
+    settable = {name: each.unit for name, each in driver.channels.items() if each.settable}
+    found = [f"{name} can be set and has no limit" for name in settable.keys() - limits.keys()]
+    found += [f"{name} has a limit and cannot be set" for name in limits.keys() - settable.keys()]
+    for name in sorted(settable.keys() & limits.keys()):
+        row = limits[name]
+        if row["unit"] != settable[name]:
+            found.append(f"{name} is in {settable[name]!r} and its limit in {row['unit']!r}")
+        if not row["low"] <= row["high"]:
+            found.append(f"{name}: low {row['low']} is above high {row['high']}")
+        if not str(row.get("source", "")).strip():
+            found.append(f"{name}: its limit has no source")
+        for value in (row["low"], row["high"]):
+            found += check_write(driver, name, float(value))
+    return tuple(sorted(found))
+
+
+def check_simulator(
+    driver: Driver, face: Face, *, wait: Callable[[float], object] | None = None
+) -> tuple[str, ...]:
+    """Check a simulator against its driver: who it is, every scan, and all that can be set.
+
+    Each reply is whole and right, is never taken for whole while it is cut, and gives one value a
+    channel. Where that is so, each channel that can be set takes another value than it had, and its
+    read-back shows it; the old value is put back where it can be.
+
+    Args:
+        driver: Of the kind.
+        face: The simulator, in any state.
+        wait: Lets so many seconds of the simulator's time pass. Without it, a channel whose
+            read-back takes time (``settle_s``) is set and not read back.
+    """
+    found: list[str] = []
+    for what, request, decode in _questions(driver):
+        try:
+            reply = exchange(face, request)
+            values = decode(reply)
+        except (PairDisagrees, BadReply, DeviceFault) as why:
+            found.append(f"{what}: {why}")
+            continue
+        found += [f"{what}: {each}" for each in _cut_replies_taken(request, reply)]
+        if isinstance(values, Identity):
+            wrong = driver.expects(values)
+            found += [f"{what}: {wrong}"] if wrong else []
+        elif not isinstance(values, tuple):
+            found.append(f"{what}: it decodes to no identity")
+    for scan in driver.scans():
+        try:
+            count = len(scan.decode(exchange(face, scan.request)))
+        except (PairDisagrees, BadReply, DeviceFault):
+            continue  # said above
+        if count != len(scan.channels):
+            found.append(f"scan {scan.name}: {count} values for {len(scan.channels)} channels")
+    return tuple(found) or each_set(driver, face, wait)
+
+
+def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> tuple[str, ...]:
+    """Check that a command's replies tell obedience from refusal, and that its read shows it.
+
+    What the instrument refuses by itself has no findings: not every order is for every state.
+    """
+    what = f"{channel} = {value!r}"
+    try:
+        for request in driver.write(channel, value):
+            refusal = face.refusal(request.frame)
+            if refusal is not None and not disobeyed(request, refusal):
+                return (f"{what}: the refusal {refusal!r} passes for obedience",)
+            reply = exchange(face, request)
+            driver.accept(channel, reply)
+            if disobeyed(request, reply):
+                return (f"{what}: {reply!r} does not pass for obedience",)
+        shown = driver.shown(channel, value)
+        if shown is not None and disobeyed(shown, exchange(face, shown)):
+            return (f"{what}: the read that is to show it is answered with something else",)
+    except (DeviceFault, ValueError):
+        return ()
+    return ()
+
+
+def _questions(driver: Driver) -> Iterator[tuple[str, Request, Any]]:
+    identify = driver.identify()
+    yield "identity", identify.request, identify.decode
+    for scan in driver.scans():
+        yield f"scan {scan.name}", scan.request, scan.decode
+
+
+def _cut_replies_taken(request: Request, reply: bytes) -> Iterator[str]:
+    for length in range(1, len(reply)):
+        try:
+            taken = request.reply.take(reply[:length], transaction_of(request))
+        except BadReply:
+            continue
+        if taken > 0:
+            yield f"the reply {reply!r} cut after {length} bytes is taken for whole"
+            return
+
+
+def _documented(driver: Driver) -> Iterator[str]:
+    if not driver.channels:
+        yield "it has no channel"
+    for name, channel in driver.channels.items():
+        verb = "Control" if channel.settable else "Measure"
+        if not (channel.doc.startswith(verb + " ") and channel.doc.endswith(".")):
+            yield f"{name}: its doc is no sentence that starts with {verb}: {channel.doc!r}"
+        if not channel.source.strip():
+            yield f"{name}: it does not say where that is written"
+        if not ON_COMM_LOSS.fullmatch(channel.on_comm_loss):
+            said = repr(channel.on_comm_loss)
+            yield f"{name}: on_comm_loss is hold, unknown or safe(<seconds>), not {said}"
+
+
+def _scanned(driver: Driver) -> Iterator[str]:
+    scans = driver.scans()
+    if driver.scans() is not scans:
+        yield "scans() makes new scans each time it is asked"
+    if not all(isinstance(scan, Scan) for scan in scans):
+        yield "scans() gives something that is no Scan"
+        return
+    scanned = [name for scan in scans for name in scan.channels]
+    for name in sorted({each for each in scanned if scanned.count(each) > 1}):
+        yield f"{name} is scanned twice"
+    for name in sorted(set(scanned) - set(driver.channels)):
+        yield f"{name} is scanned and no channel"
+    for name, channel in driver.channels.items():
+        if name not in scanned and not channel.settable:
+            yield f"{name} can be neither read nor set"
+        acts = channel.acts_while
+        if acts is not None and acts.channel not in scanned:
+            yield f"{name}: it acts while {acts.channel!r} has a value, and that is not scanned"
+        if channel.readback is not None and channel.readback not in scanned:
+            yield f"{name}: its read-back {channel.readback!r} is not scanned"
+
+
+def _read(driver: Driver) -> Iterator[str]:
+    settable = any(each.settable for each in driver.channels.values())
+    if settable and driver.protocol == Protocol.TEXT and not driver.write_grammar:
+        yield "it can set something, and states no write_grammar: what its writing frames look like"
+    if not all(isinstance(scan, Scan) for scan in driver.scans()):
+        return  # said above
+    for what, request in reads_of(driver):
+        why = unproven(request, driver.protocol, [("it", driver)])
+        if why:
+            yield f"{what}: {shown(request)} is no read: {why}"
+
+
+def _nothing_else_written(driver: Driver) -> Iterator[str]:
+    settable = {name for name, each in driver.channels.items() if each.settable}
+    for name in (*sorted(driver.channels.keys() - settable), *NO_CHANNELS):
+        try:
+            driver.write(name, 0.0)
+        except ValueError as why:
+            if "cannot be set" in str(why):
+                continue
+        yield f"{name!r} cannot be set, and write() does not say so"
+
+
+def _switched_off(driver: Driver) -> Iterator[str]:
+    """Check that it says what adds energy, by steps that can be sent."""
+    if driver.off is None:
+        if any(each.settable for each in driver.channels.values()):
+            yield "it can be set, and does not say what of that adds energy: off, () if none does"
+        return
+    for off in driver.off:
+        if not off.source.strip():
+            yield f"off ({off.adds.value}): it does not say where that is written"
+        shown = [each.channel for each in (off.dark, off.cools) if each is not None]
+        scanned = {name for scan in driver.scans() for name in scan.channels}
+        for channel in shown:
+            if channel not in scanned:
+                yield f"off ({off.adds.value}): {channel!r}, which shows it, is not scanned"
+        for channel in off.drives:
+            if channel not in driver.channels or not driver.channels[channel].settable:
+                yield f"off ({off.adds.value}): {channel!r}, which it goes by, cannot be set"
+        for channel, value in off.steps:
+            try:
+                driver.write(channel, value)
+            except ValueError as why:
+                yield f"off ({off.adds.value}): {channel} = {value:g} cannot be sent: {why}"

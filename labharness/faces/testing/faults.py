@@ -1,0 +1,141 @@
+"""What may be made to break in a simulated lab, by name: the plant's faults, and those of a bus.
+
+The names are the fields of the plant's own ``faults`` and of ``simulation.BusFaults``; a plant of
+another package brings its own. Each name says its unit.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from labharness.instruments.simulation import BusFaults
+from labharness.lab import BadLabFile, Lab, LabPlan
+from labharness.lab.kinds import load_plant
+from labharness.lab.simulated import SimulatedLab
+
+__all__ = [
+    "Act",
+    "Injection",
+    "UnknownFault",
+    "bus_faults",
+    "fault",
+    "plant_faults",
+    "simulated_of",
+]
+
+Act = Callable[[Lab], None]
+Level = bool | float
+
+
+class UnknownFault(LookupError):
+    """There is no such fault, port or level; the message names those there are."""
+
+
+@dataclass
+class Injection:
+    """Something that goes wrong.
+
+    Attributes:
+        stage: The stage of a run in which it does; ``None`` counts from the lab's building.
+        after_s: Lab time into that stage.
+        act: What goes wrong.
+        name: What a message calls it.
+        done: Whether it has happened.
+    """
+
+    stage: str | None
+    after_s: float
+    act: Act
+    name: str = "a fault of the test's own"
+    done: bool = field(default=False)
+
+    def begin(self, lab: Lab) -> None:
+        """Let the time until it happens run; without any it happens at once."""
+        if self.after_s > 0:
+            lab.clock.loop.call_later(self.after_s, self._happen, lab)
+        else:
+            self._happen(lab)
+
+    def _happen(self, lab: Lab) -> None:
+        self.done = True
+        self.act(lab)
+
+
+def plant_faults(plan: LabPlan) -> Mapping[str, Level]:
+    """Give the faults of a lab's plant, each with its healthy level."""
+    row = plan.file.plant
+    plant: Any = None if row is None else load_plant(row.kind)(None, **row.settings)
+    return _levels(getattr(plant, "faults", None))
+
+
+def bus_faults() -> Mapping[str, Level]:
+    """Give the faults of a bus, each with its healthy level."""
+    levels = dict(_levels(BusFaults()))
+    del levels["injected"]  # what the bus remembers of the others
+    return levels
+
+
+def fault(plan: LabPlan, name: str, level: Level = True, *, port: str | None = None) -> Act:
+    """Make what sets one fault.
+
+    Args:
+        plan: The lab.
+        name: The fault's name; of the plant, or with ``port`` of that port's bus.
+        level: How much, in the unit that the name ends with; ``False`` or 0 ends the fault.
+        port: The port whose bus it is.
+
+    Raises:
+        UnknownFault: Says which faults, ports or levels there are.
+    """
+    of_buses = bus_faults()
+    of_plant = plant_faults(plan)
+    ports = [row.name for row in plan.file.port]
+    if port is None:
+        if name in of_buses:
+            raise UnknownFault(f"{name!r} is a bus's fault: name its port, of {', '.join(ports)}")
+        if name not in of_plant:
+            raise UnknownFault(
+                f"no fault {name!r}; this lab's plant has {', '.join(of_plant)}; "
+                f"a bus, with port=..., has {', '.join(of_buses)}"
+            )
+        wanted = _level(name, level, of_plant[name])
+        return lambda lab: setattr(simulated_of(lab).plant.faults, name, wanted)
+    if port not in ports:
+        raise UnknownFault(f"no port {port!r}; this lab has {', '.join(ports)}")
+    if name not in of_buses:
+        raise UnknownFault(f"a bus has no fault {name!r}; it has {', '.join(of_buses)}")
+    wanted = _level(name, level, of_buses[name])
+    return lambda lab: setattr(simulated_of(lab).buses[port].faults, name, wanted)
+
+
+def simulated_of(lab: Lab) -> SimulatedLab:
+    """Give the simulated lab of a lab.
+
+    Raises:
+        BadLabFile: It has none.
+    """
+    sim_lab = lab.simulated
+    if sim_lab is None:
+        raise BadLabFile(f"{lab.plan.path}: this lab has no simulated lab")
+    return sim_lab
+
+
+def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has a class of its own
+    if faults is None:
+        return {}
+    found = {each.name: getattr(faults, each.name) for each in fields(faults)}
+    # what is more than a level (contacts that stick, sensors that lie) takes a function of the lab
+    return {name: level for name, level in found.items() if isinstance(level, bool | int | float)}
+
+
+def _level(name: str, level: Level, healthy: Level) -> Level:
+    """Hold a level against the healthy one: a switch, a count or a finite number."""
+    if isinstance(healthy, bool):
+        if not isinstance(level, bool):
+            raise UnknownFault(f"{name} is True or False, not {level!r}")
+    elif isinstance(level, bool) or not isinstance(level, int | float) or not math.isfinite(level):
+        raise UnknownFault(f"{name} takes a number, not {level!r}")
+    elif isinstance(healthy, int) and (level != int(level) or level < 0):
+        raise UnknownFault(f"{name} takes a count, not {level!r}")
+    return level

@@ -1,0 +1,63 @@
+"""A driver and its simulator on one wire, without a lab: frames one way, replies the other."""
+
+import struct
+
+from labharness.core.vocabulary import Request, crc16_modbus
+from labharness.instruments.driver import Driver
+from labharness.instruments.simulation import Face
+
+__all__ = ["PairDisagrees", "exchange", "framed", "read", "transaction_of", "write"]
+
+
+class PairDisagrees(AssertionError):
+    """A simulator was silent, or its reply is not whole and right in the driver's eyes."""
+
+
+def exchange(face: Face, request: Request) -> bytes:
+    """Send one frame, with the transaction id it stands with, and give the reply.
+
+    Raises:
+        PairDisagrees: There is none, or the reply rule does not take all of it.
+        BadReply: The reply can never become the one that was asked for.
+    """
+    reply = face.receive(request.frame)
+    if reply is None:
+        raise PairDisagrees(f"{request.frame!r} is met with silence")
+    taken = request.reply.take(reply, transaction_of(request))
+    if taken != len(reply):
+        raise PairDisagrees(f"{request.frame!r}: of the reply {reply!r} {taken} bytes are taken")
+    return reply
+
+
+def write(driver: Driver, face: Face, channel: str, value: float) -> None:
+    """Set one channel.
+
+    Raises:
+        DeviceFault: The instrument refuses.
+        ValueError: The driver does.
+    """
+    for request in driver.write(channel, value):
+        driver.accept(channel, exchange(face, request))
+
+
+def read(driver: Driver, face: Face) -> dict[str, float]:
+    """Measure every channel that is scanned."""
+    values: dict[str, float] = {}
+    for scan in driver.scans():
+        values |= zip(scan.channels, scan.decode(exchange(face, scan.request)), strict=True)
+    return values
+
+
+def framed(body: str) -> bytes:
+    """Give the bytes of a Modbus RTU frame, written as hex without its checksum."""
+    data = bytes.fromhex(body)
+    return data + struct.pack("<H", crc16_modbus(data))
+
+
+def transaction_of(request: Request) -> int:
+    """Give the transaction id that stands in a frame; 0 where there is no such field."""
+    blank = request.transaction
+    if blank is None:
+        return 0
+    stands = request.frame[blank.offset : blank.offset + blank.size]
+    return int(stands) if blank.ascii else int.from_bytes(stands, "big")

@@ -1,0 +1,241 @@
+"""The wires of a test: every frame at the instruments' end, and the proof that each has a source.
+
+The proof holds the instruments' end of each simulated bus against what the guard let out: a frame
+that was heard left as an exact read, under a permit or in a procedure; and where no fault was
+injected into the wires, what left and what was heard are the same, in the same order.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from labharness.core.vocabulary import Request
+from labharness.instruments.simulation import SimulatedBus, WireRecord
+from labharness.lab import Lab
+from labharness.safety.guard import Sent, Source
+
+__all__ = ["Passed", "WatchedLabs", "WireLog", "WireProofFailed", "prove_sources"]
+
+TEXT_BYTES_MAX = 512  # of one frame in the text; a spectrum is 10 kB, and ``passed`` has it whole
+
+
+class WireProofFailed(AssertionError):
+    """An instrument heard a frame that the guard did not let out as what it was."""
+
+
+class Passed(NamedTuple):
+    """One frame on a wire.
+
+    Attributes:
+        lab: Which lab of the test, from 0.
+        at_s: Lab time since that lab's loop began.
+        port: The port's name.
+        heard: Whether it went to an instrument; else it came from one.
+        data: Its bytes.
+    """
+
+    lab: int
+    at_s: float
+    port: str
+    heard: bool
+    data: bytes
+
+    def __str__(self) -> str:
+        """Write it as a line of the log: hex, and as text where it is text."""
+        shown = self.data[:TEXT_BYTES_MAX]
+        left = len(self.data) - len(shown)
+        more = f" and {left} bytes more" if left else ""
+        spoken = shown.decode("ascii") if shown.isascii() else "\0"
+        text = f"  {spoken!r}" if "".join(spoken.split()).isprintable() else ""
+        arrow = ">" if self.heard else "<"
+        return f"{self.at_s:14.6f} {self.port:12} {arrow} {shown.hex(' ').upper()}{more}{text}"
+
+
+class WatchedLabs:
+    """Every lab that was built while somebody watched, with both ends of its wires recorded.
+
+    Attributes:
+        labs: The labs, in the order of their building.
+        flights: Those of pre-flights: nothing of theirs is real, but their wires agree too.
+        seeds: The seed of each lab that is in ``labs``, or was: a test may take some out.
+    """
+
+    def __init__(self) -> None:
+        self.labs: list[Lab] = []
+        self.flights: list[Lab] = []
+        self.seeds: dict[Lab, int | None] = {}
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Record both ends of every wire of every lab that is built meanwhile."""
+        build = Lab.__init__
+
+        def recorded(lab: Lab, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Lab's own
+            build(lab, *args, **options)
+            if options.get("sim_lab") is not None:
+                return  # its wires outlive this harness, whose frames are not all there were
+            lab.guard.core.log = []
+            for bus in _buses(lab).values():
+                bus.record = WireRecord()
+            if lab.nominal:
+                self.flights.append(lab)
+            else:
+                self.labs.append(lab)
+                self.seeds[lab] = options["chance"].seed
+
+        # commands build their labs themselves, so the class is where all of them pass
+        Lab.__init__ = recorded  # type: ignore[method-assign, assignment]  # passes all on
+        try:
+            yield
+        finally:
+            Lab.__init__ = build  # type: ignore[method-assign]  # as it was
+
+    def prove(self) -> None:
+        """Prove the wires of every lab.
+
+        Raises:
+            WireProofFailed: A frame has no source, or the two ends differ.
+        """
+        for lab in (*self.labs, *self.flights):
+            prove_sources(lab)
+
+
+class WireLog:
+    """What passed at the instruments' end of the wires of a test's labs; pre-flights are not in it.
+
+    ``str()`` of it is a table with one line a frame: lab time in seconds, port, ``>`` to an
+    instrument or ``<`` from it, and the bytes.
+    """
+
+    def __init__(self, labs: Sequence[Lab]) -> None:
+        self._labs = labs
+
+    @property
+    def passed(self) -> list[Passed]:
+        """Every frame, lab after lab, in the order of time."""
+        return [each for number in range(len(self._labs)) for each in self.of(number)]
+
+    def of(self, number: int) -> list[Passed]:
+        """Give the frames of one lab of the test, from 0, in the order of time."""
+        found = [
+            Passed(number, at_s, port, heard, data)
+            for port, bus in _buses(self._labs[number]).items()
+            if bus.record is not None
+            for at_s, heard, data in bus.record.passed
+        ]
+        return sorted(found, key=lambda each: each.at_s)
+
+    def heard(self, port: str | None = None) -> list[bytes]:
+        """Give the frames that instruments heard, on one port or on all."""
+        return [each.data for each in self._on(port) if each.heard]
+
+    def said(self, port: str | None = None) -> list[bytes]:
+        """Give the replies that came back, on one port or on all."""
+        return [each.data for each in self._on(port) if not each.heard]
+
+    def written(self, port: str | None = None) -> list[bytes]:
+        """Give the frames that instruments heard and that are no exact reads: commands."""
+        reads = [{name: _Reads(lab, name) for name in lab.guard.core.ports} for lab in self._labs]
+        return [
+            each.data
+            for each in self._on(port)
+            if each.heard and not reads[each.lab][each.port].has(each.data)
+        ]
+
+    def __str__(self) -> str:
+        """Write the log, one frame a line."""
+        return "".join(f"{each}\n" for each in self.passed)
+
+    def _on(self, port: str | None) -> list[Passed]:
+        ports = {name for lab in self._labs for name in lab.guard.core.ports}
+        if port is not None and port not in ports:
+            raise LookupError(f"no port {port!r}; this lab has {', '.join(sorted(ports))}")
+        return [each for each in self.passed if port in (None, each.port)]
+
+
+class _Reads:
+    """The exact frames that read on one port, whatever transaction id they carry."""
+
+    def __init__(self, lab: Lab, port: str) -> None:
+        self._frames = lab.guard.core.ports[port].reads
+        self._blanks = [each for each in _requests(lab, port) if each.transaction is not None]
+
+    def blanked(self, frame: bytes) -> bytes:
+        """Put the blank transaction field back, as the frame was when it was checked."""
+        for request in self._blanks:
+            blank = request.transaction
+            if blank is not None:
+                end = blank.offset + blank.size
+                return frame[: blank.offset] + request.frame[blank.offset : end] + frame[end:]
+        return frame
+
+    def has(self, frame: bytes) -> bool:
+        return self.blanked(frame) in self._frames
+
+
+def prove_sources(lab: Lab) -> None:
+    """Hold what the instruments of one lab heard against what its guard let out, port by port.
+
+    Raises:
+        WireProofFailed: A frame has no source, or the two ends differ.
+    """
+    log = lab.guard.core.log or []
+    for port, bus in _buses(lab).items():
+        left = [sent for sent in log if sent.port == port]
+        _prove_reasons(lab, port, left)
+        heard = bus.record.frames if bus.record is not None else []
+        if bus.faults.any_ever():
+            rest = iter(sent.frame for sent in left)
+            stray = next((frame for frame in heard if frame not in rest), None)
+        else:
+            sent_frames = [sent.frame for sent in left]
+            if heard == sent_frames:
+                continue
+            stray = next((a for a, b in zip(heard, sent_frames, strict=False) if a != b), None)
+            if stray is None:
+                longer = max(heard, sent_frames, key=len)
+                stray = longer[min(len(heard), len(sent_frames))]
+        if stray is not None:
+            raise WireProofFailed(
+                f"port {port!r}: the guard let out {len(left)} frames and the instruments heard "
+                f"{len(heard)}; the first without its like is {stray.hex(' ').upper()} {stray!r}"
+            )
+
+
+def _prove_reasons(lab: Lab, port: str, left: Sequence[Sent]) -> None:
+    reads = _Reads(lab, port)
+    procedures = {
+        safe.request.frame
+        for frames in lab.guard.core.procedures.values()
+        for safe in frames
+        if safe.port == port
+    }
+    for sent in left:
+        is_read = reads.has(sent.frame)
+        if sent.source is Source.READ:
+            right = is_read
+        elif sent.source is Source.PROCEDURE:
+            right = reads.blanked(sent.frame) in procedures
+        else:
+            right = not is_read
+        if not right:
+            raise WireProofFailed(
+                f"port {port!r}: {sent.frame.hex(' ').upper()} {sent.frame!r} left as "
+                f"{sent.source.value} and is none"
+            )
+
+
+def _buses(lab: Lab) -> Mapping[str, SimulatedBus]:
+    """Give a lab's simulated buses by port; a lab of real links has none that could be heard."""
+    sim_lab = lab.simulated
+    return {} if sim_lab is None else sim_lab.buses
+
+
+def _requests(lab: Lab, port: str) -> list[Request]:
+    requests = []
+    for instrument in lab.plan.instruments:
+        if instrument.port == port:
+            requests += [scan.request for scan in instrument.driver.scans()]
+            requests += [query.request for query in instrument.driver.queries()]
+            requests.append(instrument.driver.identify().request)
+    return requests

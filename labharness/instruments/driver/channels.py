@@ -1,0 +1,114 @@
+"""What a driver declares: channels, scans and queries; a table, not a program."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from labharness.core.vocabulary import Request
+
+__all__ = ["CONTACT", "Channel", "Identity", "Query", "Scan", "While"]
+
+CONTACT = (0.0, 1.0)
+"""What a contact, a flag or a bit can show."""
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """What must be so for a channel to act; it may be set and read back all the same.
+
+    Attributes:
+        channel: Another channel of the instrument.
+        values: Of that channel; with any of them it acts.
+        otherwise: What is said where it does not: ``the controller is in manual``.
+    """
+
+    channel: str
+    values: tuple[float, ...]
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Channel:
+    """One quantity of an instrument.
+
+    Attributes:
+        unit: Unit of every value of this channel; ``""`` for a bare number.
+        doc: One sentence starting *Measure* or *Control*.
+        source: Page of the document that the driver's module docstring names.
+        settable: Whether a command may set it.
+        readback: Channel that shows what a command did; ``None`` where nothing can show it,
+            and then a command ends as ``unconfirmed``.
+        resolution: Largest difference between a value set and its read-back that still agrees.
+        settle_s: How long the read-back may take to agree (a monochromator moves, a relay does
+            not).
+        on_comm_loss: What the instrument does by itself when nobody talks to it:
+            ``safe(<seconds>)``, ``hold`` or ``unknown``.
+        acts_while: What must be so for it to act; ``None`` where nothing else has to be.
+        own: Values that it also takes without being told (a watchdog shuts, a program ends);
+            ``None`` for any (a loop drives its output). Any other value that its read-back shows
+            unasked is somebody else's.
+        wired: Whether it switches whatever a line is wired to: the envelope says what that is.
+        shows: Lowest and highest value that its instrument can show: 0 and 1 of a contact. What an
+            envelope asks beyond them is an error when a lab is read, because it is never so.
+    """
+
+    unit: str
+    doc: str
+    source: str
+    settable: bool = False
+    readback: str | None = None
+    resolution: float = 0.0
+    settle_s: float = 0.0
+    on_comm_loss: str = "hold"
+    acts_while: While | None = None
+    own: tuple[float, ...] | None = ()
+    wired: bool = False
+    shows: tuple[float, float] = (-math.inf, math.inf)
+
+    _VERBS: ClassVar[tuple[str, ...]] = ("Measure", "Control")
+
+    def __post_init__(self) -> None:
+        if not self.doc.startswith(self._VERBS):
+            raise ValueError(f"a channel's doc starts with Measure or Control: {self.doc!r}")
+        if self.readback is not None and not self.settable:
+            raise ValueError("only a channel that can be set has a read-back")
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """One frame that reads many channels at once.
+
+    Attributes:
+        name: Its name within the instrument.
+        request: The frame; it must read and nothing else.
+        channels: The channels it yields, in order.
+        decode: Turns a complete reply into one value per channel, in each channel's unit;
+            raises ``BadReply`` or ``DeviceFault``.
+        period_s: How often the line polls it; ``None`` for a scan that is only read on demand.
+    """
+
+    name: str
+    request: Request
+    channels: tuple[str, ...]
+    decode: Callable[[bytes], tuple[float, ...]]
+    period_s: float | None = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One exact frame that reads something that is no number: an identity, a spectrum."""
+
+    name: str
+    request: Request
+    decode: Callable[[bytes], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What an instrument says it is; ``""`` where it does not say."""
+
+    model: str
+    firmware: str = ""
+    serial: str = ""
+    details: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,117 @@
+"""The base of every driver: it describes frames and reads replies, and does no I/O (law 4)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from typing import ClassVar
+
+from labharness.core.vocabulary import DeviceFault, Protocol, Request
+from labharness.instruments.driver.channels import Channel, Identity, Query, Scan
+from labharness.instruments.driver.energy import Off
+from labharness.instruments.driver.programs import Programmer
+
+__all__ = ["Driver", "Exchange"]
+
+Exchange = Generator[Request, bytes, None]
+
+
+class Driver(ABC):
+    """One kind of instrument, at one address of a port.
+
+    A subclass is constructed with keyword settings from the lab file (an address, decimals, full
+    scale), declares ``channels`` and answers ``scans``, ``queries`` and ``write``. It must be
+    pure: the same arguments give the same frames.
+
+    Attributes:
+        channels: Every quantity, by name.
+        renamed: For a channel that the lab file named, its name in the kind's envelope.
+        baud: Speed the instrument leaves the factory with; 0 where there is no serial line.
+        unverified: What in this driver rests on no manual (facts marked D or K); ``""`` when
+            nothing does. A lab that loads it on a real link is warned.
+        protocol: How its frames are built. On Modbus a frame itself says whether it reads.
+        write_grammar: What the instrument's writing frames look like, where it speaks no Modbus:
+            regular expressions over whole frames. A command's frame matches one of them, and no
+            read of its port does. State what the instrument would obey, not only what this driver
+            sends.
+        programmer: How it takes whole programs; ``None`` where it runs none.
+        proves: Scans and queries whose replies are refused where the instrument is set otherwise
+            than the lab file says: another gas, full scale or unit. ``lab check --connect`` reads
+            them.
+        off: In which ways it adds energy, each with what ends it; ``()`` where it adds none. While
+            it is ``None`` the driver does not say, and a line on which it can be set is not armed.
+    """
+
+    channels: Mapping[str, Channel] = {}
+    renamed: Mapping[str, str] = {}
+    baud: ClassVar[int] = 9600
+    unverified: ClassVar[str] = ""
+    write_grammar: tuple[bytes, ...] = ()
+    programmer: Programmer | None = None
+    proves: ClassVar[tuple[str, ...]] = ()
+    off: tuple[Off, ...] | None = None
+
+    @property
+    def protocol(self) -> Protocol:
+        """Say how its frames are built."""
+        return Protocol.TEXT
+
+    @abstractmethod
+    def scans(self) -> tuple[Scan, ...]:
+        """Give the frames that read channels."""
+
+    def queries(self) -> tuple[Query, ...]:
+        """Give the exact frames that read anything else."""
+        return ()
+
+    @abstractmethod
+    def identify(self) -> Query:
+        """Give the frame that asks the instrument who it is; it decodes to an ``Identity``."""
+
+    @abstractmethod
+    def expects(self, identity: Identity) -> str:
+        """Say what is wrong with this identity for this driver; ``""`` when nothing is."""
+
+    @abstractmethod
+    def write(self, channel: str, value: float) -> tuple[Request, ...]:
+        """Give the frames that set ``channel`` to ``value``, in order.
+
+        Each states in ``obeyed`` which reply means that the instrument did it: without that no
+        procedure can use the channel. A frame that is not answered (``Nothing``) states none.
+
+        Raises:
+            ValueError: The channel cannot be set, or the value does not fit the wire's encoding
+                (refused, never clipped).
+        """
+
+    def accept(self, channel: str, reply: bytes) -> None:
+        """Check one reply to ``write``; raise ``DeviceFault`` when the instrument refused."""
+        return  # the reply rule has checked its form; an instrument that cannot refuse adds nothing
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Return the read that shows ``channel`` at ``value``, for a guard that is alone.
+
+        Its ``obeyed`` matches those replies, and no other. ``None`` where no single read shows it.
+        """
+        return None
+
+    def encode(self, channel: str, value: float) -> Exchange:
+        """Yield each frame of a command and take its reply; the shell does the sending."""
+        for request in self.write(channel, value):
+            reply = yield request
+            self.accept(channel, reply)
+
+    def settable(self, channel: str) -> Channel:
+        """Give a channel that can be set.
+
+        Raises:
+            ValueError: It cannot; says which can.
+        """
+        spec = self.channels.get(channel)
+        if spec is None or not spec.settable:
+            known = ", ".join(name for name, each in self.channels.items() if each.settable)
+            raise ValueError(f"{channel!r} cannot be set; these can: {known}")
+        return spec
+
+
+def fault(channel: str, said: str) -> DeviceFault:
+    """Make the error for an instrument that answered with a refusal."""
+    return DeviceFault(f"{channel}: the instrument answered {said}")

@@ -1,0 +1,51 @@
+"""What a driver calls a read, and what speaks against it: its frames, and a grammar of writes."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from labharness.core.vocabulary import Protocol, Request, why_no_read
+from labharness.instruments.driver.driver import Driver
+
+__all__ = ["is_written", "reads_of", "shown", "unproven"]
+
+SHOWN_BYTES_MAX = 60
+
+
+def reads_of(driver: Driver) -> Iterator[tuple[str, Request]]:
+    """Give all that a driver calls a read, each with the name it has there."""
+    yield "identity", driver.identify().request
+    for scan in driver.scans():
+        yield f"scan {scan.name!r}", scan.request
+    for query in driver.queries():
+        yield f"query {query.name!r}", query.request
+
+
+def is_written(request: Request, grammar: Iterable[bytes]) -> bool:
+    """Say whether a frame is one of those that write, by a driver's grammar of them."""
+    return any(re.fullmatch(each, request.frame, re.DOTALL) for each in grammar)
+
+
+def unproven(request: Request, protocol: Protocol, drivers: Iterable[tuple[str, Driver]]) -> str:
+    """Say why a request is no read on its port; ``""`` where nothing speaks against it.
+
+    Args:
+        request: What a driver calls a read.
+        protocol: What is spoken on the port.
+        drivers: All that listen there, each with its name.
+    """
+    why = why_no_read(request, protocol)
+    if why:
+        return why
+    for name, driver in drivers:
+        if is_written(request, driver.write_grammar):
+            return f"{name} takes a frame like it as a command, by its grammar of what writes"
+    return ""
+
+
+def shown(request: Request) -> str:
+    """Write a frame for a person: as text where it is text, else its bytes."""
+    frame = request.frame
+    text = frame.decode("latin-1")
+    if text.rstrip("\r\n").isascii() and text.rstrip("\r\n").isprintable():
+        return repr(text[:SHOWN_BYTES_MAX])
+    return frame[:SHOWN_BYTES_MAX].hex(" ")

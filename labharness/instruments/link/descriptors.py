@@ -1,0 +1,286 @@
+"""Serial and TCP links for a loop of selectors: bare descriptors, no asyncio.
+
+A write hands all its bytes to the operating system or fails at once: half a frame is never finished
+later, when it may mean something else.
+"""
+
+import errno
+import os
+import socket
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Protocol
+
+from labharness.instruments.link.links import LinkLost
+
+if TYPE_CHECKING:
+    from asyncio.trsock import TransportSocket
+
+    import serial  # where a port is opened: TCP goes without pyserial
+
+__all__ = [
+    "Descriptor",
+    "SerialDescriptor",
+    "TcpDescriptor",
+    "hand_over",
+    "hurry",
+    "open_port",
+    "refuse_itself",
+]
+
+READ_BYTES_MAX = 65_536
+UNCONFIRMED_MS_MAX = 2000  # any host that is there confirms bytes within half a second
+
+
+_FAILURES: tuple[type[Exception], ...] = (OSError, ValueError)  # a SerialException is an OSError
+if os.name == "posix":
+    import termios
+
+    _FAILURES += (termios.error,)  # of an adapter that goes while it is set up; no OSError
+
+
+class Descriptor(Protocol):
+    """One open descriptor, or none."""
+
+    name: str
+
+    def open(self, within_s: float) -> None:
+        """Open; raise ``LinkLost`` with the address and the reason."""
+        ...
+
+    def fileno(self) -> int:
+        """Give the descriptor to watch; -1 while the link is closed."""
+        ...
+
+    def read(self) -> bytes:
+        """Take what has arrived; raise ``LinkLost`` when the link is gone."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Hand over all of ``data``, or raise ``LinkLost``."""
+        ...
+
+    def close(self) -> None:
+        """Close; twice is no error."""
+        ...
+
+
+def open_port(path: str, baud: int, parity: str, stop_bits: float) -> "serial.Serial":
+    """Open a serial port for this process alone.
+
+    Two locks, because each has a hole: ``flock`` stops those who ask for it, ``TIOCEXCL`` stops
+    every open but root's. Windows opens a port exclusively by itself.
+
+    Raises:
+        LinkLost: It does not open, or another process has it.
+    """
+    import serial
+
+    port = None
+    try:
+        port = serial.Serial(
+            path,
+            baudrate=baud,
+            parity=parity,
+            stopbits=stop_bits,
+            timeout=0,
+            write_timeout=0,
+            exclusive=True,
+        )
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.ioctl(port.fileno(), termios.TIOCEXCL)
+    except _FAILURES as why:
+        if port is not None:
+            port.close()
+        raise LinkLost(f"serial {path} does not open: {_reason(why)}") from None
+    return port
+
+
+def _reason(why: Exception) -> str:
+    """Say once, without the path again, why a port does not open."""
+    number = getattr(why, "errno", None)
+    if number is None and why.args and type(why.args[0]) is int:  # a termios.error has no errno
+        number = why.args[0]
+    if number in (errno.EAGAIN, errno.EBUSY):
+        return "another process has it open"
+    return os.strerror(number) if number else str(why)
+
+
+class SerialDescriptor:
+    """A serial port.
+
+    Args:
+        path: Device node.
+        baud: Line speed.
+        parity: ``N``, ``E`` or ``O``.
+        stop_bits: 1 or 2.
+    """
+
+    def __init__(self, path: str, baud: int, parity: str, stop_bits: float) -> None:
+        self.name = f"serial {path}"
+        self._settings = (path, baud, parity, stop_bits)
+        self._port: serial.Serial | None = None
+
+    def open(self, within_s: float) -> None:
+        """Open the port; that takes no time worth bounding."""
+        self._port = open_port(*self._settings)
+
+    def fileno(self) -> int:
+        """Give the descriptor; -1 while closed."""
+        return -1 if self._port is None else int(self._port.fileno())
+
+    def read(self) -> bytes:
+        """Take what has arrived; a port that is readable and gives nothing was unplugged."""
+        return _arrived(self.fileno(), self.name, "unplugged")
+
+    def write(self, data: bytes) -> None:
+        """Hand the bytes to the driver of the port."""
+        hand_over(self.fileno(), data, self.name)
+
+    def close(self) -> None:
+        """Close the port; bytes already handed over are still sent by the system."""
+        if self._port is not None:
+            with suppress(OSError):  # a device that is gone cannot be closed either
+                self._port.close()
+            self._port = None
+
+
+class TcpDescriptor:
+    """A TCP connection.
+
+    A name is looked up once, by a thread: a name server may take longer than a trip can wait, and
+    what it said stays good while the instrument is away.
+
+    Args:
+        host: Name or address.
+        port: TCP port.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.name = f"tcp {host}:{port}"
+        self._asked = (host, port)
+        self._found: list[tuple[str, int]] = []  # addresses of the host
+        self._unfound = ""  # why there are none
+        self._search: Thread | None = None
+        self._socket: socket.socket | None = None
+
+    def open(self, within_s: float) -> None:
+        """Connect: at most ``within_s`` for the name, and as long for the connection."""
+        if not self._found:
+            self._look_up(within_s)
+        why: OSError | None = None
+        for address in self._found:
+            try:
+                self._socket = _connected(address, within_s / len(self._found))
+            except OSError as refused:
+                why = refused
+                continue
+            return
+        raise LinkLost(f"{self.name} does not open: {why or 'timeout'}")
+
+    def _look_up(self, within_s: float) -> None:
+        if self._search is None or not self._search.is_alive():
+            self._unfound = f"its name is not found within {within_s:g} s"
+            self._search = Thread(target=self._ask, daemon=True)
+            self._search.start()
+        self._search.join(within_s)
+        if not self._found:
+            raise LinkLost(f"{self.name} does not open: {self._unfound}")
+
+    def _ask(self) -> None:
+        try:
+            rows = socket.getaddrinfo(*self._asked, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as why:
+            self._unfound = str(why)
+        else:
+            self._found = [(str(row[4][0]), int(row[4][1])) for row in rows]
+
+    def fileno(self) -> int:
+        """Give the descriptor; -1 while closed."""
+        return -1 if self._socket is None else self._socket.fileno()
+
+    def read(self) -> bytes:
+        """Take what has arrived."""
+        return _arrived(self.fileno(), self.name, "closed by the other side")
+
+    def write(self, data: bytes) -> None:
+        """Hand the bytes to the socket."""
+        hand_over(self.fileno(), data, self.name)
+
+    def close(self) -> None:
+        """Close at once."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def _connected(address: tuple[str, int], within_s: float) -> socket.socket:
+    made = socket.create_connection(address, timeout=within_s)
+    try:
+        made.setblocking(False)
+        refuse_itself(made)
+        hurry(made)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def refuse_itself(made: "socket.socket | TransportSocket") -> None:
+    """Refuse a connection whose two ends are one socket.
+
+    Where nobody listens, Linux may draw the very port that is called as the caller's own. Each
+    frame then comes back, and the reply to a Modbus write is its echo.
+
+    Raises:
+        ConnectionRefusedError: It is such a one.
+    """
+    if made.getsockname() == made.getpeername():
+        raise ConnectionRefusedError("nobody listens there, it has met itself")
+
+
+def hurry(made: "socket.socket | TransportSocket") -> None:
+    """Have a connection's bytes sent at once, and confirmed soon or the connection ended.
+
+    By itself a system tries for a quarter of an hour, ever more seldom: safe frames would wait
+    behind a stale one that nobody confirmed, and it would arrive, long after its permit.
+    """
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if option is not None:
+        made.setsockopt(socket.IPPROTO_TCP, option, UNCONFIRMED_MS_MAX)
+
+
+def _arrived(descriptor: int, name: str, end: str) -> bytes:
+    """Take what has arrived; where that is the end, raise ``LinkLost`` and say what it means."""
+    if descriptor < 0:
+        raise LinkLost(f"{name} is closed")
+    try:
+        data = os.read(descriptor, READ_BYTES_MAX)
+    except BlockingIOError:
+        return b""
+    except OSError as why:
+        raise LinkLost(f"{name}: {why.strerror}") from None
+    if not data:
+        raise LinkLost(f"{name}: {end}")
+    return data
+
+
+def hand_over(descriptor: int, data: bytes, name: str) -> None:
+    """Hand all bytes to the system at once, or raise ``LinkLost``; never wait.
+
+    pyserial's own write would wait, without end, for a port whose buffer is full, and a trip with
+    it.
+    """
+    if descriptor < 0:
+        raise LinkLost(f"{name} is closed")
+    try:
+        taken = os.write(descriptor, data)
+    except BlockingIOError:
+        taken = 0
+    except OSError as why:
+        raise LinkLost(f"{name}: {why.strerror}") from None
+    if taken < len(data):
+        raise LinkLost(f"{name} took {taken} of {len(data)} bytes; nobody reads there")

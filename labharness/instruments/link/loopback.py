@@ -1,0 +1,40 @@
+"""The loopback: a link inside the process, to a simulated bus."""
+
+from collections.abc import Callable
+
+from labharness.instruments.link.links import LinkLost, RemoteEnd, nobody
+
+__all__ = ["LoopbackLink"]
+
+
+class LoopbackLink:
+    """Hands bytes to a far end in the same process.
+
+    Closing fences the link: what is still under way from either side is dropped, as it is for a
+    process that was killed.
+    """
+
+    kind = "loopback"
+
+    def __init__(self, remote_end: RemoteEnd) -> None:
+        self._remote_end = remote_end
+        self._is_open = False
+        self.receive: Callable[[bytes], None] = nobody
+
+    async def open(self) -> None:
+        """Open; there is nothing that could fail."""
+        self._is_open = True
+
+    def write(self, data: bytes) -> None:
+        """Hand the bytes to the simulated bus."""
+        if not self._is_open:
+            raise LinkLost("loopback is closed")
+        self._remote_end.transmit(data, self._deliver)
+
+    def close(self) -> None:
+        """Fence the link."""
+        self._is_open = False
+
+    def _deliver(self, data: bytes) -> None:
+        if self._is_open:
+            self.receive(data)

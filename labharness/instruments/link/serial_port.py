@@ -1,0 +1,86 @@
+"""Serial ports through pyserial: exclusive, 8N1 unless the lab file says otherwise."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import serial
+
+from labharness.instruments.link.descriptors import hand_over, open_port
+from labharness.instruments.link.links import LinkLost, nobody
+
+__all__ = ["SerialLink"]
+
+READ_BYTES_MAX = 4096
+
+
+class SerialLink:
+    """A link over a serial port; POSIX wakes on its descriptor, Windows polls.
+
+    Args:
+        path: Device node or COM name.
+        baud: Line speed.
+        parity: ``N``, ``E`` or ``O``.
+        stop_bits: 1 or 2.
+    """
+
+    kind = "serial"
+    POLL_S = 0.005  # on systems whose loop cannot watch a serial descriptor
+
+    def __init__(self, path: str, baud: int, parity: str = "N", stop_bits: float = 1) -> None:
+        self._path = path
+        self._baud = baud
+        self._parity = parity
+        self._stop_bits = stop_bits
+        self._port: serial.Serial | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._polls = False
+        self.receive: Callable[[bytes], None] = nobody
+
+    async def open(self) -> None:
+        """Open the port for this process alone."""
+        self._port = open_port(self._path, self._baud, self._parity, self._stop_bits)
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._loop.add_reader(self._port.fileno(), self._read)
+        except (NotImplementedError, AttributeError, OSError):
+            self._polls = True
+            self._loop.call_later(self.POLL_S, self._poll)
+
+    def write(self, data: bytes) -> None:
+        """Hand the bytes to the driver of the port."""
+        if self._port is None:
+            raise LinkLost(f"serial {self._path} is closed")
+        if os.name == "posix":
+            hand_over(self._port.fileno(), data, f"serial {self._path}")
+            return
+        try:
+            self._port.write(data)
+        except serial.SerialException as why:
+            self.close()
+            raise LinkLost(f"serial {self._path}: {why}") from None
+
+    def close(self) -> None:
+        """Close the port; bytes already handed over are still sent by the system."""
+        if self._port is None:
+            return
+        if self._loop is not None and not self._polls and not self._loop.is_closed():
+            self._loop.remove_reader(self._port.fileno())
+        self._port.close()
+        self._port = None
+
+    def _read(self) -> None:
+        if self._port is None:
+            return
+        try:
+            data = self._port.read(READ_BYTES_MAX)
+        except (serial.SerialException, OSError):
+            self.close()
+            return
+        if data:
+            self.receive(data)
+
+    def _poll(self) -> None:
+        self._read()
+        if self._port is not None and self._loop is not None:
+            self._loop.call_later(self.POLL_S, self._poll)

@@ -1,0 +1,25 @@
+"""The simulator kit: all a simulator author imports."""
+
+from labharness.instruments.simulation.bus import BusFaults, SimulatedBus, WireRecord
+from labharness.instruments.simulation.environment import LoopEnvironment
+from labharness.instruments.simulation.faces import (
+    Face,
+    JsonFace,
+    LineFace,
+    ModbusFace,
+    ModbusTcpFace,
+    WireRefusal,
+)
+
+__all__ = [
+    "BusFaults",
+    "Face",
+    "JsonFace",
+    "LineFace",
+    "LoopEnvironment",
+    "ModbusFace",
+    "ModbusTcpFace",
+    "SimulatedBus",
+    "WireRecord",
+    "WireRefusal",
+]

@@ -1,0 +1,222 @@
+"""A simulated bus: instruments on one pair of wires, their timing and their faults."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from labharness.instruments.simulation.environment import LoopEnvironment
+from labharness.instruments.simulation.faces import Face, garbage
+
+__all__ = ["BusFaults", "SimulatedBus", "WireRecord"]
+
+BITS_PER_CHARACTER = 10  # 8N1: start, eight data, stop
+GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: of t3.5 above 19200 baud
+FRAME_BYTES_MAX = 65_536
+
+
+@dataclass(slots=True)
+class BusFaults:
+    """What is wrong with the wires; set by a scenario, healthy by default.
+
+    Attributes:
+        cut: Nothing passes in either direction.
+        reply_lost: The next this many replies are lost on their way back.
+        reply_late_s: Added to each reply's delay.
+        reply_garbled: The next this many replies arrive as noise.
+        write_lost: The next this many frames that set something reach nobody.
+        write_refused: The next this many are refused, in the instrument's words and without effect.
+        writes_refused: All of them are.
+        lost_share: So many of the frames (0 to 1) are lost, on their way out and on their way back.
+        garbled_share: So many of the replies arrive as noise.
+        late_share: So many come later by up to ``late_s_max``, long after they were given up.
+        foreign_share: So many are preceded by the reply to an earlier question, of whichever
+            instrument on these wires.
+        doubled_share: So many arrive a second time, within ``late_s_max``.
+        reordered_share: So many are held back until the next reply has gone before them.
+        late_s_max: Longest delay of what is late or doubled.
+    """
+
+    cut: bool = False
+    reply_lost: int = 0
+    reply_late_s: float = 0.0
+    reply_garbled: int = 0
+    write_lost: int = 0
+    write_refused: int = 0
+    writes_refused: bool = False
+    lost_share: float = 0.0
+    garbled_share: float = 0.0
+    late_share: float = 0.0
+    foreign_share: float = 0.0
+    doubled_share: float = 0.0
+    reordered_share: float = 0.0
+    late_s_max: float = 1.0
+    injected: bool = False
+
+    @property
+    def noisy(self) -> bool:
+        """Whether any share of the replies is disturbed."""
+        shares = self.lost_share + self.garbled_share + self.late_share
+        return shares + self.foreign_share + self.doubled_share + self.reordered_share > 0
+
+    def any_ever(self) -> bool:
+        """Say whether this bus was ever disturbed."""
+        self.injected |= self.cut or self.reply_late_s > 0
+        self.injected |= self.reply_lost > 0 or self.reply_garbled > 0 or self.noisy
+        self.injected |= self.write_lost > 0 or self.write_refused > 0 or self.writes_refused
+        return self.injected
+
+
+@dataclass(slots=True)
+class WireRecord:
+    """What passed at the instruments' end of one bus.
+
+    Attributes:
+        passed: Lab time in seconds, whether it went to an instrument, and the bytes. A reply stands
+            with the moment of its last byte and as the wire left it; a lost one is not there.
+    """
+
+    passed: list[tuple[float, bool, bytes]] = field(default_factory=list)
+
+    @property
+    def frames(self) -> list[bytes]:
+        """What the instruments heard, in order."""
+        return [data for _, heard, data in self.passed if heard]
+
+
+class SimulatedBus:
+    """The far end of a loopback link.
+
+    The instrument acts when the request's bytes are handed over, and the last byte of its reply
+    arrives after the request's wire time, the instrument's latency and the reply's wire time.
+
+    Args:
+        env: The plant's world; it is brought up to date before an instrument is asked.
+        faces: The instruments on this bus.
+        baud: Line speed; 0 for a link whose wire time does not count (TCP).
+        chance: Source of garbage.
+    """
+
+    def __init__(
+        self,
+        env: LoopEnvironment,
+        faces: Sequence[Face],
+        *,
+        baud: int,
+        chance: random.Random,
+    ) -> None:
+        self._env = env
+        self._faces = tuple(faces)
+        self._byte_s = BITS_PER_CHARACTER / baud if baud else 0.0
+        self._chance = chance
+        self._buffer = b""
+        self._buffer_s = 0.0  # when its last byte arrived
+        self._gap_s = 0.0
+        if baud and self._faces[0].gap_characters:
+            self._gap_s = max(self._faces[0].gap_characters * self._byte_s, GAP_S_MIN)
+        self._before = b""  # the last reply that was on these wires
+        self._held: tuple[bytes, Callable[[bytes], None]] | None = None
+        self.faults = BusFaults()
+        self.record: WireRecord | None = None
+
+    def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:
+        """Take bytes from the harness; ``deliver`` gets each reply when it has arrived."""
+        faults = self.faults
+        if faults.cut:
+            faults.injected = True
+            return
+        buffer = data
+        if self._buffer and not self._silence_ended_it():
+            buffer = self._buffer + data
+        while buffer:
+            length = self._faces[0].frame_length(buffer)
+            if not length:
+                break
+            frame, buffer = buffer[:length], buffer[length:]
+            self._ask(frame, deliver)
+        if len(buffer) > FRAME_BYTES_MAX:
+            buffer = b""
+        self._buffer = buffer
+        if buffer:
+            self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
+
+    def _silence_ended_it(self) -> bool:
+        """Say whether the wires were silent for so long that half a frame is forgotten."""
+        return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
+
+    def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
+        self._env.sync()
+        if self.faults.lost_share and self._chance.random() < self.faults.lost_share:
+            self.faults.injected = True
+            return
+        refusal = self._refusal(frame)
+        if refusal is not None and self.faults.write_lost:
+            self.faults.write_lost -= 1
+            return
+        if self.record is not None:
+            self.record.passed.append((self._env.loop.time(), True, frame))
+        for face in self._faces:
+            reply = face.receive(frame) if refusal is None else refusal
+            if reply is not None:
+                delay_s = (len(frame) + len(reply)) * self._byte_s + face.latency_s
+                self._reply(reply, delay_s, deliver)
+                return
+
+    def _refusal(self, frame: bytes) -> bytes | None:
+        """Return how a frame that sets something is refused now; ``None`` for all others."""
+        faults = self.faults
+        if not (faults.write_lost or faults.write_refused or faults.writes_refused):
+            return None
+        refusals = (face.refusal(frame) for face in self._faces)
+        refusal = next((each for each in refusals if each is not None), None)
+        if refusal is not None:
+            faults.injected = True
+            if not faults.write_lost and faults.write_refused:
+                faults.write_refused -= 1
+        return refusal
+
+    def _reply(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+        faults = self.faults
+        if faults.reply_lost:
+            faults.injected = True
+            faults.reply_lost -= 1
+            return
+        if faults.reply_garbled:
+            faults.injected = True
+            faults.reply_garbled -= 1
+            reply = garbage(self._chance, len(reply))
+        if faults.reply_late_s:
+            faults.injected = True
+            delay_s += faults.reply_late_s
+        if faults.noisy or self._held is not None:
+            self._disturb(reply, delay_s, deliver)
+        else:
+            self._before = reply
+            self._deliver(reply, delay_s, deliver)
+
+    def _deliver(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+        loop = self._env.loop
+        at_s = loop.time() + delay_s
+        if self.record is not None:
+            self.record.passed.append((at_s, False, reply))
+        loop.call_at(at_s, deliver, reply)
+
+    def _disturb(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
+        """Let each disturbance happen by its share, several to one reply if it so falls."""
+        faults, drawn = self.faults, self._chance.random
+        faults.injected = True
+        held, self._held = self._held, None
+        if faults.foreign_share > drawn() and self._before:
+            self._deliver(self._before, 0.5 * delay_s, deliver)
+        self._before = reply
+        if faults.doubled_share > drawn():
+            self._deliver(reply, delay_s + drawn() * faults.late_s_max, deliver)
+        if faults.garbled_share > drawn():
+            reply = garbage(self._chance, len(reply))
+        if faults.late_share > drawn():
+            delay_s += drawn() * faults.late_s_max
+        if faults.reordered_share > drawn():
+            self._held = (reply, deliver)
+        elif not faults.lost_share > drawn():
+            self._deliver(reply, delay_s, deliver)
+        if held is not None:
+            self._deliver(held[0], delay_s, held[1])

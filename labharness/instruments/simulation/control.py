@@ -1,0 +1,324 @@
+"""The control port of a served lab: its faults, its truth, its operator, its wire log.
+
+A line of JSON asks (``{"ask": "truth"}``), a line of JSON answers: the answer's own keys, or
+``{"error": "..."}``. It leads to the plant, never to an instrument's bytes.
+"""
+
+import asyncio
+import json
+import math
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any, Protocol
+
+from labharness.core.vocabulary.spelling import meant
+from labharness.instruments.simulation.bus import SimulatedBus
+from labharness.instruments.simulation.conversation import ByteLog
+from labharness.instruments.simulation.environment import LoopEnvironment
+from labharness.instruments.simulation.served import HOST, CannotServe
+
+__all__ = ["BadRequest", "NoSimulatedLab", "SimulatedLab", "SimulationControl", "ask"]
+
+LINE_BYTES_MAX = 65_536
+LOG_ROWS_AT_ONCE = 5_000
+ANY_NUMBER = (0.0, 1e6)
+RANGES = {
+    "_share": (0.0, 1.0),
+    "_c_per_s": (0.0, 1_000.0),  # what a plant bears that is stepped by the second
+    "_s": (0.0, 3_600.0),
+    "_s_max": (0.0, 3_600.0),
+    "_offset_ppm": (-1e6, 1e6),
+}
+"""What a fault may be, by the end of its name; the first that fits counts."""
+INTERNAL = frozenset({"injected"})  # what a bus remembers of its faults; no fault itself
+
+Answer = Mapping[str, Any]
+
+
+class BadRequest(ValueError):
+    """The simulated lab cannot do what was asked; the message says what it can."""
+
+
+class NoSimulatedLab(ConnectionError):
+    """No served lab answers at this address."""
+
+
+class SimulatedLab(Protocol):
+    """A plant and the buses that lead to it.
+
+    Attributes:
+        plant: Has ``truth()``, and ``faults``, a dataclass.
+        env: Its world.
+        buses: By port.
+    """
+
+    plant: Any
+    env: LoopEnvironment
+    buses: dict[str, SimulatedBus]
+
+    def operate(self, action: str, details: Mapping[str, object]) -> float:
+        """Begin a manual step; give the seconds it takes, or raise ``ValueError``."""
+        ...
+
+    def finish(self, action: str) -> None:
+        """End a manual step."""
+        ...
+
+
+class SimulationControl:
+    """Listens on this machine and answers.
+
+    Args:
+        sim_lab: What is asked about.
+        log: The wire log.
+        status: What ``status`` answers.
+        quit_: Called when somebody asks to quit.
+    """
+
+    def __init__(
+        self,
+        sim_lab: SimulatedLab,
+        log: ByteLog,
+        status: Callable[[], Answer],
+        quit_: Callable[[], None],
+    ) -> None:
+        self.address = ""
+        self._sim_lab = sim_lab
+        self._log = log
+        self._quit = quit_
+        self._server: asyncio.Server | None = None
+        self._there: set[asyncio.Transport] = set()
+        self._does: Mapping[str, Callable[[Answer], Answer]] = {
+            "status": lambda request: status(),
+            "faults": lambda request: self._faults(),
+            "truth": lambda request: {"truth": plain(sim_lab.plant.truth())},
+            "fault": self._fault,
+            "bus": self._bus,
+            "bytes": self._bytes,
+        }
+
+    async def open(self) -> None:
+        """Listen on a free port."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(lambda: _Lines(self), HOST, 0)
+        except OSError as why:
+            raise CannotServe(f"control port: {HOST}: {why.strerror}") from None
+        self.address = f"{HOST}:{self._server.sockets[0].getsockname()[1]}"
+
+    def close(self) -> None:
+        """Stop listening and hang up."""
+        if self._server is not None:
+            self._server.close()
+        for transport in list(self._there):
+            transport.close()
+
+    def come(self, transport: asyncio.Transport) -> None:
+        """Remember who asks."""
+        self._there.add(transport)
+
+    def go(self, transport: asyncio.Transport) -> None:
+        """Forget who asked."""
+        self._there.discard(transport)
+
+    def take(self, line: bytes, reply: Callable[[Answer], None]) -> None:
+        """Answer one line, at once or when a manual step is done."""
+        try:
+            request = json.loads(line)
+        except (ValueError, RecursionError):
+            reply({"error": "a request is one JSON object on one line"})
+            return
+        if not isinstance(request, dict):
+            reply({"error": "a request is one JSON object on one line"})
+            return
+        asked = request.get("ask")
+        self._sim_lab.env.sync()  # a plant that breaks ends the simulated lab
+        try:
+            if asked == "operate":
+                self._operate(request, reply)
+            elif asked == "quit":
+                reply({"quit": True})
+                self._quit()
+            elif isinstance(asked, str) and asked in self._does:
+                reply(self._does[asked](request))
+            else:
+                known = [*self._does, "operate", "quit"]
+                near = meant(str(asked), known)
+                raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
+        except BadRequest as why:
+            reply({"error": str(why)})
+        except Exception as why:  # noqa: BLE001 - no request may end a simulated lab that others work in
+            reply({"error": f"it breaks on that: {type(why).__name__}: {why}"})
+
+    def _faults(self) -> Answer:
+        buses = {name: _values_of(bus.faults) for name, bus in self._sim_lab.buses.items()}
+        return {"plant": _values_of(self._sim_lab.plant.faults), "bus": buses}
+
+    def _fault(self, request: Answer) -> Answer:
+        set_faults(self._sim_lab.plant.faults, _object(request, "set"), "fault of the plant")
+        return self._faults()
+
+    def _bus(self, request: Answer) -> Answer:
+        buses = self._sim_lab.buses
+        port = request.get("port")
+        if not isinstance(port, str) or port not in buses:
+            near = meant(str(port), list(buses))
+            raise BadRequest(f"no port {port!r}{near}; there are {', '.join(buses)}")
+        set_faults(buses[port].faults, _object(request, "set"), "fault of a bus")
+        return self._faults()
+
+    def _operate(self, request: Answer, reply: Callable[[Answer], None]) -> None:
+        action = str(request.get("action"))
+        try:
+            takes_s = self._sim_lab.operate(action, _object(request, "details"))
+        except ValueError as why:
+            raise BadRequest(str(why)) from None
+
+        def finish() -> None:
+            self._sim_lab.finish(action)
+            reply({"done": action, "took_s": takes_s})
+
+        asyncio.get_running_loop().call_later(takes_s, finish)
+
+    def _bytes(self, request: Answer) -> Answer:
+        for name in request.keys() - {"ask", "since"}:
+            raise BadRequest(f"bytes takes since=ROW, the first row to give; got {name!r}")
+        since = request.get("since", 0)
+        if isinstance(since, bool) or not isinstance(since, int) or since < 0:
+            raise BadRequest(f"since is {since!r}; it is the number of a row, from 0")
+        rows = self._log.since(since, LOG_ROWS_AT_ONCE)
+        listed = [[r.number, r.monotonic_ns, r.port, r.client, r.event, r.data.hex()] for r in rows]
+        following = rows[-1].number + 1 if rows else max(since, self._log.count)
+        return {"rows": listed, "next": following, "count": self._log.count}
+
+
+class _Lines(asyncio.Protocol):
+    """Somebody who asks."""
+
+    def __init__(self, control: SimulationControl) -> None:
+        self._control = control
+        self._pending = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if not isinstance(transport, asyncio.Transport):
+            raise TypeError(f"{transport} is no stream")
+        self._transport = transport
+        self._control.come(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._control.go(self._transport)
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        for line in lines:
+            self._control.take(line, self._reply)
+        if len(self._pending) > LINE_BYTES_MAX:
+            self._reply({"error": f"a request has at most {LINE_BYTES_MAX} bytes"})
+            self._transport.close()
+
+    def _reply(self, answer: Answer) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
+
+
+def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
+    """Ask a served lab and wait for its answer.
+
+    Args:
+        address: ``host:port`` of its control port.
+        request: What is asked; see the module's first lines.
+        timeout_s: How long the answer may take.
+
+    Raises:
+        NoSimulatedLab: Nobody answers there, in time.
+        BadRequest: The simulated lab cannot do it; says what it can.
+    """
+    host, _, number = address.rpartition(":")
+    data = b""
+    try:
+        with socket.create_connection((host, int(number)), timeout_s) as link:
+            link.sendall(json.dumps(request).encode() + b"\n")
+            while not data.endswith(b"\n"):
+                piece = link.recv(LINE_BYTES_MAX)
+                if not piece:
+                    raise NoSimulatedLab(f"the served room at {address} hung up")
+                data += piece
+    except NoSimulatedLab:
+        raise
+    except TimeoutError:
+        raise NoSimulatedLab(
+            f"the served room at {address} gave no answer in {timeout_s:g} s"
+        ) from None
+    except (OSError, ValueError) as why:
+        raise NoSimulatedLab(f"no served room at {address}: {why}") from None
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise NoSimulatedLab(f"what answers at {address} is no served lab")
+    if "error" in answer:
+        raise BadRequest(str(answer["error"]))
+    return answer
+
+
+def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 - any dataclass
+    """Set fields of a dataclass of faults, all or none.
+
+    Raises:
+        BadRequest: A name or a value that it does not have.
+    """
+    known = _values_of(faults)
+    for name, value in values.items():
+        if name not in known:
+            near = meant(name, list(known))
+            raise BadRequest(f"no {what} is called {name!r}{near}; there are {', '.join(known)}")
+        now = known[name]
+        if isinstance(now, bool):
+            fits, allowed = isinstance(value, bool), "true or false"
+        elif isinstance(now, int):
+            fits = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+            allowed = "a whole number from 0"
+        else:
+            low, high = _range_of(name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            fits, allowed = number and low <= value <= high, f"a number from {low:g} to {high:g}"
+        if not fits:
+            raise BadRequest(f"{what} {name!r} is set to {value!r}; allowed is {allowed}")
+    for name, value in values.items():
+        setattr(faults, name, float(value) if isinstance(known[name], float) else value)
+
+
+def _range_of(name: str) -> tuple[float, float]:
+    """Give what a fault that is a number may be, by the unit that its name ends in."""
+    return next((bounds for ending, bounds in RANGES.items() if name.endswith(ending)), ANY_NUMBER)
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
+    """Give a value as JSON has it; a number that is none is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    return value
+
+
+def _values_of(faults: Any) -> dict[str, bool | int | float]:  # noqa: ANN401 - any dataclass
+    found = {each.name: getattr(faults, each.name) for each in fields(faults)}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in INTERNAL and isinstance(value, bool | int | float)
+    }
+
+
+def _object(request: Answer, name: str) -> dict[str, Any]:
+    value = request.get(name, {})
+    if not isinstance(value, dict):
+        raise BadRequest(f"{name} is {value!r}; it is a JSON object")
+    return value

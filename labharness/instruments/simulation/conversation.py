@@ -1,0 +1,203 @@
+"""One client on one served port: frames to the bus, replies back, at the pace of the wire."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from labharness.core.clock import monotonic_ns
+from labharness.instruments.simulation.bus import BITS_PER_CHARACTER, GAP_S_MIN, SimulatedBus
+from labharness.instruments.simulation.faces import Face
+from labharness.instruments.simulation.pace import GRID_S, Wire
+
+__all__ = ["ByteLog", "Conversation", "LoggedBytes", "Outlet"]
+
+LOG_ROWS_MAX = 100_000  # the oldest go first; an hour of a line that is polled once a second
+PENDING_BYTES_MAX = 4_095  # of requests, as much as a Linux terminal holds; then its writer waits
+REPLIES_BYTES_MAX = 1_048_576  # under way to one client; a reply beyond is lost
+GAP_WALL_S_MIN = 0.002  # a writer that the system interrupts between two pieces is no gap
+CHUNK_WALL_S = 0.001  # bytes that arrive within this are handed over together, but the last
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedBytes:
+    """What happened to bytes at the simulator's end.
+
+    Attributes:
+        number: Counts all rows of a simulator from 0.
+        monotonic_ns: CLOCK_MONOTONIC, which every process of the machine shares.
+        port: On which port.
+        client: Which of the port's clients, counted from 1.
+        event: ``handed``: the operating system gave them to us; ``heard``: they are a frame whose
+            last byte has arrived at the instruments; ``sent``: part of a reply was given to the
+            operating system; ``gone``: the client has closed.
+        data: The bytes.
+    """
+
+    number: int
+    monotonic_ns: int
+    port: str
+    client: int
+    event: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class ByteLog:
+    """The wire log, taken at the instruments' end; bounded.
+
+    Attributes:
+        count: How many rows there ever were.
+    """
+
+    count: int = 0
+    _rows: deque[LoggedBytes] = field(default_factory=lambda: deque(maxlen=LOG_ROWS_MAX))
+
+    def note(self, at_ns: int, port: str, client: int, event: str, data: bytes) -> None:
+        """Write a row."""
+        self._rows.append(LoggedBytes(self.count, at_ns, port, client, event, data))
+        self.count += 1
+
+    def since(self, number: int, rows_max: int) -> Sequence[LoggedBytes]:
+        """Give the oldest rows that are kept, from ``number`` on."""
+        first = self.count - len(self._rows)
+        begin = min(max(0, number - first), len(self._rows))  # islice takes no number beyond it
+        return tuple(islice(self._rows, begin, begin + rows_max))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlet:
+    """What a served port leads to.
+
+    Attributes:
+        name: Of the port.
+        bus: The instruments. Its own wire time is 0: it is counted here.
+        face: Whose framing the bus has.
+        baud: Line speed; 0 where wire time does not count.
+        speed: Lab seconds a second.
+        log: The wire log.
+    """
+
+    name: str
+    bus: SimulatedBus
+    face: Face
+    baud: int
+    speed: float
+    log: ByteLog
+
+
+class Conversation:
+    """What passes between one client and the instruments of one port.
+
+    Args:
+        outlet: Where the port leads.
+        client: Which of the port's clients it is, counted from 1.
+        send: Hands bytes to the client's end of the link; says whether they were taken.
+        roomy: Called when there is room for requests again.
+        free_s: Until when bytes of the client before keep the wire busy.
+    """
+
+    def __init__(
+        self,
+        outlet: Outlet,
+        client: int,
+        send: Callable[[bytes], bool],
+        *,
+        roomy: Callable[[], None] = lambda: None,
+        free_s: float = 0.0,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._outlet = outlet
+        self._client = client
+        self._send = send
+        self._roomy = roomy
+        byte_s = BITS_PER_CHARACTER / outlet.baud if outlet.baud else 0.0
+        gap_s = outlet.face.gap_characters * byte_s
+        self._gap_s = max(gap_s, GAP_S_MIN, GAP_WALL_S_MIN * outlet.speed) if gap_s else 0.0
+        self._chunk_s = CHUNK_WALL_S * outlet.speed
+        self._requests = Wire(byte_s, free_s)
+        self._replies = Wire(byte_s)
+        self._listening: asyncio.TimerHandle | None = None
+        self._talking: asyncio.TimerHandle | None = None
+        self._over = False
+        self._lag_s = 0.0  # by which the last frame was handed over late; its reply makes it good
+
+    @property
+    def space(self) -> int:
+        """How many bytes of requests are taken now."""
+        return max(0, PENDING_BYTES_MAX - len(self._requests))
+
+    @property
+    def free_s(self) -> float:
+        """When the last byte of the client's requests has arrived."""
+        return self._requests.free_s
+
+    def hear(self, data: bytes) -> None:
+        """Take bytes that the client has handed to the operating system."""
+        self._note("handed", data)
+        now = self._loop.time()
+        requests = self._requests
+        silent = self._gap_s and len(requests) and now - requests.free_s > self._gap_s
+        if silent and not self._outlet.face.frame_length(requests.whole()):
+            requests.take(len(requests))  # silence ends a frame, whole or not
+        requests.put(data, now)
+        self._listen()
+
+    def end(self) -> None:
+        """End: the client is gone.
+
+        Frames that it handed over whole still reach the instruments, as the operating system still
+        sends them. Half a frame is never heard of again, and every reply is dropped.
+        """
+        self._over = True
+        self._note("gone", b"")
+        if self._talking is not None:
+            self._talking.cancel()
+
+    def _listen(self) -> None:
+        """Hand over every frame whose last byte has arrived; come back for the next one."""
+        if self._listening is not None:
+            self._listening.cancel()
+            self._listening = None
+        requests, outlet = self._requests, self._outlet
+        while length := outlet.face.frame_length(requests.whole()) if len(requests) else 0:
+            due_s, now = requests.due_s(length), self._loop.time()
+            if due_s > now + GRID_S:
+                self._listening = self._loop.call_at(due_s, self._listen)
+                return
+            self._lag_s = max(0.0, now - due_s)
+            frame = requests.take(length)
+            self._note("heard", frame)
+            outlet.bus.transmit(frame, self._deliver)
+        if not self.space:  # more than any frame: the instruments make nothing of it
+            if requests.free_s > self._loop.time() + GRID_S:
+                self._listening = self._loop.call_at(requests.free_s, self._listen)
+                return
+            requests.take(len(requests))
+        self._roomy()
+
+    def _deliver(self, reply: bytes) -> None:
+        if self._over or self._outlet.bus.faults.cut:
+            return
+        if len(self._replies) + len(reply) <= REPLIES_BYTES_MAX:
+            self._replies.put(reply, self._loop.time() - self._lag_s)
+        if self._talking is None:
+            self._talk()
+
+    def _talk(self) -> None:
+        """Hand over the bytes that have arrived; come back for the next ones."""
+        self._talking = None
+        replies = self._replies
+        now = self._loop.time()
+        data = replies.take(replies.arrived(now))
+        at_ns = monotonic_ns()
+        if data and not self._outlet.bus.faults.cut and self._send(data):
+            self._note("sent", data, at_ns)
+        if len(replies) and not self._over:
+            next_s = max(replies.due_s(1), now + self._chunk_s)
+            self._talking = self._loop.call_at(min(next_s, replies.free_s), self._talk)
+
+    def _note(self, event: str, data: bytes, at_ns: int | None = None) -> None:
+        at_ns = monotonic_ns() if at_ns is None else at_ns
+        self._outlet.log.note(at_ns, self._outlet.name, self._client, event, data)

@@ -1,0 +1,77 @@
+"""A simulated instrument on a local WebSocket; the protocol's state machine is wsproto's."""
+
+import asyncio
+
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import (
+    AcceptConnection,
+    BytesMessage,
+    CloseConnection,
+    Ping,
+    Request,
+    TextMessage,
+)
+from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+from labharness.instruments.simulation.served import Client, TcpPort
+
+__all__ = ["WebSocketPort"]
+
+MESSAGE_BYTES_MAX = 1_048_576
+
+
+class WebSocketPort(TcpPort):
+    """A TCP port whose clients speak WebSocket: a text message is a frame."""
+
+    async def open(self) -> None:
+        """Listen."""
+        await super().open()
+        self.address = f"ws://{self.address}"
+
+    def _protocol(self) -> asyncio.Protocol:
+        return _Messages(self)
+
+
+class _Messages(Client):
+    """One WebSocket client: its messages go to the instrument, each whole."""
+
+    def __init__(self, port: WebSocketPort) -> None:
+        super().__init__(port)
+        self._protocol = WSConnection(ConnectionType.SERVER)
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._protocol.receive_data(data)
+            for event in self._protocol.events():
+                self._take(event)
+        except (LocalProtocolError, RemoteProtocolError):  # it speaks something else
+            self._transport.abort()
+
+    def _take(self, event: object) -> None:
+        if isinstance(event, Request):
+            self._write(self._protocol.send(AcceptConnection()))
+        elif isinstance(event, CloseConnection):
+            self._write(self._protocol.send(event.response()))
+            self._transport.close()
+        elif isinstance(event, Ping):
+            self._write(self._protocol.send(event.response()))
+        elif isinstance(event, TextMessage | BytesMessage):
+            part = event.data.encode() if isinstance(event.data, str) else bytes(event.data)
+            self._parts.append(part)
+            self._size += len(part)
+            if self._size > MESSAGE_BYTES_MAX:
+                self._transport.abort()
+            elif event.message_finished:
+                whole, self._parts, self._size = b"".join(self._parts), [], 0
+                if self._talk is not None and whole:
+                    self._talk.hear(whole)
+
+    def _send(self, reply: bytes) -> bool:
+        # bytes that are no text are a bus told to garble: noise that a text frame cannot carry
+        message = TextMessage(data=reply.decode("utf-8", "replace"))
+        try:
+            return self._write(self._protocol.send(message))
+        except LocalProtocolError:  # it is about to close
+            return False

@@ -1,6 +1,0 @@
-"""The links to instruments. Each is imported where a lab file asks for it."""
-
-from labharness.link.links import Link, LinkLost, RemoteEnd
-from labharness.link.loopback import LoopbackLink
-
-__all__ = ["Link", "LinkLost", "LoopbackLink", "RemoteEnd"]

@@ -1,0 +1,1 @@
+"""Messages of the protocols that others speak, without any I/O."""

@@ -1,0 +1,301 @@
+"""HCP messages to bytes and back, without any I/O."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal, NoReturn, get_args
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from labharness.protocols.hcp.messages import PAYLOADS, Payload, TaskSubmit
+from labharness.protocols.hcp.numbers import value_fault
+from labharness.protocols.hcp.terms import Rejected, Submission
+
+__all__ = [
+    "DEPTH_MAX",
+    "HCP_VERSION",
+    "MESSAGE_BYTES_MAX",
+    "BadPayload",
+    "HcpMessage",
+    "MessageEnvelope",
+    "MessageType",
+    "NotHcp",
+    "decode",
+    "encode",
+    "submission_of",
+]
+
+HCP_VERSION: Final = "1.0"
+"""What we speak. Another minor version is understood, because unknown fields are kept."""
+
+MESSAGE_BYTES_MAX: Final = 1_048_576
+"""Size (bytes) of the largest message; binary data travels by address."""
+
+DEPTH_MAX: Final = 64
+"""Nesting of objects and arrays in a message."""
+
+MessageType = Literal[
+    "task_submit",
+    "task_accepted",
+    "task_rejected",
+    "event",
+    "task_completed",
+    "task_failed",
+    "abort",
+]
+
+_FIELDS: Final = ("hcp_version", "message_id", "timestamp", "session_id", "type", "payload")
+_VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})")
+_TIMESTAMP: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z"
+)
+_WANTED: Final[Mapping[str, str]] = {  # pydantic's errors of payloads
+    "dict_type": "an object",
+    "float_type": "a number",
+    "list_type": "a list",
+    "model_type": "an object",
+    "string_too_long": "at most {max_length} characters long",
+    "string_too_short": "at least {min_length} characters long",
+    "string_type": "a text",
+}
+_SHOWN_MAX: Final = 80  # characters of a value that an error repeats
+_CALLER: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+# Strings, ended or not, are stepped over as one, each byte read once; brackets are what is left.
+_BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
+class NotHcp(ValueError):
+    """Bytes that are no HCP message; there is nobody to answer, so they go to the dead letters."""
+
+
+class BadPayload(ValueError):
+    """A message whose envelope stands and whose payload does not; its sender gets an answer."""
+
+    def __init__(self, where: str, reason: str, message: "MessageEnvelope") -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        self.reason = reason
+        self.message = message
+
+    def rejected(self) -> Rejected:
+        """Give the answer to a submission like this."""
+        return Rejected("invalid_input", str(self), None, f"Correct {self.where} and submit again")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEnvelope:
+    """The outside of a message; `caller_id` is what its payload claims, if it claims one."""
+
+    hcp_version: str
+    message_id: str
+    timestamp: str
+    session_id: str | None
+    type: MessageType
+    caller_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HcpMessage:
+    """A message; `unknown` holds the fields of its envelope that HCP 1.0 does not name."""
+
+    message_id: str
+    timestamp: str
+    session_id: str | None
+    type: MessageType
+    payload: Payload
+    hcp_version: str = HCP_VERSION
+    unknown: Mapping[str, Any] = field(default_factory=dict)
+
+
+def decode(data: bytes) -> HcpMessage:
+    """Read a message.
+
+    Raises:
+        NotHcp: The bytes are no JSON, too large, too deep, or their envelope is wrong.
+        BadPayload: The envelope stands, the payload does not.
+    """
+    body = _object(data)
+    envelope = _envelope(body)
+    fault = value_fault(
+        {name: value for name, value in body.items() if name != "payload"}, "envelope"
+    )
+    if fault is not None:
+        raise NotHcp(f"{fault[0]}: {fault[1]}")
+    fault = value_fault(body["payload"], "payload")
+    if fault is not None:
+        raise BadPayload(*fault, envelope)
+    try:
+        payload = PAYLOADS[envelope.type].model_validate(body["payload"])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in ("payload", *first["loc"]))
+        raise BadPayload(where, _in_words(first), envelope) from error
+    return HcpMessage(
+        message_id=envelope.message_id,
+        timestamp=envelope.timestamp,
+        session_id=envelope.session_id,
+        type=envelope.type,
+        payload=payload,
+        hcp_version=envelope.hcp_version,
+        unknown={name: value for name, value in body.items() if name not in _FIELDS},
+    )
+
+
+def encode(message: HcpMessage) -> bytes:
+    """Write a message in the order of the specification's fields, as compact UTF-8.
+
+    Raises:
+        NotHcp: `decode` would refuse it, for example because it is too large.
+    """
+    payload = message.payload.model_dump(by_alias=True, exclude_unset=True)
+    body = {name: getattr(message, name) for name in _FIELDS if name != "payload"}
+    unknown = {name: value for name, value in message.unknown.items() if name not in _FIELDS}
+    whole = {**body, "payload": payload, **unknown}
+    fault = value_fault(whole, message.type)
+    if fault is not None:
+        raise NotHcp(f"{fault[0]}: {fault[1]}")
+    try:
+        data = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise NotHcp(f"{message.type} cannot be written as JSON: {error}") from error
+    _bounded(data)
+    _envelope(whole)
+    return data
+
+
+def submission_of(payload: TaskSubmit) -> Submission:
+    """Give what a ``task_submit`` asks for, free of its message format."""
+    constraints, expected = payload.constraints, payload.expected_output
+    return Submission(
+        caller_id=payload.caller_id,
+        capability=payload.capability,
+        intent=payload.intent,
+        inputs=payload.inputs,
+        capability_version=payload.capability_version,
+        max_duration=constraints.max_duration if constraints else None,
+        confidence_threshold=constraints.confidence_threshold if constraints else None,
+        data_classification=constraints.data_classification if constraints else None,
+        priority=constraints.priority if constraints else None,
+        output_format=expected.format if expected else None,
+        required_fields=tuple(expected.required_fields) if expected else (),
+        output_schema=expected.output_schema if expected else None,
+        context=payload.context or {},
+        unknown={
+            name: tuple(part.model_extra or ())
+            for name, part in (
+                ("payload", payload),
+                ("constraints", constraints),
+                ("expected_output", expected),
+            )
+            if part is not None
+        },
+    )
+
+
+def _bounded(data: bytes) -> None:
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise NotHcp(f"the message has {len(data)} bytes; at most {MESSAGE_BYTES_MAX}")
+    depth = 0
+    for token in _BRACKETS.finditer(data):
+        first = token[0][:1]
+        if first in b"[{":
+            depth += 1
+            if depth > DEPTH_MAX:
+                raise NotHcp(f"the message is nested more than {DEPTH_MAX} deep")
+        elif first in b"]}":
+            depth -= 1
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    _bounded(data)
+    try:
+        text = data.decode("utf-8")
+        # NaN and infinities pass here: in a payload they are answered, not dead-lettered.
+        body = json.loads(text, object_pairs_hook=_once)
+        if "\\u" in text:
+            # An escaped half of a surrogate pair is valid JSON and can never be written as UTF-8.
+            json.dumps(body, ensure_ascii=False).encode("utf-8")
+    except NotHcp:
+        raise
+    except ValueError as error:
+        raise NotHcp(f"the message is no JSON in UTF-8: {error}") from error
+    if not isinstance(body, dict):
+        raise NotHcp(f"the message is a JSON {type(body).__name__}, not an object")
+    return body
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise NotHcp(f"the key {name[:80]!r} stands twice in one object")
+            seen.add(name)
+    return found
+
+
+def _envelope(body: Mapping[str, Any]) -> MessageEnvelope:
+    version = body.get("hcp_version")
+    if not (isinstance(version, str) and _speaks(version)):
+        _refuse("hcp_version", version, f"MAJOR.MINOR with the major of {HCP_VERSION}")
+    kind = body.get("type")
+    known = next((each for each in get_args(MessageType) if each == kind), None)
+    if known is None:
+        _refuse("type", kind, f"one of {', '.join(PAYLOADS)}")
+    message_id = body.get("message_id")
+    if not (isinstance(message_id, str) and 1 <= len(message_id) <= 128):
+        _refuse("message_id", message_id, "a text of 1 to 128 characters")
+    timestamp = body.get("timestamp")
+    if not (isinstance(timestamp, str) and _is_timestamp(timestamp)):
+        _refuse("timestamp", timestamp, "ISO 8601 in UTC, as 2025-01-15T08:30:00.000Z")
+    session_id = body.get("session_id")
+    if known == "task_submit":
+        if session_id is not None:
+            _refuse("session_id", session_id, "null on task_submit: the callee mints it")
+    elif not (session_id is None and known == "task_rejected") and not (
+        isinstance(session_id, str) and 1 <= len(session_id) <= 128
+    ):
+        _refuse("session_id", session_id, f"a text of 1 to 128 characters on {known}")
+    payload = body.get("payload")
+    if not isinstance(payload, dict):
+        _refuse("payload", payload, "an object")
+    caller_id = payload.get("caller_id")
+    claimed = isinstance(caller_id, str) and _CALLER.fullmatch(caller_id) is not None
+    if not claimed and (known == "task_submit" or caller_id is not None):
+        _refuse("payload.caller_id", caller_id, "1 to 128 letters, digits, '-' and '_'")
+    return MessageEnvelope(version, message_id, timestamp, session_id, known, caller_id)
+
+
+def _speaks(version: str) -> bool:
+    match = _VERSION.fullmatch(version)
+    return match is not None and match[1] == HCP_VERSION.partition(".")[0]
+
+
+def _is_timestamp(text: str) -> bool:
+    if not _TIMESTAMP.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    """Say what stands there and what must."""
+    if fault["type"] == "missing":
+        return "it is missing, and it is required"
+    wanted = _WANTED.get(fault["type"])
+    if wanted is None:
+        return fault["msg"]
+    found = json.dumps(fault["input"], ensure_ascii=False)
+    shown = found if len(found) <= _SHOWN_MAX else f"{found[:_SHOWN_MAX]}..."
+    return f"it is {shown}; it must be {wanted.format(**fault.get('ctx', {}))}"
+
+
+def _refuse(name: str, value: object, allowed: str) -> NoReturn:
+    raise NotHcp(f"{name} is {str(value)[:80]!r}; it must be {allowed}")

@@ -1,0 +1,260 @@
+"""The payloads of HCP's messages, as strict models that keep what they do not know."""
+
+from typing import Annotated, Any, Final, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from labharness.protocols.hcp.terms import DataClass, RiskLevel
+
+__all__ = [
+    "ERROR_CODES",
+    "EVENT_DATA",
+    "PAYLOADS",
+    "Abort",
+    "AcceptedConstraints",
+    "ArtifactReference",
+    "Constraints",
+    "EventPayload",
+    "ExecutionSummary",
+    "ExpectedOutput",
+    "Payload",
+    "TaskAccepted",
+    "TaskCompleted",
+    "TaskFailed",
+    "TaskRejected",
+    "TaskSubmit",
+]
+
+ERROR_CODES: Final = (
+    "execution_error",
+    "timeout",
+    "safety_violation",
+    "resource_unavailable",
+    "internal_error",
+    "input_error",
+)
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+# A caller's id is a word of AMQP routing keys, where '.', '*' and '#' have a meaning: with them one
+# caller could bind another's queue.
+CallerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+Text = Annotated[str, StringConstraints(min_length=1)]
+
+
+class Payload(BaseModel):
+    """What every payload, and every object in one, has in common."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="allow", allow_inf_nan=False)
+
+
+class Constraints(Payload):
+    """Of a submission. Their types are checked here; their values are admission's to judge."""
+
+    max_duration: str | None = None
+    confidence_threshold: float | None = None
+    data_classification: str | None = None
+    priority: str | None = None
+
+
+class ExpectedOutput(Payload):
+    """What the caller wants to find in the outputs."""
+
+    format: str | None = None
+    required_fields: list[str] = []
+    output_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+
+
+class TaskSubmit(Payload):
+    """``task_submit``: what a caller wants done."""
+
+    capability: Identifier
+    capability_version: str | None = None
+    caller_id: CallerId
+    intent: Text
+    inputs: dict[str, Any]
+    constraints: Constraints | None = None
+    expected_output: ExpectedOutput | None = None
+    context: dict[str, Any] | None = None
+
+
+class AcceptedConstraints(Payload):
+    """Of an accepted task, as ISO 8601 durations."""
+
+    max_duration: str
+    abort_timeout: str
+
+
+class TaskAccepted(Payload):
+    """``task_accepted``: the one message that carries the token."""
+
+    session_token: Text
+    risk_level: RiskLevel
+    data_classification: DataClass
+    safety_envelope: dict[str, Any]
+    constraints: AcceptedConstraints
+    in_reply_to: Identifier | None = None
+
+
+class TaskRejected(Payload):
+    """``task_rejected``: why not, and what would help."""
+
+    reason_code: Text
+    reason_message: str
+    assessed_risk_level: RiskLevel | None = None
+    suggestion: str | None = None
+    in_reply_to: Identifier | None = None
+
+
+class ArtifactReference(Payload):
+    """A result by address."""
+
+    name: str
+    type: str
+    uri: str
+    size_bytes: Annotated[int, Field(ge=0)]
+    checksum: str | None = None
+
+
+class ExecutionSummary(Payload):
+    """What the run took."""
+
+    duration: str | None = None
+    steps_executed: int | None = None
+    checkpoints_created: int | None = None
+    risk_events: list[str] = []
+    warnings: list[str] = []
+
+
+class TaskCompleted(Payload):
+    """``task_completed``: the outputs."""
+
+    outputs: dict[str, Any]
+    artifacts: list[ArtifactReference] = []
+    execution_summary: ExecutionSummary | None = None
+
+
+class TaskFailed(Payload):
+    """``task_failed``: the error, and what there is nevertheless."""
+
+    error_code: Text
+    error_message: str
+    suggestion: str | None = None
+    error_details: dict[str, Any] | None = None
+    partial_outputs: dict[str, Any] | None = None
+    artifacts: list[ArtifactReference] = []
+    execution_summary: ExecutionSummary | None = None
+
+
+class Abort(Payload):
+    """``abort``: a caller ends its session; the token is not needed while it is PENDING."""
+
+    session_token: str | None = None
+    caller_id: CallerId | None = None
+    reason: str | None = None
+
+
+class _SessionCreated(Payload):
+    state: str
+    risk_level: RiskLevel | None
+    session_token: str | None
+
+
+class _StateChanged(Payload):
+    from_state: str
+    to_state: str
+    reason: str
+
+
+class _Progress(Payload):
+    stage: str
+    percent: Annotated[float, Field(ge=0, le=100)] | None = None
+    message: str
+
+
+class _IntermediateResult(Payload):
+    result_type: str
+    data: Any
+    is_partial: bool
+
+
+class _Log(Payload):
+    level: str
+    message: str
+    details: dict[str, Any] | None = None
+
+
+class _Warning(Payload):
+    code: str
+    message: str
+    details: dict[str, Any] | None = None
+
+
+class _Error(Payload):
+    code: str
+    message: str
+    recoverable: bool
+
+
+class _CheckpointCreated(Payload):
+    checkpoint_id: str
+    description: str
+    resumable: bool
+    created_at: str
+
+
+class _SessionClosed(Payload):
+    final_state: str
+    reason: str
+
+
+EVENT_DATA: Final[dict[str, type[Payload]]] = {
+    "session_created": _SessionCreated,
+    "state_changed": _StateChanged,
+    "progress": _Progress,
+    "intermediate_result": _IntermediateResult,
+    "log": _Log,
+    "warning": _Warning,
+    "error": _Error,
+    "checkpoint_created": _CheckpointCreated,
+    "session_closed": _SessionClosed,
+}
+
+
+class EventPayload(Payload):
+    """``event``: something that happened in a session, in the order of `sequence`."""
+
+    event_type: str
+    sequence: Annotated[int, Field(ge=0)]
+    data: dict[str, Any]
+    in_reply_to: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _data_fits_its_type(self) -> Self:
+        model = EVENT_DATA.get(self.event_type)
+        if model is None:
+            raise ValueError(f"event_type {self.event_type[:80]!r} is none of {[*EVENT_DATA]}")
+        try:
+            model.model_validate(self.data)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(str(part) for part in ("data", *fault["loc"]))
+            raise ValueError(f"{where}: {fault['msg']}") from error
+        return self
+
+
+PAYLOADS: Final[dict[str, type[Payload]]] = {
+    "task_submit": TaskSubmit,
+    "task_accepted": TaskAccepted,
+    "task_rejected": TaskRejected,
+    "event": EventPayload,
+    "task_completed": TaskCompleted,
+    "task_failed": TaskFailed,
+    "abort": Abort,
+}

@@ -1,0 +1,79 @@
+"""The words of HCP: levels, classes, reasons; what a caller asks, and why it is refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
+
+__all__ = [
+    "DATA_CLASSES",
+    "PRIORITIES",
+    "REASON_CODES",
+    "RISK_LEVELS",
+    "DataClass",
+    "Priority",
+    "ReasonCode",
+    "Rejected",
+    "RiskLevel",
+    "Submission",
+]
+
+RiskLevel = Literal["R1", "R2", "R3", "R4", "R5"]
+
+RISK_LEVELS: Final[tuple[RiskLevel, ...]] = get_args(RiskLevel)
+
+
+DataClass = Literal["T1", "T2", "T3", "T4"]
+
+DATA_CLASSES: Final[tuple[DataClass, ...]] = get_args(DataClass)
+
+
+ReasonCode = Literal[
+    "unauthorized",
+    "forbidden",
+    "invalid_input",
+    "risk_too_high",
+    "safety_violation",
+    "resource_unavailable",
+    "approval_denied",
+    "approval_expired",
+    "aborted",
+]
+
+Priority = Literal["low", "normal", "high", "urgent"]
+
+REASON_CODES: Final[tuple[ReasonCode, ...]] = get_args(ReasonCode)
+
+PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a caller asks for, free of its message format. None is what it did not say.
+
+    `unknown` holds the names that nobody here would heed, by the object they stand in.
+    """
+
+    caller_id: str
+    capability: str
+    intent: str
+    inputs: Mapping[str, Any]
+    capability_version: str | None = None
+    max_duration: str | None = None
+    confidence_threshold: float | None = None
+    data_classification: str | None = None
+    priority: str | None = None
+    output_format: str | None = None
+    required_fields: tuple[str, ...] = ()
+    output_schema: Mapping[str, Any] | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Why a submission does not run, in the fields of HCP's ``task_rejected``."""
+
+    reason_code: ReasonCode
+    reason_message: str
+    assessed_risk_level: RiskLevel | None = None
+    suggestion: str | None = None

@@ -1,0 +1,291 @@
+"""All alarms of a lab as one value: what a fact makes of them, and whom it calls.
+
+A fact that may not be, changes nothing and says why; so the same facts in the same order make the
+same board for everybody who reads them.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from labharness.safety.alarm.states import Actor, AlarmEvent, Severity, Shelving, State, change
+
+__all__ = [
+    "ESCALATE_AFTER",
+    "HOUSE",
+    "LEVEL_MAX",
+    "SHELVED_MAX",
+    "Alarm",
+    "AlarmGroup",
+    "Board",
+    "Fact",
+    "Taken",
+    "expired",
+    "left_over",
+    "level_due",
+    "longest_s",
+    "take",
+    "watch_anew",
+]
+
+SHELVED_MAX: Final = timedelta(hours=8)
+"""MaxTimeShelved: one shift. A one-shot shelf ends then too (Part 9, 5.8.17.1)."""
+
+GROUP_WINDOW: Final = timedelta(minutes=10)
+"""What follows a first-out within this time is taken for its consequence. It is also the window in
+which ISA-18.2 counts a flood."""
+
+CALLS_MAX: Final = 8
+"""Calls one group makes in any window; with two escalations that is the ten that are no flood."""
+
+HOUSE: Final = "house"
+"""The source of what is no fault of the line, as a channel of alert that is dead."""
+
+HOUSE_CALLS_MAX: Final = 4
+"""Of a group of the house: a fault of the line that calls twice, a network that takes the channels
+with it, and two escalations of both are ten as well."""
+
+ESCALATE_AFTER: Final = timedelta(minutes=5)
+"""Unacknowledged for this long, a group is told to the next recipients as well."""
+
+LEVEL_MAX: Final = 3
+"""The last level of recipients; those of level 0 are told at once."""
+
+GROUPS_MAX: Final = 50
+"""Groups that are remembered; the oldest goes first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that happened to one alarm: what is kept on disk.
+
+    Attributes:
+        event: What.
+        alarm: The alarm's name.
+        at: World time.
+        role: Whose doing it is.
+        who: A person's name, or ``labharness``.
+        why: The reason given, or what was seen.
+        severity: Of the alarm; counts when it is first heard of.
+        source: ``line``, or ``HOUSE`` for what is no fault of the line; groups keep to one source.
+        rank: Among alarms of one severity, the gravest first.
+        shelve_s: How long a shelf is to last; 0 for as long as it may.
+    """
+
+    event: AlarmEvent
+    alarm: str
+    at: datetime
+    role: Actor = Actor.SYSTEM
+    who: str = "labharness"
+    why: str = ""
+    severity: Severity = Severity.WARNING
+    source: str = "line"
+    rank: int = 0
+    shelve_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """One alarm as it stands.
+
+    Attributes:
+        detail: What was seen when it last became active.
+        since: When that was.
+        until: When its shelf ends.
+    """
+
+    name: str
+    severity: Severity
+    source: str
+    rank: int
+    state: State = field(default_factory=State)
+    detail: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def gravity(self) -> tuple[int, int]:
+        """Compares alarms: the smaller, the graver."""
+        return list(Severity).index(self.severity), self.rank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmGroup:
+    """A first-out and what joined it.
+
+    Attributes:
+        members: Names, the first-out first.
+        opened: When the first-out called.
+        calls: When it called people, and for which member.
+        gravest: Of all that called.
+    """
+
+    number: int
+    source: str
+    members: tuple[str, ...]
+    opened: datetime
+    calls: tuple[tuple[datetime, str], ...]
+    gravest: tuple[int, int]
+
+    @property
+    def first_out(self) -> str:
+        """The alarm that came first."""
+        return self.members[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """All alarms, and the groups of this watch, the newest last."""
+
+    alarms: Mapping[str, Alarm] = field(default_factory=dict)
+    groups: tuple[AlarmGroup, ...] = ()
+    opened: int = 0
+
+    def group_of(self, name: str) -> AlarmGroup | None:
+        """Give the newest group an alarm is in."""
+        return next((each for each in reversed(self.groups) if name in each.members), None)
+
+    def calling(self, group: AlarmGroup) -> tuple[tuple[datetime, str], ...]:
+        """Give the calls of a group that nobody has acknowledged."""
+        return tuple(
+            (at, name)
+            for at, name in group.calls
+            if not self.alarms[name].state.acked
+            and not self.alarms[name].state.suppressed_or_shelved
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What came of a fact.
+
+    Attributes:
+        board: As it is now.
+        refusal: Why the fact changes nothing; ``""`` when it was taken.
+        call: The group that calls people because of it, if one does.
+    """
+
+    board: Board
+    refusal: str = ""
+    call: AlarmGroup | None = None
+
+
+def take(board: Board, fact: Fact) -> Taken:
+    """Give what a fact makes of a board."""
+    alarm = board.alarms.get(fact.alarm)
+    if alarm is None:
+        if fact.event is not AlarmEvent.ACTIVATE:
+            return Taken(board, f"{fact.event}: there is no alarm {fact.alarm!r}")
+        alarm = Alarm(name=fact.alarm, severity=fact.severity, source=fact.source, rank=fact.rank)
+    if fact.role is not Actor.SYSTEM and not (fact.who.strip() and fact.why.strip()):
+        return Taken(board, f"{fact.event}: it takes a name and a reason")
+    if not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds():
+        longest = SHELVED_MAX.total_seconds() / 60
+        return Taken(
+            board, f"{fact.event}: asked {fact.shelve_s / 60:g} min, at most {longest:g} min"
+        )
+    changed = change(alarm.state, alarm.severity, fact.event, fact.role)
+    if isinstance(changed, str):
+        return Taken(board, changed)
+    before = alarm.state
+    alarm = replace(alarm, state=changed)
+    if fact.event is AlarmEvent.ACTIVATE:
+        alarm = replace(alarm, detail=fact.why, since=fact.at)
+    shelved_s = fact.shelve_s or SHELVED_MAX.total_seconds()
+    shelved = changed.shelving is not Shelving.UNSHELVED
+    if fact.event in (AlarmEvent.TIMED_SHELVE, AlarmEvent.ONE_SHOT_SHELVE):
+        alarm = replace(alarm, until=fact.at + timedelta(seconds=shelved_s))
+    elif not shelved:
+        alarm = replace(alarm, until=None)
+    board = replace(board, alarms={**board.alarms, alarm.name: alarm})
+    if fact.event is AlarmEvent.RESET:  # what comes after a reset is another fault
+        groups = tuple(each for each in board.groups if alarm.name not in each.members)
+        return Taken(replace(board, groups=groups))
+    if changed.calls and not before.calls:
+        return _grouped(board, alarm, fact.at, known=before.acked)
+    return Taken(board)
+
+
+def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
+    """Join the open group, silently unless this is graver than all it called for; or open one.
+
+    Of the house nothing is the consequence of another: each of its alarms calls when it joins.
+    """
+    newest = next((each for each in reversed(board.groups) if each.source == alarm.source), None)
+    if newest is None or not _open(board, newest, at):
+        group = AlarmGroup(
+            number=board.opened + 1,
+            source=alarm.source,
+            members=(alarm.name,),
+            opened=at,
+            calls=((at, alarm.name),),
+            gravest=alarm.gravity,
+        )
+        groups = (*board.groups, group)[-GROUPS_MAX:]
+        return Taken(replace(board, groups=groups, opened=group.number), call=group)
+    joined = () if alarm.name in newest.members else (alarm.name,)
+    group = replace(newest, members=newest.members + joined)
+    recent = sum(abs(at - each) < GROUP_WINDOW for each, _ in group.calls)
+    calls = alarm.gravity < group.gravest and recent < CALLS_MAX
+    if alarm.source == HOUSE:
+        calls = bool(joined) and recent < HOUSE_CALLS_MAX
+    if calls:
+        gravest = min(alarm.gravity, group.gravest)
+        group = replace(group, calls=(*group.calls, (at, alarm.name)), gravest=gravest)
+    elif known:  # who has acknowledged it need not do so again before the next fault
+        others = tuple(each for each in group.calls if each[1] != alarm.name)
+        group = replace(group, calls=others)
+    groups = tuple(group if each is newest else each for each in board.groups)
+    return Taken(replace(board, groups=groups), call=group if calls else None)
+
+
+def _open(board: Board, group: AlarmGroup, at: datetime) -> bool:
+    """Say whether what comes now is a consequence: soon after, or while a trip stands.
+
+    A warning may stand for a day, and what comes hours after it is another fault.
+    """
+    latched = any(board.alarms[name].state.latched for name in group.members)
+    return latched or timedelta() <= at - group.opened < GROUP_WINDOW
+
+
+def expired(board: Board, now: datetime) -> Iterator[Fact]:
+    """Give the ends of shelves whose time is over, or lies further off than any may."""
+    for alarm in board.alarms.values():
+        if alarm.until is not None and not timedelta() < alarm.until - now <= SHELVED_MAX:
+            yield Fact(event=AlarmEvent.UNSHELVE, alarm=alarm.name, at=now, why="its time is over")
+
+
+def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
+    """Give what a process says of its predecessor's alarms when it begins to watch.
+
+    It has seen no cause yet, so nothing that does not latch is active.
+    """
+    return tuple(
+        Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="a new watch begins")
+        for alarm in board.alarms.values()
+        if alarm.state.active and not alarm.state.latched
+    )
+
+
+def watch_anew(board: Board) -> Board:
+    """Give the board without groups: a process tells what it sees, whatever an earlier one saw."""
+    return replace(board, groups=(), opened=0)
+
+
+def level_due(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> int:
+    """Give the level of recipients that are to know of a group by now.
+
+    Args:
+        board: All alarms.
+        group: One of its groups.
+        waited_s: For how long each alarm of it has called: by a clock that nobody sets, because
+            who sets the calendar back would keep the next level from being told.
+    """
+    longest = longest_s(board, group, waited_s)
+    return min(LEVEL_MAX, int(longest // ESCALATE_AFTER.total_seconds()))
+
+
+def longest_s(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> float:
+    """Give for how long what nobody has acknowledged of a group has called, as `level_due` does."""
+    return max((waited_s.get(name, 0.0) for _, name in board.calling(group)), default=0.0)

@@ -1,0 +1,165 @@
+"""The channels by which people are told: one worker a channel, so that none waits for another.
+
+A channel's address may hold a secret. It is handed to apprise and to nobody else; what is told of
+a channel is its name.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from labharness.core.vocabulary.extras import EXTRAS
+from labharness.safety.alarm.states import Severity
+
+__all__ = [
+    "ALERT_S_MAX",
+    "AlertChannel",
+    "AppriseChannels",
+    "BadAddress",
+    "Channels",
+    "NullSenders",
+    "recipients",
+    "strange_addresses",
+]
+
+ALERT_S_MAX: Final = 10.0
+"""Real time (s) from a call to its end on each channel, delivered or known not to be."""
+
+SERVICE_S_MAX: Final = 2.0
+"""Time (s) to connect, and again to be answered; with two tries that stays below ALERT_S_MAX."""
+
+TRIES_MAX: Final = 2
+
+QUEUE_MAX: Final = 32
+"""Calls that wait for one channel; one more and the channel counts as dead."""
+
+Done = Callable[[str], None]
+"""Told what went wrong; ``""`` when the channel took the message."""
+
+
+class BadAddress(ValueError):
+    """A channel's address is none that can be used; says which channel, never the address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertChannel:
+    """One way to reach somebody.
+
+    Attributes:
+        name: What it is called wherever it is told of.
+        severities: Alarms it is told of.
+        level: 0 is told at once; each further level five unacknowledged minutes later.
+    """
+
+    name: str
+    severities: frozenset[Severity] = frozenset(Severity)
+    level: int = 0
+
+
+def recipients(
+    channels: Sequence[AlertChannel], severities: Iterable[Severity], level: int, dead: str = ""
+) -> tuple[str, ...]:
+    """Name the channels of one level that a call goes to.
+
+    Args:
+        channels: All there are.
+        severities: Of the alarms that call.
+        level: Of recipients.
+        dead: The channel whose death is the call: every other one of the level is told.
+    """
+    return tuple(
+        each.name
+        for each in channels
+        if each.level == level
+        and each.name != dead
+        and (dead or not each.severities.isdisjoint(severities))
+    )
+
+
+def strange_addresses(addresses: Mapping[str, str]) -> tuple[str, ...]:
+    """Name the channels whose address apprise does not know; none where there is no apprise."""
+    if not addresses:
+        return ()
+    try:
+        import apprise
+    except ImportError:
+        return ()  # that is found by itself
+    logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
+    return tuple(
+        name
+        for name, address in addresses.items()
+        if apprise.Apprise.instantiate(address, suppress_exceptions=True) is None
+    )
+
+
+class Channels(Protocol):
+    """Takes messages; never blocks and never raises."""
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Send, and call ``done`` once, from whatever thread."""
+
+
+class NullSenders:
+    """Sends nothing: in virtual time nobody is called out of bed, and no seed decides an answer."""
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Count it as sent."""
+        done("")
+
+
+class AppriseChannels:
+    """Sends by apprise, which knows mail, chat, text messages and a hundred services more.
+
+    Args:
+        addresses: An apprise address by channel name.
+
+    Raises:
+        BadAddress: apprise is not installed, or does not know an address.
+    """
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        try:
+            import apprise
+        except ImportError:
+            raise BadAddress(f"alerts take apprise: {EXTRAS['apprise'].command}") from None
+        logging.getLogger("apprise").disabled = True  # it writes parts of addresses to its log
+        self._queues: dict[str, queue.Queue[tuple[str, str, Done]]] = {}
+        for name, address in addresses.items():
+            service = apprise.Apprise.instantiate(address, suppress_exceptions=True)
+            if service is None:
+                raise BadAddress(f"alert {name!r}: apprise does not know an address like its url")
+            service.socket_connect_timeout = SERVICE_S_MAX
+            service.socket_read_timeout = SERVICE_S_MAX
+            waiting: queue.Queue[tuple[str, str, Done]] = queue.Queue(QUEUE_MAX)
+            self._queues[name] = waiting
+            # a daemon: what hangs in a foreign library must not keep the harness from ending
+            threading.Thread(
+                target=_work, args=(service.notify, waiting), name=f"alert {name}", daemon=True
+            ).start()
+
+    def send(self, channel: str, title: str, text: str, done: Done) -> None:
+        """Queue a message for its channel's worker."""
+        try:
+            self._queues[channel].put_nowait((title, text, done))
+        except queue.Full:
+            done(f"{QUEUE_MAX} messages wait for it already")
+
+
+def _work(notify: Callable[..., object], waiting: "queue.Queue[tuple[str, str, Done]]") -> None:
+    while True:  # for as long as the process lives
+        title, text, done = waiting.get()
+        for _ in range(TRIES_MAX):
+            why = _sent(notify, title, text)
+            if not why:
+                break
+        done(why)
+
+
+def _sent(notify: Callable[..., object], title: str, text: str) -> str:
+    try:
+        return "" if notify(title=title, body=text) else "it does not take messages"
+    except Exception as why:  # noqa: BLE001 - whatever breaks a channel, it is dead, and told so
+        return f"it breaks with {type(why).__name__}"

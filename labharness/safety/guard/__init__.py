@@ -1,0 +1,38 @@
+"""The only way to a port: the core that decides, and what every shell around it shares.
+
+The shells are imported where they are used: ``shell`` and ``remote`` take asyncio, ``process`` must
+not have it.
+"""
+
+from labharness.safety.guard.contract import Done, Guard, LatchView, PortBusy
+from labharness.safety.guard.core import (
+    Finished,
+    GuardCore,
+    NotPermitted,
+    Permit,
+    Port,
+    PortState,
+    SafeFrame,
+    Sent,
+    Source,
+)
+from labharness.safety.guard.latch import Latch, LatchUnreadable, not_tried
+
+__all__ = [
+    "Done",
+    "Finished",
+    "Guard",
+    "GuardCore",
+    "Latch",
+    "LatchUnreadable",
+    "LatchView",
+    "NotPermitted",
+    "Permit",
+    "Port",
+    "PortBusy",
+    "PortState",
+    "SafeFrame",
+    "Sent",
+    "Source",
+    "not_tried",
+]

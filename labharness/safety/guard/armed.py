@@ -1,0 +1,330 @@
+"""armed.json: all that the guard process knows of a lab, read strictly and with no other library.
+
+It holds what each port may send without a permit, what each procedure sends and what that means,
+how each port is opened, and how long the harness may be silent. Whoever can write this file decides
+what is safe: it lies in the lab's state directory, and takes the same care as the lab file.
+"""
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_read
+from labharness.instruments.link.identity import LinkAddress
+from labharness.safety.guard.core import GuardCore, SafeFrame
+from labharness.safety.guard.fields import BadFields, Fields
+from labharness.safety.guard.named import open_named
+from labharness.safety.guard.written import (
+    EXCHANGE_S_MAX,
+    read_request,
+    read_safe,
+    write_request,
+    write_safe,
+)
+
+__all__ = ["ARMED_FILE", "FORMAT", "SOCKET_FILE", "Armed", "ArmedPort", "BadArming"]
+__all__ += ["arming_digest", "lab_home", "must_be_stated", "read_armed", "read_whole", "state_home"]
+
+ARMED_FILE = "armed.json"
+SOCKET_FILE = "guard.sock"
+FILE_BYTES_MAX = 16 * 1024 * 1024  # a thousand times what a lab file has
+FORMAT = 2
+SILENCE_S_RANGE = (0.2, 5.0)
+PLACE_DIGITS = 6  # of a digest: few labs of one account share a name, and a socket's path is short
+PROCEDURE_FRAMES_MAX = 256
+
+
+class BadArming(ValueError):
+    """armed.json is missing, or says something that cannot be; the message says where."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmedPort:
+    """One port: its link, and what may leave it without a permit.
+
+    Attributes:
+        name: Its name.
+        link: ``serial`` or ``tcp``.
+        path: Device node of a serial port; ``""`` on TCP.
+        baud: Its speed (baud).
+        parity: ``N``, ``E`` or ``O``.
+        stop_bits: 1 or 2.
+        host: Name or address on TCP; ``""`` on a serial port.
+        tcp_port: TCP port.
+        protocol: What is spoken on it; on Modbus a read's frame itself must be one.
+        exchange_s_max: No request with a longer time-out is taken: a procedure waits for it (s).
+        reads: The exact set of requests that read.
+    """
+
+    name: str
+    link: str
+    path: str = ""
+    baud: int = 0
+    parity: str = "N"
+    stop_bits: int = 1
+    host: str = ""
+    tcp_port: int = 0
+    protocol: Protocol = Protocol.TEXT
+    exchange_s_max: float = 1.0
+    reads: tuple[Request, ...] = ()
+
+    @property
+    def address(self) -> LinkAddress:
+        """How this port is named, for its lock and its latch on this machine."""
+        return LinkAddress(port=self.name, path=self.path, host=self.host, tcp_port=self.tcp_port)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Armed:
+    """What a lab armed its guard with.
+
+    Attributes:
+        lab: The lab's id.
+        lab_digest: Over its lab file.
+        envelope_digest: Over its envelope.
+        silence_s_max: The harness is lost after this long without a heartbeat (s).
+        safe_table: Procedure that a guard begins with after a crash.
+        lost: Procedure for a lost harness, where its last heartbeat named no other.
+        ports: The ports.
+        procedures: Each procedure's frames on these ports, in order of hazard.
+    """
+
+    lab: str
+    lab_digest: str
+    envelope_digest: str
+    silence_s_max: float
+    safe_table: str
+    lost: str
+    ports: tuple[ArmedPort, ...]
+    procedures: Mapping[str, tuple[SafeFrame, ...]]
+
+    def text(self) -> str:
+        """Write it as armed.json."""
+        body = {
+            "format": FORMAT,
+            "lab": self.lab,
+            "lab_digest": self.lab_digest,
+            "envelope_digest": self.envelope_digest,
+            "silence_s_max": self.silence_s_max,
+            "safe_table": self.safe_table,
+            "lost": self.lost,
+            "ports": [_write_port(port) for port in self.ports],
+            "procedures": {
+                name: [write_safe(safe) for safe in frames]
+                for name, frames in self.procedures.items()
+            },
+        }
+        return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+
+    def core(self) -> GuardCore:
+        """Make the guard's core for these ports."""
+        reads = {port.name: [request.frame for request in port.reads] for port in self.ports}
+        return GuardCore(reads, self.procedures)
+
+
+def arming_digest(text: str) -> str:
+    """Give the digest by which guard and harness know that they hold the same arming."""
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def read_armed(text: str) -> Armed:
+    """Read armed.json.
+
+    Raises:
+        BadArming: It is none, or not one of this format.
+    """
+    try:
+        fields = Fields(json.loads(text), ARMED_FILE)
+        found = fields.whole("format")
+        if found != FORMAT:
+            raise BadFields(f"{ARMED_FILE} is of format {found}, this guard reads {FORMAT}")
+        silence_s = fields.number("silence_s_max")
+        low, high = SILENCE_S_RANGE
+        if not low <= silence_s <= high:
+            raise BadFields(f"silence_s_max is {silence_s:g} s, allowed {low:g} to {high:g} s")
+        ports = tuple(_read_port(each, number) for number, each in enumerate(fields.items("ports")))
+        table = fields.inside("procedures")
+        names = [port.name for port in ports]
+        procedures = {name: _read_procedure(table, name, names) for name in table.names()}
+        _only_reads(ports, procedures)
+        armed = Armed(
+            lab=fields.text("lab"),
+            lab_digest=fields.text("lab_digest"),
+            envelope_digest=fields.text("envelope_digest"),
+            silence_s_max=silence_s,
+            safe_table=fields.one_of("safe_table", procedures),
+            lost=fields.one_of("lost", procedures),
+            ports=ports,
+            procedures=procedures,
+        )
+        fields.end()
+    except (BadFields, json.JSONDecodeError, RecursionError) as why:
+        raise BadArming(str(why)) from None
+    if not ports or len(set(names)) != len(names):
+        raise BadArming(
+            f"{ARMED_FILE}: ports {', '.join(names) or 'none'}; each once, at least one"
+        )
+    return armed
+
+
+def read_whole(path: Path) -> str:
+    """Read a file that a person or the harness wrote.
+
+    Raises:
+        BadArming: It is too long, or no text.
+        OSError: It cannot be read.
+    """
+    with open_named(path) as file:
+        data = file.read(FILE_BYTES_MAX + 1)
+    if len(data) > FILE_BYTES_MAX:
+        raise BadArming(f"it is longer than {FILE_BYTES_MAX} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as why:
+        raise BadArming(f"it is no text in UTF-8: {why.reason} at byte {why.start}") from None
+
+
+def lab_home(lab_file: Path) -> Path:
+    """Find the state directory of a lab file, reading nothing else of it.
+
+    Raises:
+        BadArming: It is no lab file.
+    """
+    try:
+        said = tomllib.loads(read_whole(lab_file))
+        head = Fields(said, str(lab_file)).inside("lab")
+        named = head.text("state_dir") if head.has("state_dir") else None
+        lab = head.text("id")
+        if _has_real_ports(said.get("port")):
+            must_be_stated(lab, named)
+        return state_home(lab, named, lab_file)
+    except OSError as why:
+        raise BadArming(f"{lab_file}: {why.strerror}") from None
+    except (BadFields, BadArming, tomllib.TOMLDecodeError) as why:
+        raise BadArming(f"{lab_file} is no lab file: {why}") from None
+
+
+def _has_real_ports(rows: object) -> bool:
+    links = [row.get("link") for row in rows if isinstance(row, dict)] if type(rows) is list else []
+    return any(link != "loopback" for link in links)
+
+
+def must_be_stated(lab: str, named: str | None) -> None:
+    """Refuse a state directory that another account would look for elsewhere.
+
+    Raises:
+        BadArming: It is not stated, or not as a whole path; the message holds the line to paste.
+    """
+    if named is None or not Path(named).is_absolute():
+        given = "is not stated" if named is None else f"is {named!r}"
+        raise BadArming(
+            f"state_dir in [lab] {given}: on real ports it takes one place for all accounts, by "
+            f'its whole path: state_dir = "/var/lib/labharness/{lab}"'
+        )
+
+
+def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
+    """Give the directory where a lab's latch, arming and socket live.
+
+    Of labs that are simulated, two files are two labs, whatever they call themselves: two
+    checkouts, or two environments, run the same example side by side.
+
+    Args:
+        lab: Its id.
+        named: What it states.
+        lab_file: Where it is read from.
+    """
+    if named is not None:
+        return Path(named).expanduser()
+    base = os.environ.get("LABHARNESS_STATE") or os.environ.get("XDG_STATE_HOME")
+    home = Path(base) if base else Path.home() / ".local" / "state"
+    place = hashlib.sha256(os.fsencode(os.path.realpath(lab_file))).hexdigest()[:PLACE_DIGITS]
+    return home / "labharness" / f"{lab}-{place}"
+
+
+def _only_reads(
+    ports: tuple[ArmedPort, ...], procedures: Mapping[str, tuple[SafeFrame, ...]]
+) -> None:
+    """Refuse reads that cannot be ones, whoever wrote them: they leave without a permit.
+
+    Grammars of text protocols are the drivers', and this process has none; the lab's files are
+    held to them where they are read.
+    """
+    safe = [each for frames in procedures.values() for each in frames]
+    for port in ports:
+        for request in port.reads:
+            why = why_no_read(request, port.protocol)
+            sets = [e for e in safe if e.port == port.name and same_frame(request, e.request)]
+            if not why and sets:
+                why = f"it is a frame that sets {sets[0].channel} to {sets[0].value:g}"
+            if why:
+                raise BadFields(
+                    f"{ARMED_FILE}, port {port.name}: {request.frame.hex(' ')} is no read: {why}"
+                )
+
+
+def _write_port(port: ArmedPort) -> dict[str, object]:
+    link: dict[str, object] = {"host": port.host, "tcp_port": port.tcp_port}
+    if port.link == "serial":
+        link = {"path": port.path, "baud": port.baud}
+        link |= {"parity": port.parity, "stop_bits": port.stop_bits}
+    return {
+        "name": port.name,
+        "link": port.link,
+        **link,
+        "protocol": port.protocol.value,
+        "exchange_s_max": port.exchange_s_max,
+        "reads": [write_request(request) for request in port.reads],
+    }
+
+
+def _read_port(value: object, number: int) -> ArmedPort:
+    fields = Fields(value, f"{ARMED_FILE}, port {number + 1}")
+    name, link = fields.text("name"), fields.one_of("link", ("serial", "tcp"))
+    where = f"{ARMED_FILE}, port {name}"
+    protocol = Protocol(fields.one_of("protocol", tuple(Protocol)))
+    exchange_s = fields.seconds("exchange_s_max", EXCHANGE_S_MAX)
+    reads = tuple(read_request(Fields(each, f"{where}, reads")) for each in fields.items("reads"))
+    if link == "serial":
+        stop_bits = fields.whole("stop_bits")
+        if stop_bits not in (1, 2):
+            raise BadFields(f"{where}: stop_bits is {stop_bits}, allowed 1 or 2")
+        port = ArmedPort(
+            name=name,
+            link=link,
+            path=fields.text("path"),
+            baud=fields.whole("baud"),
+            parity=fields.one_of("parity", ("N", "E", "O")),
+            stop_bits=stop_bits,
+            protocol=protocol,
+            exchange_s_max=exchange_s,
+            reads=reads,
+        )
+    else:
+        port = ArmedPort(
+            name=name,
+            link=link,
+            host=fields.text("host"),
+            tcp_port=fields.whole("tcp_port"),
+            protocol=protocol,
+            exchange_s_max=exchange_s,
+            reads=reads,
+        )
+    fields.end()
+    return port
+
+
+def _read_procedure(table: Fields, name: str, ports: list[str]) -> tuple[SafeFrame, ...]:
+    where = f"{ARMED_FILE}, procedure {name}"
+    values = table.items(name)
+    if len(values) > PROCEDURE_FRAMES_MAX:
+        raise BadFields(f"{where}: {len(values)} frames, allowed {PROCEDURE_FRAMES_MAX}")
+    frames = tuple(read_safe(Fields(each, where)) for each in values)
+    for frame in frames:
+        if frame.port not in ports:
+            raise BadFields(f"{where}: no port {frame.port!r}; there are {', '.join(ports)}")
+    return frames

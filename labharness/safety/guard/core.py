@@ -1,0 +1,392 @@
+"""The guard's core: which bytes may leave which port, and when (sans I/O).
+
+Rule 1: a frame leaves a port for one of three reasons, and no other: it stands in the port's exact
+set of reads; it carries a permit for this frame, this port, this epoch, once, not expired; or it
+belongs to a procedure.
+Rule 2: nothing in this file sends, waits, or knows what time it is: callers say ``now``.
+Rule 3: a procedure is never refused, and waits only for the exchange that is already on the wire.
+
+States of a port::
+
+    IDLE  --send-->  SENT  --whole, right reply-->  IDLE
+                     SENT  --timeout or bad reply-->  DRAIN  --quiet-->  IDLE
+
+In DRAIN whatever arrives is thrown away: a late reply must never pass for a fresh one. A procedure
+alone may send out of DRAIN, because making safe does not wait for quiet.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import NamedTuple
+
+from labharness.core.vocabulary import BadReply, Nothing, Quiet, Request, disobeyed, unfinished
+
+__all__ = [
+    "Finished",
+    "GuardCore",
+    "NotPermitted",
+    "Permit",
+    "Port",
+    "PortState",
+    "SafeFrame",
+    "Sent",
+    "Source",
+]
+
+PERMIT_S_MAX = 2.0  # a permit older than this is void, whatever its epoch
+PERMITS_MAX = 64  # outstanding at once; the line has one writer, so a few is all there ever are
+DRAIN_S_MIN = 0.1
+DRAIN_S_MAX = 2.0  # a port that babbles is tried again after this much more, and then goes stale
+BUFFER_BYTES_MAX = 8 * 1024 * 1024
+
+
+class NotPermitted(PermissionError):
+    """A frame was offered that may not leave; nothing was sent."""
+
+
+class Source(StrEnum):
+    """Why a frame left."""
+
+    READ = "read"
+    PERMIT = "permit"
+    PROCEDURE = "procedure"
+
+
+class PortState(Enum):
+    """Where a port is in its exchange."""
+
+    IDLE = "idle"
+    SENT = "sent"
+    DRAIN = "drain"
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Leave for one frame, on one port, in one epoch, once."""
+
+    number: int
+    port: str
+    frame: bytes
+    epoch: int
+    expires_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SafeFrame:
+    """One frame of a procedure, with its meaning.
+
+    Attributes:
+        step: Number of the step in the procedure, in order of hazard.
+        port: Port it leaves by.
+        request: The frame and its reply.
+        channel: What it sets.
+        value: To what.
+        unit: In what unit.
+        shown: The read that shows it, with what its reply must be; ``None`` where none does.
+    """
+
+    step: int
+    port: str
+    request: Request
+    channel: str
+    value: float
+    unit: str = ""
+    shown: Request | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One frame that left, for the byte log."""
+
+    port: str
+    frame: bytes
+    source: Source
+
+
+class Finished(NamedTuple):  # one for each exchange: a frozen dataclass takes five times as long
+    """The end of an exchange: a whole right reply, or why there is none.
+
+    A reply to a frame of a procedure that does not say that it was done stands beside its error.
+    """
+
+    request: Request
+    reply: bytes | None
+    error: str
+    safe: SafeFrame | None
+
+
+@dataclass(slots=True, eq=False)
+class Port:
+    """One link's exchange: at most one request is on the wire.
+
+    Attributes:
+        reads: Frames that may leave without a permit, exactly.
+        safe: Frames of a procedure that wait for the wire.
+        due_s: When ``expire`` must be called next; ``inf`` when nothing is due.
+    """
+
+    name: str
+    reads: frozenset[bytes]
+    state: PortState = PortState.IDLE
+    safe: deque[SafeFrame] = field(default_factory=deque)
+    due_s: float = float("inf")
+    transaction: int = 1_000_000_000
+    _request: Request | None = None
+    _safe_sent: SafeFrame | None = None
+    _buffer: bytes = b""
+    _deadline_s: float = float("inf")
+    discarded: int = 0
+    _drained_s: float = float("inf")
+
+    def feed(self, data: bytes, now: float) -> Finished | None:
+        """Take bytes that arrived; give the exchange's end if they complete it."""
+        if not data:  # a link may wake with nothing to read
+            return None
+        request = self._request
+        if request is None:
+            self.discarded += len(data)
+            if self.state is PortState.DRAIN:
+                self.due_s = min(max(self.due_s, now + DRAIN_S_MIN), self._drained_s)
+            return None
+        buffer = self._buffer + data if self._buffer else data
+        try:
+            taken = request.reply.take(buffer, self.transaction)
+            while taken < 0:
+                self.discarded -= taken
+                buffer = buffer[-taken:]
+                taken = request.reply.take(buffer, self.transaction) if buffer else 0
+            if len(buffer) > BUFFER_BYTES_MAX:
+                raise BadReply(f"more than {BUFFER_BYTES_MAX} bytes and no end")
+        except BadReply as why:
+            drain_s = max(request.timeout_s, DRAIN_S_MIN)
+            return self._end(None, f"bad reply: {why}", now, drain_s=drain_s)
+        if taken == 0:
+            self._buffer = buffer
+            if isinstance(request.reply, Quiet):
+                self.due_s = min(now + request.reply.silence_s, self._deadline_s)
+            return None
+        self.discarded += len(buffer) - taken
+        return self._answered(request, buffer[:taken], now)
+
+    def expire(self, now: float) -> Finished | None:
+        """Let time pass; give the exchange's end if it timed out."""
+        if now < self.due_s:
+            return None
+        request = self._request
+        if request is None:
+            self.state = PortState.IDLE
+            self.due_s = float("inf")
+            return None
+        if self.due_s < self._deadline_s:  # moved by the first bytes of a reply that quiet ends
+            return self._answered(request, self._buffer, now)
+        if isinstance(request.reply, Nothing):
+            return self._end(b"", "", now, drain_s=0.0)
+        why = unfinished(request.reply, self._buffer, request.timeout_s)
+        return self._end(None, why, now, drain_s=max(request.timeout_s, DRAIN_S_MIN))
+
+    def lose(self, why: str, now: float) -> Finished | None:
+        """End the exchange because the link is gone."""
+        if self._request is None:
+            return None
+        return self._end(None, why, now, drain_s=DRAIN_S_MIN)
+
+    def put(self, request: Request, safe: SafeFrame | None, now: float) -> bytes:
+        """Begin an exchange and give the bytes to hand over; only the core calls it."""
+        frame = request.frame
+        field_ = request.transaction
+        if field_ is not None:
+            self.transaction += 1
+            blank = 10**field_.size if field_.ascii else 1 << 8 * field_.size
+            number = self.transaction = self.transaction % blank
+            if field_.ascii:
+                text = str(number).rjust(field_.size, "1").encode()
+                self.transaction = int(text)
+            else:
+                text = number.to_bytes(field_.size, "big")
+            frame = frame[: field_.offset] + text + frame[field_.offset + field_.size :]
+        self.state = PortState.SENT
+        self._request = request
+        self._safe_sent = safe
+        waits = request.settle_s if isinstance(request.reply, Nothing) else request.timeout_s
+        self.due_s = self._deadline_s = now + waits
+        return frame
+
+    def _answered(self, request: Request, reply: bytes, now: float) -> Finished:
+        """End with a whole reply; a refusal of a frame of a procedure is no obedience."""
+        error = "" if self._safe_sent is None else disobeyed(request, reply)
+        return self._end(reply, error, now, drain_s=request.settle_s)
+
+    def _end(self, reply: bytes | None, error: str, now: float, *, drain_s: float) -> Finished:
+        request, safe = self._request, self._safe_sent
+        if request is None:
+            raise RuntimeError(f"port {self.name} ends an exchange it never began")
+        self._request = self._safe_sent = None
+        self._buffer = b""
+        if drain_s > 0:
+            self.state = PortState.DRAIN
+            self.due_s = now + drain_s
+            self._drained_s = self.due_s + DRAIN_S_MAX
+        else:
+            self.state = PortState.IDLE
+            self.due_s = float("inf")
+        return Finished(request, reply, error, safe)
+
+
+class GuardCore:
+    """All ports of a line, the epoch, the permits, the procedures and the latch.
+
+    Args:
+        reads: For each port the exact set of frames that read.
+        procedures: For each procedure its frames, in order of hazard.
+    """
+
+    def __init__(
+        self,
+        reads: Mapping[str, Iterable[bytes]],
+        procedures: Mapping[str, tuple[SafeFrame, ...]],
+    ) -> None:
+        self.ports = {name: Port(name, frozenset(frames)) for name, frames in reads.items()}
+        self.procedures = dict(procedures)
+        self._waves = {name: _by_port(frames) for name, frames in procedures.items()}
+        self.epoch = 0
+        self.armed = False
+        self.latched = False
+        self.log: list[Sent] | None = None
+        self._permits: dict[int, Permit] = {}
+        self.permit_count = 0
+
+    def new_epoch(self) -> None:
+        """Void every permit: something changed that a verdict may have rested on."""
+        self.epoch += 1
+        self._permits.clear()
+
+    def arm(self) -> None:
+        """Let permits be made; refused while latched."""
+        if self.latched:
+            raise NotPermitted("the line is latched: it takes a reset by a named person")
+        self.new_epoch()
+        self.armed = True
+
+    def disarm(self) -> None:
+        """Make the line read-only again."""
+        self.new_epoch()
+        self.armed = False
+
+    def permit(self, port: str, frame: bytes, now: float) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed."""
+        self._make_space(port, now)
+        self.permit_count += 1
+        permit = Permit(self.permit_count, port, frame, self.epoch, now + PERMIT_S_MAX)
+        self._permits[permit.number] = permit
+        return permit
+
+    def admit(self, permit: Permit, now: float) -> None:
+        """Take a permit that was made elsewhere, after its seal was found to fit.
+
+        Numbers only rise, so that one that was seen is never taken again. What else may void it
+        (epoch, expiry, port, frame) is asked when it is used.
+
+        Raises:
+            NotPermitted: No permit could be made here now, or this one is old or too long-lived.
+        """
+        self._make_space(permit.port, now)
+        if permit.number <= self.permit_count:
+            raise NotPermitted(f"permit {permit.number} was seen before")
+        if not permit.expires_s <= now + PERMIT_S_MAX:
+            raise NotPermitted(f"permit {permit.number} is to live longer than {PERMIT_S_MAX:g} s")
+        self.permit_count = permit.number
+        self._permits[permit.number] = permit
+
+    def send(self, port_name: str, request: Request, now: float, permit: Permit | None) -> bytes:
+        """Give the bytes to hand over for this request.
+
+        Raises:
+            NotPermitted: The frame is no read of this port and its permit does not hold, or the
+                port is in an exchange.
+        """
+        port = self.ports[port_name]
+        if port.state is not PortState.IDLE or port.safe:
+            raise NotPermitted(f"port {port_name} is in an exchange")
+        if permit is None:
+            if request.frame not in port.reads:
+                raise NotPermitted(
+                    f"{request.frame[:40].hex(' ')} is no read of port {port_name} "
+                    "and carries no permit"
+                )
+            source = Source.READ
+        else:
+            self._use(permit, port_name, request.frame, now)
+            source = Source.PERMIT
+        frame = port.put(request, None, now)
+        if self.log is not None:
+            self.log.append(Sent(port_name, frame, source))
+        return frame
+
+    def trip(self, procedure: str) -> tuple[str, ...]:
+        """Void every permit, latch, and queue the procedure's frames on their ports.
+
+        Returns:
+            The ports with frames to send, the most hazardous first. A more severe procedure that
+            follows replaces what still waits.
+        """
+        self.new_epoch()
+        self.latched = True
+        return self._queue(self._waves[procedure])
+
+    def queue(self, frames: Iterable[SafeFrame]) -> tuple[str, ...]:
+        """Queue single frames of a procedure: a retry, or without a trip."""
+        return self._queue(_by_port(frames))
+
+    def send_safe(self, port_name: str, now: float) -> bytes | None:
+        """Give the next waiting frame of a procedure, unless an exchange is on the wire."""
+        port = self.ports[port_name]
+        if port.state is PortState.SENT or not port.safe:
+            return None
+        safe = port.safe.popleft()
+        frame = port.put(safe.request, safe, now)
+        if self.log is not None:
+            self.log.append(Sent(port_name, frame, Source.PROCEDURE))
+        return frame
+
+    def reset(self) -> None:
+        """Open the latch, which is no start; who asks, and why, is the line's to establish."""
+        self.latched = self.armed = False
+        self.new_epoch()
+
+    def _queue(self, waves: Mapping[str, Sequence[SafeFrame]]) -> tuple[str, ...]:
+        for name, waiting in waves.items():
+            port = self.ports[name]
+            port.safe.clear()
+            port.safe.extend(waiting)
+        return tuple(waves)
+
+    def _make_space(self, port: str, now: float) -> None:
+        if self.latched or not self.armed:
+            why = "latched" if self.latched else "not armed"
+            raise NotPermitted(f"no permit for port {port}: the line is {why}")
+        if len(self._permits) >= PERMITS_MAX:
+            live = {n: each for n, each in self._permits.items() if now <= each.expires_s}
+            self._permits = live
+        if len(self._permits) >= PERMITS_MAX:
+            raise NotPermitted(f"{PERMITS_MAX} permits are outstanding already")
+
+    def _use(self, permit: Permit, port_name: str, frame: bytes, now: float) -> None:
+        known = self._permits.pop(permit.number, None)
+        if known != permit:
+            raise NotPermitted(f"permit {permit.number} is unknown, used, or void")
+        if permit.port != port_name or permit.frame != frame:
+            raise NotPermitted(f"permit {permit.number} is for another frame or port")
+        if permit.epoch != self.epoch:
+            raise NotPermitted(f"permit {permit.number} is of epoch {permit.epoch}")
+        if not now <= permit.expires_s:
+            raise NotPermitted(f"permit {permit.number} has expired")
+
+
+def _by_port(frames: Iterable[SafeFrame]) -> dict[str, list[SafeFrame]]:
+    """Sort frames by hazard for each port; the port of the most hazardous one comes first."""
+    order: dict[str, list[SafeFrame]] = {}
+    for frame in sorted(frames, key=lambda each: each.step):
+        order.setdefault(frame.port, []).append(frame)
+    return order

@@ -1,0 +1,306 @@
+"""The latch on disk: it survives restart and power cut, and a disk that fails when the line trips.
+
+On real links it holds for each port, too, whichever lab file leads there: ``port_latch``.
+
+Two small files. ``latch.json`` holds the trip. ``guard.armed``, the marker, is written before the
+first permit, while the disk still takes it, and goes with a clean end: where a latch cannot be
+written, or nobody lived to write it, the armed marker is what the next one finds.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from labharness.core.vocabulary import Cause, Trip
+from labharness.safety.guard.fields import Fields
+from labharness.safety.guard.named import is_there, open_named, open_own
+from labharness.safety.guard.port_latch import LEFT_ARMED, PortLatch, PortRecord
+from labharness.safety.guard.written import read_trip, write_trip
+
+__all__ = [
+    "LEFT_ARMED",
+    "Latch",
+    "LatchUnreadable",
+    "LatchedElsewhere",
+    "joined",
+    "not_tried",
+    "probe",
+    "write_durably",
+]
+
+MARKER_FILE = "guard.armed"
+NOT_YET = "not written yet"
+LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a fresh file takes the place of its name: it is no link
+PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
+
+_encode = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one while a line trips
+
+
+class LatchUnreadable(RuntimeError):
+    """The latch file is there and cannot be read: the line counts as latched."""
+
+
+class LatchedElsewhere(LatchUnreadable):
+    """Another lab's latch holds one of these ports; the message says whose, and what to do.
+
+    Args:
+        record: What is written of the port.
+    """
+
+    def __init__(self, record: PortRecord) -> None:
+        super().__init__(elsewhere(record))
+        self.trip = record.trip
+
+
+class Latch:
+    """Remembers the trip that closed it until a named person resets it.
+
+    A line that was left armed is found latched: what became of it is not known.
+
+    Args:
+        path: The latch file; its folder must exist. The armed marker lies beside it.
+        ports: The records of the line's real ports; ``None`` where it has none.
+
+    Attributes:
+        marked: What the marker names, the procedure for the loss of an armed line; ``None`` where
+            there is no mark.
+        trip: What latched first, with the procedure that ran last; ``None`` while open.
+        unreadable: Why the files cannot be read, where that did not matter.
+        write: How a file is written; a disk that is full is put in its place to see what then.
+        write_error: Why the trip is not in the latch file; ``""`` when it is, or there is none.
+
+    Raises:
+        LatchUnreadable: Something is there and cannot be read, or another lab has latched a port.
+    """
+
+    def __init__(self, path: Path, ports: PortLatch | None = None) -> None:
+        self._path = path
+        self._ports = ports
+        self._marker_file = path.with_name(MARKER_FILE)
+        self.write: Callable[[Path, str], None] = write_durably
+        self.trip: Trip | None = None
+        self.write_error = ""
+        self.unreadable = ""
+        self.marker = _read_marker(self._marker_file)
+        if is_there(path):
+            self.trip = _read(path)
+        elif self.marker is not None:
+            self.trip = Trip(Cause.COMMUNICATION, self.marker, "guard", None, 0.0, LEFT_ARMED)
+            self.write_error = f"{path}: {NOT_YET}"
+        found = None if ports is None else _found(ports)
+        if found is not None and self.trip is None:
+            self.trip = found.trip  # its own file was lost with its folder, or was another lab's
+            self.write_error = f"{path}: {NOT_YET}"
+
+    @classmethod
+    def or_shut(cls, path: Path, procedure: str = "", ports: PortLatch | None = None) -> "Latch":
+        """Give the latch, and one that is shut where it cannot be read: making safe asks for none.
+
+        The files stay as they are: a person finds out what happened to them.
+        """
+        try:
+            return cls(path, ports)
+        except LatchUnreadable as why:
+            if isinstance(why, LatchedElsewhere):
+                procedure = why.trip.procedure
+            latch = cls(path.with_name("unreadable.latch") / path.name)
+            latch.trip = Trip(Cause.COMMUNICATION, procedure, "latch", None, 0.0, str(why))
+            latch.unreadable = str(why)
+            return latch
+
+    def close(self, trip: Trip) -> None:
+        """Latch. A disk that fails is remembered, and the latch still holds in memory.
+
+        The first trip stays in the file: it is the cause to clear; later ones are in the journal.
+        Of one that follows, graver or by hand, the file takes the procedure: that is how the line
+        was left.
+        """
+        if self.hold(trip):
+            self.saved()
+
+    def hold(self, trip: Trip) -> bool:
+        """Latch in memory; ``saved`` puts it on the disk, and the marker stands for it till then.
+
+        Returns:
+            Whether there is something new to save.
+        """
+        fresh = joined(self.trip, trip)
+        if fresh == self.trip or self.unreadable:
+            return False
+        self.trip = fresh
+        self.write_error = f"{self._path}: {NOT_YET}"
+        return True
+
+    def saved(self) -> bool:
+        """Say whether the latch is on disk as it is in memory, after another try if it is not."""
+        if self.trip is not None and self.write_error:
+            trip = self.trip
+            text = _encode(write_trip(trip))
+            found = [_trouble(self._path, lambda: self.write(self._path, text))]
+            if self._ports is not None:  # its folder may be gone, and the ports are there
+                ports = self._ports
+                found.append(_trouble(Path("a port's record"), lambda: ports.close(trip)))
+            self.write_error = "; ".join(filter(None, found))
+        return not self.write_error
+
+    def probe(self) -> None:
+        """Raise ``OSError`` if a latch could not be written now; called before a line is armed."""
+        probe(self._path, self.write)
+
+    def set_marker(self, procedure: str) -> None:
+        """Set the marker before a line is armed; ``OSError`` if it does not reach the disk."""
+        if procedure == self.marker:
+            return
+        fresh = self.marker is None and self._ports is not None
+        if fresh:
+            self._must_be_ours()
+        self.write(self._marker_file, procedure + "\n")
+        self.marker = procedure
+        if fresh and self._ports is not None:
+            try:
+                self._ports.set_marker(procedure)
+            except OSError:
+                self.clear_marker()
+                raise
+
+    def _must_be_ours(self) -> None:
+        """Raise ``OSError`` where another lab has latched a port since this one was opened."""
+        try:
+            found = None if self._ports is None else _found(self._ports)
+        except LatchUnreadable as why:
+            raise OSError(errno.EBUSY, str(why)) from None
+        if found is not None:
+            raise OSError(errno.EBUSY, f"port {found.port} is latched: {found.trip.detail}")
+
+    def clear_marker(self) -> None:
+        """Take the armed marker away, unless it stands for a latch that is not on the disk.
+
+        A disk that does not let go of it changes nothing: the line is then found latched.
+        """
+        if self.write_error:
+            return
+        with suppress(OSError):
+            self._marker_file.unlink(missing_ok=True)
+            self.marker = None
+            if self._ports is not None and self.trip is None:
+                self._ports.clear()
+
+    def open(self) -> None:
+        """Take latch and mark away; who asked, and why, is in the journal of resets.
+
+        Raises:
+            OSError: One of them does not go; the line stays latched.
+        """
+        self._path.unlink(missing_ok=True)
+        self._marker_file.unlink(missing_ok=True)
+        sync_folder(self._path.parent)
+        if self._ports is not None:
+            self._ports.clear()
+        self.trip = self.marker = None
+        self.write_error = ""
+
+
+def not_tried(write_error: str) -> bool:
+    """Say whether a latch is not on the disk only because nobody has tried: bytes go first."""
+    return write_error.endswith(NOT_YET)
+
+
+def joined(first: Trip | None, later: Trip) -> Trip:
+    """Give the first of two trips, with the procedure that ran last."""
+    return later if first is None else replace(first, procedure=later.procedure)
+
+
+def elsewhere(record: PortRecord) -> str:
+    """Say which port another lab has latched, why, and what a person does about it."""
+    return (
+        f"port {record.port} is latched on this machine by the lab of {record.state_dir}: "
+        f"{record.trip.detail}; when the cause is gone: {record.reset}"
+    )
+
+
+def _found(ports: PortLatch) -> PortRecord | None:
+    """Give what latches this lab's ports of its own.
+
+    Raises:
+        LatchedElsewhere: Another lab's latch does.
+        LatchUnreadable: That cannot be known.
+    """
+    try:
+        ours, theirs = ports.look()
+    except PermissionError as why:
+        raise LatchUnreadable(
+            f"this account may not see what is latched on this machine ({why.filename}); the line "
+            "stays latched until it may: put the account into the group of that folder"
+        ) from None
+    except (OSError, ValueError) as why:
+        raise _unreadable(Path(getattr(why, "filename", None) or "a port's record"), why) from None
+    if theirs is not None:
+        raise LatchedElsewhere(theirs)
+    return ours
+
+
+def _trouble(where: Path, write: Callable[[], None]) -> str:
+    """Write, and say why it does not reach the disk; ``""`` where it does."""
+    try:
+        write()
+    except OSError as why:
+        return f"{where}: {why.strerror or why}"
+    return ""
+
+
+def _read(path: Path) -> Trip:
+    try:
+        with open_named(path) as file:
+            text = file.read(LATCH_BYTES_MAX).decode()
+        return read_trip(Fields(json.loads(text), "the latch"))
+    except (OSError, ValueError, RecursionError) as why:
+        raise _unreadable(path, why) from None
+
+
+def _read_marker(path: Path) -> str | None:
+    if not is_there(path):
+        return None
+    try:
+        with open_named(path) as file:
+            return file.read(LATCH_BYTES_MAX).decode(errors="replace").strip()
+    except OSError as why:
+        raise _unreadable(path, why) from None
+
+
+def _unreadable(path: Path, why: Exception) -> LatchUnreadable:
+    until = "a person has found out what happened to the disk and has removed the file by hand"
+    return LatchUnreadable(f"{path} cannot be read ({why}); the line stays latched until {until}")
+
+
+def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
+    """Raise ``OSError`` if a latch could not be written beside this file now."""
+    beside = latch_file.with_suffix(".probe")
+    write(beside, " " * PROBE_BYTES)
+    beside.unlink()
+
+
+def write_durably(path: Path, text: str) -> None:
+    """Put a small file in its place whole, and on the disk before this returns."""
+    fresh = path.with_suffix(".new")
+    with os.fdopen(open_own(fresh, os.O_WRONLY | os.O_TRUNC | NO_LINK), "wb") as file:
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed or removed in a folder outlive a power cut."""
+    if os.name != "posix":
+        return  # Windows makes a rename durable by itself and cannot open a folder
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,266 @@
+"""The ports of the guard process: the core's bytes between descriptors and who waits for them."""
+
+import selectors
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from threading import Thread
+
+from labharness.core.vocabulary import Request
+from labharness.instruments.link import LinkLost
+from labharness.instruments.link.descriptors import Descriptor
+from labharness.safety.guard.core import Finished, GuardCore, Permit, PortState, SafeFrame
+from labharness.safety.guard.duty import Duty
+
+__all__ = ["Ports"]
+
+REOPEN_S_MAX = 1.0  # a lost link is given this long
+REOPEN_S = 1.0  # and is tried so often, however often it is asked for
+UNTRIED = "it is not open"
+
+
+class Ports:
+    """Moves the core's bytes. It takes no decision.
+
+    Args:
+        core: What decides.
+        links: The link of each port, open or lost.
+        selector: What watches their descriptors.
+        steady_s: The machine's steady clock.
+
+    Attributes:
+        duty: What is left to do of the procedure that was sent.
+        on_ended: Told of the end of a numbered exchange: port, number, reply, error.
+        on_safe: Told of the end of a safe frame's exchange, and why it failed.
+        on_free: Told that a port has become free.
+        on_lost: Told that a link was lost: port and reason.
+    """
+
+    def __init__(
+        self,
+        core: GuardCore,
+        links: Mapping[str, Descriptor],
+        selector: selectors.BaseSelector,
+        steady_s: Callable[[], float],
+    ) -> None:
+        self.core = core
+        self.duty = Duty()
+        self.on_ended: Callable[[str, int, bytes | None, str], None]
+        self.on_safe: Callable[[SafeFrame, str], None]
+        self.on_free: Callable[[], None]
+        self.on_lost: Callable[[str, str], None]
+        self._links = dict(links)
+        self._selector = selector
+        self._steady_s = steady_s
+        self._asked: dict[str, int | None] = dict.fromkeys(links)
+        self._safe_sent: set[str] = set()  # ports with a frame of a procedure on the wire
+        self._wanted: dict[str, None] = {}  # lost links that somebody needs, in order
+        self._openings: dict[str, Thread] = {}  # by which some of them are being opened
+        self._not_before_s = dict.fromkeys(links, 0.0)
+        self._whys: dict[str, str] = {}  # why links were lost, or did not open
+
+    @property
+    def due_s(self) -> float:
+        """When ``expire`` must be called next."""
+        return min(port.due_s for port in self.core.ports.values())
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is on a wire, or waits for one."""
+        return any(port.state is PortState.SENT or port.safe for port in self.core.ports.values())
+
+    @property
+    def making_safe(self) -> bool:
+        """Whether a frame of a procedure is on a wire, or waits for one."""
+        return bool(self._safe_sent) or any(port.safe for port in self.core.ports.values())
+
+    def free(self) -> list[str]:
+        """Name the ports on which an exchange may begin."""
+        return [
+            name
+            for name, port in self.core.ports.items()
+            if port.state is PortState.IDLE and not port.safe and name not in self._openings
+        ]
+
+    def shut(self) -> dict[str, str]:
+        """Say of each link that is not open why; ``""`` while it is being opened."""
+        tried = (*self._wanted, *self._openings)
+        closed = (name for name, link in self._links.items() if link.fileno() < 0)
+        return {name: "" if name in tried else self._whys.get(name, UNTRIED) for name in closed}
+
+    def watch(self) -> None:
+        """Listen to every link that is open."""
+        for name, link in self._links.items():
+            if link.fileno() >= 0:
+                self._selector.register(link.fileno(), selectors.EVENT_READ, self._reader(name))
+
+    def _listen(self, name: str) -> None:
+        """Listen to a link that was opened again; what cannot be listened to is closed."""
+        link = self._links[name]
+        if link.fileno() >= 0:
+            try:
+                self._selector.register(link.fileno(), selectors.EVENT_READ, self._reader(name))
+            except (OSError, ValueError, KeyError):
+                link.close()
+
+    def close(self) -> None:
+        """Close every link."""
+        for link in self._links.values():
+            link.close()
+
+    def send(self, name: str, request: Request, permit: Permit | None, number: int) -> None:
+        """Begin an exchange; raises ``NotPermitted``, and then no byte was sent.
+
+        On a link that is closed it fails, and the link is opened for the next time.
+        """
+        now = self._steady_s()
+        frame = self.core.send(name, request, now, permit)
+        self._asked[name] = number
+        why = self._hand_over(name, frame)
+        if why:
+            if self._links[name].fileno() < 0:
+                self._wanted[name] = None
+            self._end(name, why, now)
+
+    def forget(self) -> None:
+        """Nobody waits any more for the exchanges that are under way."""
+        self._asked = dict.fromkeys(self._links)
+
+    def trip(self, procedure: str) -> None:
+        """Run a procedure: its first wave on all ports before anything else."""
+        self._send_safe(self.core.trip(procedure))
+        self.duty.begin(self.core.procedures[procedure])
+
+    def repeat(self, frames: Iterable[SafeFrame]) -> None:
+        """Send frames of a procedure for a harness that has it in force."""
+        frames = tuple(frames)
+        self.duty.add(frames)
+        self._send_again(frames)
+
+    def insist(self, *, reading: bool) -> None:
+        """Send again what is left to do, and with ``reading`` look whether it is so.
+
+        A port that is still at its frames is left out, and no other for its sake: one that nobody
+        answers on waits for its own time-outs, and a poll for its own.
+        """
+        at_it = {*self._safe_sent, *(name for name, port in self.core.ports.items() if port.safe)}
+        self._send_again(self.duty.due(at_it, reading=reading))
+
+    def _send_again(self, frames: Collection[SafeFrame]) -> None:
+        """Send frames; lost links among theirs are opened for the next time."""
+        self._send_safe(self.core.queue(frames))
+        lost = (frame.port for frame in frames if self._links[frame.port].fileno() < 0)
+        self._wanted.update(dict.fromkeys(lost))
+
+    def want_closed(self) -> None:
+        """Open what is closed: somebody has come who may ask for it."""
+        closed = (name for name, link in self._links.items() if link.fileno() < 0)
+        self._wanted.update(dict.fromkeys(closed))
+
+    @property
+    def may_reopen(self) -> bool:
+        """Whether a lost link is wanted, or being opened."""
+        return bool(self._wanted or self._openings)
+
+    def reopen(self) -> None:
+        """Open lost links that are wanted, each in a thread: no procedure waits for an address."""
+        now = self._steady_s()
+        for name, opening in list(self._openings.items()):
+            if not opening.is_alive():
+                del self._openings[name]
+                self._listen(name)
+                self.on_free()
+        for name in list(self._wanted):
+            if self._links[name].fileno() >= 0:
+                del self._wanted[name]
+            elif name not in self._openings and now >= self._not_before_s[name]:
+                del self._wanted[name]
+                self._not_before_s[name] = now + REOPEN_S
+                opening = Thread(target=self._open, args=(name,), daemon=True)
+                with suppress(RuntimeError):  # no more threads: it is wanted again
+                    opening.start()
+                self._openings[name] = opening
+
+    def _open(self, name: str) -> None:
+        """Open a link; how one fails is the business of who asks for it next."""
+        self._whys[name] = UNTRIED
+        with suppress(Exception):  # a driver of the system's may raise anything, and ends nobody
+            try:
+                self._links[name].open(REOPEN_S_MAX)
+            except LinkLost as why:
+                self._whys[name] = str(why)
+
+    def expire(self, now: float) -> None:
+        """Let time pass on every port."""
+        for name, port in self.core.ports.items():
+            if port.due_s <= now:
+                finished = port.expire(now)
+                if finished is not None:
+                    self._finish(name, finished)
+                else:
+                    self.on_free()
+
+    def _reader(self, name: str) -> Callable[[], None]:
+        port, link = self.core.ports[name], self._links[name]
+
+        def read() -> None:
+            now = self._steady_s()
+            try:
+                data = link.read()
+            except LinkLost as why:
+                self._lose(name, link, str(why), now)
+                return
+            if port.state is PortState.DRAIN and now >= port.due_s:
+                port.expire(now)  # its quiet was over before these bytes came
+                self.on_free()
+            finished = port.feed(data, now)
+            if finished is not None:
+                self._finish(name, finished)
+
+        return read
+
+    def _lose(self, name: str, link: Descriptor, why: str, now: float) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(link.fileno())
+        link.close()
+        self._whys[name] = why
+        self.on_lost(name, why)
+        self._end(name, why, now)
+
+    def _hand_over(self, name: str, frame: bytes) -> str:
+        """Write to a link; give the reason when it is lost."""
+        try:
+            self._links[name].write(frame)
+        except LinkLost as why:
+            return str(why)
+        return ""
+
+    def _send_safe(self, names: Iterable[str]) -> None:
+        """Send the next frame of each port; a link that is lost is told of after the last byte."""
+        now = self._steady_s()
+        lost = []
+        for name in names:
+            frame = self.core.send_safe(name, now)
+            if frame is not None:
+                self._safe_sent.add(name)
+                why = self._hand_over(name, frame)
+                if why:
+                    lost.append((name, why))
+        for name, why in lost:
+            self._end(name, why, now)
+
+    def _end(self, name: str, why: str, now: float) -> None:
+        finished = self.core.ports[name].lose(why, now)
+        if finished is not None:
+            self._finish(name, finished)
+
+    def _finish(self, name: str, finished: Finished) -> None:
+        self._safe_sent.discard(name)
+        if self.core.ports[name].safe:
+            self._send_safe((name,))
+        safe = finished.safe
+        if safe is None:
+            number, self._asked[name] = self._asked[name], None
+            if number is not None:
+                self.on_ended(name, number, finished.reply, finished.error)
+            return
+        self.on_safe(safe, self.duty.ended(finished))

@@ -1,0 +1,447 @@
+"""The guard as a process of its own: selectors around the core, a latch, and one harness.
+
+It takes no decision but one: when an armed harness falls silent or its socket closes, it runs the
+line's procedure by itself, latches, and sends again what was not answered.
+
+Order of business in each turn: what arrived on the ports and from the harness, what is due on the
+ports, whether the harness is overdue or deaf, and last what may wait for a disk.
+"""
+
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link.descriptors import Descriptor
+from labharness.safety.guard.armed import SOCKET_FILE, Armed
+from labharness.safety.guard.armed_marker import ArmedMarker
+from labharness.safety.guard.core import NotPermitted, SafeFrame
+from labharness.safety.guard.door import Door
+from labharness.safety.guard.fields import BadFields
+from labharness.safety.guard.latch import Latch
+from labharness.safety.guard.notify import Notifier
+from labharness.safety.guard.offline_log import OfflineLog
+from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.guard.ports import Ports
+from labharness.safety.guard.seal import KEY_BYTES
+from labharness.safety.guard.session import HarnessSession
+from labharness.safety.guard.socket_lines import SocketLines
+from labharness.safety.guard.watch import HarnessWatch
+
+__all__ = ["ProcessGuard"]
+
+NAP_S_MAX = 1.0  # longest wait for something to happen
+LOOK_S = 0.02  # while a link is being opened, by a thread
+REPEAT_S = 1.0  # a frame of a procedure that was not answered is sent again after this
+REPEATS_MAX = 3600  # with ``once``; a guard that somebody keeps has the duty without end
+PUTS_OFF_S = 15.0  # what a harness sends of a procedure puts the guard's own off so long
+COME_S_MAX = 30.0  # with ``once``: how long to wait for the harness that asked for this guard
+LEAVE_S_MAX = 5.0  # a guard that is told to stop waits this long for its procedure's answers
+DISK_S_MAX = 10.0  # a procedure that nobody answers keeps the latch from the disk so long
+NEVER = float("inf")
+
+
+class ProcessGuard:
+    """One lab's guard.
+
+    Args:
+        armed: What may leave, and what makes safe.
+        digest: Of the text it was read from; harness and guard compare it.
+        links: A link for each port, open or lost.
+        state_dir: Where latch, mark and log lie.
+        listener: The socket on which the harness comes.
+        steady_s: The machine's steady clock.
+        entropy: Gives so many bytes for a key.
+        once: End when the harness that came has gone and nothing is left to do.
+        reset: The command that resets this lab.
+    """
+
+    def __init__(
+        self,
+        *,
+        armed: Armed,
+        digest: str,
+        links: Mapping[str, Descriptor],
+        state_dir: Path,
+        listener: socket.socket,
+        steady_s: Callable[[], float],
+        entropy: Callable[[int], bytes],
+        once: bool,
+        reset: str = "labharness reset",
+    ) -> None:
+        self.core = armed.core()
+        self.steady_s = steady_s
+        self.reads = {
+            port.name: {request.frame: request for request in port.reads} for port in armed.ports
+        }
+        self.longest_s = {port.name: port.exchange_s_max for port in armed.ports}
+        self.log = OfflineLog(state_dir / "guard.jsonl")
+        self._safe_table = armed.safe_table
+        self._digest = digest
+        self._listener = listener
+        self._entropy = entropy
+        self._once = once
+        self._watch = HarnessWatch(armed.silence_s_max, armed.lost)
+        self._latch_file = state_dir / "latch.json"
+        self._port_latch = PortLatch([port.address for port in armed.ports], state_dir, reset)
+        self.latch = Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)
+        self._marker = ArmedMarker(self.latch)
+        self._selector = selectors.DefaultSelector()
+        self.ports = Ports(self.core, links, self._selector, steady_s)
+        self.ports.on_ended = self._ended
+        self.ports.on_safe = self._safe
+        self.ports.on_free = self._freed
+        self.ports.on_lost = self._link_lost
+        self._notifier = Notifier()
+        self._notify_s = 0.0
+        self._session: HarnessSession | None = None
+        self._procedure = ""  # the last one that ran
+        self._disk_s = steady_s() + DISK_S_MAX  # then a procedure under way waits for the disk
+        self._repeat_s = NEVER  # when to look after what was not answered
+        self._repeats = 0
+        self._alone = False
+        self._ends: dict[SafeFrame, str] = {}  # how each frame of the procedure ended last
+        self._save_s = 0.0
+        self._served = False
+        self._unused_s = steady_s()
+        self._leaving_s = NEVER
+        self._door = Door((state_dir / SOCKET_FILE, state_dir))
+        self._shut_out = False  # whether its loss was answered
+
+    # ---- the loop
+
+    def run(self) -> None:
+        """Serve until told to stop, or with ``once`` until there is nothing left to do."""
+        self.ports.watch()
+        self._listener.setblocking(False)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._greet)
+        near, far = self._heed_signals()
+        self._begin()
+        self._notifier.say("READY=1")
+        self._serve()
+        if self.core.armed:  # nothing lets it be, and nobody else would make it safe
+            self._lose("the guard left while the line was armed")
+            self._leaving_s = self.steady_s() + LEAVE_S_MAX
+            self._serve()
+        self._notifier.say("STOPPING=1")
+        self._drop()
+        self._save_s = 0.0
+        self._marker.wait(LEAVE_S_MAX)
+        self._write_down(self.steady_s())
+        signal.set_wakeup_fd(-1)
+        for each in (near, far, self._listener):
+            each.close()
+        self.ports.close()
+        self._selector.close()
+
+    def _serve(self) -> None:
+        while not self._is_over():
+            for key, _ in self._selector.select(self._nap_s()):
+                key.data()
+            self._keep_time()
+
+    def _begin(self) -> None:
+        """After a crash with the line armed, or with a latch set, a procedure comes first.
+
+        A latch names the one that ran last. The marker names what silence would have run; it stands
+        for a latch where there is none, and for nothing beside one.
+        """
+        trip = self.latch.trip
+        if trip is None:
+            return
+        procedure = self._known(trip.procedure)
+        self._send_procedure(procedure)
+        self.log.add("began with the safe table", procedure=procedure, why=trip.detail)
+        self._be_alone()
+
+    def _nap_s(self) -> float:
+        nap_s_max = LOOK_S if self.ports.may_reopen else NAP_S_MAX
+        due_s = min(self.ports.due_s, self._watch.due_s)
+        due_s = min(due_s, self._repeat_s, self._leaving_s, self._notify_s)
+        return min(max(due_s - self.steady_s(), 0.0), nap_s_max)
+
+    def _keep_time(self) -> None:
+        now = self.steady_s()
+        self.ports.expire(now)
+        if self._watch.overdue(now):
+            self._lose(f"the harness was silent for {now - self._watch.heard_s:.3f} s")
+        self._door.look(now)
+        if self._door.lost and not self._shut_out:
+            self._lose_door(self._door.lost)
+        if now >= self._repeat_s:
+            self._repeat(now)
+        if now >= self._notify_s:
+            self._notifier.say("WATCHDOG=1")
+            self._notify_s = now + self._notifier.every_s
+        if self.ports.may_reopen:
+            self.ports.reopen()
+        if self._session is not None:
+            self._session.settle()
+        if not self.ports.making_safe:
+            self._disk_s = now + DISK_S_MAX
+            self._write_down(now)
+        elif now >= self._disk_s:
+            self._write_down(now)
+
+    def _write_down(self, now: float) -> None:
+        """Do what may wait for a disk; till then the marker says that the line was left armed."""
+        if self.latch.write_error and now >= self._save_s:
+            self._save_s = now + REPEAT_S
+            self.latch.saved()
+            if self._session is not None:
+                self._session.say({"say": "status"})
+        if self.core.armed and not self.core.latched:
+            self._marker.follow(now)
+            return  # the log waits in memory: a trip may come, and waits for no disk
+        if not self.core.armed and self.latch.marker is not None and not self._marker.busy:
+            self.latch.clear_marker()
+        self.log.flush()
+
+    def _is_over(self) -> bool:
+        now = self.steady_s()
+        if self._leaving_s < NEVER:
+            return not self.ports.busy or now >= self._leaving_s
+        if self._shut_out and self._session is None and not self.ports.busy:
+            return not self._owes()
+        if not self._once or self._session is not None or self.ports.busy:
+            return False
+        if self._owes() and self._repeats <= REPEATS_MAX:
+            return False
+        return self._served or now - self._unused_s > COME_S_MAX
+
+    def _heed_signals(self) -> tuple[socket.socket, socket.socket]:
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        far.setblocking(False)
+
+        def told_to_stop() -> None:
+            near.recv(64)
+            if self.core.armed:
+                self._lose("the guard was told to stop while the line was armed")
+            self._leaving_s = self.steady_s() + LEAVE_S_MAX
+
+        signal.set_wakeup_fd(far.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, lambda *_: None)
+        for number in (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+            signal.signal(number, signal.SIG_IGN)  # a Ctrl-Z would leave an armed line
+        self._selector.register(near, selectors.EVENT_READ, told_to_stop)
+        return near, far
+
+    # ---- making safe
+
+    def trip(self, procedure: str, read: Callable[[], Trip]) -> None:
+        """Run a procedure for the harness, and only then read why.
+
+        Raises:
+            BadFields: The reason cannot be read; the line is safe and latched all the same.
+        """
+        self._send_procedure(procedure)
+        self._put_off()
+        try:
+            trip = read()
+        except BadFields as why:
+            self.latch.hold(self._trip_of("harness", str(why), procedure))
+            raise
+        self.latch.hold(trip)
+        self.log.add("tripped", procedure=procedure, why=trip.detail)
+
+    def repeat(self, frames: Iterable[SafeFrame]) -> None:
+        """Send frames of a procedure for a harness that has it in force, and goes on by itself."""
+        self.ports.repeat(frames)
+        self._put_off()
+
+    def _run_procedure(self, trip: Trip, procedure: str) -> None:
+        """Bytes first, then the latch, in memory; the log comes after, by the caller."""
+        self._send_procedure(procedure)
+        self.latch.hold(trip)
+
+    def _send_procedure(self, procedure: str) -> None:
+        self._ends.clear()
+        self.ports.trip(procedure)
+        self._procedure = procedure
+
+    def _lose(self, why: str) -> None:
+        """Do without the harness: make safe, latch, and take its arming away."""
+        procedure = self._known(self._procedure if self.core.latched else self._watch.procedure)
+        trip = self._trip_of("harness", why, procedure)
+        self._run_procedure(trip, procedure)
+        self.core.disarm()
+        self._watch.end()
+        self._be_alone()
+        self.log.add("tripped by itself", procedure=procedure, why=why)
+        if self._session is not None:
+            self._session.tripped(trip)
+
+    def _lose_door(self, why: str) -> None:
+        """Make safe: whoever wants to stop this line, or to know of it, finds no guard any more."""
+        self._shut_out = True
+        if self.core.armed:
+            self._lose(why)
+        self.log.add("door lost", why=why)
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"labharness guard: {why}; it ends when its work is done\n")
+
+    def _be_alone(self) -> None:
+        """See to the procedure without a harness: nobody else reads whether it was done."""
+        self._alone = True
+        self._repeats = 0
+        self._repeat_s = self.steady_s() + REPEAT_S
+
+    def _put_off(self) -> None:
+        self._alone = False
+        self._repeats = 0
+        self._repeat_s = self.steady_s() + PUTS_OFF_S
+
+    def _owes(self) -> bool:
+        return self.core.latched and self.ports.duty.left(reading=self._alone)
+
+    def _repeat(self, now: float) -> None:
+        self._repeat_s = now + REPEAT_S
+        self._repeats += 1
+        given_up = self._once and self._repeats > REPEATS_MAX
+        if self._owes() and not given_up:
+            self.ports.insist(reading=self._alone)
+
+    def _known(self, procedure: str) -> str:
+        return procedure if procedure in self.core.procedures else self._safe_table
+
+    def _trip_of(self, channel: str, why: str, procedure: str) -> Trip:
+        return Trip(Cause.COMMUNICATION, procedure, channel, None, self.steady_s(), why)
+
+    # ---- what a harness asks
+
+    def arm(self, procedure: str) -> None:
+        """Let permits be taken, and watch the harness from now on.
+
+        Raises:
+            OSError: A latch or the armed marker could not be written.
+            NotPermitted: The line is latched, a link is not open, or the guard is about to end.
+        """
+        if self._leaving_s < NEVER:
+            raise NotPermitted("the guard is leaving")
+        if self.latch.unreadable:
+            raise NotPermitted(self.latch.unreadable)
+        shut = self.ports.shut()
+        if shut:
+            raise NotPermitted(f"not all ports are open: {', '.join(shut)}")
+        self._marker.wait()
+        self.latch.probe()
+        self.latch.set_marker(procedure)
+        self._marker.wanted = procedure
+        self.core.arm()
+        self._watch.procedure = procedure
+        self._watch.begin(self.steady_s())
+        self._repeat_s = NEVER
+
+    def disarm(self) -> None:
+        """Take no more permits, and watch nobody; the marker goes when the disk has its turn."""
+        self.core.disarm()
+        self._watch.end()
+
+    def heartbeat(self, made_s: float, procedure: str) -> None:
+        """Take a heartbeat; it puts no repeat off: who only looks on heartbeats, too."""
+        silence_s = self._watch.heartbeat(made_s, self.steady_s(), procedure)
+        if silence_s:
+            self._lose(f"the harness was silent for {silence_s:.3f} s")
+            return
+        self._marker.wanted = procedure
+
+    def reset(self) -> str:
+        """Open the latch; give what stands in the way, ``""`` when nothing does."""
+        self._marker.wait()
+        if self.latch.unreadable:
+            self._read_latch_anew()
+        if self.latch.unreadable:
+            return self.latch.unreadable
+        try:
+            self.latch.open()
+        except OSError as why:
+            return f"the latch does not open: {why.strerror}"
+        self.core.reset()
+        self._watch.end()  # nothing is armed any more
+        self.ports.duty.end()
+        self._repeat_s = NEVER
+        return ""
+
+    def _read_latch_anew(self) -> None:
+        """Look whether a person has mended or removed what could not be read."""
+        fresh = Latch.or_shut(self._latch_file, self._safe_table, self._port_latch)
+        if fresh.trip is None and self.latch.trip is not None:
+            fresh.hold(self.latch.trip)  # it is removed, and holds until it is opened
+        self.latch = fresh
+        self._marker = ArmedMarker(fresh)
+
+    def goodbye(self, *, retire: bool) -> None:
+        """End with a harness that takes its leave; what its journal has needs no log."""
+        armed = self.core.armed
+        kept = self._session is not None and self._session.imported
+        self._part("the harness left while the line was armed")
+        if kept and not armed:
+            self.log.clear()
+        if retire and not armed:
+            self._leaving_s = self.steady_s() + LEAVE_S_MAX
+
+    # ---- the harness
+
+    def _greet(self) -> None:
+        try:
+            made, _ = self._listener.accept()
+        except OSError:
+            return
+        if self._leaving_s < NEVER:
+            made.close()  # it comes again, and finds the next guard
+            return
+        if self._session is not None:
+            self._session.hear()  # it may have closed in this very turn
+        if self._session is not None:
+            with made, suppress(OSError):
+                SocketLines(made).say({"say": "busy"})
+            return
+        key = self._entropy(KEY_BYTES)
+        self.ports.want_closed()
+        self.ports.reopen()  # it is told that they are not free yet
+        self._session = HarnessSession(self, made, self._selector, key, self._part)
+        self._session.welcome(self._digest)
+
+    def _part(self, why: str) -> None:
+        """End with a harness; one that left the line armed is lost."""
+        self._drop()
+        if self.core.armed:
+            self._lose(why)
+
+    def _drop(self) -> None:
+        if self._session is not None:
+            self._served = self._served or self._session.heard > 0
+            self._session.close()
+            self._session = None
+            self.ports.forget()
+            self._unused_s = self.steady_s()
+            if self.core.latched and self.ports.duty.left(reading=False):
+                self._be_alone()
+
+    def _ended(self, port: str, number: int, reply: bytes | None, error: str) -> None:
+        if self._session is not None:
+            self._session.ended(port, number, reply, error)
+
+    def _safe(self, frame: SafeFrame, error: str) -> None:
+        if self._ends.get(frame) != error:  # each second, for as long as it takes: once
+            self._ends[frame] = error
+            self.log.add("safe frame", channel=frame.channel, value=frame.value, error=error)
+        if self._session is not None:
+            self._session.safe(frame, error)
+
+    def _link_lost(self, port: str, why: str) -> None:
+        """Void what was permitted on it, for nobody knows what answers there next."""
+        self.core.new_epoch()
+        self.log.add("link lost", port=port, why=why)
+        if self._session is not None:
+            self._session.lost(port, why)
+
+    def _freed(self) -> None:
+        if self._session is not None:
+            self._session.say({"say": "free"})

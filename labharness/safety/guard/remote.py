@@ -1,0 +1,478 @@
+"""The harness's end of the guard process: the same guard to a line, over a socket.
+
+What the harness believes of the guard (epoch, free ports, latch) is what the guard last said, plus
+what the harness has asked since and the guard has not taken yet. Where that belief is wrong the
+guard refuses, and never the other way round.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from labharness.core.clock import steady_s
+from labharness.core.vocabulary import Cause, Request, Trip
+from labharness.instruments.link import LinkLost
+from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
+from labharness.safety.guard.contract import Done, LatchView, Tells
+from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
+from labharness.safety.guard.fields import Fields
+from labharness.safety.guard.latch import write_durably
+from labharness.safety.guard.named import open_named
+from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.guard.port_queue import PortQueue
+from labharness.safety.guard.remote_ports import GuardedLink, SeenLatch, Stream
+from labharness.safety.guard.seal import seal
+from labharness.safety.guard.socket_lines import Line, line_of
+from labharness.safety.guard.spawn import Child
+from labharness.safety.guard.written import read_trip, write_request, write_trip
+
+__all__ = ["BEAT_S", "RemoteGuard"]
+
+BEAT_S = 0.1  # a fifth of the silence that a guard bears
+OPEN_S_MAX = 10.0  # from nothing to a guard whose ports are open
+LINK_S_MAX = 4.0  # for a guard to open one: a second till it may, one for a name, one to connect
+KEPT_S = 1.0  # for a guard that somebody keeps to come back, before one is started here
+STARTS_MAX = 3
+RETURN_S = 2.0  # between two tries to bring a lost one back
+RETURNS_MAX = 10_000  # hours of trying: without its guard nobody makes the line safe
+AGAIN_S = 0.2
+BRIEF_S = 1.0  # one that came back and was lost within this is given as long before the next try
+LOOK_S = 0.01  # between two tries at its door
+HANGS_S = 2.0  # beyond the end of an exchange: a guard that has not told of it stands still
+ANSWER_S_MAX = 5.0  # for what takes the guard's disk
+LEAVE_S_MAX = 2.0  # a guard that was asked to go is waited for this long
+
+
+class RemoteGuard(Tells):
+    """A guard in a process of its own.
+
+    Args:
+        armed: What the guard is armed with; written to its file when the line is opened.
+        state_dir: The lab's.
+        command: Starts a guard for this lab, where none runs.
+        near: The latch of ports that stay in this process.
+    """
+
+    heartbeat_s = BEAT_S
+
+    def __init__(
+        self,
+        armed: Armed,
+        state_dir: Path,
+        command: Sequence[str],
+        near: PortLatch | None = None,
+    ) -> None:
+        super().__init__()
+        self.procedures = armed.procedures
+        self.latch: LatchView = SeenLatch(state_dir / "latch.json", near)
+        self._armed = armed
+        self._text = armed.text()
+        self._state_dir = state_dir
+        self._loop = asyncio.get_running_loop()
+        self._child = Child(command, state_dir / "guard.log")
+        self._places = {
+            frame: (name, number)
+            for name, frames in armed.procedures.items()
+            for number, frame in enumerate(frames)
+        }
+        ports = [port.name for port in armed.ports]
+        self._queue = PortQueue(ports, self.ready)
+        self._free = dict.fromkeys(ports, False)
+        self._shut: dict[str, str] = {}  # links that the guard could not open, and why
+        self._busy_since = dict.fromkeys(ports, 0)  # number of the message that took the port
+        self._asked: dict[str, tuple[int, Done, float] | None] = dict.fromkeys(ports)
+        self._heartbeat_s = (
+            0.0  # counted in heartbeats: both ends may have stood still with the machine
+        )
+        self._transport: asyncio.Transport | None = None
+        self._opening = asyncio.Lock()
+        self._welcome: asyncio.Future[str] | None = None
+        self._answer: asyncio.Future[str] | None = None  # of what was asked last
+        self._returning: asyncio.Task[None] | None = None
+        self._trip: Trip | None = None  # the last, and so the gravest, that this end asked for
+        self._lost = "the guard process was not reached yet"
+        self._met_s = 0.0  # when it let us in
+        self._kept = False  # by systemd or a person: who lost it gets time to bring it back
+        self._closed = False
+        self._key = b""
+        self._told = 0  # messages sent to this guard
+        self._epoch = 0  # as last said
+        self._moves_ahead = 0  # of the epoch, asked and not yet taken
+        self._moves_told = 0
+        self._number = 0  # of permits
+        self._is_armed = False
+        self._is_latched = self.latch.trip is not None
+
+    # ---- opening and closing
+
+    def link(self, port: str) -> GuardedLink:
+        """Give the link of one port, to open and to name."""
+        kinds = {each.name: each.link for each in self._armed.ports}
+        return GuardedLink(self, port, kinds[port])
+
+    async def open(self) -> None:
+        """Reach a guard that holds this arming; start one where none runs.
+
+        The arming is written where no guard answers, and where the one that lets this harness in
+        has another: it is not changed under a line that somebody else has armed.
+
+        Raises:
+            LinkLost: No guard could be reached; says why.
+        """
+        async with self._opening:  # many links are opened at once, and it has one door
+            if self._transport is None:
+                await self._open()
+
+    async def open_port(self, port: str) -> None:
+        """Reach a guard, and wait while it is opening one link.
+
+        Raises:
+            LinkLost: No guard could be reached, or this link does not open; the others may.
+        """
+        await self.open()
+        until_s = self._loop.time() + LINK_S_MAX
+        while self._shut.get(port) == "" and not self._lost:
+            if self._loop.time() >= until_s:
+                break
+            await asyncio.sleep(LOOK_S)
+        if self._lost or port in self._shut:
+            raise LinkLost(self._lost or self._shut[port] or f"not open within {LINK_S_MAX:g} s")
+
+    async def _open(self) -> None:
+        reached = False
+        try:
+            async with asyncio.timeout(OPEN_S_MAX):
+                await self._reach()
+            reached = True
+        except TimeoutError:
+            why = self._child.complaint() or "it does not answer"
+            raise LinkLost(f"guard process of {self._state_dir}: {why}") from None
+        except OSError as why:
+            if isinstance(why, LinkLost):
+                raise
+            raise LinkLost(f"guard process of {self._state_dir}: {why}") from None
+        finally:
+            if not reached and self._transport is not None:
+                transport, self._transport = self._transport, None
+                transport.abort()
+
+    def _write_arming(self) -> None:
+        path = self._state_dir / ARMED_FILE
+        with suppress(OSError), open_named(path) as file:  # what is no file is replaced by one
+            if file.read() == self._text.encode():
+                return
+        write_durably(path, self._text)
+
+    async def _reach(self) -> None:
+        path = str(self._state_dir / SOCKET_FILE)
+        starts = 0
+        not_before_s = self._loop.time() + (KEPT_S if self._kept else 0.0)
+        while True:  # open() bounds it in time
+            self._welcome = self._loop.create_future()
+            try:
+                await self._loop.create_unix_connection(lambda: Stream(self), path)
+            except (FileNotFoundError, ConnectionRefusedError):
+                if not self._child.running() and self._loop.time() >= not_before_s:
+                    if starts == STARTS_MAX:
+                        raise LinkLost(self._child.complaint() or "it does not stay") from None
+                    await asyncio.sleep(AGAIN_S * starts)  # another's may just be beginning
+                    starts += 1
+                    self._write_arming()
+                    self._child.start()
+            else:
+                said = await self._welcome
+                if not said:
+                    self._kept = not self._child.running()
+                    return
+                if said == "armed with other files":
+                    self._write_arming()  # it makes place for one that reads it
+                    self._tell({"do": "bye", "retire": True})
+                if said == "busy":
+                    raise LinkLost("another harness is at the guard process of this lab")
+            await asyncio.sleep(LOOK_S)
+
+    def close(self) -> None:
+        """Take leave; a guard that was started for this run ends."""
+        self._closed = True
+        self._lost = self._lost or "the guard is closed"
+        if self._returning is not None:
+            self._returning.cancel()
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.write(line_of({"do": "bye", "retire": False}))
+            transport.close()
+        self._child.leave(LEAVE_S_MAX)
+
+    # ---- ports
+
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
+        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
+        self._queue.when_free(port, start, patient=patient)
+        self._queue.offer(port)
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port no more."""
+        self._queue.leave(port, start)
+
+    def release(self, port: str) -> None:
+        """Give the port back."""
+        self._queue.release(port)
+        self._queue.offer(port)
+
+    def ready(self, port: str) -> bool:
+        """Say whether an exchange may begin; without a guard it may, and fails at once."""
+        return (self._free[port] or bool(self._lost)) and not self._closed
+
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed."""
+        if self._lost or self._is_latched or not self._is_armed:
+            why = self._lost or ("latched" if self._is_latched else "not armed")
+            raise NotPermitted(f"no permit for port {port}: {why}")
+        self._number += 1
+        expires_us = math.floor((steady_s() + PERMIT_S_MAX) * 1e6)
+        epoch = self._epoch + self._moves_ahead
+        return Permit(self._number, port, request.frame, epoch, expires_us / 1e6)
+
+    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
+        """Send one frame now; ``done(reply, error)`` is called once, later."""
+        if self._closed:
+            raise NotPermitted(f"port {port} is closed")
+        if self._lost:
+            self._loop.call_soon(done, None, self._lost)
+            return
+        number = self._told + 1
+        message: dict[str, object] = {"do": "send", "port": port, "number": number}
+        if permit is None:
+            message |= {"permit": None, "frame": request.frame.hex()}
+        else:
+            message |= {
+                "permit": {
+                    "number": permit.number,
+                    "epoch": permit.epoch,
+                    "expires_us": round(permit.expires_s * 1e6),
+                    "seal": seal(self._key, permit, request).hex(),
+                },
+                "request": write_request(request),
+            }
+        self._take(port, number)
+        due_s = self._heartbeat_s + request.timeout_s + request.settle_s + HANGS_S
+        self._asked[port] = (number, done, due_s)
+        self._tell(message)
+
+    def _take(self, port: str, number: int) -> None:
+        """Count a port as taken until the guard has heard so many messages and says otherwise."""
+        self._free[port] = False
+        self._busy_since[port] = number
+
+    # ---- making safe
+
+    def trip(self, trip: Trip) -> None:
+        """Have a procedure run: one write to the socket, before anything else."""
+        self._moves({"do": "trip", "trip": write_trip(trip)})
+        self._trip = trip
+        for frame in self.procedures[trip.procedure]:
+            self._take(frame.port, self._told)
+        self._is_latched = True
+        self.latch.close(trip)
+
+    def repeat(self, frames: Sequence[SafeFrame]) -> None:
+        """Have single frames of a procedure sent, again or without a trip."""
+        for frame in frames:
+            self._take(frame.port, self._told + 1)
+        self._tell({"do": "repeat", "frames": [list(self._places[frame]) for frame in frames]})
+
+    def new_epoch(self) -> None:
+        """Void every permit."""
+        self._moves({"do": "epoch"})
+
+    async def arm(self) -> None:
+        """Let permits be made.
+
+        Raises:
+            NotPermitted: The line is latched, there is no guard, or it does not arm.
+        """
+        if self._is_latched or self._lost:
+            why = self._lost or "the line is latched: it takes a reset by a named person"
+            raise NotPermitted(why)
+        error = "it was given up"
+        try:
+            error = await self._ask({"do": "arm", "lost": self._armed.lost})
+        finally:
+            if error:  # one that answers too late is not left armed
+                self.disarm()
+        if error:
+            raise NotPermitted(error)
+
+    def disarm(self) -> None:
+        """Make the line read-only again."""
+        self._moves({"do": "disarm"})
+        self._is_armed = False
+
+    def heartbeat(self, procedure: str) -> None:
+        """Say that the control loop lives, and which procedure fits if it should not.
+
+        A guard of ours that stands still is ended: the next one begins with the safe table.
+        """
+        self._tell({"do": "heartbeat", "made_s": steady_s(), "lost": procedure})
+        if self._answer is None:  # while it waits for its disk, it may
+            self._heartbeat_s += BEAT_S
+        if any(
+            asked is not None and asked[2] < self._heartbeat_s for asked in self._asked.values()
+        ):
+            self._child.end()
+
+    async def reset(self) -> None:
+        """Open the latch.
+
+        Raises:
+            OSError: The guard cannot, or does not answer.
+        """
+        error = await self._ask({"do": "reset"})
+        if error:
+            raise OSError(error)
+        self._trip = None
+        self.latch.open()
+
+    async def _ask(self, message: Line) -> str:
+        """Ask for what takes the guard's disk; give what stands in the way, ``""`` if nothing."""
+        self._answer = self._loop.create_future()
+        self._moves(message)
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                return self._lost or await self._answer
+        except TimeoutError:
+            return f"the guard does not answer within {ANSWER_S_MAX:g} s"
+        finally:
+            self._answer = None
+
+    def _moves(self, message: Line) -> None:
+        """Ask for what moves the epoch, and count on it from now on."""
+        if not self._lost:
+            self._tell(message)
+            self._moves_told += 1
+            self._moves_ahead += 1
+
+    # ---- the socket
+
+    def _tell(self, message: Line) -> None:
+        if self._transport is not None:
+            self._told += 1
+            self._transport.write(line_of(message))
+
+    def connected(self, transport: asyncio.Transport) -> None:
+        """Take over a connection; nothing is said before the welcome."""
+        self._transport = transport
+        self._told = self._moves_told = self._moves_ahead = 0
+        self._busy_since = dict.fromkeys(self._busy_since, 0)
+
+    def heard(self, message: object) -> None:
+        """Take one message of the guard."""
+        fields = Fields(message, "message of the guard")
+        what = fields.text("say")
+        if what == "busy":
+            self._greeted("busy")
+            return
+        if what == "welcome" and not self._take_welcome(fields):
+            return
+        self._take_standing(fields)
+        if what == "ended":
+            self._take_end(fields)
+        elif what == "safe":
+            name, place = fields.items("frame")
+            frame = self.procedures[str(name)][int(str(place))]
+            self.on_safe_frame(frame, fields.text("error"))
+        elif what == "tripped":
+            trip = replace(read_trip(fields.inside("trip")), at_s=self._loop.time())
+            self.latch.close(trip)  # the guard knows the machine's time, and no lab time
+            self.on_trip(trip)
+        elif what == "lost":
+            self.on_link_lost(fields.text("port"), fields.text("why"))
+        elif what in ("armed", "reset"):
+            self._answered(fields.text("error"))
+        for port in self._free:
+            self._queue.offer(port)
+
+    def _take_welcome(self, fields: Fields) -> bool:
+        if fields.text("digest") != arming_digest(self._text):
+            self._greeted("armed with other files")
+            return False
+        self._met_s = self._loop.time()
+        self._key = fields.raw("key")
+        self._number = fields.whole("permits")
+        self._lost = ""
+        trip = None if fields.null("trip") else read_trip(fields.inside("trip"))
+        self.latch.trip = trip
+        if self._trip is not None:  # it came while none was reached, or before one was lost
+            self.trip(self._trip)
+        log = fields.items("log")
+        if self.on_offline_log([e if isinstance(e, dict) else {"what": str(e)} for e in log]):
+            self._tell({"do": "imported"})
+        self._greeted("")
+        return True
+
+    def _answered(self, error: str) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(error)
+
+    def _greeted(self, said: str) -> None:
+        if self._welcome is not None and not self._welcome.done():
+            self._welcome.set_result(said)
+
+    def _take_standing(self, fields: Fields) -> None:
+        heard = fields.whole("heard")
+        self._epoch = fields.whole("epoch")
+        self._moves_ahead = self._moves_told - fields.whole("moves")
+        ahead = self._is_latched and self._moves_ahead > 0
+        self._is_latched = fields.flag("latched") or ahead
+        if not self._moves_ahead:
+            self._is_armed = fields.flag("armed")
+        self.latch.write_error = fields.text("write_error")
+        shut = fields.inside("shut")
+        self._shut = {port: shut.text(port) for port in shut.names()}
+        free = fields.items("free")
+        for port in self._free:
+            self._free[port] = port in free and heard >= self._busy_since[port]
+
+    def _take_end(self, fields: Fields) -> None:
+        port = fields.text("port")
+        asked = self._asked[port]
+        if asked is None or asked[0] != fields.whole("number"):
+            return
+        self._asked[port] = None
+        reply = None if fields.null("reply") else fields.raw("reply")
+        asked[1](reply, fields.text("error"))
+
+    def parted(self, transport: asyncio.Transport) -> None:
+        """Take the end of a connection; of one that was given up it says nothing."""
+        if transport is not self._transport:
+            return
+        self._transport = None
+        self._greeted("retired")
+        if self._lost:  # it never let us in
+            return
+        self._lost = "the guard process is gone; nothing can be written until it is back"
+        self._is_armed = False
+        self._answered(self._lost)
+        for port, asked in self._asked.items():
+            self._asked[port] = None
+            if asked is not None:
+                self._loop.call_soon(asked[1], None, self._lost)
+        now_s = self._loop.time()
+        again = self._returning is not None and now_s - self._met_s < BRIEF_S
+        returning = self._return(BRIEF_S if again else 0.0)
+        self._returning = self._loop.create_task(returning, name="guard returns")
+        self.on_trip(Trip(Cause.COMMUNICATION, self._armed.lost, "guard", None, now_s, self._lost))
+        for port in self._free:
+            self._queue.offer(port)
+
+    async def _return(self, wait_s: float) -> None:
+        """Reach the guard that comes back, or start one; it begins by making safe."""
+        await asyncio.sleep(wait_s)
+        for _ in range(RETURNS_MAX):
+            with suppress(LinkLost):
+                await self.open()
+                return
+            await asyncio.sleep(RETURN_S)

@@ -1,0 +1,253 @@
+"""The guard on the event loop: links, timers and the latch file around the core."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from labharness.core.vocabulary import Request, Trip
+from labharness.instruments.link import Link, LinkLost
+from labharness.safety.guard.contract import Done, LatchView, Tells
+from labharness.safety.guard.core import (
+    Finished,
+    GuardCore,
+    NotPermitted,
+    Permit,
+    Port,
+    PortState,
+    SafeFrame,
+)
+from labharness.safety.guard.duty import Duty
+from labharness.safety.guard.port_queue import PortQueue
+
+__all__ = ["LoopGuard"]
+
+GRID_S = 1e-6  # the loop's timers stand on a grid, and may fire this much early
+
+
+class LoopGuard(Tells):
+    """Moves the core's bytes. It takes no decision.
+
+    It dies with the harness, so it needs no heartbeat, trips nothing by itself, and is never away.
+    It opens no link again: one that is lost stays lost, and there is nothing to tell of its return.
+
+    One timer watches all exchanges. It is armed at or before the first one's end and looks again
+    when it was early, so that an exchange which is answered in time costs it nothing. A port that
+    keeps quiet has a timer only while somebody waits for it.
+
+    Args:
+        core: What decides.
+        links: The link of each port; ``receive`` of each is taken over.
+        latch: Where the latch is kept.
+
+    Attributes:
+        duty: What is still owed of the procedure that ran last, as a guard's process keeps it.
+    """
+
+    heartbeat_s = float("inf")
+
+    def __init__(self, core: GuardCore, links: Mapping[str, Link], latch: LatchView) -> None:
+        super().__init__()
+        self.core = core
+        self.procedures: Mapping[str, tuple[SafeFrame, ...]] = core.procedures
+        self.latch: LatchView = latch
+        self.duty = Duty()
+        self._loop = asyncio.get_running_loop()
+        self._links = dict(links)
+        self._done: dict[str, Done | None] = dict.fromkeys(links)
+        self._queue = PortQueue(links, self.ready)
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_s = float("inf")
+        self._closed = False
+        self._quiet: dict[str, asyncio.TimerHandle] = {}
+        for name, link in links.items():
+            link.receive = self._receiver(name)
+        if latch.trip is not None:
+            core.latched = True
+        for port in core.ports.values():
+            self._watch(port)  # a core that was taken over may have an exchange on the wire
+
+    def when_free(self, port: str, start: Callable[[], None], *, patient: bool = False) -> None:
+        """Call ``start`` as soon as the port is free; it then owns the port until ``release``."""
+        self._queue.when_free(port, start, patient=patient)
+        if not self._queue.taken[port]:
+            self._offer(port)
+
+    def leave(self, port: str, start: Callable[[], None]) -> None:
+        """Stand in the queue of a port no more."""
+        self._queue.leave(port, start)
+
+    def release(self, port: str) -> None:
+        """Give the port back."""
+        self._queue.release(port)
+        self._offer(port)
+
+    def permit(self, port: str, request: Request) -> Permit:
+        """Make a permit for a frame that the kernel has just allowed."""
+        return self.core.permit(port, request.frame, self._loop.time())
+
+    def exchange(self, port: str, request: Request, permit: Permit | None, done: Done) -> None:
+        """Send one frame now; ``done(reply, error)`` is called once, later.
+
+        Raises:
+            NotPermitted: The core refuses, or the links are closed. Nothing was sent, and
+                ``done`` is never called.
+        """
+        if self._closed:
+            raise NotPermitted(f"port {port} is closed")
+        now = self._loop.time()
+        frame = self.core.send(port, request, now, permit)
+        self._done[port] = done
+        self._hand_over(port, frame, now)
+
+    def ready(self, port: str) -> bool:
+        """Say whether an exchange may begin on a port that the caller owns."""
+        state = self.core.ports[port]
+        if state.state is PortState.DRAIN:
+            state.expire(self._loop.time())  # nobody may have waited for the end of its quiet
+        return state.state is PortState.IDLE and not state.safe and not self._closed
+
+    def trip(self, trip: Trip) -> None:
+        """Run a procedure: bytes first, then the latch; records come after, by the caller."""
+        for port in self.core.trip(trip.procedure):
+            self._send_safe(port)
+        self.duty.begin(self.procedures[trip.procedure])
+        self.latch.close(trip)
+
+    def give_up(self, why: str) -> None:
+        """End whatever is asked for and not answered: somebody else had the ports meanwhile."""
+        for port, done in self._done.items():
+            if done is not None and self.core.ports[port].state is not PortState.SENT:
+                self._done[port] = None
+                done(None, why)
+                self._offer(port)
+
+    def repeat(self, frames: list[SafeFrame]) -> None:
+        """Send single steps of a procedure again (verification found them not done)."""
+        self.duty.add(frames)
+        for port in self.core.queue(frames):
+            self._send_safe(port)
+
+    def insist(self, *, reading: bool) -> None:
+        """Send again what a port owes that is not at it; with ``reading``, read back as well."""
+        ports = self.core.ports.items()
+        at_it = {name for name, each in ports if each.safe or each.state is PortState.SENT}
+        for port in self.core.queue(self.duty.due(at_it, reading=reading)):
+            self._send_safe(port)
+
+    def new_epoch(self) -> None:
+        """Void every permit: something changed that a verdict may have rested on."""
+        self.core.new_epoch()
+
+    async def arm(self) -> None:
+        """Let permits be made; raises ``NotPermitted`` while latched, ``OSError`` if unmarked."""
+        self.latch.set_marker("")  # it names no procedure: this guard begins with nothing by itself
+        self.core.arm()
+
+    def disarm(self) -> None:
+        """Make the line read-only again."""
+        self.core.disarm()
+        self.latch.saved()  # the disk may have been mended while the line cooled
+        self.latch.clear_marker()
+
+    def heartbeat(self, procedure: str) -> None:
+        """Do nothing: who could miss the heartbeat is dead too."""
+
+    async def reset(self) -> None:
+        """Open the latch; raises ``OSError`` if the file does not go."""
+        self.latch.open()
+        self.core.reset()
+        self.duty.end()
+
+    def close(self) -> None:
+        """Close every link; nothing leaves afterwards."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for timer in self._quiet.values():
+            timer.cancel()
+        for link in self._links.values():
+            link.close()
+
+    def _receiver(self, port: str) -> Callable[[bytes], None]:
+        state = self.core.ports[port]
+        loop = self._loop
+
+        def receive(data: bytes) -> None:
+            now = loop.time()
+            if state.state is PortState.DRAIN and now - state.due_s > GRID_S:
+                state.expire(now)  # its quiet was over before these bytes came
+            finished = state.feed(data, now)
+            if finished is not None:
+                self._finish(port, finished)
+            else:
+                self._watch(state)
+
+        return receive
+
+    def _hand_over(self, port: str, frame: bytes, now: float) -> None:
+        try:
+            self._links[port].write(frame)
+        except LinkLost as why:
+            finished = self.core.ports[port].lose(str(why), now)
+            if finished is not None:
+                self._loop.call_soon(self._finish, port, finished)
+        self._watch(self.core.ports[port])
+
+    def _send_safe(self, port: str) -> None:
+        now = self._loop.time()
+        frame = self.core.send_safe(port, now)
+        if frame is not None:
+            quiet = self._quiet.pop(port, None)
+            if quiet is not None:
+                quiet.cancel()
+            self._hand_over(port, frame, now)
+
+    def _finish(self, port: str, finished: Finished) -> None:
+        if finished.safe is not None:
+            self.on_safe_frame(finished.safe, self.duty.ended(finished))
+        state = self.core.ports[port]
+        if state.safe:
+            self._send_safe(port)
+        if finished.safe is None:
+            done, self._done[port] = self._done[port], None
+            if done is not None:
+                done(finished.reply, finished.error)
+        if not self._queue.taken[port] and port not in self._quiet:
+            self._offer(port)  # also where nobody owned the exchange any more
+
+    def _offer(self, port: str) -> None:
+        turns = self._queue
+        if not turns.waiting[port] and not turns.patient[port]:
+            return
+        if turns.offer(port) and port not in self._quiet:
+            state = self.core.ports[port]
+            if state.state is PortState.DRAIN:
+                due_s = state.due_s
+                self._quiet[port] = self._loop.call_at(due_s, self._end_quiet, port, due_s)
+
+    def _end_quiet(self, port: str, due_s: float) -> None:
+        del self._quiet[port]
+        state = self.core.ports[port]
+        if state.state is PortState.DRAIN:
+            # what was due at due_s is due now, though the loop's grid may lie just below it
+            state.expire(max(self._loop.time(), due_s))
+        self._offer(port)
+
+    def _watch(self, state: Port) -> None:
+        if state.state is PortState.SENT and state.due_s < self._timer_s:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer_s = state.due_s
+            self._timer = self._loop.call_at(state.due_s, self._expire)
+
+    def _expire(self) -> None:
+        # what was due at _timer_s is due now, though the loop's grid may lie just below it
+        now = max(self._loop.time(), self._timer_s)
+        self._timer = None
+        self._timer_s = float("inf")
+        for name, port in self.core.ports.items():
+            if port.state is PortState.SENT and port.due_s <= now:
+                finished = port.expire(now)
+                if finished is not None:
+                    self._finish(name, finished)
+        for port in self.core.ports.values():
+            self._watch(port)

@@ -1,0 +1,94 @@
+"""How the proofs are made: by measured flow and measured pressure, never by a timer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, positive
+
+__all__ = ["Backfill", "LeakCheck", "Purge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """What pumping and backfilling proves: ``cycles`` times from ``low`` to ``high`` by inert gas.
+
+    What fills the tube, from whatever pressure, and no meter of inert gas measures, may have come
+    from outside: it takes back what was proven about that.
+
+    Attributes:
+        channel: The pressure gauge.
+        cycles: How many are a proof; a purge by volumes need not be made then.
+        low: Pressure to reach, in the gauge's unit.
+        high: Pressure to fill to.
+        atmosphere: One atmosphere in that unit.
+        unmeasured_max: Share of the tube's volume that may come in unmeasured while it fills.
+        dilution_min: What the cycles must dilute by; each counts as ``high / low``.
+    """
+
+    channel: str
+    cycles: int
+    low: float
+    high: float
+    atmosphere: float
+    unmeasured_max: float
+    dilution_min: float
+
+    def __post_init__(self) -> None:
+        positive(self.cycles, "a backfill: cycles")
+        positive(self.low, "a backfill: low")
+        positive(self.unmeasured_max, "a backfill: unmeasured_max")
+        if not (self.high / self.low) ** self.cycles >= max(self.dilution_min, 1.0):
+            raise EnvelopeInvalid(f"{self.cycles} backfills do not dilute by {self.dilution_min}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeakCheck:
+    """The measured rate of rise of an isolated, evacuated tube.
+
+    Attributes:
+        channel: The pressure gauge.
+        isolated: All of these, during the whole check: every outlet and every inlet of the tube is
+            shut, so that a pressure that rises is a leak.
+        inlets: Channels among them that may let something in: a command to one ends the check
+            before its bytes leave.
+        below: Highest pressure during the check, in the gauge's unit; to pass it is to fail.
+        over_s: Length of the check.
+        leak_max: Largest leak, in the gauge's unit times cm3/s.
+    """
+
+    channel: str
+    isolated: tuple[Bound, ...]
+    inlets: tuple[str, ...]
+    below: float
+    over_s: float
+    leak_max: float
+
+    def __post_init__(self) -> None:
+        positive(self.over_s, "the leak check: over_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purge:
+    """How the purge proof is made: by integrated measured flow or pressure, never by a timer.
+
+    Attributes:
+        volume_cm3: Volume of the tube and its lines.
+        inert: Flow channels (sccm) that count, each with the channel that reads back its
+            controller's setpoint: a meter is believed up to what its controller was told.
+        present: For each contaminant the conditions under which it *may be* in the tube; while one
+            holds, or is not known to be false, that contaminant's proof is nothing.
+        outside: Contaminant that is all around the tube (air): it comes in by a lid or a leak, and
+            its presence makes the leak check void.
+        backfill: What counts as a cycle; ``None`` where the line has no pump.
+        leak_check: What proves the tube tight; ``None`` where nothing does.
+    """
+
+    volume_cm3: float
+    inert: Mapping[str, str]
+    present: Mapping[str, tuple[Bound, ...]]
+    outside: str
+    backfill: Backfill | None = None
+    leak_check: LeakCheck | None = None
+
+    def __post_init__(self) -> None:
+        positive(self.volume_cm3, "the purge proof: volume_cm3")

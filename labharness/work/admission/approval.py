@@ -1,0 +1,291 @@
+"""A person's agreement, bound to exactly what the person saw."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Final, Literal
+
+from labharness.core.vocabulary.digests import digest_of, joined
+from labharness.core.vocabulary.persons import bad_name, same_person
+from labharness.protocols.hcp.terms import RiskLevel
+from labharness.work.admission.risk import points_of
+from labharness.work.admission.strict import NotStrict, read_strict
+
+__all__ = [
+    "APPROVERS_NEEDED",
+    "Approved",
+    "BadApproval",
+    "NotApproved",
+    "PersonalApproval",
+    "RequestFacts",
+    "StandingApproval",
+    "plan_digest",
+    "public_key_of",
+    "read_approval",
+    "sign",
+    "verify",
+    "verify_personal",
+    "write_approval",
+]
+
+APPROVERS_NEEDED: Final[Mapping[str, int]] = {"R5": 2}
+"""Persons who must agree; one where a level is not named."""
+
+_SIGNED_AS: Final = b"labharness standing approval, version 1\n"
+_BOUND_AS: Final = b"labharness approved plan, version 1\n"
+
+
+class BadApproval(ValueError):
+    """An approval file that cannot be honoured as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingApproval:
+    """A signed, dated agreement to a kind of request on a simulated laboratory.
+
+    `input_limits` are names ending in ``_max`` or ``_min`` with their unit, for example
+    ``temperature_c_max``. `links` says that every link of the laboratory must be loopback; there is
+    no other value, because a real laboratory needs a person for each request.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+
+    id: str
+    capability: str
+    risk_max: RiskLevel
+    input_limits: dict[str, float]
+    gases_allowed: tuple[str, ...]
+    envelope_digest: str
+    lab_digest: str
+    given_by: str
+    reason: str
+    until: str
+    links: Literal["loopback"]
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFacts:
+    """What an approval is held against.
+
+    `quantities` names what the plan reaches, by the names of the limits (``temperature_c_max``).
+    """
+
+    requester: str
+    capability: str
+    risk_level: RiskLevel
+    quantities: Mapping[str, float]
+    gases: tuple[str, ...]
+    envelope_digest: str
+    lab_digest: str
+    link_kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalApproval:
+    """One person's agreement to one plan; `digest` is that of plan, envelope and lab file."""
+
+    name: str
+    reason: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """Who agreed, and why."""
+
+    by: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotApproved:
+    """Why an approval does not cover a request.
+
+    Attributes:
+        expired: It would, had it not expired; this tells the two reason codes apart.
+        edited: It would, had the lab's files not been edited since.
+    """
+
+    reason: str
+    expired: bool = False
+    edited: bool = False
+
+
+def read_approval(text: str) -> StandingApproval:
+    """Read an approval file (TOML); its signature is not checked here.
+
+    Raises:
+        BadApproval: The text is no TOML, or a key is missing, unknown or of another type.
+    """
+    try:
+        approval = read_strict(StandingApproval, text, "approval file")
+    except NotStrict as why:
+        raise BadApproval(str(why)) from why
+    _until(approval)
+    return approval
+
+
+def write_approval(approval: StandingApproval) -> str:
+    """Write an approval as the TOML that `read_approval` reads."""
+    fields = asdict(approval)
+    limits = fields.pop("input_limits")
+    lines = [f"{name} = {_toml(value)}" for name, value in fields.items()]
+    table = [f"{_toml(name)} = {_toml(value)}" for name, value in limits.items()]
+    return "\n".join([*lines, "", "[input_limits]", *table, ""])
+
+
+def sign(approval: StandingApproval, private_key: bytes) -> StandingApproval:
+    """Give the approval with its Ed25519 signature (RFC 8032); the key is its 32 bytes."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.from_private_bytes(private_key)
+    return replace(approval, signature=key.sign(_signed_bytes(approval)).hex())
+
+
+def public_key_of(private_key: bytes) -> bytes:
+    """Give the 32 bytes of the public key that belongs to a private one."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
+
+
+def verify(
+    approval: StandingApproval, facts: RequestFacts, public_key: bytes, now_utc: datetime
+) -> Approved | NotApproved:
+    """Hold a request against a standing approval; whatever the approval does not name is refused.
+
+    Args:
+        approval: As read from its file.
+        facts: Of the request, its plan and the laboratory.
+        public_key: The 32 bytes of the key that must have signed.
+        now_utc: World time, with its zone.
+    """
+    if not _signature_fits(approval, public_key):
+        return NotApproved(f"approval {approval.id}: the signature does not fit")
+    until = _until(approval)
+    if now_utc >= until:
+        return NotApproved(f"approval {approval.id} expired at {approval.until}", expired=True)
+    unedited = replace(
+        facts, envelope_digest=approval.envelope_digest, lab_digest=approval.lab_digest
+    )
+    lacking = list(_faults(approval, unedited))
+    for fault in lacking or _faults(approval, facts):
+        return NotApproved(f"approval {approval.id}: {fault}", edited=not lacking)
+    return Approved((approval.given_by,), approval.reason)
+
+
+def plan_digest(plan: bytes, envelope: bytes, lab: bytes) -> str:
+    """Give the digest that a personal approval is bound to; one changed byte changes it."""
+    return digest_of(_BOUND_AS + joined(plan, envelope, lab))
+
+
+def verify_personal(
+    approvals: Iterable[PersonalApproval], *, digest: str, requester: str, risk_level: RiskLevel
+) -> Approved | NotApproved:
+    """Count the persons, none of them the requester, who agreed to exactly this plan.
+
+    Args:
+        approvals: What persons said.
+        digest: Of the plan as it was computed here, never as a file has it; compared whole.
+        requester: Who asked; nobody by a name that reads like this one counts.
+        risk_level: Of the plan.
+    """
+    names: list[str] = []
+    reasons: list[str] = []
+    if why := bad_name(requester):
+        return NotApproved(f"nobody can agree for a requester whose name misleads: {why}")
+    for one in approvals:
+        fits = one.digest == digest and one.reason.strip() and not bad_name(one.name)
+        if fits and not any(same_person(one.name, known) for known in (requester, *names)):
+            names.append(one.name)
+            reasons.append(one.reason)
+    needed = APPROVERS_NEEDED.get(risk_level, 1)
+    if len(names) < needed:
+        return NotApproved(
+            f"{len(names)} of {needed} persons other than the requester agreed, with a reason, "
+            f"to this plan, envelope and lab file ({digest})"
+        )
+    return Approved(tuple(names), "; ".join(reasons))
+
+
+def _faults(approval: StandingApproval, facts: RequestFacts) -> Iterable[str]:
+    if why := bad_name(approval.given_by) or bad_name(facts.requester):
+        yield why
+    if same_person(approval.given_by, facts.requester):
+        yield f"{approval.given_by!r} cannot approve for {facts.requester!r}"
+    if not facts.link_kinds or any(kind != "loopback" for kind in facts.link_kinds):
+        kinds = ", ".join(sorted(set(facts.link_kinds))) or "none stated"
+        yield f"it holds for a lab whose links are all loopback; they are: {kinds}"
+    if facts.envelope_digest != approval.envelope_digest:
+        yield f"the envelope is {facts.envelope_digest}, approved was {approval.envelope_digest}"
+    if facts.lab_digest != approval.lab_digest:
+        yield f"the lab file is {facts.lab_digest}, approved was {approval.lab_digest}"
+    if facts.capability != approval.capability:
+        yield f"it covers {approval.capability}, not {facts.capability}"
+    if points_of(facts.risk_level) > points_of(approval.risk_max):
+        yield f"it covers up to {approval.risk_max}, not {facts.risk_level}"
+    allowed = {gas.strip().lower() for gas in approval.gases_allowed}
+    for gas in facts.gases:
+        if gas.strip().lower() not in allowed:
+            yield f"it covers the gases {', '.join(sorted(allowed)) or 'none'}, not {gas}"
+    yield from _limit_faults(approval.input_limits, facts.quantities)
+
+
+def _limit_faults(limits: Mapping[str, float], quantities: Mapping[str, float]) -> Iterable[str]:
+    for name in sorted(limits.keys() | quantities.keys()):
+        limit, asked = limits.get(name), quantities.get(name)
+        if limit is None:
+            yield f"it states no limit for {name}"
+        elif asked is None:
+            yield f"the plan does not say its {name}"
+        elif not (math.isfinite(limit) and math.isfinite(asked)):
+            yield f"{name}: {asked} against {limit} is no comparison of numbers"
+        elif name.endswith("_max"):
+            if asked > limit:
+                yield f"{name} is {asked:g}, approved up to {limit:g}"
+        elif name.endswith("_min"):
+            if asked < limit:
+                yield f"{name} is {asked:g}, approved from {limit:g}"
+        else:
+            yield f"{name} is no limit: its name ends neither in _max nor in _min"
+
+
+def _signature_fits(approval: StandingApproval, public_key: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        signature = bytes.fromhex(approval.signature)
+        key = Ed25519PublicKey.from_public_bytes(public_key)
+        key.verify(signature, _signed_bytes(approval))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _signed_bytes(approval: StandingApproval) -> bytes:
+    fields = asdict(approval)
+    del fields["signature"]
+    # 780 and 780.0 are one limit and must have one text.
+    fields["input_limits"] = {name: float(value) for name, value in approval.input_limits.items()}
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _SIGNED_AS + text.encode("ascii")
+
+
+def _until(approval: StandingApproval) -> datetime:
+    try:
+        until = datetime.fromisoformat(approval.until)
+    except ValueError as error:
+        raise BadApproval(f"approval {approval.id}: until: {error}") from error
+    if until.utcoffset() is None:
+        raise BadApproval(f"approval {approval.id}: until {approval.until!r} has no time zone")
+    return until.astimezone(UTC)
+
+
+def _toml(value: object) -> str:
+    # A TOML basic string is a JSON string, but for the delete character; so are numbers and arrays.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text.replace("\x7f", "\\u007F")

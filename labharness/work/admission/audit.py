@@ -1,0 +1,376 @@
+"""The audit of a submission, in the order of HCP layer 3: admitted, or rejected with a reason."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from labharness.core.vocabulary.durations import NotADuration, format_duration, parse_duration
+from labharness.core.vocabulary.spelling import meant
+from labharness.protocols.hcp.terms import (
+    DATA_CLASSES,
+    PRIORITIES,
+    DataClass,
+    Priority,
+    ReasonCode,
+    Rejected,
+    RiskLevel,
+    Submission,
+)
+from labharness.work.admission.asked import unheard
+from labharness.work.admission.callers import Caller
+from labharness.work.admission.declaration import Declaration
+from labharness.work.admission.risk import (
+    RiskAssessment,
+    RiskContext,
+    RiskRule,
+    assess,
+    points_of,
+    way_down,
+)
+from labharness.work.admission.satisfiable import contradiction
+from labharness.work.admission.schemas import caller_schema_fault, input_fault
+
+__all__ = [
+    "APPROVAL_FROM",
+    "Admitted",
+    "Screened",
+    "audit",
+    "screen",
+    "weigh",
+]
+
+
+HEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "payload": (
+        "capability",
+        "capability_version",
+        "caller_id",
+        "intent",
+        "inputs",
+        "constraints",
+        "expected_output",
+        "context",
+    ),
+    "constraints": ("max_duration", "confidence_threshold", "data_classification", "priority"),
+    "expected_output": ("format", "required_fields", "schema"),
+}
+"""What a submission may say, by the names of HCP's message; `context` alone may hold anything."""
+
+APPROVAL_FROM: Final[RiskLevel] = "R3"
+"""From here on `requires_human_approval` means what it says (HCP layer 3, approval flow)."""
+
+RANGE_CHARACTERS_MAX: Final = 64
+"""Length of a version range that is read."""
+
+CALLERS_SHOWN_MAX: Final = 20
+
+_BUILT: Final[tuple[DataClass, ...]] = ("T1", "T2")
+_UNDECLARED: Final[DataClass] = "T2"
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A submission that may be planned: who, what and which bounds are settled, risk is not."""
+
+    submission: Submission
+    caller: Caller
+    declaration: Declaration
+    data_classification: DataClass
+    max_duration_s: float
+    confidence_threshold: float | None
+    priority: Priority
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A submission that may run, once a person has agreed where `needs_approval` says so."""
+
+    screened: Screened
+    risk: RiskAssessment
+    needs_approval: bool
+
+
+class _Reject(Exception):
+    """The way out of the screening, never out of this file."""
+
+    def __init__(self, code: ReasonCode, message: str, suggestion: str | None = None) -> None:
+        self.rejected = Rejected(code, message, None, suggestion)
+
+
+def audit(
+    submission: Submission,
+    *,
+    caller: Caller | None,
+    declarations: Iterable[Declaration],
+    formats: Collection[str],
+    context: RiskContext,
+) -> Admitted | Rejected:
+    """Screen and weigh a submission at once, where its plan's facts are known already."""
+    screened = screen(submission, caller=caller, declarations=declarations, formats=formats)
+    return screened if isinstance(screened, Rejected) else weigh(screened, context)
+
+
+def screen(
+    submission: Submission,
+    *,
+    caller: Caller | None,
+    declarations: Iterable[Declaration],
+    formats: Collection[str],
+    callers: Collection[str] = (),
+) -> Screened | Rejected:
+    """Check caller, capability, inputs and constraints: all that can be known without a plan.
+
+    Args:
+        submission: What is asked.
+        caller: The facts of the caller that the transport authenticated; None if it did not.
+        declarations: Of the capabilities that this laboratory offers, in any order.
+        formats: Names of output formats that are registered.
+        callers: Who may submit, where the one who asks may be told.
+    """
+    try:
+        known = _authenticated(submission, caller, callers)
+        declaration = _capability(submission, known, tuple(declarations))
+        _inputs(submission, declaration)
+        _heeded(submission)
+        _expected_output(submission, declaration, formats)
+        return Screened(
+            submission=submission,
+            caller=known,
+            declaration=declaration,
+            data_classification=_data_class(submission, known),
+            max_duration_s=_max_duration_s(submission, declaration),
+            confidence_threshold=_confidence(submission),
+            priority=_priority(submission),
+        )
+    except _Reject as reject:
+        return reject.rejected
+
+
+def weigh(
+    screened: Screened, context: RiskContext, rules: tuple[RiskRule, ...] | None = None
+) -> Admitted | Rejected:
+    """Weigh the risk of a screened submission against the capability's ceiling and its caller."""
+    declaration, caller = screened.declaration, screened.caller
+    risk = assess(declaration, screened.submission.inputs, context, rules)
+    if risk.refusal is not None:
+        refusal = risk.refusal
+        return Rejected(refusal.code, refusal.message, risk.level, refusal.suggestion)
+    if risk.points > points_of(caller.risk_max):
+        allowed = "R1" if caller.risk_max == "R1" else f"R1-{caller.risk_max}"
+        down = way_down(risk, points_of(caller.risk_max))
+        return Rejected(
+            "risk_too_high",
+            f"Task parameters indicate {risk.level} risk level, but caller is only authorized "
+            f"for {allowed}: {'; '.join(risk.reasons)}",
+            risk.level,
+            down
+            or f"No change of inputs brings this below {risk.level}; submit it as a caller that "
+            f"is authorized for {risk.level}",
+        )
+    needs = declaration.safety.requires_human_approval or context.physical
+    return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
+
+
+def _authenticated(
+    submission: Submission, caller: Caller | None, callers: Collection[str]
+) -> Caller:
+    if caller is None:
+        way_out = "Submit with the credentials of a caller that the callers file names"
+        if callers:
+            way_out = f"caller_id must be one of {', '.join(sorted(callers)[:CALLERS_SHOWN_MAX])}"
+        raise _Reject(
+            "unauthorized", f"caller {submission.caller_id!r} is not authenticated", way_out
+        )
+    if caller.id != submission.caller_id:
+        raise _Reject(
+            "unauthorized",
+            f"payload.caller_id is {submission.caller_id!r}, but {caller.id!r} is authenticated",
+            f"Write caller_id {caller.id!r}",
+        )
+    return caller
+
+
+def _capability(
+    submission: Submission, caller: Caller, declarations: tuple[Declaration, ...]
+) -> Declaration:
+    name = submission.capability
+    versions = [one for one in declarations if one.name == name]
+    # A caller is told of the capabilities it may invoke, not of the rest.
+    offered = [one for one in declarations if one.name in caller.capabilities]
+    listed = ", ".join(f"{one.name} {one.version}" for one in offered) or "none"
+    if not versions:
+        raise _Reject(
+            "invalid_input",
+            f"there is no capability {name[:80]!r}; offered to this caller: {listed}",
+            f"Choose one of: {listed}" if offered else "Ask for access to a capability",
+        )
+    if name not in caller.capabilities:
+        raise _Reject(
+            "forbidden",
+            f"caller {caller.id!r} may not invoke {name}; it may invoke: {listed}",
+            f"Choose one of: {listed}" if offered else "Ask for access to a capability",
+        )
+    return _matching(submission.capability_version, versions)
+
+
+def _matching(wanted: str | None, versions: list[Declaration]) -> Declaration:
+    from semantic_version import NpmSpec, Version
+
+    exist = ", ".join(sorted(one.version for one in versions))
+    advice = f"Choose a range that holds one of: {exist}"
+    if wanted is None:
+        return max(versions, key=lambda one: Version(one.version))
+    try:
+        if not 0 < len(wanted) <= RANGE_CHARACTERS_MAX:
+            raise ValueError(f"a range has 1 to {RANGE_CHARACTERS_MAX} characters")
+        spec = NpmSpec(wanted)
+    except ValueError as error:
+        raise _Reject(
+            "invalid_input", f"capability_version {wanted[:64]!r} is no version range", advice
+        ) from error
+    found = [one for one in versions if spec.match(Version(one.version))]
+    if not found:
+        raise _Reject(
+            "invalid_input",
+            f"no version of {versions[0].name} is in {wanted!r}; there are: {exist}",
+            advice,
+        )
+    return max(found, key=lambda one: Version(one.version))
+
+
+def _inputs(submission: Submission, declaration: Declaration) -> None:
+    if not submission.intent.strip():
+        raise _Reject("invalid_input", "intent is empty", "Say in words what is wanted")
+    fault = input_fault(declaration.input_schema, submission.inputs)
+    if fault is not None:
+        raise _Reject("invalid_input", f"{fault.where}: {fault.reason}", fault.remedy)
+
+
+def _heeded(submission: Submission) -> None:
+    """Refuse what would be dropped in silence: a caller may count on it."""
+    for where, names in submission.unknown.items():
+        known = HEEDED[where]
+        if names:
+            raise _Reject(
+                "invalid_input",
+                f"{where}: {names[0][:80]!r} is not known{meant(names[0], known)}; "
+                f"it takes {', '.join(known)}",
+                f"Leave out of {where}: {', '.join(name[:80] for name in names)}",
+            )
+
+
+def _expected_output(
+    submission: Submission, declaration: Declaration, formats: Collection[str]
+) -> None:
+    wanted = submission.output_format
+    if wanted is not None and wanted not in formats:
+        listed = ", ".join(sorted(formats)) or "none"
+        raise _Reject(
+            "invalid_input",
+            f"expected_output.format {wanted[:80]!r} is not registered; there are: {listed}",
+            f"Leave the format out, or choose one of: {listed}",
+        )
+    schema = submission.output_schema
+    if schema is not None:
+        reason = caller_schema_fault(schema)
+        if reason is not None:
+            raise _Reject(
+                "invalid_input",
+                f"expected_output.schema is not used: {reason}",
+                "Leave expected_output.schema out, or write a plain, self-contained schema",
+            )
+        dropped = unheard(schema, declaration.output_schema)
+        if dropped:
+            raise _Reject("invalid_input", dropped, "Write it as it is called, or leave it out")
+    required = {*submission.required_fields, *(schema or {}).get("required", ())}
+    missing = sorted(required - declaration.produces())
+    if missing:
+        produced = ", ".join(sorted(declaration.produces()))
+        raise _Reject(
+            "invalid_input",
+            f"{declaration.name} produces no {', '.join(missing)}"
+            f"{meant(missing[0], sorted(declaration.produces()))}; it produces: {produced}",
+            f"Require only what is produced: {produced}",
+        )
+    never = None if schema is None else contradiction(schema, declaration.output_schema)
+    if never is not None:
+        raise _Reject(
+            "invalid_input",
+            f"expected_output.schema fits no answer of {declaration.name}: {never}",
+            "Leave expected_output.schema out, or ask for what the output_schema of "
+            f"{declaration.name} {declaration.version} describes",
+        )
+
+
+def _data_class(submission: Submission, caller: Caller) -> DataClass:
+    declared = submission.data_classification
+    if declared is None:
+        declared = _UNDECLARED
+    found = next((one for one in DATA_CLASSES if one == declared), None)
+    if found is None:
+        raise _Reject(
+            "invalid_input",
+            f"data_classification {declared[:80]!r} is none of {', '.join(DATA_CLASSES)}",
+            f"Declare one of: {', '.join(_BUILT)}",
+        )
+    if found not in _BUILT:
+        raise _Reject(
+            "forbidden",
+            f"{found} data need encryption that this service does not offer",
+            f"Declare {_BUILT[-1]} at most, if the data allow it",
+        )
+    if DATA_CLASSES.index(found) > DATA_CLASSES.index(caller.data_class_max):
+        said = "" if submission.data_classification else " (taken when none is declared)"
+        raise _Reject(
+            "forbidden",
+            f"{found} data{said} are above the {caller.data_class_max} of caller {caller.id!r}",
+            f"Declare data_classification {caller.data_class_max}, if the data allow it",
+        )
+    return found
+
+
+def _max_duration_s(submission: Submission, declaration: Declaration) -> float:
+    longest_s = declaration.max_duration_s
+    if submission.max_duration is None:
+        return longest_s
+    longest = format_duration(longest_s)
+    advice = f"Write a duration of at most {longest}, for example PT4H"
+    try:
+        asked_s = parse_duration(submission.max_duration)
+    except NotADuration as error:
+        raise _Reject("invalid_input", f"constraints.max_duration: {error}", advice) from error
+    if not 0 < asked_s <= longest_s:
+        raise _Reject(
+            "invalid_input",
+            f"constraints.max_duration {submission.max_duration} is not above PT0S and at most "
+            f"{longest}",
+            advice,
+        )
+    return asked_s
+
+
+def _confidence(submission: Submission) -> float | None:
+    asked = submission.confidence_threshold
+    if asked is None:
+        return None
+    if not (math.isfinite(asked) and 0.0 <= asked <= 1.0):
+        raise _Reject(
+            "invalid_input",
+            f"constraints.confidence_threshold {asked} is not between 0 and 1",
+            "Write a probability, for example 0.95",
+        )
+    return asked
+
+
+def _priority(submission: Submission) -> Priority:
+    asked = submission.priority or "normal"
+    found = next((one for one in PRIORITIES if one == asked), None)
+    if found is None:
+        listed = ", ".join(PRIORITIES)
+        raise _Reject(
+            "invalid_input",
+            f"constraints.priority {asked[:80]!r} is none of {listed}",
+            f"Write one of: {listed}",
+        )
+    return found

@@ -1,0 +1,63 @@
+"""Who may ask for what: the callers file."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from labharness.core.vocabulary.persons import bad_name
+from labharness.protocols.hcp.terms import DataClass, RiskLevel
+from labharness.work.admission.strict import NotStrict, read_strict
+
+__all__ = ["BadCallers", "Caller", "read_callers"]
+
+
+class BadCallers(ValueError):
+    """A callers file that cannot be honoured as it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One caller, and the most that it may ask for."""
+
+    id: str
+    capabilities: tuple[str, ...]
+    risk_max: RiskLevel
+    data_class_max: DataClass
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+
+    capabilities: tuple[str, ...]
+    risk_max: RiskLevel
+    data_class_max: DataClass
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
+
+    callers: dict[str, _Entry]
+
+
+def read_callers(text: str) -> dict[str, Caller]:
+    """Read a callers file: one TOML table ``[callers.<id>]`` for each caller.
+
+    Each table has ``capabilities`` (names), ``risk_max`` (R1 to R5) and ``data_class_max``
+    (T1 to T4), and nothing else.
+
+    Raises:
+        BadCallers: The text is no TOML, lacks a key, has one that is not known, or an id that
+            would be taken for another: whoever asks must not approve.
+    """
+    try:
+        file = read_strict(_File, text, "callers file")
+    except NotStrict as why:
+        raise BadCallers(str(why)) from why
+    for name in file.callers:
+        if why_not := bad_name(name):
+            raise BadCallers(f"callers file: [callers.{name!a}]: {why_not}")
+    return {
+        name: Caller(name, entry.capabilities, entry.risk_max, entry.data_class_max)
+        for name, entry in file.callers.items()
+    }

@@ -1,0 +1,376 @@
+"""How risky a request is, by rules that each say why."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Final, Literal
+
+from labharness.protocols.hcp.terms import RISK_LEVELS, RiskLevel
+from labharness.work.admission.declaration import Declaration
+
+__all__ = [
+    "GAS_HAZARDS",
+    "HOT",
+    "RULES",
+    "UNKNOWN",
+    "RiskAssessment",
+    "RiskContext",
+    "RiskFinding",
+    "RiskRefusal",
+    "RiskRule",
+    "assess",
+    "categories_of_gas",
+    "common_name",
+    "points_of",
+    "safe_in_time",
+    "way_down",
+]
+
+HOT: Final[Mapping[str, float]] = {"celsius": 800.0, "kelvin": 1073.15}
+"""From here on a furnace is R4, in each unit a caller may write; compared, never converted."""
+
+GAS_HAZARDS: Final[Mapping[str, str]] = {
+    # GHS physical and health hazards as the European CLP regulation (EC 1272/2008, annex VI) lists
+    # them: H220 extremely flammable, H270 oxidising, H330/H331 toxic if inhaled.
+    "argon": "inert",
+    "ar": "inert",
+    "nitrogen": "inert",
+    "n2": "inert",
+    "helium": "inert",
+    "he": "inert",
+    "oxygen": "oxidising",
+    "o2": "oxidising",
+    "hydrogen": "flammable",
+    "h2": "flammable",
+    "methane": "flammable",
+    "ch4": "flammable",
+    "hydrogen sulfide": "flammable and toxic",
+    "h2s": "flammable and toxic",
+    "ammonia": "flammable and toxic",
+    "nh3": "flammable and toxic",
+    "carbon monoxide": "flammable and toxic",
+    "co": "flammable and toxic",
+    "chlorine": "toxic",
+    "cl2": "toxic",
+}
+
+
+_SYMBOLS: Final[Mapping[str, str]] = {
+    "ar": "argon",
+    "n2": "nitrogen",
+    "he": "helium",
+    "o2": "oxygen",
+    "h2": "hydrogen",
+    "ch4": "methane",
+    "h2s": "hydrogen sulfide",
+    "nh3": "ammonia",
+    "co": "carbon monoxide",
+    "cl2": "chlorine",
+}
+
+COMM_LOSS_S_MAX: Final = 5.0
+"""Time (s) in which an instrument must be safe by itself for nobody to be there: Klipper's bound
+for a heater (klippy, MAX_HEAT_TIME)."""
+
+UNKNOWN: Final = "unknown"
+
+
+def common_name(gas: str) -> str:
+    """Give the one name by which a gas is weighed and told: ``H2`` is hydrogen."""
+    return _SYMBOLS.get(gas.strip().lower(), gas.strip().lower())
+
+
+def categories_of_gas(gas: str) -> tuple[str, ...]:
+    """Give the hazard categories of a gas; one that no table knows has every hazard."""
+    hazard = GAS_HAZARDS.get(gas.strip().lower(), "flammable and toxic")
+    categories = {"flammable": "flammable_gas", "toxic": "toxic_gas"}
+    return tuple(category for word, category in categories.items() if word in hazard)
+
+
+def safe_in_time(on_comm_loss: str) -> bool:
+    """Say whether ``safe(<s>)``, ``hold`` or ``unknown`` is good enough for nobody to be there."""
+    if not on_comm_loss.startswith("safe("):
+        return False
+    return float(on_comm_loss.removeprefix("safe(").removesuffix(")")) <= COMM_LOSS_S_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskContext:
+    """What the plan and the laboratory add to the inputs.
+
+    Nothing has a default: a fact that nobody looked up must not pass for a harmless one.
+
+    Attributes:
+        process_gases: Every gas that the plan opens, purge gas included: what the capability says
+            and what the plan's commands and its prediction show.
+        undeclared_gases: Those of them that the capability did not say.
+        temperature_c_max: The highest temperature that the capability says, the plan sets or its
+            prediction reaches; None if it heats nothing, ``inf`` where nothing bounds it.
+        physical: The plan has a command or a manual step, whatever its capability says.
+        attended: A person is there for the whole of the run.
+        shared_instrument: Another task may use an instrument of this one meanwhile.
+        safeguards_missing: Hazards whose hardware safeguard is absent or past its proof test.
+        stays_energised: Channels the plan energises whose instrument would leave them so, or is
+            not known to do otherwise, if everything that talks to it died.
+    """
+
+    process_gases: tuple[str, ...]
+    undeclared_gases: tuple[str, ...]
+    temperature_c_max: float | None
+    physical: bool
+    attended: bool
+    shared_instrument: bool
+    safeguards_missing: tuple[str, ...]
+    stays_energised: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RiskFinding:
+    """Why a rule applies, and what would make it not apply, if anything does."""
+
+    reason: str
+    remedy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RiskRule:
+    """A rule: a floor or an escalation *to* a level, or steps *added* on top of all others."""
+
+    name: str
+    effect: Literal["at least", "add"]
+    points: int
+    applies: Callable[[Declaration, Mapping[str, Any], RiskContext], RiskFinding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A rule that applies to a request."""
+
+    rule: RiskRule
+    finding: RiskFinding
+
+
+@dataclass(frozen=True, slots=True)
+class RiskRefusal:
+    """Why no level is right: the reason code of HCP, and the sentence."""
+
+    code: Literal["risk_too_high", "safety_violation"]
+    message: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class RiskAssessment:
+    """A level with every rule behind it.
+
+    `points` is the level as a number and may exceed 5: then no level covers the request, and it is
+    refused rather than called R5.
+    """
+
+    level: RiskLevel
+    points: int
+    applied: tuple[Applied, ...]
+    refusal: RiskRefusal | None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One sentence for each rule that applies, in the order of the rules."""
+        sign = {"at least": "at least R", "add": "+"}
+        return tuple(
+            f"{sign[one.rule.effect]}{one.rule.points}: {one.finding.reason}"
+            for one in self.applied
+        )
+
+
+def points_of(level: str) -> int:
+    """Give a level as a number, R1 as 1."""
+    return RISK_LEVELS.index(level) + 1
+
+
+def assess(
+    declaration: Declaration,
+    inputs: Mapping[str, Any],
+    context: RiskContext,
+    rules: tuple[RiskRule, ...] | None = None,
+) -> RiskAssessment:
+    """Weigh a request; refuse what exceeds the capability's ceiling, never cap it.
+
+    Args:
+        declaration: Of the capability; sets the floor and the ceiling.
+        inputs: As the caller sent them, already valid under the capability's schema.
+        context: What the plan and the laboratory add.
+        rules: Instead of `RULES`, for example those and a capability's own.
+    """
+    applied = tuple(
+        Applied(rule, finding)
+        for rule in (RULES if rules is None else rules)
+        if (finding := rule.applies(declaration, inputs, context)) is not None
+    )
+    points = _total(applied)
+    assessment = RiskAssessment(RISK_LEVELS[min(points, 5) - 1], points, applied, None)
+    refusal = _refusal(declaration, context, assessment)
+    return RiskAssessment(assessment.level, points, applied, refusal)
+
+
+def way_down(assessment: RiskAssessment, points_max: int) -> str | None:
+    """Give the fewest changes that bring a request down to a level, or None if none do."""
+    removable = [one for one in assessment.applied if one.finding.remedy is not None]
+    for count in range(1, len(removable) + 1):
+        for dropped in combinations(removable, count):
+            points = _total(tuple(one for one in assessment.applied if one not in dropped))
+            if points <= points_max:
+                steps = " and ".join(str(one.finding.remedy) for one in dropped)
+                return f"{steps[:1].upper()}{steps[1:]} to qualify for R{points}"
+    return None
+
+
+def _total(applied: tuple[Applied, ...]) -> int:
+    floor = max((one.rule.points for one in applied if one.rule.effect == "at least"), default=1)
+    return floor + sum(one.rule.points for one in applied if one.rule.effect == "add")
+
+
+def _refusal(
+    declaration: Declaration, context: RiskContext, assessment: RiskAssessment
+) -> RiskRefusal | None:
+    if context.safeguards_missing and not context.attended:
+        hazards = ", ".join(context.safeguards_missing)
+        return RiskRefusal(
+            "safety_violation",
+            f"an unattended run needs a hardware safeguard, tested in time, against: {hazards}",
+            "Run it in attended hours, or install the safeguard, test it, and record that: "
+            "labharness hazards proof HAZARD --name WHO --reason HOW",
+        )
+    if context.stays_energised and not context.attended:
+        channels = "; ".join(context.stays_energised)
+        return RiskRefusal(
+            "safety_violation",
+            "an unattended run needs instruments that go to their safe state within "
+            f"{COMM_LOSS_S_MAX:g} s when nobody talks to them; these do not: {channels}",
+            "Run it in attended hours, or set and declare the instrument's own watchdog",
+        )
+    ceiling = declaration.safety.risk_ceiling
+    if assessment.points > points_of(ceiling):
+        asked = f"R{assessment.points}" if assessment.points <= 5 else "a risk beyond R5"
+        down = way_down(assessment, points_of(ceiling))
+        return RiskRefusal(
+            "risk_too_high",
+            f"Task parameters indicate {asked}, but {declaration.name} runs up to {ceiling}",
+            down or f"No change of inputs brings this below {ceiling}; ask for another capability",
+        )
+    return None
+
+
+def _without_effects(
+    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
+) -> RiskFinding | None:
+    safety = declaration.safety
+    if context.physical or safety.involves_physical_resources or safety.side_effects != "none":
+        return None
+    return RiskFinding("the capability has no side effects")
+
+
+def _sandboxed(
+    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
+) -> RiskFinding | None:
+    safety = declaration.safety
+    if context.physical or safety.involves_physical_resources or safety.side_effects == "none":
+        return None
+    return RiskFinding("the capability has reversible effects in a sandbox")
+
+
+def _physical(
+    declaration: Declaration, _: Mapping[str, Any], context: RiskContext
+) -> RiskFinding | None:
+    if declaration.safety.involves_physical_resources:
+        return RiskFinding("the capability controls physical resources")
+    if context.physical:
+        return RiskFinding("the plan commands instruments, though the capability declares none")
+    return None
+
+
+def _hot(
+    declaration: Declaration, inputs: Mapping[str, Any], context: RiskContext
+) -> RiskFinding | None:
+    asked = inputs.get("temperature_range")
+    if isinstance(asked, Mapping):
+        # Without a unit the number is taken for the hotter of the two readings.
+        unit = str(asked.get("unit", "celsius"))
+        limit = HOT.get(unit, 0.0)
+        bounds = (asked.get("min"), asked.get("max"))
+        highest = max((value for value in bounds if isinstance(value, int | float)), default=None)
+        if highest is not None and highest >= limit:
+            return RiskFinding(
+                f"temperature_range.max is {highest:g} {unit}, not below {limit:g} {unit}",
+                f"reduce temperature_range.max to below {limit:g} {unit}",
+            )
+    planned_c = context.temperature_c_max
+    if planned_c is not None and not planned_c < HOT["celsius"]:
+        reaches = "a temperature that nothing bounds"
+        if math.isfinite(planned_c):
+            reaches = f"{planned_c:g} celsius"
+        takes_range = "temperature_range" in declaration.input_schema.get("properties", {})
+        return RiskFinding(
+            f"the plan reaches {reaches}, not below {HOT['celsius']:g} celsius",
+            # of a capability that takes no such input the advice would be untrue
+            f"set temperature_range.max below {HOT['celsius']:g} celsius" if takes_range else None,
+        )
+    return None
+
+
+def _hazardous_gas(
+    _: Declaration, __: Mapping[str, Any], context: RiskContext
+) -> RiskFinding | None:
+    hazards = {
+        # A gas that the table does not know has every hazard.
+        gas: GAS_HAZARDS.get(gas.strip().lower(), "unknown, so taken for flammable and toxic")
+        for gas in context.process_gases
+    }
+    grave = [gas for gas, what in hazards.items() if what not in _HARMLESS]
+    if not grave:
+        return None
+    unsaid = " (by the plan's commands; not declared)"
+    undeclared = [gas for gas in grave if gas in context.undeclared_gases]
+    found = [f"{gas} is {hazards[gas]}{unsaid if gas in undeclared else ''}" for gas in grave]
+    # whoever does not say that it uses a gas takes no recipe without it
+    remedy = None if undeclared else f"choose a recipe without {' and '.join(grave)}"
+    return RiskFinding(f"process gas: {', '.join(found)}", remedy)
+
+
+def _unattended(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
+    if context.attended:
+        return None
+    return RiskFinding("nobody attends the whole run", "run it in attended hours")
+
+
+def _shared(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
+    if not context.shared_instrument:
+        return None
+    return RiskFinding(
+        "an instrument is shared with another task", "wait until the instrument is free"
+    )
+
+
+def _unguarded(_: Declaration, __: Mapping[str, Any], context: RiskContext) -> RiskFinding | None:
+    if not context.safeguards_missing:
+        return None
+    hazards = ", ".join(context.safeguards_missing)
+    return RiskFinding(
+        f"a hardware safeguard is missing or past its proof test: {hazards}",
+        "proof-test the hardware safeguard",
+    )
+
+
+_HARMLESS: Final = frozenset({"inert", "oxidising"})
+
+RULES: Final = (
+    RiskRule("no side effects", "at least", 1, _without_effects),
+    RiskRule("sandboxed", "at least", 2, _sandboxed),
+    RiskRule("physical resources", "at least", 3, _physical),
+    RiskRule("high temperature", "at least", 4, _hot),
+    RiskRule("hazardous gas", "at least", 4, _hazardous_gas),
+    RiskRule("unattended", "add", 1, _unattended),
+    RiskRule("shared instrument", "add", 1, _shared),
+    RiskRule("missing safeguard", "add", 1, _unguarded),
+)
+"""The rules of the house. The highest *at least* counts, then every *add*."""

@@ -1,0 +1,178 @@
+"""Whether any answer can fit a caller's schema, as far as that can be told before a run."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from labharness.work.admission.schemas import TYPES_IN_WORDS
+
+__all__ = ["contradiction"]
+
+_TYPES: Final[Mapping[str, frozenset[str]]] = {
+    name: frozenset({name}) for name in ("null", "boolean", "object", "array", "integer", "string")
+} | {"number": frozenset({"number", "integer"})}
+_ALL: Final = frozenset().union(*_TYPES.values())
+_LENGTHS: Final = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
+    "object": ("minProperties", "maxProperties"),
+}
+_BRANCHES: Final = ("anyOf", "oneOf")
+
+STEPS_MAX: Final = 20_000
+"""Schemas that are looked at, each as often as it is met; a search that takes more says nothing."""
+
+VALUES_MAX: Final = 100
+"""Values of one ``enum`` that are tried; a longer one may fit."""
+
+Schema = Mapping[str, Any] | bool
+
+
+def contradiction(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str | None:
+    """Say why no output of a capability can fit a caller's schema, or give None.
+
+    What is said is certain; that nothing is said proves nothing: ``if``, ``contains``, ``not`` and
+    patterns are not followed.
+
+    Args:
+        wanted: The caller's schema, which has passed `schemas.caller_schema_fault`.
+        produced: The capability's output schema. An answer holds the outputs that it requires, all
+            that it names where it requires none, and never another one.
+    """
+    names = frozenset(produced.get("properties", {}))
+    delivered = frozenset(produced.get("required", names))
+    try:
+        return _Search(wanted, names, delivered).clash("outputs", [produced, wanted], top=True)
+    except _Enough:
+        return None
+
+
+class _Enough(Exception):
+    """The search has taken its steps."""
+
+
+class _Search:
+    def __init__(
+        self, root: Mapping[str, Any], names: frozenset[str], delivered: frozenset[str]
+    ) -> None:
+        self._root = root
+        self._names = names
+        self._delivered = delivered
+        self._steps = 0
+
+    def clash(self, place: str, schemas: Sequence[Schema], *, top: bool = False) -> str | None:
+        """Give the first reason why nothing fits all of these schemas."""
+        rules: list[Mapping[str, Any]] = []
+        for each in self._flat(schemas):
+            if isinstance(each, bool):
+                if not each:
+                    return f"nothing may stand at {place}"
+            elif each.get("not") in ({}, True):
+                return f"nothing may stand at {place}"
+            else:
+                rules.append(each)
+        types = _ALL
+        for rule in rules:
+            allowed = _types(rule)
+            if not types & allowed:
+                return f"{place} is {_listed(types)}, never {_listed(allowed)}"
+            types &= allowed
+        return (
+            self._values(place, rules)
+            or _bounds(place, rules, types)
+            or (self._members(place, rules, top) if types == {"object"} else None)
+            or self._branches(place, rules, top)
+        )
+
+    def _flat(self, schemas: Sequence[Schema]) -> Iterator[Schema]:
+        """Give schemas with their references and ``allOf`` written out beside them."""
+        for each in schemas:
+            self._steps += 1
+            if self._steps > STEPS_MAX:
+                raise _Enough
+            yield each
+            if isinstance(each, bool):
+                continue
+            inner = list(each.get("allOf", ()))
+            if "$ref" in each:
+                _, drawer, name = each["$ref"].split("/")
+                inner.append(self._root.get(drawer, {}).get(name, True))
+            yield from self._flat(inner)
+
+    def _values(self, place: str, rules: Sequence[Mapping[str, Any]]) -> str | None:
+        from jsonschema import Draft202012Validator
+
+        listed = [[rule["const"]] if "const" in rule else rule.get("enum") for rule in rules]
+        finite = [values for values in listed if values is not None]
+        if not finite or max(len(values) for values in finite) > VALUES_MAX:
+            return None
+        drawers = {
+            name: self._root[name] for name in ("$defs", "definitions") if name in self._root
+        }
+        validators = [Draft202012Validator({**rule, **drawers}) for rule in rules]
+        if any(all(one.is_valid(value) for one in validators) for value in finite[0]):
+            return None
+        return f"{place} is never one of {str(finite[-1])[:80]}"
+
+    def _members(self, place: str, rules: Sequence[Mapping[str, Any]], top: bool) -> str | None:
+        required = {name for rule in rules for name in rule.get("required", ())}
+        if top:
+            never = sorted(required - self._names)
+            if never:
+                return f"{place} never hold {', '.join(never)}"
+            required |= self._delivered
+            most = min((rule.get("maxProperties", math.inf) for rule in rules), default=math.inf)
+            if most < len(required):
+                return f"{place} hold {len(required)} values, more than {most}"
+            if max((rule.get("minProperties", 0) for rule in rules), default=0) > len(self._names):
+                return f"{place} hold no more than {len(self._names)} values"
+        for name in sorted(required):
+            found = [
+                rule["properties"][name] for rule in rules if name in rule.get("properties", {})
+            ]
+            for rule in rules:
+                if name not in rule.get("properties", {}) and not rule.get("patternProperties"):
+                    found.append(rule.get("additionalProperties", True))
+            reason = self.clash(f"{place}.{name}"[:200], found)
+            if reason is not None:
+                return reason
+        return None
+
+    def _branches(self, place: str, rules: Sequence[Mapping[str, Any]], top: bool) -> str | None:
+        plain = [{k: v for k, v in rule.items() if k not in _BRANCHES} for rule in rules]
+        for rule in rules:
+            for key in _BRANCHES:
+                reasons = [self.clash(place, [*plain, each], top=top) for each in rule.get(key, ())]
+                if reasons and None not in reasons:
+                    return f"{reasons[0]}, and no other {key} fits"
+        return None
+
+
+def _types(rule: Mapping[str, Any]) -> frozenset[str]:
+    said = rule.get("type")
+    if said is None:
+        return _ALL
+    names = [said] if isinstance(said, str) else said
+    return frozenset().union(*(_TYPES[name] for name in names))
+
+
+def _listed(types: frozenset[str]) -> str:
+    shown = types - {"integer"} if "number" in types else types
+    return " or ".join(TYPES_IN_WORDS[each] for each in sorted(shown))
+
+
+def _bounds(place: str, rules: Sequence[Mapping[str, Any]], types: frozenset[str]) -> str | None:
+    if types <= {"number", "integer"}:
+        low = max((rule.get("minimum", -math.inf) for rule in rules), default=-math.inf)
+        high = min((rule.get("maximum", math.inf) for rule in rules), default=math.inf)
+        above = max((rule.get("exclusiveMinimum", -math.inf) for rule in rules), default=-math.inf)
+        below = min((rule.get("exclusiveMaximum", math.inf) for rule in rules), default=math.inf)
+        if low > high or low >= below or above >= high or above >= below:
+            return f"{place} is never at least {max(low, above):g} and at most {min(high, below):g}"
+    for kind, (least, most) in _LENGTHS.items():
+        if types == {kind}:
+            few = max((rule.get(least, 0) for rule in rules), default=0)
+            many = min((rule.get(most, math.inf) for rule in rules), default=math.inf)
+            if few > many:
+                return f"{place} never has at least {few} and at most {many} parts"
+    return None

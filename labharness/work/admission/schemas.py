@@ -1,0 +1,248 @@
+"""JSON values and JSON Schemas that strangers send, and what is wrong with them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from labharness.core.vocabulary.spelling import meant
+from labharness.protocols.hcp.numbers import PLACE_CHARACTERS, value_fault
+
+__all__ = [
+    "PATTERN_CHARACTERS_MAX",
+    "SCHEMA_DEPTH_MAX",
+    "SCHEMA_NODES_MAX",
+    "TYPES_IN_WORDS",
+    "SchemaFault",
+    "caller_schema_fault",
+    "input_fault",
+    "output_fault",
+]
+
+
+SCHEMA_DEPTH_MAX: Final = 24
+"""Nesting of a schema that a caller sends; the meta-schema costs many frames a level."""
+
+SCHEMA_NODES_MAX: Final = 10_000
+"""Values in a caller's schema once its references are written out."""
+
+PATTERN_CHARACTERS_MAX: Final = 200
+"""Length of a regular expression in a caller's schema."""
+
+OPEN_REPEATS_MAX: Final = 2
+"""Repeats of open length in one such expression; each adds a power to its worst time, and so does a
+search that is not anchored at the start."""
+
+CHOICES_MAX: Final = 10
+"""Optional parts and alternatives in one such expression; each may double its worst time."""
+
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_LOCAL: Final = re.compile(r"#/(?:\$defs|definitions)/[A-Za-z0-9_.-]{1,128}")
+_CLASS: Final = re.compile(r"\[\^?\]?(?:[^\]\\]|\\.)*\]")
+_COUNT_MAX: Final = 1_000
+# A place is written for each value, so that long keys would cost their length many times over.
+_DIALECTS: Final = ("https://json-schema.org/draft/2020-12/schema",)
+TYPES_IN_WORDS: Final[Mapping[str, str]] = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a text",
+}
+
+
+class SchemaFault(NamedTuple):
+    """Where a value is wrong, why, and what would do."""
+
+    where: str
+    reason: str
+    remedy: str
+
+
+def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> SchemaFault | None:
+    """Give the first input that the capability's schema refuses, or None."""
+    unfit = value_fault(inputs, "inputs")
+    if unfit is not None:
+        return SchemaFault(*unfit, f"Write {unfit[0]} as a finite number")
+    return _validation_fault(schema, inputs, "inputs")
+
+
+def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> SchemaFault | None:
+    """Give the first output that a caller's schema refuses, or None.
+
+    The schema must have passed `caller_schema_fault`.
+    """
+    return _validation_fault(schema, outputs, "outputs")
+
+
+def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
+    """Say why a caller's schema is not used, or give None.
+
+    It may hold no reference out of itself (that would make us fetch what a stranger names), no
+    reference in a circle, no expression whose worst time explodes, and no more than its bounds.
+    """
+    from jsonschema import Draft202012Validator, SchemaError
+
+    depth = _depth(schema)
+    if depth > SCHEMA_DEPTH_MAX:
+        return f"it is nested {depth} deep; at most {SCHEMA_DEPTH_MAX}"
+    for key, value in _members(schema):
+        if key in _REFERENCES and not (isinstance(value, str) and _LOCAL.fullmatch(value)):
+            return f"{key} {str(value)[:80]!r} is not fetched; refer to '#/$defs/<name>' only"
+        if key == "$schema" and value not in _DIALECTS:
+            return f"$schema {str(value)[:80]!r} is not read; leave it out or write {_DIALECTS[0]}"
+        if key in ("$id", "id") and isinstance(value, str):
+            return f"{key} {value[:80]!r} would change what references mean; leave it out"
+        patterns = [value] if key == "pattern" and isinstance(value, str) else []
+        if key == "patternProperties" and isinstance(value, Mapping):
+            patterns = list(value)
+        for pattern in patterns:
+            reason = _pattern_fault(pattern)
+            if reason is not None:
+                return f"pattern {str(pattern)[:80]!r}: {reason}"
+    try:
+        if _written_out(schema, schema, ()) > SCHEMA_NODES_MAX:
+            return _TOO_LARGE
+        Draft202012Validator.check_schema(dict(schema))  # takes seconds where the size has no bound
+    except SchemaError as error:
+        return f"it is no JSON Schema (draft 2020-12): {error.message[:200]}"
+    except _Unusable as error:
+        return str(error)
+    return None
+
+
+_TOO_LARGE: Final = (
+    f"it has more than {SCHEMA_NODES_MAX} values once its references are written out"
+)
+
+
+class _Unusable(Exception):
+    """A schema whose references lead nowhere, in a circle, or to too much."""
+
+
+def _validation_fault(
+    schema: Mapping[str, Any], value: Mapping[str, Any], where: str
+) -> SchemaFault | None:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    # dict(): jsonschema takes no other mapping for an object.
+    errors = list(Draft202012Validator(dict(schema)).iter_errors(dict(value)))
+    if not errors:
+        return None
+    # A misspelt name explains what seems to be missing, so it comes first.
+    extra = [each for each in errors if each.validator == "additionalProperties"]
+    error = best_match(extra or errors)
+    place = where + error.json_path.removeprefix("$")[:PLACE_CHARACTERS]
+    reason = error.message[:300]
+    if error.validator == "additionalProperties" and where == "inputs":
+        reason = _not_known(error)
+    return SchemaFault(place, reason, _remedy(error, place))
+
+
+def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when needed
+    """Name the first key that the schema does not, and what it may have been meant for."""
+    known = error.schema.get("properties", {})
+    extra = next(str(name) for name in error.instance if name not in known)
+    inner = {name: path for key, one in known.items() for name, path in _leaves(key, one)}
+    shown = meant(extra, {**inner, **{name: name for name in known}})
+    return f"{extra[:80]!r} is no input{shown}; it takes {', '.join(known)}"
+
+
+def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:
+    """Give the keys of an object within an object, each with its way there."""
+    inside = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
+    yield from ((str(name), f"{key}.{name}") for name in inside)
+
+
+def _remedy(error: Any, place: str) -> str:  # noqa: ANN401 - jsonschema is imported when needed
+    rule, allowed = error.validator, error.validator_value
+    if rule == "enum":
+        return f"Set {place} to one of: {', '.join(str(each) for each in allowed)}"
+    if rule == "type":
+        kinds = [allowed] if isinstance(allowed, str) else allowed
+        return f"Write {place} as {' or '.join(TYPES_IN_WORDS[kind] for kind in kinds)}"
+    if rule in ("minimum", "maximum"):
+        return f"Set {place} to at {'least' if rule == 'minimum' else 'most'} {allowed:g}"
+    if rule == "required":
+        missing = [name for name in allowed if name not in error.instance]
+        return f"Add to {place}: {', '.join(missing)}"
+    if rule == "additionalProperties":
+        known = error.schema.get("properties", {})
+        extra = ", ".join(str(name)[:80] for name in error.instance if name not in known)
+        return f"Leave out of {place}: {extra}; it takes: {', '.join(known)}"
+    return f"Make {place} fit {rule} {str(allowed)[:80]}"
+
+
+def _members(schema: object) -> Iterator[tuple[str, Any]]:
+    pending = [schema]
+    while pending:
+        one = pending.pop()
+        if isinstance(one, Mapping):
+            yield from one.items()
+            pending.extend(one.values())
+        elif isinstance(one, list):
+            pending.extend(one)
+
+
+def _depth(value: object) -> int:
+    deepest, pending = 0, [(1, value)]
+    while pending:
+        depth, one = pending.pop()
+        deepest = max(deepest, depth)
+        items = one.values() if isinstance(one, Mapping) else one if isinstance(one, list) else ()
+        pending.extend((depth + 1, item) for item in items)
+    return deepest
+
+
+def _written_out(node: object, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
+    items = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    size = 1
+    for item in items:
+        size += _written_out(item, root, within)
+        if size > SCHEMA_NODES_MAX:
+            raise _Unusable(_TOO_LARGE)
+    if isinstance(node, Mapping):
+        targets = (node.get(key) for key in _REFERENCES)
+        size += sum(_referred(one, root, within) for one in targets if isinstance(one, str))
+    return size
+
+
+def _referred(target: str, root: Mapping[str, Any], within: tuple[str, ...]) -> int:
+    if target in within:
+        raise _Unusable(f"the reference {target!r} leads in a circle")
+    if len(within) >= SCHEMA_DEPTH_MAX:
+        raise _Unusable(f"references follow each other more than {SCHEMA_DEPTH_MAX} deep")
+    _, drawer, name = target.split("/")
+    definitions = root.get(drawer)
+    if not isinstance(definitions, Mapping) or name not in definitions:
+        raise _Unusable(f"the reference {target!r} leads nowhere")
+    return _written_out(definitions[name], root, (*within, target))
+
+
+def _pattern_fault(pattern: str) -> str | None:
+    if len(pattern) > PATTERN_CHARACTERS_MAX:
+        return f"longer than {PATTERN_CHARACTERS_MAX} characters"
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"it is no regular expression: {error}"
+    # What is left once escapes and classes stand for one character each.
+    bare = _CLASS.sub("x", re.sub(r"\\[^0-9]", "x", pattern))
+    if re.search(r"\\[0-9]", bare):
+        return "references to groups are not used"
+    if re.search(r"\(\?(?!:)", bare):
+        return "of the extensions only (?:...) is used"
+    bare = bare.replace("(?:", "(")
+    if re.search(r"\)[*+{]", bare):
+        return "a repeated group may take time without bound"
+    if any(int(count) > _COUNT_MAX for count in re.findall(r"[{,]([0-9]{1,9})", bare)):
+        return f"a count above {_COUNT_MAX}"
+    anchored = bare.startswith("^") and "|" not in bare
+    repeats = len(re.findall(r"[*+]|\{[0-9]*,[0-9]*\}", bare))
+    if repeats + (not anchored) > OPEN_REPEATS_MAX:
+        return f"at most {OPEN_REPEATS_MAX} open repeats after ^, or one fewer without"
+    if len(re.findall(r"[?|]", bare)) > CHOICES_MAX:
+        return f"more than {CHOICES_MAX} optional parts and alternatives"
+    return None

@@ -1,0 +1,149 @@
+"""Capabilities: what the lab offers, how each is planned, and how its run becomes an answer.
+
+Entry points of the group ``labharness.capabilities`` name a package like this one; each package in
+it is one kind and exposes ``CAPABILITY``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.work.admission.declaration import Declaration
+from labharness.work.plan import InstructionSet, StepRecord, Verb
+
+__all__ = [
+    "Answer",
+    "ArtifactContent",
+    "CannotDo",
+    "Capability",
+    "LineFacts",
+    "NoAnswer",
+    "Planned",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFacts:
+    """What a planner may know of the line it plans for.
+
+    Attributes:
+        limits: Lowest and highest value and the unit of each channel that may be set.
+        tube_volume_cm3: Volume that the purge proof counts.
+        ambient_torr: Pressure of the room, which an open tube takes.
+        laser_nm: Wavelength of the Raman laser.
+        raman_reference: What a monolayer shows on this microscope: ``a1g_si`` and ``pl_raman``,
+            each with ``value``, and with ``uncertainty``, ``date`` and ``on`` if it was calibrated.
+        growth: The lab file's own values for a growth; what it does not name has a default.
+    """
+
+    limits: Mapping[str, tuple[float, float, str]]
+    tube_volume_cm3: float
+    laser_nm: float
+    raman_reference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    growth: Mapping[str, float] = field(default_factory=dict)
+    ambient_torr: float = ATMOSPHERE_TORR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A request turned into instructions.
+
+    Attributes:
+        duration_s: How long it is expected to take, operators included.
+        process_gases: Every gas the plan opens.
+        temperature_c_max: The highest temperature it sets; None if it heats nothing.
+        recipe: The values chosen, for people and for the record.
+    """
+
+    instructions: InstructionSet
+    duration_s: float
+    process_gases: tuple[str, ...]
+    temperature_c_max: float | None
+    recipe: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CannotDo:
+    """Why a request is not planned, in the words of ``task_rejected``."""
+
+    reason_code: Literal["invalid_input", "safety_violation", "resource_unavailable"]
+    message: str
+    suggestion: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactContent:
+    """A file that comes with an answer."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run found.
+
+    Attributes:
+        finding: It in one line, for the summary.
+    """
+
+    outputs: Mapping[str, Any]
+    artifacts: tuple[ArtifactContent, ...] = ()
+    warnings: tuple[str, ...] = ()
+    finding: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Why a run that ended well has no answer: the task fails with an ``execution_error``.
+
+    Attributes:
+        suggestion: What would do.
+    """
+
+    reason: str
+    partial_outputs: Mapping[str, Any]
+    artifacts: tuple[ArtifactContent, ...] = ()
+    suggestion: str = ""
+
+
+class Capability(Protocol):
+    """One thing the lab can do.
+
+    Attributes:
+        declaration: What callers see.
+        formats: Names of the output formats it gives.
+        verbs: How every action of its plans is carried out.
+    """
+
+    declaration: Declaration
+    formats: tuple[str, ...]
+    verbs: Mapping[str, Verb]
+
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Say what in the lab file's values keeps every task from being planned."""
+        ...
+
+    def plan(
+        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
+    ) -> Planned | CannotDo:
+        """Turn a request into instructions, or say why not and what would do."""
+        ...
+
+    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
+        """Give other inputs near to these that may be accepted, the nearest first."""
+        ...
+
+    def answer(
+        self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
+    ) -> Answer | NoAnswer:
+        """Turn what a run recorded into outputs, or say why there are none.
+
+        Args:
+            records: What became of each instruction.
+            constraints: ``confidence_threshold``; and ``intent``, the caller's words, which are
+                never obeyed: an answer may say that it is not what they name.
+        """
+        ...

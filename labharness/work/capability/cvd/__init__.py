@@ -1,0 +1,57 @@
+"""Growth of MoS2 by chemical vapour deposition, with Raman spectroscopy of what has grown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from labharness.work.capability import Answer, CannotDo, LineFacts, NoAnswer, Planned
+from labharness.work.capability.cvd.answer import compose
+from labharness.work.capability.cvd.declaration import DECLARATION
+from labharness.work.capability.cvd.planner import plan_growth
+from labharness.work.capability.cvd.raman import RAMAN_VERBS
+from labharness.work.capability.cvd.recipe import growth_misfits, make_recipe
+from labharness.work.capability.cvd.ways_out import ways_out
+from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
+
+__all__ = ["CAPABILITY", "CvdSynthesis"]
+
+
+class CvdSynthesis:
+    """The capability ``cvd-material-synthesis``."""
+
+    declaration = DECLARATION
+    formats: tuple[str, ...] = ("raman_spectrum_analysis",)
+    verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
+
+    def misfits(self, facts: LineFacts) -> Iterator[str]:
+        """Say which values of ``[growth]`` no growth takes."""
+        return growth_misfits(facts)
+
+    def plan(
+        self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
+    ) -> Planned | CannotDo:
+        """Choose a recipe and write its instructions; ``confidence_threshold`` is heeded.
+
+        Raises:
+            ValueError: The lab file's ``[growth]`` is wrong.
+        """
+        recipe = make_recipe(inputs, facts)
+        if isinstance(recipe, CannotDo):
+            return recipe
+        return plan_growth(recipe, facts, _threshold(constraints))
+
+    def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
+        """Give cooler, slower and plainer growths near to the one asked for."""
+        return ways_out(inputs)
+
+    def answer(
+        self, records: Sequence[StepRecord], constraints: Mapping[str, Any]
+    ) -> Answer | NoAnswer:
+        """Compose the outputs of a run."""
+        return compose(records, _threshold(constraints), str(constraints.get("intent") or ""))
+
+
+def _threshold(constraints: Mapping[str, Any]) -> float:
+    return float(constraints.get("confidence_threshold") or 0.0)
+
+
+CAPABILITY = CvdSynthesis()

@@ -1,0 +1,198 @@
+"""From the record of a run to its outputs: the flat fields, their evidence, and the growth log."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from labharness.core.vocabulary import share_text
+from labharness.work.capability import Answer, ArtifactContent, NoAnswer
+from labharness.work.capability.cvd.intent import met
+from labharness.work.capability.cvd.verdict import distribution
+from labharness.work.plan import StepRecord
+
+__all__ = ["compose", "growth_log"]
+
+SIX_OR_MORE = 6
+
+MORE_FILM = (
+    "Grow for longer (inputs.recipe.dwell_s), hotter, or with more MoO3, and see that the boats "
+    "were loaded"
+)
+CALIBRATE = (
+    "Calibrate the microscope on a known monolayer (labharness calibrate), or ask for a lower "
+    "constraints.confidence_threshold; partial_outputs.film holds what was found"
+)
+EVENER = (
+    "The film is mixed: change the growth, or leave constraints.confidence_threshold out to be "
+    "answered with its shares, which are in partial_outputs.film"
+)
+LOOK_AT_SPECTRA = (
+    "Look at the spectra (artifact raw_spectrum): focus, exposure and the laser's spot decide "
+    "whether lines can be fitted"
+)
+"""What would do, for each way to have no answer."""
+
+
+def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -> Answer | NoAnswer:
+    """Give the answer of a run, or why it has none.
+
+    Args:
+        records: What became of each instruction.
+        threshold: Least confidence that the caller accepts.
+        intent: The caller's words.
+    """
+    results = {each.instruction.instruction_id: each.result for each in records if each.result}
+    log = growth_log(records)
+    found, analysis = results.get("survey"), results.get("analysis")
+    if found is None or analysis is None:
+        return NoAnswer("the run ended before its analysis", {"growth_log": log})
+    verdict = analysis["verdict"]
+    raman = _raman_analysis(found, verdict)
+    film = distribution(found, verdict)
+    spectra = _raw_spectra(analysis, results.get("photoluminescence"), found)
+    reason, way_out = _why_not(found, verdict, film, threshold)
+    if reason:
+        partial = {"film": film, "raman_analysis": raman, "growth_log": log}
+        return NoAnswer(reason, partial, (spectra,), way_out)
+    best = analysis["spots"][verdict["best_spot"]]
+    offset_cm1 = verdict["spots"][verdict["best_spot"]]["silicon_offset_cm1"] or 0.0
+    outputs = {
+        "peak_distance": round(verdict["peak_distance_cm1"], 3),
+        "layer_count": verdict["layer_count"],
+        "confidence": verdict["confidence"],
+        "film": film,
+        "spectrum_data": {
+            "raman_shift": [round(value + offset_cm1, 3) for value in best["raman_shift"]],
+            "intensity": list(best["counts"]),
+        },
+        "raman_analysis": raman,
+        "growth_log": log,
+    }
+    warnings = [note for note in verdict["notes"] if note != "6 means six or more"]
+    if verdict["layer_count"] == SIX_OR_MORE:
+        warnings.append("layer_count 6: 6 or more")
+    wish = met(intent, film, verdict["layer_count"])
+    outputs["intent"] = wish
+    if wish["said"]:
+        warnings.append(wish["said"])
+    return Answer(outputs, (spectra,), tuple(warnings), film["headline"])
+
+
+def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
+    """Give one row for each phase that was begun: when, how long, what was set and measured.
+
+    Times are lab time in s from the beginning of the run.
+    """
+    begun = [each for each in records if each.started_s is not None]
+    start_s = begun[0].started_s or 0.0 if begun else 0.0
+    rows = []
+    for phase, group in groupby(begun, key=lambda each: each.instruction.stage):
+        members = list(group)
+        first_s = members[0].started_s or 0.0
+        last_s = members[-1].ended_s
+        measured: dict[str, Any] = {}
+        setpoints: dict[str, float] = {}
+        for each in members:
+            measured.update(_measured(each))
+            setpoints.update(_set(each))
+        rows.append(
+            {
+                "phase": phase,
+                "started_at": round(first_s - start_s, 3),
+                "duration_s": None if last_s is None else round(last_s - first_s, 3),
+                "status": members[-1].status.value,
+                "steps": len(members),
+                "setpoints": setpoints,
+                "measured": measured,
+            }
+        )
+    return rows
+
+
+def _set(record: StepRecord) -> Iterator[tuple[str, float]]:
+    if record.result is None:
+        return
+    if record.instruction.action == "set":
+        yield record.result["channel"], record.result["value"]
+    elif record.instruction.action == "ramp":
+        yield record.instruction.parameters["setpoint"], record.result["to"]
+
+
+def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
+    if record.result is None:
+        return
+    asked = record.instruction.parameters
+    match record.instruction.action:
+        case "hold":
+            yield from record.result["measured"].items()
+        case "wait":
+            yield asked["channel"], record.result["value"]
+        case "ramp":
+            yield asked["process"], record.result["reached"]
+        case "rate_of_rise":
+            yield f"{asked['channel']} rise per minute", record.result["per_minute"]
+        case "purge":
+            yield f"volumes purged of {asked['contaminant']}", record.result["volumes"]
+
+
+def _why_not(
+    found: Mapping[str, Any], verdict: Mapping[str, Any], film: Mapping[str, Any], threshold: float
+) -> tuple[str, str]:
+    """Say why there is no answer, and what would do; both empty where there is one."""
+    if not found["film"]:
+        return f"no film at any of {found['places']} surveyed places", MORE_FILM
+    spots = len(verdict["spots"])
+    if verdict["layer_count"] is None:
+        reasons = "; ".join(verdict["reasons"])
+        return f"the layer count is undetermined after {spots} spots: {reasons}", (
+            CALIBRATE if verdict["claim"] is not None else LOOK_AT_SPECTRA
+        )
+    if verdict["confidence"] < threshold:
+        sure = share_text(verdict["confidence"])
+        reason = (
+            f"confidence {sure} in {verdict['layer_count']} layers is below "
+            f"the threshold {threshold:g} after {spots} spots ({film['headline']})"
+        )
+        return reason, EVENER if film["claim"] == "mixed" else CALIBRATE
+    return "", ""
+
+
+def _raman_analysis(found: Mapping[str, Any], verdict: Mapping[str, Any]) -> dict[str, Any]:
+    best = verdict["best_spot"]
+    row = None if best is None else verdict["spots"][best]
+    return {
+        "layer_count": verdict["layer_count"],
+        "confidence": verdict["confidence"],
+        "claim": verdict["claim"],
+        "shares": verdict["shares"],
+        "quality": verdict["quality"],
+        "posterior": verdict["posterior"],
+        "credible_set": verdict["credible_set"],
+        "reasons": verdict["reasons"],
+        "notes": verdict["notes"],
+        "evidence": verdict["evidence"],
+        "peak_distance_cm1": verdict["peak_distance_cm1"],
+        "peak_distance_sigma_cm1": verdict["peak_distance_sigma_cm1"],
+        "calibration_offset_cm1": None if row is None else row["silicon_offset_cm1"],
+        "covered_fraction": len(found["film"]) / found["places"],
+        "places_surveyed": found["places"],
+        "places_with_film": len(found["film"]),
+        "spots_of_class": verdict["spots_of_class"],
+        "best_spot": best,
+        "spots": verdict["spots"],
+    }
+
+
+def _raw_spectra(
+    analysis: Mapping[str, Any], glow: Mapping[str, Any] | None, found: Mapping[str, Any]
+) -> ArtifactContent:
+    content = {
+        "laser_nm": found["laser_nm"],
+        "dark_counts": found["dark_counts"],
+        "axis": "Raman shift in cm-1 as the instrument states it; counts as the camera gave them",
+        "raman": analysis["spots"],
+        "photoluminescence": [] if glow is None else glow["spectra"],
+    }
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return ArtifactContent("raw_spectrum", "application/json", text.encode())

@@ -1,0 +1,96 @@
+"""The part of the plan that looks at what has grown: survey, Raman, photoluminescence, verdict."""
+
+from labharness.work.capability import LineFacts
+from labharness.work.capability.cvd.steps import Steps
+from labharness.work.plan import InstructionKind
+
+__all__ = ["SPOTS", "SPOTS_MAX", "add_look"]
+
+LASER_W = 0.0003
+"""Below 0.5 mW a 100x objective heats MoS2 by less than 5 K."""
+
+RAMAN_CENTRE_CM1 = 450.0
+"""Middle of the Raman window: MoS2 at 380-410 and silicon at 520.7 are both on the chip."""
+
+PL_NM = 665.0
+"""A exciton of monolayer MoS2, 1.86 eV; it lies within 655-680 nm."""
+
+SPOTS, SPOTS_MAX = 9, 15
+"""Spots of the first map, and with those measured when they leave doubt."""
+
+FILM_PLACES_SEEN_MIN = 16
+"""Places surveyed at least, so that the covered fraction means something."""
+
+LASER_ON = ["laser.emission", 1, ""]
+"""What the steps that look set by themselves, and add energy with."""
+
+LOOK_S = 5.0
+SPOT_S = 40.0
+"""Usual time of one place of a survey and of one spot of a map: stage, exposure, read-out."""
+
+
+def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
+    """Add the steps from the survey to the verdict; the laser is on only inside of them."""
+    raman_nm = round(1e7 / (1e7 / facts.laser_nm - RAMAN_CENTRE_CM1), 2)
+    steps.stage = "characterisation"
+    steps.set("laser_power", "laser.power", LASER_W, "W", "Set a power that does not heat the film")
+    steps.set("to_raman", "spectrometer.wavelength", raman_nm, "nm", "Turn to the Raman lines")
+    steps.holdable = False  # the laser is on in there, and would stand on one spot
+    steps.add(
+        "survey",
+        "survey",
+        "Look for film on a grid of places",
+        {
+            "sets": [LASER_ON],
+            "laser_nm": facts.laser_nm,
+            "film_places": SPOTS_MAX,
+            "places_min": FILM_PLACES_SEEN_MIN,
+        },
+        expected_s=LOOK_S * 2 * FILM_PLACES_SEEN_MIN,
+        timeout_s=3600.0,
+    )
+    steps.add(
+        "raman_map",
+        "raman_map",
+        f"Take Raman spectra at up to {SPOTS} places with film",
+        {"sets": [LASER_ON], "survey": "${dependencies.survey.result}", "spots": SPOTS},
+        expected_s=SPOT_S * SPOTS,
+        timeout_s=7200.0,
+        uses=("survey",),
+    )
+    steps.set("to_pl", "spectrometer.wavelength", PL_NM, "nm", "Turn to the photoluminescence")
+    steps.add(
+        "photoluminescence",
+        "photoluminescence",
+        "Take the photoluminescence of the same places",
+        {
+            "sets": [LASER_ON],
+            "spots": "${dependencies.raman_map.result.spots}",
+            "dark_counts": "${dependencies.survey.result.dark_counts}",
+        },
+        expected_s=SPOT_S * SPOTS / 4,
+        timeout_s=7200.0,
+        uses=("survey", "raman_map"),
+    )
+    steps.set("back_to_raman", "spectrometer.wavelength", raman_nm, "nm", "Turn back to Raman")
+    steps.stage = "analysis"
+    steps.add(
+        "analysis",
+        "analyse",
+        "Judge the number of layers, with more spots if these leave doubt",
+        {
+            "sets": [LASER_ON],
+            "spots": "${dependencies.raman_map.result.spots}",
+            "pl_heights_per_s": "${dependencies.photoluminescence.result.heights_per_s}",
+            "survey": "${dependencies.survey.result}",
+            "spots_max": SPOTS_MAX,
+            "threshold": threshold,
+            "reference": {name: dict(row) for name, row in facts.raman_reference.items()},
+        },
+        expected_s=10.0,
+        timeout_s=7200.0,
+        kind=InstructionKind.ANALYSIS,
+        uses=("survey", "raman_map", "photoluminescence"),
+    )
+    steps.holdable = True
+    steps.set("laser_off", "laser.emission", 0, "", "See the laser off")

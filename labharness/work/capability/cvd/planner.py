@@ -1,0 +1,393 @@
+"""From a recipe to the instructions of a whole run: load, purge, grow, cool, look."""
+
+import math
+from collections.abc import Mapping
+
+from labharness.work.capability import LineFacts, Planned
+from labharness.work.capability.cvd.looking import add_look
+from labharness.work.capability.cvd.recipe import Recipe, growth_facts
+from labharness.work.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
+from labharness.work.plan import InstructionKind, InstructionSet
+
+__all__ = ["plan_growth"]
+
+COLD_C = 20.0
+"""Setpoint of a heater that is off: below every room, so that nothing heats."""
+
+VACUUM_TORR = 0.1
+"""A rotary pump reaches 0.02 Torr on a tight tube; above 0.1 Torr the leak rate is not judged."""
+
+VENTED_TORR_GAUGE = -15.0
+"""A vented tube reads more, against the room; one left under vacuum is filled until it does."""
+
+FULL_TORR_GAUGE = 0.0
+"""The vent opens from 20 Torr below the room on, and oil is sucked back from 8 below it on."""
+
+FILL_VOLUMES_PER_MIN = 0.5
+"""A small tube must not pass the pressure trip between the last reading and the open vent."""
+
+MOO3_C = 640.0
+"""From 650 degC on MoO3 evaporates (19 Pa); sulfur is at temperature 10 degC before."""
+
+BELOW_GROWTH_C = 20.0
+"""A growth colder than that waits for its sulfur this far below its temperature."""
+
+SULFUR_SETTLE_S = 120.0
+SULFUR_TOLERANCE_C = 5.0
+FINAL_RAMP_C = 30.0
+"""The last part, which is heated slowly against overshoot."""
+
+HEATERS = ("furnace", "sulfur")
+
+ROOM_C = 25.0
+IDLE_SCCM = 100.0
+RISE_SETTLE_S, RISE_S = 15.0, 60.0
+TORR_PER_MBAR = 0.750062
+
+OPERATOR_S_MAX = 86_400.0
+
+
+def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
+    """Write the plan of a growth and of the look at what has grown.
+
+    Args:
+        recipe: What to grow.
+        facts: The line.
+        threshold: Confidence below which more spots are measured.
+    """
+    growth = growth_facts(facts)
+    steps = Steps()
+    _load(steps, recipe, facts, growth)
+    _leak_check(steps, facts, growth)
+    _purge(steps, recipe, facts, growth)
+    _heat(steps, recipe, growth)
+    _grow(steps, recipe)
+    _cool(steps, recipe, facts, growth)
+    _transfer(steps, growth)
+    add_look(steps, facts, threshold)
+    return Planned(
+        instructions=InstructionSet(tuple(steps.instructions)),
+        duration_s=steps.duration_s,
+        process_gases=(
+            "argon",
+            "nitrogen",
+            # over hot sulfur, which every plan has, hydrogen makes the second
+            *(("hydrogen", "hydrogen sulfide") if recipe.hydrogen_sccm > 0 else ()),
+        ),
+        temperature_c_max=recipe.temperature_c,
+        recipe=recipe.to_json(),
+    )
+
+
+def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    steps.stage = "loading"
+    for heater in HEATERS:
+        _heat_off(steps, "load", heater, facts)
+    open_below_c, volumes = growth["open_below_c"], growth["purge_volumes"]
+    # a run that died under vacuum left it so; of any other the vent is open, and this takes no time
+    _fill(steps, "load_", facts, growth, VENTED_TORR_GAUGE, expected_s=0.0)
+    for heater in HEATERS:
+        # 24 h: whatever an earlier run left hot has cooled by then
+        steps.add(
+            f"load_{heater}_cold",
+            "wait",
+            f"Wait until the {heater} is cold enough to open the tube",
+            {"channel": f"{heater}.temperature", "at_most": open_below_c},
+            timeout_s=OPERATOR_S_MAX,
+            kind=InstructionKind.QUERY,
+        )
+    # nobody knows what an earlier run, or a person, left in the tube
+    what = f"Flush {volumes:g} tube volumes against hydrogen before the lid opens"
+    _prove(steps, "load_flush_hydrogen", what, "hydrogen", facts, growth)
+    steps.set("load_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
+    steps.add(
+        "load",
+        "ask_operator",
+        "Have an operator load boats and substrate",
+        {
+            "action": "load",
+            "text": (
+                f"Load {recipe.moo3_mass_mg:g} mg MoO3 and the {recipe.substrate} substrate above "
+                f"it, {recipe.sulfur_mass_mg:g} mg sulfur upstream, and shut the lid."
+            ),
+            "details": {
+                "moo3_mass_mg": recipe.moo3_mass_mg,
+                "sulfur_mass_mg": recipe.sulfur_mass_mg,
+                "substrate": recipe.substrate,
+                "sample_id": recipe.sample_id,
+            },
+        },
+        expected_s=growth["operator_s"],
+        timeout_s=OPERATOR_S_MAX,
+    )
+    steps.wait("load_lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
+
+
+def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    litres = facts.tube_volume_cm3 / 1000.0
+    torr_per_min_max = growth["leak_mbar_l_per_s"] / litres * 60.0 * TORR_PER_MBAR
+    steps.stage = "leak_check"
+    steps.set("bypass_shut", "box.nitrogen_bypass_shut", 1, "", "Shut the nitrogen bypass")
+    steps.set("argon_off", "argon.setpoint", 0, "sccm", "Stop argon")
+    steps.set("argon_shut", "box.argon_valve", 0, "", "Shut the argon valve: it may leak too")
+    steps.set("vent_shut", "box.vent", 0, "", "Shut the vent, or the pump draws oil")
+    steps.set("pump_on", "box.pump", 1, "", "Start the pump")
+    steps.set("pump_open", "box.pump_isolation", 1, "", "Open the tube to the pump")
+    steps.wait(
+        "pumped_down", "Pump down", 30.0 * litres, channel="gauge.pressure", at_most=VACUUM_TORR
+    )
+    steps.set("pump_shut", "box.pump_isolation", 0, "", "Isolate the tube")
+    steps.add(
+        "leak_rate",
+        "rate_of_rise",
+        "Measure how fast the isolated tube fills",
+        {
+            "channel": "gauge.pressure",
+            "unit": "Torr",
+            "settle_s": RISE_SETTLE_S,
+            "duration_s": RISE_S,
+            "limit": torr_per_min_max,
+        },
+        expected_s=RISE_SETTLE_S + RISE_S,
+        timeout_s=RISE_SETTLE_S + RISE_S + SWITCH_S,
+        kind=InstructionKind.ANALYSIS,
+    )
+    steps.set("pump_off", "box.pump", 0, "", "Stop the pump")
+
+
+def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    steps.stage = "purge"
+    expected_s = facts.tube_volume_cm3 / _fill_sccm(facts, growth) * 60.0
+    _fill(steps, "", facts, growth, FULL_TORR_GAUGE, expected_s=expected_s)
+    what = f"Purge {growth['purge_volumes']:g} tube volumes by measured flow"
+    _prove(steps, "purge_air", what, "air", facts, growth)
+    steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
+
+
+def _fill_sccm(facts: LineFacts, growth: Mapping[str, float]) -> float:
+    return min(growth["purge_sccm"], math.ceil(FILL_VOLUMES_PER_MIN * facts.tube_volume_cm3))
+
+
+def _fill(
+    steps: Steps,
+    prefix: str,
+    facts: LineFacts,
+    growth: Mapping[str, float],
+    until_torr_gauge: float,
+    *,
+    expected_s: float,
+) -> None:
+    """Fill the tube with argon, open the vent, and let the purge flow through."""
+    fill_sccm = _fill_sccm(facts, growth)
+    steps.set(f"{prefix}argon_open", "box.argon_valve", 1, "", "Open the argon valve")
+    steps.holdable = False  # argon runs into a shut tube until the vent is open
+    steps.set(f"{prefix}fill", "argon.setpoint", fill_sccm, "sccm", "Fill the tube with argon")
+    steps.add(
+        f"{prefix}filled",
+        "wait",
+        "Wait for the pressure of the room",
+        {"channel": "gauge.pressure", "at_least": facts.ambient_torr + until_torr_gauge},
+        expected_s=expected_s,
+        timeout_s=SLACK * facts.tube_volume_cm3 / fill_sccm * 60.0 + SPARE_S,
+        kind=InstructionKind.QUERY,
+    )
+    steps.set(f"{prefix}vent_open", "box.vent", 1, "", "Open the vent to the bubbler")
+    steps.holdable = True
+    purge_sccm = growth["purge_sccm"]
+    steps.set(f"{prefix}purge_flow", "argon.setpoint", purge_sccm, "sccm", "Set the purge flow")
+
+
+def _prove(
+    steps: Steps,
+    name: str,
+    what: str,
+    contaminant: str,
+    facts: LineFacts,
+    growth: Mapping[str, float],
+) -> None:
+    """Let the purge flow through until that much of it was measured."""
+    volumes = growth["purge_volumes"]
+    expected_s = volumes * facts.tube_volume_cm3 / growth["purge_sccm"] * 60.0
+    steps.add(
+        name,
+        "purge",
+        what,
+        {"contaminant": contaminant, "volumes": volumes},
+        expected_s=expected_s,
+        timeout_s=SLACK * expected_s + SPARE_S,
+    )
+
+
+def _heat(steps: Steps, recipe: Recipe, growth: Mapping[str, float]) -> None:
+    ramp_c_per_min, top_c = recipe.ramp_c_per_min, recipe.temperature_c
+    sulfur_c, sulfur_c_per_min = recipe.sulfur_temperature_c, growth["sulfur_ramp_c_per_min"]
+    steps.stage = "ramp"
+    steps.set("furnace_mains", "box.furnace_contactor", 1, "", "Give the furnace mains")
+    steps.set("sulfur_mains", "box.sulfur_contactor", 1, "", "Give the sulfur heater mains")
+    if recipe.hydrogen_sccm > 0:
+        steps.set("hydrogen_open", "box.hydrogen_valve", 1, "", "Open the hydrogen valve")
+        steps.set(
+            "hydrogen_flow", "hydrogen.setpoint", recipe.hydrogen_sccm, "sccm", "Set hydrogen"
+        )
+    gate_c = min(MOO3_C, top_c - BELOW_GROWTH_C)
+    lead_s = (sulfur_c - ROOM_C) / sulfur_c_per_min * 60.0 + SULFUR_SETTLE_S
+    start_c = round(gate_c - ramp_c_per_min * lead_s / 60.0)
+    at_c = ROOM_C
+    if start_c > ROOM_C:
+        steps.furnace("heat_to_sulfur_start", at_c, start_c, ramp_c_per_min)
+        at_c = start_c
+    steps.set(
+        "sulfur_rate",
+        "sulfur.setpoint_rate",
+        sulfur_c_per_min,
+        "degC/min",
+        "Limit the sulfur's rate",
+    )
+    steps.set("sulfur_heat", "sulfur.setpoint", sulfur_c, "degC", "Start to heat the sulfur")
+    steps.furnace("heat_to_gate", at_c, gate_c, ramp_c_per_min)
+    steps.wait(
+        "sulfur_hot",
+        "See the sulfur at temperature before MoO3 evaporates",
+        max(lead_s - (gate_c - at_c) / ramp_c_per_min * 60.0, 0.0),
+        channel="sulfur.temperature",
+        at_least=sulfur_c - SULFUR_TOLERANCE_C,
+    )
+    final_c_per_min = min(ramp_c_per_min, growth["final_ramp_c_per_min"])
+    if final_c_per_min < ramp_c_per_min and top_c - FINAL_RAMP_C > gate_c:
+        steps.furnace("heat_to_final", gate_c, top_c - FINAL_RAMP_C, ramp_c_per_min)
+        gate_c = top_c - FINAL_RAMP_C
+    steps.furnace("heat_to_growth", gate_c, top_c, final_c_per_min)
+
+
+def _grow(steps: Steps, recipe: Recipe) -> None:
+    steps.stage = "material_growth"
+    channels = ["furnace.temperature", "sulfur.temperature", "argon.flow", "gauge.pressure"]
+    if recipe.hydrogen_sccm > 0:
+        channels.append("hydrogen.flow")
+    steps.add(
+        "dwell",
+        "hold",
+        f"Grow for {recipe.dwell_s:g} s",
+        {"duration_s": recipe.dwell_s, "channels": channels},
+        expected_s=recipe.dwell_s,
+        timeout_s=recipe.dwell_s + SPARE_S,
+    )
+    if recipe.hydrogen_sccm > 0:
+        steps.set("hydrogen_stop", "hydrogen.setpoint", 0, "sccm", "Stop hydrogen")
+        steps.set("hydrogen_shut", "box.hydrogen_valve", 0, "", "Shut the hydrogen valve")
+
+
+def _cool(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+    """Cool the film in its own sulfur first, then flush the tube while all of it gets cold."""
+    open_below_c, sulfur_until_c = growth["open_below_c"], growth["sulfur_until_c"]
+    steps.stage = "cooling"
+    _heat_off(steps, "cool", "furnace", facts)
+    _rest(steps, "furnace", facts)
+
+    def cooling_s(from_c: float, to_c: float) -> float:
+        hotter = (from_c - ROOM_C) / max(to_c - ROOM_C, 1.0)
+        return growth["cool_tau_s"] * math.log(max(hotter, 1.0))
+
+    if sulfur_until_c < recipe.temperature_c:
+        steps.wait(
+            "film_cool",
+            f"Keep sulfur over the film until the furnace is below {sulfur_until_c:g} degC",
+            cooling_s(recipe.temperature_c, sulfur_until_c),
+            channel="furnace.temperature",
+            at_most=sulfur_until_c,
+        )
+    _heat_off(steps, "cool", "sulfur", facts)
+    _rest(steps, "sulfur", facts)
+    steps.set("cool_flow", "argon.setpoint", growth["purge_sccm"], "sccm", "Flush while cooling")
+    steps.wait(
+        "furnace_cold",
+        "Wait until the furnace is cold enough to open the tube",
+        cooling_s(min(recipe.temperature_c, sulfur_until_c), open_below_c),
+        channel="furnace.temperature",
+        at_most=open_below_c,
+    )
+    steps.wait(
+        "sulfur_cold",
+        "Wait until the sulfur is cold enough too",
+        0.0,
+        channel="sulfur.temperature",
+        at_most=open_below_c,
+    )
+    contaminants = {"air": 1.0}
+    if recipe.hydrogen_sccm > 0:
+        contaminants["hydrogen"] = growth["purge_volumes"]
+    for contaminant, volumes in contaminants.items():
+        steps.add(
+            f"flush_{contaminant}",
+            "purge",
+            f"Flush {volumes:g} tube volumes against {contaminant} before the lid opens",
+            {"contaminant": contaminant, "volumes": volumes, "from_now": contaminant == "air"},
+            timeout_s=3600.0,
+        )
+
+
+def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
+    steps.stage = "transfer"
+    steps.set("idle_flow", "argon.setpoint", IDLE_SCCM, "sccm", "Leave a little argon flowing")
+    steps.add(
+        "transfer",
+        "ask_operator",
+        "Have an operator bring the sample to the microscope",
+        {
+            "action": "move_to_microscope",
+            "text": "Take the sample out of the tube, put it under the microscope, and shut the "
+            "lid and the laser enclosure.",
+            "details": {},
+        },
+        expected_s=growth["operator_s"],
+        timeout_s=OPERATOR_S_MAX,
+    )
+    steps.wait("lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
+    steps.wait(
+        "enclosure_shut",
+        "See the laser enclosure shut",
+        5.0,
+        channel="box.enclosure_shut",
+        at_least=1,
+    )
+
+
+def _heat_off(steps: Steps, when: str, heater: str, facts: LineFacts) -> None:
+    """Open a heater's contactor, and let its setpoint fall as fast as the line allows.
+
+    A setpoint that falls more slowly than the heater cools asks for full output behind the open
+    contactor: a welded one would heat.
+    """
+    name = heater.capitalize()
+    steps.set(
+        f"{when}_{heater}_mains_off",
+        f"box.{heater}_contactor",
+        0,
+        "",
+        f"{name}: open the contactor",
+    )
+    fastest = facts.limits.get(f"{heater}.setpoint_rate")
+    if fastest is not None:
+        _, rate, unit = fastest
+        what = f"{name}: let the setpoint fall by {rate:g} {unit}"
+        steps.set(f"{when}_{heater}_rate", f"{heater}.setpoint_rate", rate, unit, what)
+    steps.set(
+        f"{when}_{heater}_setpoint",
+        f"{heater}.setpoint",
+        COLD_C,
+        "degC",
+        f"{name}: setpoint to {COLD_C:g} degC",
+    )
+
+
+def _rest(steps: Steps, heater: str, facts: LineFacts) -> None:
+    """Leave a heater that is off without output: its controller in manual, at 0 %.
+
+    A furnace of small mass cools faster than any setpoint may fall. The line's ``prepare`` puts the
+    controller to automatic again before the next run.
+    """
+    if not {f"{heater}.mode", f"{heater}.output"} <= facts.limits.keys():
+        return
+    name = heater.capitalize()
+    steps.set(f"cool_{heater}_manual", f"{heater}.mode", 1, "", f"{name}: controller to manual")
+    steps.set(f"cool_{heater}_output", f"{heater}.output", 0, "%", f"{name}: output to 0 %")

@@ -1,0 +1,241 @@
+"""The verbs at the microscope: survey, Raman map, photoluminescence, and the verdict on them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from statistics import median
+from typing import Any
+
+from labharness.core.vocabulary import Command
+from labharness.work.capability.cvd.verdict import (
+    judge,
+    peak_over_background,
+    raman_shift,
+    sees_film,
+)
+from labharness.work.plan import RunningStep, Verb
+
+__all__ = ["RAMAN_VERBS", "grid"]
+
+GRID_SIDE = 7
+GRID_STEP_UM = 60.0
+"""A survey covers +-180 um of a sample 1 mm wide, in steps longer than a usual triangle."""
+
+GRID_STRIDE = 20
+"""Places are visited this many apart (coprime to their number), so that the first few are spread
+over the whole grid."""
+
+SURVEY_S = 1.0
+"""At 0.3 mW a monolayer gives some 200 counts of A1g a second, ten times what is needed."""
+
+A1G_COUNTS = 3000.0
+"""Height of A1g that an exposure aims at, within 1000-10000: the separation is good to 0.05 cm-1
+and silicon, eight times higher on a monolayer, does not saturate."""
+
+EXPOSURE_S_MIN, EXPOSURE_S_MAX = 0.1, 60.0
+PL_SHARE = 0.1
+"""Photoluminescence of a monolayer is some 20 times A1g: a tenth of the exposure will do."""
+
+SATURATED_COUNTS = 60_000.0
+"""A 16-bit camera ends at 65535."""
+
+SATURATED_CUT = 4.0
+EXPOSURES_MAX = 4
+"""Exposures tried at one place, each shorter, before it is given up as too bright."""
+
+READ_OUT_S_MAX = 10.0
+"""How long after its exposure a camera may still be busy."""
+
+MORE_SPOTS = 3
+"""Spots added at a time while the verdict is in doubt."""
+
+
+def grid() -> tuple[tuple[float, float], ...]:
+    """Give the places of a survey in the order of the visit, in um from the middle."""
+    half = (GRID_SIDE - 1) / 2
+    count = GRID_SIDE * GRID_SIDE
+    visits = [divmod(number * GRID_STRIDE % count, GRID_SIDE) for number in range(count)]
+    return tuple(
+        ((column - half) * GRID_STEP_UM, (row - half) * GRID_STEP_UM) for row, column in visits
+    )
+
+
+async def survey(step: RunningStep) -> Mapping[str, Any]:
+    """Look for film on a grid, until enough places with film are found.
+
+    A dark exposure comes first: what a camera counts without light is no signal.
+    """
+    asked = step.parameters
+    _, dark, _ = await _expose(step, SURVEY_S)
+    dark_counts = median(dark)
+    film: list[dict[str, float]] = []
+    looked = 0
+    async with _laser(step):
+        for x_um, y_um in grid():
+            await _move(step, x_um, y_um)
+            wavelength_nm, counts, exposure_s = await _expose(step, SURVEY_S)
+            shift = raman_shift(asked["laser_nm"], wavelength_nm)
+            try:
+                height = sees_film(shift, [value - dark_counts for value in counts])
+            except ValueError as why:
+                raise step.failed(f"survey at {x_um:g}, {y_um:g} um: {why}") from None
+            looked += 1
+            if height is not None:
+                per_s = height / exposure_s
+                film.append({"x_um": x_um, "y_um": y_um, "a1g_counts_per_s": per_s})
+            if len(film) >= asked["film_places"] and looked >= asked["places_min"]:
+                break
+    return {
+        "film": film,
+        "places": looked,
+        "dark_counts": dark_counts,
+        "laser_nm": asked["laser_nm"],
+    }
+
+
+async def raman_map(step: RunningStep) -> Mapping[str, Any]:
+    """Take a Raman spectrum at the first places of a survey that have film."""
+    found = step.parameters["survey"]
+    return {"spots": await _raman_spots(step, found, 0, step.parameters["spots"])}
+
+
+async def photoluminescence(step: RunningStep) -> Mapping[str, Any]:
+    """Measure the height of the A exciton at the spots of a Raman map, in counts a second."""
+    spots, dark_counts = step.parameters["spots"], step.parameters["dark_counts"]
+    heights: list[float] = []
+    spectra: list[dict[str, Any]] = []
+    if spots:
+        async with _laser(step):
+            for spot in spots:
+                await _move(step, spot["x_um"], spot["y_um"])
+                wanted_s = max(PL_SHARE * spot["exposure_s"], EXPOSURE_S_MIN)
+                wavelength_nm, counts, exposure_s = await _expose(step, wanted_s)
+                try:
+                    height = peak_over_background(
+                        wavelength_nm, [value - dark_counts for value in counts]
+                    )
+                except ValueError as why:
+                    raise step.failed(f"photoluminescence: {why}") from None
+                heights.append(height / exposure_s)
+                spectra.append(
+                    {
+                        "x_um": spot["x_um"],
+                        "y_um": spot["y_um"],
+                        "exposure_s": exposure_s,
+                        "wavelength_nm": list(wavelength_nm),
+                        "counts": list(counts),
+                    }
+                )
+    return {"heights_per_s": heights, "spectra": spectra}
+
+
+async def analyse(step: RunningStep) -> Mapping[str, Any]:
+    """Judge the layers; while that leaves doubt, measure more spots up to ``spots_max``."""
+    asked = step.parameters
+    found = asked["survey"]
+    spots = list(asked["spots"])
+    most = min(asked["spots_max"], len(found["film"]))
+    while True:
+        try:
+            # In a thread: tens of spots take longer than the line may wait for its next poll.
+            verdict = await asyncio.to_thread(
+                judge,
+                spots,
+                asked["pl_heights_per_s"],
+                found["dark_counts"],
+                asked["reference"],
+                asked["threshold"],
+            )
+        except ValueError as why:
+            raise step.failed(f"a spectrum cannot be judged: {why}") from None
+        sure = verdict["layer_count"] is not None and verdict["confidence"] >= asked["threshold"]
+        if sure or len(spots) >= most:
+            return {"verdict": verdict, "spots": spots, "threshold": asked["threshold"]}
+        spots += await _raman_spots(step, found, len(spots), min(most, len(spots) + MORE_SPOTS))
+
+
+async def _raman_spots(
+    step: RunningStep, found: Mapping[str, Any], first: int, end: int
+) -> list[dict[str, Any]]:
+    places = found["film"]
+    if not places[first:end]:
+        return []
+    per_s = median(place["a1g_counts_per_s"] for place in places)
+    exposure_s = min(max(A1G_COUNTS / per_s, EXPOSURE_S_MIN), EXPOSURE_S_MAX)
+    spots = []
+    async with _laser(step):
+        for place in places[first:end]:
+            await _move(step, place["x_um"], place["y_um"])
+            wavelength_nm, counts, took_s = await _expose(step, exposure_s)
+            spots.append(
+                {
+                    "x_um": place["x_um"],
+                    "y_um": place["y_um"],
+                    "exposure_s": took_s,
+                    "raman_shift": raman_shift(found["laser_nm"], wavelength_nm),
+                    "counts": list(counts),
+                }
+            )
+    return spots
+
+
+@asynccontextmanager
+async def _laser(step: RunningStep) -> AsyncIterator[None]:
+    """Have the laser on, and off again however it ends; the plan's last step sees it off."""
+    await step.perform("laser.emission", 1, "")
+    try:
+        yield
+    finally:
+        await step.operations.perform(Command("laser.emission", 0, ""))
+
+
+async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
+    """Go to a place and stand: a controller refuses an axis while the other still creeps."""
+    for channel, value_um in (("stage.x", x_um), ("stage.y", y_um)):
+        await step.perform(channel, value_um, "um")
+        while await step.operations.read("stage.moving"):
+            await step.tick(f"{channel} is near {value_um:g} um and still moves")
+
+
+async def _expose(
+    step: RunningStep, exposure_s: float
+) -> tuple[Sequence[float], Sequence[float], float]:
+    """Give wavelengths, counts, and the exposure it took: a shorter one where light saturates."""
+    for _ in range(EXPOSURES_MAX):
+        exposure_ms = max(1, round(exposure_s * 1000))
+        wavelength_nm, counts = await _acquire(step, exposure_ms)
+        if max(counts) < SATURATED_COUNTS:
+            return wavelength_nm, counts, exposure_ms / 1000
+        exposure_s /= SATURATED_CUT
+    raise step.failed(
+        f"the camera saturates in {EXPOSURES_MAX} exposures, the last {exposure_ms} ms"
+    )
+
+
+async def _acquire(step: RunningStep, exposure_ms: int) -> tuple[Sequence[float], Sequence[float]]:
+    operations = step.operations
+    await step.perform("spectrometer.exposure", exposure_ms, "ms")
+    await step.perform("spectrometer.acquire", 1, "")
+    ready_s = operations.now_s() + exposure_ms / 1000
+    while True:
+        await step.tick("exposing")
+        if operations.now_s() < ready_s:
+            continue
+        if not await operations.read("spectrometer.acquisition_busy"):
+            break
+        if operations.now_s() > ready_s + READ_OUT_S_MAX:
+            late = f"{READ_OUT_S_MAX:g} s after its {exposure_ms} ms exposure"
+            raise step.failed(f"the spectrometer is still busy {late}")
+    found: Any = await operations.query("spectrometer", "spectrum")
+    wavelength_nm, counts = found  # the driver's Query gives two rows of finite numbers
+    if not len(wavelength_nm) == len(counts) > 0:
+        raise step.failed("the spectrometer gave no spectrum")
+    return wavelength_nm, counts
+
+
+RAMAN_VERBS: Mapping[str, Verb] = {
+    "survey": survey,
+    "raman_map": raman_map,
+    "photoluminescence": photoluminescence,
+    "analyse": analyse,
+}

@@ -1,0 +1,320 @@
+"""From what a caller asks to a recipe that this line can carry out, or why it cannot."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from labharness.core.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
+from labharness.work.capability import CannotDo, LineFacts
+
+__all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "growth_misfits", "make_recipe"]
+
+GROWTH_DEFAULTS: Mapping[str, float] = {
+    # A 2-inch quartz tube; numbers of published MoS2 growths unless said otherwise.
+    "temperature_c": 735.0,  # within 700-800: isolated to closing monolayers
+    "dwell_s": 600.0,  # 5-15 min, van der Zande 2013, 10.1038/nmat3633
+    "ramp_c_per_min": 15.0,  # as above
+    "final_ramp_c_per_min": 5.0,  # over the last 30 degC, against the controller's overshoot
+    "argon_sccm": 50.0,
+    "purge_sccm": 480.0,  # the flow trips at 500, and a controller may read 1 % beside its setpoint
+    "purge_volumes": 5.5,  # five are asked for (NFPA 86 practice), and some margin
+    "moo3_mass_mg": 15.0,
+    "sulfur_mass_mg": 100.0,
+    "sulfur_temperature_c": 200.0,  # 312 Pa of vapour; sources are kept at 150-250 degC
+    "sulfur_ramp_c_per_min": 30.0,  # a light jacket: 80 W heat it by 60 degC/min
+    # Published growths keep sulfur until the film is below 500-600 degC. The film lags its furnace
+    # by 13 degC (2-inch tube, 9 degC/min) to 40 (small mass): below 500 here, it is below 550.
+    "sulfur_until_c": 500.0,
+    "open_below_c": 60.0,  # may be touched; the envelope's own number
+    "cool_tau_s": 5800.0,  # heat capacity 1620 J/K over 0.28 W/K with the lid shut
+    "leak_mbar_l_per_s": 1e-3,  # 0.03 mbar/min in 2 L; good O-ring tubes have a tenth of it
+    "operator_s": 600.0,  # until somebody has loaded or moved a sample
+}
+"""What a growth takes unless the lab file's ``[growth]`` says otherwise."""
+
+GROWTH_C_MIN = 550.0
+"""Below it sulfurisation is too slow and MoO3 has less than 1 Pa: no film."""
+
+SULFUR_C_MIN = 115.0
+"""Sulfur melts here; below it the boat delivers nothing."""
+
+ARGON_SCCM_MIN = 20.0
+"""Below it vapours stay and multilayers grow; the envelope asks for 10 over hot sulfur."""
+
+BESIDE_HYDROGEN_SCCM = 85.0
+"""Least argon with hydrogen: the envelope asks for 80, and a controller may read 1 % beside its
+setpoint. More than is needed thins the vapours: at 100 sccm the short line grows little."""
+
+HYDROGEN_SCCM_MAX = 20.0
+"""Most hydrogen over hot sulfur, which every plan has: it makes hydrogen sulfide, and the envelope
+allows what the exhaust dilutes to the 20 ppm of OSHA's ceiling. Published growths take 5 to 20."""
+
+ABSOLUTE_ZERO_C = -ZERO_CELSIUS_K
+
+NAME_MAX = 60  # characters of a name that is told back
+
+USUAL_RANGE = "ask for a temperature_range within 700 to 800 celsius"
+
+MATERIAL, SUBSTRATE = "mos2", "sio2/si"
+
+LACKS = {
+    "mose2": "a detector for hydrogen selenide (H2Se, 0.05 ppm) and a selenium source",
+    "wse2": "a detector for hydrogen selenide (H2Se, 0.05 ppm), a selenium source, a WO3 source "
+    "with salt, and another marker than A1g - E2g, which coincide in WSe2",
+    "ws2": "a WO3 source with salt, and a layer table for WS2",
+    "graphene": "a methane supply and its detector, and a layer table for graphene",
+    "hbn": "an ammonia borane source, and a layer table for hBN",
+}
+
+BOUNDS = (
+    ("ramp_c_per_min", "furnace.setpoint_rate"),
+    ("argon_sccm", "argon.setpoint"),
+    ("hydrogen_sccm", "hydrogen.setpoint"),
+    ("sulfur_temperature_c", "sulfur.setpoint"),
+)
+"""Which channel of the line each value of a recipe ends in; the furnace is looked at first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything that is chosen for one growth of MoS2 on SiO2/Si."""
+
+    sample_id: str
+    temperature_c: float
+    dwell_s: float
+    ramp_c_per_min: float
+    argon_sccm: float
+    hydrogen_sccm: float
+    moo3_mass_mg: float
+    sulfur_mass_mg: float
+    sulfur_temperature_c: float
+    target_material: str = "MoS2"
+    substrate: str = "SiO2/Si"
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the recipe as a JSON object."""
+        return asdict(self)
+
+
+class _Bad(ValueError):
+    """An input that makes no sense: the message names it, and ``way_out`` says what would do."""
+
+    def __init__(self, what: str, way_out: str) -> None:
+        super().__init__(what)
+        self.way_out = way_out
+
+
+def growth_facts(facts: LineFacts) -> dict[str, float]:
+    """Give every value for a growth on this line.
+
+    Raises:
+        ValueError: The lab file names a value that no growth takes, or one that is not above 0.
+    """
+    for misfit in growth_misfits(facts):
+        raise ValueError(misfit)
+    return {**GROWTH_DEFAULTS, **facts.growth}
+
+
+def growth_misfits(facts: LineFacts) -> Iterator[str]:
+    """Say which of the lab file's values no growth takes."""
+    for name, value in facts.growth.items():
+        if name not in GROWTH_DEFAULTS:
+            known = ", ".join(GROWTH_DEFAULTS)
+            yield f"[growth] {name}: no growth takes it; there are {known}"
+        elif not (math.isfinite(value) and value > 0):
+            yield f"[growth] {name} is {value}, allowed is above 0"
+
+
+def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotDo:
+    """Choose a recipe: the middle of the range asked for, and the line's own values.
+
+    Never clips: what the line may not do is answered with its limit.
+    """
+    stranger = _stranger(inputs)
+    if stranger is not None:
+        return stranger
+    growth = growth_facts(facts)
+    try:
+        given = _mapping(inputs, "recipe")
+        lowest_c, highest_c = _range_c(_mapping(inputs, "temperature_range"))
+        temperature_c = _temperature_c(given, lowest_c, highest_c, growth["temperature_c"])
+        hydrogen_sccm = _number(given, "hydrogen_sccm", "recipe", 0.0, 0.0)
+        if hydrogen_sccm:
+            growth["argon_sccm"] = max(growth["argon_sccm"], BESIDE_HYDROGEN_SCCM)
+        chosen: dict[str, Any] = {
+            name: _number(given, name, "recipe", growth[name], low)
+            for name, low in (
+                ("dwell_s", 0.0),
+                ("ramp_c_per_min", 0.1),
+                ("argon_sccm", ARGON_SCCM_MIN),
+                ("moo3_mass_mg", 0.1),
+                ("sulfur_mass_mg", 0.1),
+                ("sulfur_temperature_c", SULFUR_C_MIN),
+            )
+        }
+    except _Bad as why:
+        return CannotDo("invalid_input", str(why), why.way_out)
+    chosen["hydrogen_sccm"] = hydrogen_sccm
+    if hydrogen_sccm and chosen["argon_sccm"] < BESIDE_HYDROGEN_SCCM:
+        least = f"at least {BESIDE_HYDROGEN_SCCM:g}"
+        return CannotDo(
+            "invalid_input",
+            f"recipe.argon_sccm is {chosen['argon_sccm']:g}, allowed beside hydrogen is {least}: "
+            "air that leaks in unseen must not make an ignitable mixture",
+            f"Set inputs.recipe.argon_sccm to {least}, or leave hydrogen_sccm out",
+        )
+    hottest = temperature_c if highest_c is None else max(temperature_c, highest_c)
+    asked = [("temperature_range.max", "furnace.setpoint", hottest)]
+    asked += [(f"recipe.{name}", channel, chosen[name]) for name, channel in BOUNDS]
+    for name, channel, value in asked:
+        refusal = _beyond(name, channel, value, facts)
+        if refusal is not None:
+            return refusal
+    if hydrogen_sccm > HYDROGEN_SCCM_MAX:
+        most = f"at most {HYDROGEN_SCCM_MAX:g}"
+        return CannotDo(
+            "invalid_input",
+            f"recipe.hydrogen_sccm is {hydrogen_sccm:g}, allowed over hot sulfur is {most}: it "
+            "makes hydrogen sulfide, and the exhaust dilutes no more of it",
+            f"Set inputs.recipe.hydrogen_sccm to {most}",
+        )
+    if temperature_c < GROWTH_C_MIN:
+        cold = f"MoS2 does not grow at {temperature_c:g} degC; that takes {GROWTH_C_MIN:g} degC"
+        return CannotDo(
+            "invalid_input", cold + _in_kelvin(_mapping(inputs, "temperature_range")), USUAL_RANGE
+        )
+    return Recipe(
+        sample_id=str(given.get("sample_id", "sample")), temperature_c=temperature_c, **chosen
+    )
+
+
+def _in_kelvin(asked: Mapping[str, Any]) -> str:
+    """Repeat a range that was written in kelvin: often the unit is what is wrong."""
+    if asked.get("unit") != "kelvin":
+        return ""
+    bounds = [f"{asked[name]:g}" for name in ("min", "max") if name in asked]
+    return f" (you wrote {' to '.join(bounds)} kelvin)" if bounds else ""
+
+
+def _stranger(inputs: Mapping[str, Any]) -> CannotDo | None:
+    material, substrate = inputs.get("target_material"), inputs.get("substrate")
+    can = "this line grows MoS2 on SiO2/Si"
+    if _plain(material) != MATERIAL:
+        lacks = LACKS.get(_plain(material), "a source and a layer table for it")
+        return CannotDo(
+            "invalid_input",
+            f"target_material {_clipped(material)}: {can}; for this one it lacks {lacks}",
+            "ask for target_material 'MoS2'",
+        )
+    if _plain(substrate) != SUBSTRATE:
+        return CannotDo(
+            "invalid_input",
+            f"substrate {_clipped(substrate)}: {can}; for this one it lacks a known film to "
+            "compare Raman intensities with",
+            "ask for substrate 'SiO2/Si'",
+        )
+    return None
+
+
+def _clipped(given: object) -> str:
+    """Show what a caller wrote, harmless to a terminal and no longer than a line."""
+    text = repr(given)
+    return text if len(text) <= NAME_MAX else f"{text[:NAME_MAX]}…"
+
+
+def _plain(name: object) -> str:
+    subscripts = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+    return str(name).translate(subscripts).replace(" ", "").casefold()
+
+
+def _beyond(name: str, channel: str, value: float, facts: LineFacts) -> CannotDo | None:
+    limit = facts.limits.get(channel)
+    if limit is None:
+        if channel == "hydrogen.setpoint" and value == 0:
+            return None
+        return CannotDo(
+            "resource_unavailable",
+            f"this line has no channel {channel} that may be set, {name} takes it",
+            "ask a line that has it",
+        )
+    low, high, unit = limit
+    if low <= value <= high:
+        return None
+    allowed = f"{low:g} to {high:g} {unit}"
+    return CannotDo(
+        "safety_violation",
+        f"{name}: {value:g} {unit} is outside the safety envelope; {channel} allows {allowed}",
+        f"keep {name} within {allowed} (limit of {channel})",
+    )
+
+
+def _temperature_c(
+    given: Mapping[str, Any], lowest_c: float | None, highest_c: float | None, usual_c: float
+) -> float:
+    if "temperature_c" in given:
+        wanted = _number(given, "temperature_c", "recipe", usual_c, ABSOLUTE_ZERO_C)
+        low = -math.inf if lowest_c is None else lowest_c
+        high = math.inf if highest_c is None else highest_c
+        if not low <= wanted <= high:
+            raise _Bad(
+                f"recipe.temperature_c {wanted:g} is outside temperature_range, "
+                f"{low:g} to {high:g} degC",
+                "Set inputs.recipe.temperature_c within temperature_range, or leave it out",
+            )
+        return wanted
+    if lowest_c is not None and highest_c is not None:
+        return (lowest_c + highest_c) / 2
+    if lowest_c is not None:
+        return max(usual_c, lowest_c)
+    return usual_c if highest_c is None else min(usual_c, highest_c)
+
+
+def _range_c(asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    unit = asked.get("unit", "celsius")
+    if unit not in ("celsius", "kelvin"):
+        raise _Bad(
+            f"temperature_range.unit is {unit!r}, allowed are 'celsius' and 'kelvin'",
+            "Set inputs.temperature_range.unit to one of: celsius, kelvin",
+        )
+    bounds: list[float | None] = []
+    for name in ("min", "max"):
+        bound = None
+        if name in asked:
+            bound = _number(asked, name, "temperature_range", 0.0, -math.inf)
+            bound = celsius_from_kelvin(bound) if unit == "kelvin" else bound
+            if bound < ABSOLUTE_ZERO_C:
+                raise _Bad(
+                    f"temperature_range.{name}: {asked[name]:g} {unit} is below 0 K",
+                    USUAL_RANGE,
+                )
+        bounds.append(bound)
+    lowest_c, highest_c = bounds
+    if lowest_c is not None and highest_c is not None and lowest_c > highest_c:
+        raise _Bad(
+            f"temperature_range: min {asked['min']:g} is above max {asked['max']:g} {unit}",
+            USUAL_RANGE,
+        )
+    return lowest_c, highest_c
+
+
+def _number(
+    values: Mapping[str, Any], name: str, where: str, default: float, least: float
+) -> float:
+    value = values.get(name, default)
+    way_out = f"Set inputs.{where}.{name} to a finite number"
+    way_out += f" of at least {least:g}" if math.isfinite(least) else ""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Bad(f"{where}.{name} is {value!r}, not a number", way_out)
+    if not math.isfinite(value):
+        raise _Bad(f"{where}.{name} is {value}, not a finite number", way_out)
+    if value < least:
+        raise _Bad(f"{where}.{name} is {value:g}, allowed is at least {least:g}", way_out)
+    return float(value)
+
+
+def _mapping(inputs: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = inputs.get(name, {})
+    if not isinstance(value, Mapping):
+        raise _Bad(f"{name} is {value!r}, not an object", f"Set inputs.{name} to a JSON object")
+    return value

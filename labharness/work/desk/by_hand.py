@@ -1,0 +1,325 @@
+"""What a person may ask of a line by hand, behind the same gate as any plan.
+
+One table of words; each takes and gives a JSON object, as the control socket carries them. A value
+that is set by hand is judged by the kernel, journaled and read back like any other; that it was a
+hand's is journaled beside it. Admission (L3) is for tasks: by hand it is a named person who answers
+for the command.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any, Protocol
+
+from labharness.core.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
+from labharness.journal import JournalFailed
+from labharness.line import Line, NoReply, NotArmed, Tripped
+from labharness.line.active_causes import lost_states, stop_procedure
+from labharness.line.parts import channel_of
+from labharness.safety.guard import PortBusy
+from labharness.safety.kernel import Mode
+
+__all__ = ["ByHand", "LineOwner", "Nobody", "NotUnderstood"]
+
+TEXT_MAX = 500  # characters of a name or a reason
+READS_MAX = 8  # that wait at once, whoever asks
+VALUE_MAX = 1e300  # nothing is set to more; what is no number at all the kernel refuses
+SHOWN = ("temperature", "flow", "pressure", "concentration", "setpoint", "output")
+
+
+class NotUnderstood(ValueError):
+    """What was asked cannot be; the message says what can."""
+
+
+class LineOwner(Protocol):
+    """Who drives the line at present: a task's desk, or a person who attends it."""
+
+    def abort(self, reason: str) -> None:
+        """End what runs, in order; the line is made safe."""
+        ...
+
+    async def hold(self, reason: str) -> str:
+        """Let no further command through until ``resume``; say when that is."""
+        ...
+
+    async def resume(self, reason: str) -> None:
+        """Go on after a hold."""
+        ...
+
+    def about(self) -> Mapping[str, Any]:
+        """Say what runs."""
+        ...
+
+
+class Nobody:
+    """The owner of a line that has none."""
+
+    def abort(self, reason: str) -> None:
+        """Refuse: nothing runs, and nobody may think that it was stopped."""
+        raise NotArmed("nobody drives this line; labharness safe makes it safe")
+
+    async def hold(self, reason: str) -> str:
+        """Refuse: nothing runs."""
+        raise NotArmed("nobody drives this line")
+
+    async def resume(self, reason: str) -> None:
+        """Refuse: nothing runs."""
+        raise NotArmed("nobody drives this line")
+
+    def about(self) -> Mapping[str, Any]:
+        """Say that nothing runs."""
+        return {"session_id": None, "state": "UNOWNED", "step": ""}
+
+
+class ByHand:
+    """Answers what a person asks of a line that somebody owns.
+
+    Args:
+        line: The line.
+        owner: Who drives it.
+    """
+
+    def __init__(self, line: Line, owner: LineOwner) -> None:
+        self._line = line
+        self._owner = owner
+        self._reads = 0
+        self._words: dict[str, Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]] = {
+            "status": self._status,
+            "read": self._read,
+            "set": self._set,
+            "program": self._program,
+            "hold": self._hold,
+            "resume": self._resume,
+            "stop": self._stop,
+            "safe": self._safe,
+            "cooling": self._cooling,
+        }
+
+    async def answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what is asked; give ``{"ok": true, ...}``, or ``ok`` false and one plain ``error``."""
+        word = asked.get("do")
+        work = self._words.get(word) if isinstance(word, str) else None
+        try:
+            if work is None:
+                raise NotUnderstood(f"no word {word!r}; there are {', '.join(self._words)}")
+            return {"ok": True, **await work(asked)}
+        except (
+            NotUnderstood,
+            BadProgram,
+            NotArmed,
+            NoReply,
+            PortBusy,
+            Tripped,
+            LookupError,
+        ) as why:
+            return {"ok": False, "error": str(why.args[0] if why.args else why)}
+
+    async def _status(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        trip, latched = self._line.memory.trip, self._line.guard.latch.trip
+        now_s = self._line.clock.now_s()
+        return {
+            **self._owner.about(),
+            "mode": self._line.memory.mode.value,
+            "trip": None if trip is None else trip.detail,
+            "latched": None if latched is None else latched.detail,
+            "lost": list(lost_states(self._line.memory, now_s)),
+            "readings": self._readings(),
+        }
+
+    def _readings(self) -> dict[str, list[Any]]:
+        """Give value, unit and age (s) of every channel that people watch; null when unknown."""
+        now_s = self._line.clock.now_s()
+        found: dict[str, list[Any]] = {}
+        for name, instrument in self._line.instruments.items():
+            for channel, spec in instrument.driver.channels.items():
+                track = self._line.memory.tracks.get(f"{name}.{channel}")
+                if track is None or not math.isfinite(track.at_s):
+                    continue
+                if spec.unit or channel in SHOWN or f"{name}.{channel}" in self._watched():
+                    value = self._line.latest(f"{name}.{channel}")
+                    shown = value if math.isfinite(value) else None
+                    found[f"{name}.{channel}"] = [shown, spec.unit, round(now_s - track.at_s, 1)]
+        return found
+
+    def _watched(self) -> Mapping[str, object]:
+        return self._line.envelope.watches
+
+    async def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        channel = _text(asked, "channel")
+        if self._reads >= READS_MAX:
+            raise PortBusy(f"too many ask at once: {READS_MAX} reads wait already; ask again")
+        self._reads += 1
+        try:  # the line's own polls and commands come first
+            value = await self._line.read(channel, patient=True)
+        finally:
+            self._reads -= 1
+        unit = channel_of(self._line.instruments, channel)[2].unit
+        return {"channel": channel, "value": value if math.isfinite(value) else None, "unit": unit}
+
+    async def _set(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        channel, unit = _text(asked, "channel"), asked.get("unit", "")
+        value = asked.get("value")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise NotUnderstood(f"value {str(value)[:40]!r} is no number")
+        if isinstance(value, int) and abs(value) > VALUE_MAX:  # of any length it passes as JSON
+            raise NotUnderstood(f"a value is a number up to {VALUE_MAX:g}")
+        if not isinstance(unit, str) or not unit.isprintable():
+            raise NotUnderstood(f"unit {unit!r} is no text that can be read")
+        self._line.check()
+        what = f"{channel} = {value:g} {unit}".rstrip()
+        self._wished(asked, f"set {what}")
+        told = f"by hand ({asked['by']}): {what}"
+        try:
+            outcome = await self._line.perform(Command(channel, float(value), unit))
+        except (NotArmed, NoReply, PortBusy, Tripped, LookupError) as why:
+            self._line.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
+            raise
+        ending = outcome.ending.value
+        said = "; ".join(filter(None, (outcome.detail, outcome.warning)))
+        detail = f": {said}" if said else ""
+        shown = ending if outcome.ending is Ending.CONFIRMED else ending.upper()
+        self._line.on_warning(f"{told} {shown}{detail}")
+        return {
+            "channel": channel,
+            "ending": ending,
+            "read_back": outcome.read_back,
+            "detail": outcome.detail,
+            "warning": outcome.warning,
+        }
+
+    async def _program(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Store, start, hold or reset a program of an instrument."""
+        name, act, programs = _text(asked, "instrument"), asked.get("act"), self._line.programs
+        acts = {"start": programs.start, "hold": programs.hold, "reset": programs.reset}
+        self._line.check()
+        if act == "upload":
+            program = read_program(asked.get("program"))
+            self._wished(asked, f"upload a program of {len(program.segments)} segments to {name}")
+            stored = await programs.upload(name, program)
+            ending, detail, more = stored.ending, stored.detail, {"written": stored.written}
+        elif isinstance(act, str) and act in acts:
+            self._wished(asked, f"{act} the program of {name}")
+            outcome = await acts[act](name)
+            ending, detail, more = outcome.ending, outcome.detail, {}
+        else:
+            raise NotUnderstood(f"a program is one of upload, {', '.join(acts)}, not {act!r}")
+        shown = ending.value if ending is Ending.CONFIRMED else ending.value.upper()
+        said = f": {detail}" if detail else ""
+        self._line.on_warning(f"by hand ({asked['by']}): {name}: program {act} {shown}{said}")
+        return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
+
+    async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        said = await self._owner.hold(self._by_hand(asked, "hold"))
+        return {"said": said}
+
+    async def _resume(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        await self._owner.resume(self._by_hand(asked, "resume"))
+        return {"said": "going on"}
+
+    async def _stop(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        text = _said("stop request by hand", asked)
+        self._owner.abort(text)  # first: nothing about the words may keep a stop back
+        self._line.trip_response.repeat()  # of a line that has tripped; of another nothing
+        self._note(text)
+        self._line.on_warning(text)
+        trip = self._line.memory.trip
+        if trip is None:
+            return {"said": "stop requested: the line is being made safe"}
+        again = f"{trip.procedure} is sent again; labharness safe says what of it is verified"
+        return {"said": f"stop requested; the line has tripped ({trip.detail}): {again}"}
+
+    async def _safe(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the stop procedure now: bytes first, then whatever is said of it.
+
+        On a line that has tripped, the procedure in force is sent and verified once more. Who owns
+        one that is not armed is about to arm it: that latches too, and what was to come is ended.
+        """
+        line = self._line
+        now_s = line.clock.now_s()
+        procedure = stop_procedure(line.memory, line.guard.latch.trip, now_s)
+        why = _said("made safe by hand", asked)
+        trip = Trip(Cause.STOP_REQUEST, procedure, "by_hand", None, now_s, why)
+        line.trip_response.repeat()  # of a line that has tripped; of another nothing
+        owned = not isinstance(self._owner, Nobody)
+        waits = owned and line.memory.mode is Mode.DISARMED
+        line.trip_response.trip(
+            trip, disarmed=owned
+        )  # whoever is called for a trip is called for this
+        if waits:  # no plan looks at the line yet, so none would see that it has tripped
+            self._owner.abort(why)
+            with suppress(JournalFailed):
+                line.on_warning(why)
+        if line.memory.trip is None:  # nobody drives it, so nothing trips: it is made safe alone
+            verification = await line.trip_response.make_safe(procedure)
+            hot = await line.trip_response.hot(procedure)
+        else:
+            # asked meanwhile: a run that this ends closes the line as soon as it is verified
+            hot = await line.trip_response.hot(procedure)
+            await line.trip_response.verified()
+            verification = line.trip_response.verifications[-1]
+        return {
+            "hot": list(hot),
+            "procedure": verification.procedure,
+            "unverified": list(verification.unverified()),
+            "latched": line.guard.latch.trip is not None,
+            "ended": waits,
+        }
+
+    def lose_door(self, why: str) -> None:
+        """Make safe a line that nobody can reach any more: no other terminal can stop it.
+
+        One that is not armed yet latches too, and what was to come is ended.
+        """
+        line = self._line
+        procedure = line.memory.envelope.procedure_of[Cause.COMMUNICATION]
+        now_s = line.clock.now_s()
+        waits = line.memory.mode is Mode.DISARMED
+        trip = Trip(Cause.COMMUNICATION, procedure, "state_dir", None, now_s, why)
+        line.trip_response.trip(trip, disarmed=True)
+        if waits:
+            self._owner.abort(why)
+        with suppress(JournalFailed):
+            line.on_warning(why)
+
+    async def _cooling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Say whether it is known that nothing rises any more since the line was made safe."""
+        trip_response = self._line.trip_response
+        last = trip_response.verifications[-1:]
+        found = [text for each in last for text in each.contradicted]
+        return {"known": trip_response.cooling_known, "contradicted": found}
+
+    def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
+        """Record and tell who asked for what, and why; give it as one text."""
+        text = self._wished(asked, what)
+        self._line.on_warning(text)
+        return text
+
+    def _wished(self, asked: Mapping[str, Any], what: str) -> str:
+        """Record who asked for what, and why, before it is done; give it as one text."""
+        _text(asked, "by")
+        reason = asked.get("reason") or ""
+        if not isinstance(reason, str) or len(reason) > TEXT_MAX:
+            raise NotUnderstood(f"a reason is a text of at most {TEXT_MAX} characters")
+        text = _said(f"{what} by hand", asked)
+        self._note(text)
+        return text
+
+    def _note(self, text: str) -> None:
+        with suppress(JournalFailed):  # the line trips on it; what a person wants goes on
+            self._line.journal.append("by_hand", {"text": text}, self._line.clock.now_s())
+
+
+def _said(what: str, asked: Mapping[str, Any]) -> str:
+    """Put who asks, and why, into one text that can be written down, whatever they are."""
+    by, reason = (str(asked.get(name) or "")[:TEXT_MAX] for name in ("by", "reason"))
+    text = f"{what} ({by})" + (f": {reason}" if reason else "")
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
+def _text(asked: Mapping[str, Any], name: str) -> str:
+    value = asked.get(name)
+    if not isinstance(value, str) or not value.strip() or len(value) > TEXT_MAX:
+        raise NotUnderstood(f"{name}: a text of 1 to {TEXT_MAX} characters is needed")
+    if not value.isprintable():
+        raise NotUnderstood(f"{name}: {value!r} has characters that nobody can read")
+    return value

@@ -1,0 +1,217 @@
+"""The end of a session: artifacts, summary, and the one terminal message."""
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.vocabulary import Cause
+from labharness.core.vocabulary.durations import format_duration
+from labharness.journal.artifacts import Artifacts
+from labharness.journal.reading import export_jsonl
+from labharness.journal.store import JournalFailed, SqliteJournal
+from labharness.line import Line, Tripped
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.capability import Answer, ArtifactContent, NoAnswer
+from labharness.work.desk.facts import LabFacts
+from labharness.work.desk.growth_log import growth_log
+from labharness.work.desk.session import Session
+from labharness.work.desk.suggesting import suggestion
+from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
+
+__all__ = ["Closing", "summary"]
+
+SUFFIXES = {"application/json": "json", "text/csv": "csv", "application/jsonl": "jsonl"}
+LAST_CHECKPOINT = None  # checkpoints come with durable tasks
+
+
+def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str, Any]:
+    """Count what a run really did."""
+    return {
+        "duration": format_duration(run_s),
+        "steps_executed": sum(record.status is Status.COMPLETED for record in records),
+        "checkpoints_created": 0,
+        "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.trip_response.trips],
+        "warnings": list(line.warnings),
+    }
+
+
+class Closing:
+    """Makes the terminal message of one session, and all it refers to."""
+
+    def __init__(
+        self,
+        session: Session,
+        journal: SqliteJournal,
+        artifacts: Artifacts,
+        facts: LabFacts,
+        clock: Clock,
+        chance: Chance,
+    ) -> None:
+        self._session = session
+        self._journal = journal
+        self._artifacts = artifacts
+        self._facts = facts
+        self._clock = clock
+        self._chance = chance
+
+    def keep(self, found: Sequence[ArtifactContent]) -> None:
+        """Store what the analysis made."""
+        for each in found:
+            name = f"{each.name}.{SUFFIXES[each.media_type]}"
+            try:
+                self._artifacts.put(each.name, name, each.media_type, each.content)
+            except OSError as why:
+                said = {
+                    "code": "artifact_lost",
+                    "message": f"{name}: {why.strerror}",
+                    "details": {},
+                }
+                self._session.event("warning", said)
+
+    def rejected(self, message_id: str, rejected: Rejected) -> HcpMessage:
+        """Say no, and what would do."""
+        return self._record(
+            answers.task_rejected(
+                message_id=self._chance.uuid4(),
+                timestamp=self._timestamp(),
+                in_reply_to=message_id,
+                rejected=rejected,
+            )
+        )
+
+    def completed(self, answer: Answer, summary_: dict[str, Any]) -> HcpMessage:
+        """Deliver the results."""
+        summary_["warnings"] += answer.warnings
+        if answer.finding:
+            summary_["finding"] = answer.finding
+        self._session.become("COMPLETED", "results delivered")
+        self._keep_logs("growth_log", "growth_log.csv")
+        return self._record(
+            answers.task_completed(
+                message_id=self._chance.uuid4(),
+                timestamp=self._timestamp(),
+                session_id=self._session.session_id,
+                outputs=answer.outputs,
+                artifacts=self._listed(),
+                execution_summary=summary_,
+            )
+        )
+
+    def failed(
+        self,
+        ended: BaseException,
+        records: Sequence[StepRecord],
+        answer: NoAnswer | None,
+        summary_: dict[str, Any],
+    ) -> HcpMessage:
+        """Say how far it came, and deliver what there is."""
+        code, message = _error(ended)
+        started = [record for record in records if record.started_s is not None]
+        phase = started[-1].instruction.stage if started else "arming"
+        self._session.become("FAILED", code)
+        rows = self._keep_logs("partial_growth_log", "growth_log_partial.csv")
+        partial: dict[str, Any] = dict(answer.partial_outputs) if answer is not None else {}
+        partial.setdefault("growth_log", {"entries_before_failure": rows})
+        return self._record(
+            answers.task_failed(
+                message_id=self._chance.uuid4(),
+                timestamp=self._timestamp(),
+                session_id=self._session.session_id,
+                error_code=code,
+                error_message=message,
+                suggestion=suggestion(ended, answer, self._facts.lab_option),
+                error_details={
+                    "phase": phase,
+                    "step": len(started),
+                    "last_checkpoint": LAST_CHECKPOINT,
+                    "recoverable": False,
+                },
+                partial_outputs=partial,
+                artifacts=self._listed(),
+                execution_summary=summary_,
+            )
+        )
+
+    def aborted(self, reason: str, unverified: Sequence[str]) -> HcpMessage:
+        """Close an aborted session; there is no ``task_failed`` for it.
+
+        What of its safe state could not be verified is said under ``warnings``.
+        """
+        self._keep_logs("partial_growth_log", "growth_log_partial.csv")
+        return self._record(
+            answers.event(
+                message_id=self._chance.uuid4(),
+                timestamp=self._timestamp(),
+                session_id=self._session.session_id,
+                event_type="session_closed",
+                sequence=self._session.sequence,
+                data={
+                    "final_state": "ABORTED",
+                    "reason": reason,
+                    **({"warnings": list(unverified)} if unverified else {}),
+                },
+            )
+        )
+
+    def _keep_logs(self, name: str, filename: str) -> int:
+        """Store growth log and journal; give the rows of the log, 0 when the journal is lost."""
+        try:
+            return self._project(name, filename)
+        except (JournalFailed, OSError) as why:
+            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+            return 0
+
+    def _project(self, name: str, filename: str) -> int:
+        self._journal.flush()
+        table, rows = growth_log(self._journal.path, self._facts.watched)
+        self._artifacts.put(name, filename, "text/csv", table)
+        export = io.BytesIO()
+        export_jsonl(self._journal.path, export)
+        self._artifacts.put("journal", "journal.jsonl", "application/jsonl", export.getvalue())
+        return rows
+
+    def _listed(self) -> list[Mapping[str, Any]]:
+        return [
+            {
+                "name": each.name,
+                "type": each.type,
+                "uri": each.uri,
+                "size_bytes": each.size_bytes,
+                "checksum": each.checksum,
+            }
+            for each in self._artifacts.list()
+        ]
+
+    def _record(self, message: HcpMessage) -> HcpMessage:
+        body = {
+            "type": message.type,
+            "message_id": message.message_id,
+            "payload": message.payload.model_dump(by_alias=True, exclude_unset=True),
+        }
+        try:
+            self._journal.append("terminal", body, self._clock.now_s())
+            self._journal.commit()
+        except JournalFailed as why:
+            self._session.tell("warning", {"code": "journal_lost", "message": str(why)})
+        return message
+
+    def _timestamp(self) -> str:
+        return utc_text(self._clock.utc())
+
+
+def _error(ended: BaseException) -> tuple[str, str]:
+    """Give HCP's error code and one sentence (ruling 7)."""
+    if isinstance(ended, Tripped):
+        communication = ended.trip.cause is Cause.COMMUNICATION
+        return ("execution_error" if communication else "safety_violation"), ended.trip.detail
+    if isinstance(ended, StepFailed):
+        refused = ended.kind is FailureKind.REFUSED
+        return ("safety_violation" if refused else "execution_error"), str(ended)
+    if isinstance(ended, TimeoutError):
+        return "timeout", "max_duration has passed"
+    if isinstance(ended, ConnectionError | RuntimeError):
+        return "execution_error", str(ended) or type(ended).__name__
+    return "internal_error", f"{type(ended).__name__}: {ended}"

@@ -1,0 +1,188 @@
+"""What a plan energises, by its stated commands and its pre-flight: nobody's word counts for less.
+
+A capability declares gases, temperature and hours. What its plan does is in its commands, and in
+what pre-flight saw; the graver of the two is what is weighed, and a command that adds energy and
+was not stated is refused when it is sent.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from labharness.core.vocabulary import Command
+from labharness.instruments.driver import Adds
+from labharness.work.admission.risk import categories_of_gas, common_name
+from labharness.work.plan import InstructionSet, Prediction, stated_commands
+
+__all__ = ["BadPlan", "Energised", "EnergySource", "energised", "least_duration_s", "scope"]
+__all__ += ["stated"]
+
+FLOWED_CM3 = 1.0
+"""A gas of which pre-flight's meter counts more was let in: a nominal meter has no noise."""
+
+CATEGORIES: Mapping[Adds, tuple[str, ...]] = {
+    Adds.HEAT: ("high_temperature",),
+    Adds.GAS: (),  # by which gas it is
+    Adds.LIGHT: ("laser",),
+    Adds.CURRENT: ("electrical",),
+}
+MEASURES = {"hold": ("duration_s",), "rate_of_rise": ("settle_s", "duration_s")}
+
+
+class BadPlan(ValueError):
+    """A plan that cannot be held against anything; the message says which step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnergySource:
+    """One thing on a line that adds energy.
+
+    Attributes:
+        name: The instrument's; of a relay that feeds none, its channel.
+        adds: What it adds.
+        gas: Which gas, by the word of its driver.
+        switches: Channels that let it add something, each with its value while it does not.
+        powers: The same of channels by which nothing bounds how much it adds.
+        targets: Channels that say how hot, each with the highest value the envelope allows (degC).
+        shown: Channels that measure how hot.
+    """
+
+    name: str
+    adds: Adds
+    gas: str = ""
+    switches: Mapping[str, float] = field(default_factory=dict)
+    powers: Mapping[str, float] = field(default_factory=dict)
+    targets: Mapping[str, float] = field(default_factory=dict)
+    shown: tuple[str, ...] = ()
+
+    def added_by(self, command: Command) -> bool:
+        """Say whether a command has it add something."""
+        idle = {**self.switches, **self.powers}.get(command.channel)
+        return command.channel in self.targets or (idle is not None and command.value != idle)
+
+    def highest_c(self, commands: Sequence[Command]) -> float:
+        """Give how hot it becomes at most by these commands; ``inf`` where nothing bounds it."""
+        asked_c = [each.value for each in commands if each.channel in self.targets]
+        driven = any(each.channel in self.powers and self.added_by(each) for each in commands)
+        if asked_c and not driven:
+            return max(asked_c)
+        return max(self.targets.values(), default=math.inf)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Energised:
+    """What a plan adds to a line.
+
+    Attributes:
+        gases: Each gas it lets in, by its common name.
+        temperature_c_max: The highest temperature of anything that it heats; ``None`` for none.
+        categories: The hazard categories that this is.
+    """
+
+    gases: tuple[str, ...]
+    temperature_c_max: float | None
+    categories: tuple[str, ...]
+
+
+def stated(
+    instructions: InstructionSet, highest: Mapping[str, float]
+) -> tuple[tuple[str, Command], ...]:
+    """Give each command that a plan states, with the step that states it.
+
+    A value that an earlier step finds out counts as the highest that the envelope allows, or one.
+
+    Args:
+        instructions: The plan.
+        highest: The envelope's highest value of each channel.
+
+    Raises:
+        BadPlan: A step lacks what its action needs.
+    """
+    found = []
+    for each in instructions.instructions:
+        try:
+            commands = stated_commands(each.action, each.parameters)
+            for command in commands:
+                if isinstance(command.value, str) and each.references():
+                    value = highest.get(command.channel, 1.0)
+                    command = Command(command.channel, value, command.unit)
+                if type(command.value) not in (int, float) or not isinstance(command.channel, str):
+                    raise TypeError(f"{command.channel} = {command.value!r} is no number")
+                found.append((each.instruction_id, command))
+        except (KeyError, TypeError, ValueError) as why:
+            raise BadPlan(
+                f"step {each.instruction_id} ({each.action}) does not say what it sets: {why}"
+            ) from None
+    return tuple(found)
+
+
+def energised(
+    commands: Iterable[Command], sources: Sequence[EnergySource], prediction: Prediction | None
+) -> Energised:
+    """Derive what a plan energises.
+
+    Args:
+        commands: All that it states; that some may be skipped makes it no milder.
+        sources: What adds energy on the line.
+        prediction: What pre-flight saw; ``None`` before it, or where there is no plant.
+    """
+    asked = tuple(commands)
+    gases: list[str] = []
+    categories: list[str] = []
+    hottest_c: list[float] = []
+    for source in sources:
+        adding = [each for each in asked if source.added_by(each)]
+        if source.adds is Adds.GAS:
+            flowed_cm3 = (
+                0.0 if prediction is None else prediction.gas_used_cm3.get(source.name, 0.0)
+            )
+            if adding or flowed_cm3 > FLOWED_CM3:
+                gases.append(common_name(source.gas))
+                categories += categories_of_gas(source.gas)
+        elif adding:
+            categories += CATEGORIES[source.adds]
+            if source.adds is Adds.HEAT:
+                hottest_c.append(source.highest_c(adding))
+                if prediction is not None:
+                    hottest_c += [prediction.highest.get(each, -math.inf) for each in source.shown]
+    return Energised(
+        gases=tuple(dict.fromkeys(gases)),
+        temperature_c_max=max(hottest_c, default=None),
+        categories=tuple(dict.fromkeys(categories)),
+    )
+
+
+def least_duration_s(instructions: InstructionSet) -> float:
+    """Give the time (s) that a plan takes at least, by the waits that it states."""
+    total_s = 0.0
+    for each in instructions.instructions:
+        for name in MEASURES.get(each.action, ()):
+            value = each.parameters.get(name)
+            total_s += float(value) if isinstance(value, int | float) else 0.0
+    return total_s
+
+
+def scope(commands: Iterable[Command], sources: Sequence[EnergySource]) -> Callable[[Command], str]:
+    """Make what says why a command is not among what was weighed; ``""`` where it is.
+
+    What adds no energy is the gate's own business.
+    """
+    weighed: dict[str, list[float]] = {}
+    for each in commands:
+        weighed.setdefault(each.channel, []).append(each.value)
+
+    def why_not(command: Command) -> str:
+        adding = [each for each in sources if each.added_by(command)]
+        if all(each.adds is Adds.GAS and not categories_of_gas(each.gas) for each in adding):
+            return ""
+        values = weighed.get(command.channel, [])
+        if command.value in values or any(0 <= command.value <= each for each in values):
+            return ""
+        up_to = f"up to {max(values):g} {command.unit}".rstrip() if values else "nothing of it"
+        names = ", ".join(dict.fromkeys(each.name for each in adding))
+        return (
+            f"{command.channel} = {command.value:g} {command.unit} adds energy ({names}), and the "
+            f"plan that was weighed and approved states {up_to}"
+        )
+
+    return why_not

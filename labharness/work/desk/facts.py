@@ -1,0 +1,122 @@
+"""What the desk is told of the lab it stands in: facts, gathered once by the composition root."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Protocol
+
+from labharness.protocols.hcp.terms import Rejected, RiskLevel
+from labharness.work.admission.approval import Approved, StandingApproval, plan_digest
+from labharness.work.admission.callers import Caller
+from labharness.work.capability import Capability, LineFacts
+from labharness.work.desk.energised import EnergySource
+from labharness.work.plan import InstructionSet, Prediction
+
+__all__ = ["ApprovalRequest", "Approvers", "LabFacts", "ManualSteps"]
+
+
+class ManualSteps(Protocol):
+    """Somebody with hands."""
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do, or have done, a manual step; give the name of who confirms it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """A plan that waits for persons: what they are shown, and so what they agree to.
+
+    Attributes:
+        session_id: Of the run that asks.
+        requester: Who submitted it; may not approve it.
+        risk_reasons: Why the level is what it is.
+        hazards: Hazard categories, as declared and as the plan shows.
+        intent: The caller's words: text, never obeyed.
+        instructions: The compiled plan, as JSON.
+        duration_s: As pre-flight has it, or as planned.
+        prediction: What pre-flight saw, as JSON; ``None`` where the lab has no simulated plant.
+        why: Why no standing approval covers it.
+        expired: One would, had it not expired.
+        edited: One would, had the lab's files not been edited since.
+    """
+
+    session_id: str
+    requester: str
+    capability: str
+    risk_level: RiskLevel
+    risk_reasons: tuple[str, ...]
+    intent: str
+    inputs: Mapping[str, Any]
+    instructions: Mapping[str, Any]
+    duration_s: float
+    prediction: Mapping[str, Any] | None
+    envelope_digest: str
+    lab_digest: str
+    why: str
+    expired: bool
+    edited: bool = False
+    hazards: tuple[str, ...] = ()
+
+    def digest(self) -> str:
+        """Give the digest over plan, envelope and lab file that an agreement is bound to."""
+        plan = json.dumps(self.instructions, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return plan_digest(plan.encode(), self.envelope_digest.encode(), self.lab_digest.encode())
+
+
+class Approvers(Protocol):
+    """The persons who may agree to a plan."""
+
+    async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
+        """Wait for what they say, within a bound."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabFacts:
+    """The lab as admission and planning see it.
+
+    Attributes:
+        lab_digest: Over the lab file.
+        envelope_digest: Over the envelope's files.
+        link_kinds: Kinds of link in use.
+        attended: A person is there for the whole of a run.
+        shared: Another task may use an instrument meanwhile.
+        safeguards_missing: Says which hardware safeguards of some hazard categories are missing
+            or past their proof test on a day.
+        sources: What adds energy on the line.
+        on_comm_loss: What each channel does by itself when nobody talks to it.
+        callers: Who may ask for what.
+        capabilities: What is offered, by name.
+        approvals: Standing approvals, and the public key that must have signed them.
+        approval_key: That key.
+        safety_envelope: In HCP's words, for ``task_accepted``.
+        line_facts: What planners may know.
+        safe_procedure: The state every run begins and ends with.
+        watched: Channels and units of the growth log.
+        warnings: Unverified drivers and the like.
+        lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
+        predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the
+            lab has no simulated plant.
+    """
+
+    lab_digest: str
+    envelope_digest: str
+    link_kinds: tuple[str, ...]
+    attended: bool
+    shared: bool
+    safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
+    sources: tuple[EnergySource, ...]
+    on_comm_loss: Mapping[str, str]
+    callers: Mapping[str, Caller]
+    capabilities: Mapping[str, Capability]
+    approvals: tuple[StandingApproval, ...]
+    approval_key: bytes
+    safety_envelope: Mapping[str, Any]
+    line_facts: LineFacts
+    safe_procedure: str
+    watched: Mapping[str, str]
+    warnings: tuple[str, ...]
+    lab_option: str
+    predict: Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]] | None = None

@@ -1,0 +1,69 @@
+"""The growth log: the journal's samples as one CSV table, a row every few seconds."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from labharness.core.vocabulary.channels import owner_of
+from labharness.journal.reading import read, samples
+
+__all__ = ["ROW_S", "growth_log"]
+
+ROW_S = 10.0  # the journal keeps every sample; the log is for people and plots
+
+
+def growth_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]:
+    """Project the samples of some channels onto a table.
+
+    Args:
+        journal: The run's journal, committed.
+        channels: Unit of each channel, in the order of the columns.
+
+    Returns:
+        The CSV, units in its header, and the number of its rows. A value that was not measured
+        within the last row's time is empty, never zero.
+    """
+    columns = {name: column for column, name in enumerate(channels)}
+    places = _places(journal, columns)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    heads = [f"{name} [{unit}]" if unit else name for name, unit in channels.items()]
+    writer.writerow(["time [s]", *heads])
+    rows: dict[int, list[float]] = {}
+    for stream, at_s, values in samples(journal):  # block by block, so not in order of time
+        where = places.get(stream)
+        if where is None:
+            continue
+        number = int(at_s // ROW_S) + 1
+        row = rows.get(number)
+        if row is None:
+            row = rows[number] = [math.nan] * len(columns)
+        for at, column in where:
+            row[column] = values[at]
+    for number in sorted(rows):
+        writer.writerow(_texts(number * ROW_S, rows[number]))
+    return table.getvalue().encode(), len(rows)
+
+
+def _texts(end_s: float, row: Sequence[float]) -> list[str]:
+    values = [f"{value:.6g}" if value == value else "" for value in row]
+    return [f"{end_s:.0f}", *values]
+
+
+def _places(journal: Path, columns: Mapping[str, int]) -> dict[str, tuple[tuple[int, int], ...]]:
+    places = {}
+    for record in read(journal):
+        if record.kind != "stream":
+            continue
+        name = record.body["name"]
+        instrument = owner_of(name)
+        found = tuple(
+            (at, columns[f"{instrument}.{channel}"])
+            for at, channel in enumerate(record.body["columns"])
+            if f"{instrument}.{channel}" in columns
+        )
+        if found:
+            places[name] = found
+    return places

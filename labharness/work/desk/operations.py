@@ -1,0 +1,108 @@
+"""A line and its operator as a plan sees them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from labharness.core.vocabulary import Command, Ending, Outcome
+from labharness.line import Line
+from labharness.work.desk.facts import ManualSteps
+
+__all__ = ["LineOperations"]
+
+
+class LineOperations:
+    """Gives a plan what ``plan.Operations`` asks for.
+
+    Args:
+        line: The line, behind its gate.
+        operator: Who does manual steps.
+        authorised: Says whether the session's token is in force.
+        ticked: Called after every poll.
+        asked: Called with the text of a manual step before anybody does it.
+        unweighed: Says why a command is not among what was weighed and approved; ``""`` if it is.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        operator: ManualSteps,
+        authorised: Callable[[], bool],
+        ticked: Callable[[], None],
+        asked: Callable[[str], None],
+        unweighed: Callable[[Command], str],
+    ) -> None:
+        self._line = line
+        self._operator = operator
+        self._authorised = authorised
+        self._ticked = ticked
+        self._asked = asked
+        self._unweighed = unweighed
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command under the session's token.
+
+        One that adds energy and was not weighed is refused here, before the gate is asked.
+        A line that is held makes it wait; but not who is being stopped, and only tidies up.
+
+        Raises:
+            Tripped: The line has tripped.
+            TimeoutError: The token has expired with the task's ``max_duration``.
+        """
+        self._line.check()
+        why = self._unweighed(command)
+        if why:
+            return Outcome(command, Ending.REFUSED, detail=why)
+        task = asyncio.current_task()
+        while True:
+            stopping = task is not None and task.cancelling() > 0
+            if not stopping:
+                await self._line.released()
+            if not self._authorised():
+                raise TimeoutError("the session's token is not in force")
+            outcome = await self._line.perform(command)
+            self._line.check()
+            # a hold may have come while it waited for its turn: nothing left, so it may go later
+            if stopping or outcome.ending is not Ending.REFUSED or not self._line.holding.on:
+                return outcome
+
+    async def read(self, channel: str) -> float:
+        """Measure one channel now."""
+        self._line.check()
+        return await self._line.read(channel)
+
+    async def query(self, instrument: str, name: str) -> object:
+        """Ask an instrument for something that is no number."""
+        self._line.check()
+        return await self._line.query(instrument, name)
+
+    def latest(self, channel: str) -> float:
+        """Give the last reading of a channel."""
+        return self._line.latest(channel)
+
+    def volumes_purged(self, contaminant: str) -> float:
+        """Give the purge proof."""
+        return self._line.volumes_purged(contaminant)
+
+    async def next_tick(self) -> None:
+        """Wait for the next poll."""
+        await self._line.next_tick()
+        self._line.holding.check()
+        self._ticked()
+
+    def now_s(self) -> float:
+        """Give lab time."""
+        return self._line.clock.now_s()
+
+    def held_s(self) -> float:
+        """Give the lab time for which the line has been held."""
+        return self._line.holding.total_s()
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Have a manual step done that the envelope allows; a trip meanwhile ends it."""
+
+        async def ask() -> str:
+            self._asked(text)
+            return await self._operator.confirm(action, text, details)
+
+        await self._line.released()
+        return await self._line.by_hand(action, ask)

@@ -1,0 +1,105 @@
+"""What is told of a run while it runs: how far it is, what it does, and what its values are."""
+
+from collections.abc import Callable, Mapping
+
+from labharness.journal import Journal
+from labharness.line import Line
+from labharness.work.desk.session import Session
+from labharness.work.plan import Instruction, InstructionSet, Prediction, Progress, Status
+
+__all__ = ["ProgressReporter"]
+
+PROGRESS_S = 60.0  # lab time between two progress lines within a step
+
+
+class ProgressReporter:
+    """Tells whoever follows a session of it.
+
+    Args:
+        session: Whose events they are.
+        journal: Where the steps go.
+        line: Whose values are told.
+        now_s: Lab time.
+
+    Attributes:
+        step: The instruction that is being carried out.
+        doing: What that is, in words.
+    """
+
+    def __init__(
+        self, session: Session, journal: Journal, line: Line, now_s: Callable[[], float]
+    ) -> None:
+        self.step: Instruction | None = None
+        self.doing = ""
+        self._session = session
+        self._journal = journal
+        self._line = line
+        self._now_s = now_s
+        self._steps: Mapping[str, Instruction] = {}
+        self._begins_s: Mapping[str, float] = {}  # of each step, as predicted, and of the whole
+        self._lasts_s = 0.0
+        self._ends_s = 0.0
+        self._told_s = 0.0
+
+    def expect(self, prediction: Prediction) -> None:
+        """Reckon with a prediction: how long the run takes, and when each step of it begins."""
+        self._begins_s = {each.instruction_id: each.started_s for each in prediction.steps}
+        self._lasts_s = self._ends_s = prediction.duration_s
+
+    def begin(self, instructions: InstructionSet, duration_s: float) -> None:
+        """Count from now; ``duration_s`` is what the plan says, where nothing was predicted."""
+        self._steps = {each.instruction_id: each for each in instructions.instructions}
+        self._ends_s = self._now_s() + (self._lasts_s or duration_s)
+
+    @property
+    def left_s(self) -> float:
+        """The lab time that is left, by the prediction."""
+        return max(0.0, self._ends_s - self._now_s())
+
+    def progress(self, stage: str, percent: float, message: str) -> None:
+        """Tell how far it is."""
+        data = {"stage": stage, "percent": round(percent, 1), "message": message}
+        self._session.event("progress", data)
+
+    def stepped(self, progress: Progress) -> None:
+        """Record that a step has begun or ended, and tell of one that begins."""
+        step = {"instruction": progress.instruction_id, "status": progress.status.value}
+        self._journal.append("step", step, self._now_s())
+        if progress.status is Status.RUNNING:
+            percent = 100.0 * (progress.index - 1) / progress.total
+            begins_s = self._begins_s.get(progress.instruction_id)
+            if begins_s is not None and self._lasts_s > 0:
+                percent = min(100.0, 100.0 * begins_s / self._lasts_s)
+            self._told_s = self._now_s()
+            self.doing = progress.description
+            self.step = self._steps[progress.instruction_id]
+            self.progress(progress.stage, percent, progress.description)
+
+    def ticked(self) -> None:
+        """Tell the values, once a minute of lab time."""
+        if self._now_s() - self._told_s >= PROGRESS_S:
+            self._told_s = self._now_s()
+            self._session.tell("tick", {"values": self._values(), "left_s": self.left_s})
+
+    def asked(self, text: str) -> None:
+        """Tell what a person is asked to do."""
+        self._session.event("log", {"level": "info", "message": text, "details": {}})
+
+    def warned(self, text: str) -> None:
+        """Tell a warning, and keep it for the answer."""
+        self._line.warnings.append(text)
+        self._session.event("warning", {"code": "line", "message": text, "details": {}})
+
+    def _values(self) -> Mapping[str, tuple[float, float]]:
+        """Give setpoint and process value of every controller that has a setpoint."""
+        line = self._line
+        pairs = {}
+        for name, instrument in line.instruments.items():
+            for process in ("temperature", "flow"):
+                if {"setpoint", process} <= instrument.driver.channels.keys():
+                    readback = instrument.driver.channels["setpoint"].readback
+                    setpoint = line.latest(f"{name}.{readback}")
+                    if setpoint > 0:
+                        pairs[f"{name}.{process}"] = (setpoint, line.latest(f"{name}.{process}"))
+                    break
+        return pairs

@@ -1,0 +1,70 @@
+"""One session as facts in the journal: its state, and its numbered events."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from labharness.journal import Journal, JournalFailed
+from labharness.protocols.hcp.session import INITIAL, TERMINAL, SessionState, next_state
+from labharness.work.admission.token import TokenRecord, revoke
+
+__all__ = ["Session"]
+
+
+class Session:
+    """A session from its first event to its last.
+
+    Args:
+        session_id: Minted on receipt.
+        journal: Where its events go, before anybody is told of them.
+        now_s: Lab time.
+        tell: Shown every event as it happens (the command line's progress, a broker's outbox).
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        journal: Journal,
+        now_s: Callable[[], float],
+        tell: Callable[[str, Mapping[str, Any]], None],
+    ) -> None:
+        self.session_id = session_id
+        self.state: SessionState = INITIAL
+        self._journal = journal
+        self._now_s = now_s
+        self.tell = tell
+        self._sequence = 0
+        self.token: TokenRecord | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session has ended."""
+        return self.state in TERMINAL
+
+    @property
+    def sequence(self) -> int:
+        """Number of the newest event."""
+        return self._sequence
+
+    def event(self, event_type: str, data: Mapping[str, Any]) -> None:
+        """Record an event, then tell of it; a lost journal keeps nobody from being told."""
+        self._sequence += 1
+        body = {"event_type": event_type, "sequence": self._sequence, "data": dict(data)}
+        with suppress(JournalFailed):  # the line has tripped on it, and its answer says so
+            self._journal.append("event", body, self._now_s())
+        self.tell(event_type, data)
+
+    def authorises(self, now_utc: datetime) -> bool:
+        """Say whether the session's token is in force: accepted, not expired, not revoked."""
+        token = self.token
+        return token is not None and not token.revoked and now_utc < token.expires_at
+
+    def become(self, to: str, reason: str) -> None:
+        """Change state, as the table allows; a token ends with its session's work."""
+        if self.token is not None and to not in ("RUNNING", "PAUSED"):
+            self.token = revoke(self.token)
+        before, self.state = self.state, next_state(self.state, to)
+        self.event("state_changed", {"from_state": before, "to_state": to, "reason": reason})
+        if self.closed:
+            self.event("session_closed", {"final_state": to, "reason": reason})

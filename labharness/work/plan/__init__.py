@@ -1,0 +1,29 @@
+"""Instruction sets: what a run does, in which order, and the executor that does it."""
+
+from labharness.work.plan.executor import Executor, Progress, Status, StepRecord
+from labharness.work.plan.instructions import Instruction, InstructionKind, InstructionSet
+from labharness.work.plan.operations import Operations
+from labharness.work.plan.prediction import PredictedStep, PredictedViolation, Prediction, Stays
+from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
+from labharness.work.plan.verbs import PHYSICAL_VERBS, stated_commands
+
+__all__ = [
+    "PHYSICAL_VERBS",
+    "Executor",
+    "FailureKind",
+    "Instruction",
+    "InstructionKind",
+    "InstructionSet",
+    "Operations",
+    "PredictedStep",
+    "PredictedViolation",
+    "Prediction",
+    "Progress",
+    "RunningStep",
+    "Status",
+    "Stays",
+    "StepFailed",
+    "StepRecord",
+    "Verb",
+    "stated_commands",
+]

@@ -1,0 +1,170 @@
+"""The executor: one instruction after the other, and what became of each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from labharness.work.plan.instructions import Instruction, InstructionSet, resolve
+from labharness.work.plan.operations import Operations
+from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
+
+__all__ = ["Executor", "Progress", "Status", "StepRecord"]
+
+
+class Status(StrEnum):
+    """What became of an instruction (MCP-CP 5.4)."""
+
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+    TIMEOUT = "TIMEOUT"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What became of one instruction.
+
+    Attributes:
+        started_s: Lab time; None until it is started.
+        ended_s: Lab time; None until it has ended.
+        result: What its verb gave.
+        error: Why it failed.
+    """
+
+    instruction: Instruction
+    status: Status = Status.PENDING
+    started_s: float | None = None
+    ended_s: float | None = None
+    result: Mapping[str, Any] | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands.
+
+    Attributes:
+        index: Number of the instruction, from 1; 0 before the first.
+        total: How many there are.
+    """
+
+    stage: str
+    index: int
+    total: int
+    instruction_id: str
+    description: str
+    status: Status
+
+
+def _unobserved(progress: Progress) -> None:
+    """Take a progress and do nothing."""
+
+
+class Executor:
+    """Carries out an instruction set in its order, each step within its time.
+
+    Args:
+        instructions: What to do.
+        operations: The line.
+        verbs: How each action is carried out.
+        observer: Told at the start and at the end of each instruction.
+
+    Raises:
+        ValueError: No verb is there for an action.
+    """
+
+    def __init__(
+        self,
+        instructions: InstructionSet,
+        operations: Operations,
+        verbs: Mapping[str, Verb],
+        observer: Callable[[Progress], None] = _unobserved,
+    ) -> None:
+        for each in instructions.instructions:
+            if each.action not in verbs:
+                raise ValueError(
+                    f"instruction {each.instruction_id!r}: no verb {each.action!r}; "
+                    f"there are {', '.join(verbs)}"
+                )
+        self._operations = operations
+        self._verbs = verbs
+        self._observer = observer
+        self._records = [StepRecord(each) for each in instructions.instructions]
+        self._index = 0
+
+    async def run(self) -> tuple[StepRecord, ...]:
+        """Carry out every instruction; give what became of them.
+
+        Whatever ends the run early (also a trip of the line, or cancellation) leaves the
+        instruction that ran FAILED or TIMEOUT, and all after it SKIPPED.
+
+        Raises:
+            StepFailed: An instruction failed.
+        """
+        results: dict[str, Mapping[str, Any]] = {}
+        try:
+            for index, record in enumerate(self._records):
+                self._index = index + 1
+                results[record.instruction.instruction_id] = await self._carry_out(index, results)
+        finally:
+            self._records = [
+                replace(each, status=Status.SKIPPED) if each.status is Status.PENDING else each
+                for each in self._records
+            ]
+        return self.records()
+
+    def records(self) -> tuple[StepRecord, ...]:
+        """Give what has become of each instruction so far, in order."""
+        return tuple(self._records)
+
+    def progress(self) -> Progress:
+        """Say where the run stands."""
+        total = len(self._records)
+        if not self._index:
+            return Progress("", 0, total, "", "", Status.PENDING)
+        record = self._records[self._index - 1]
+        what = record.instruction
+        return Progress(
+            what.stage, self._index, total, what.instruction_id, what.description, record.status
+        )
+
+    async def _carry_out(
+        self, index: int, results: Mapping[str, Mapping[str, Any]]
+    ) -> Mapping[str, Any]:
+        instruction = self._records[index].instruction
+        started_s = self._operations.now_s()
+        self._put(index, status=Status.RUNNING, started_s=started_s)
+        status, error, result = Status.FAILED, "interrupted", None
+        try:
+            result = await self._result(instruction, results, started_s)
+            status, error = Status.COMPLETED, ""
+        except StepFailed as why:
+            status = Status.TIMEOUT if why.kind is FailureKind.TIMEOUT else Status.FAILED
+            error = why.reason
+            raise
+        finally:
+            ended_s = self._operations.now_s()
+            self._put(index, status=status, ended_s=ended_s, result=result, error=error)
+        return result
+
+    async def _result(
+        self, instruction: Instruction, results: Mapping[str, Mapping[str, Any]], started_s: float
+    ) -> Mapping[str, Any]:
+        stage, name = instruction.stage, instruction.instruction_id
+        try:
+            parameters = resolve(instruction.parameters, results)
+        except LookupError as why:
+            raise StepFailed(name, stage, str(why), FailureKind.EXECUTION) from None
+        deadline_s = started_s - self._operations.held_s() + instruction.timeout_s
+        step = RunningStep(instruction, self._operations, parameters, deadline_s)
+        try:
+            return await self._verbs[instruction.action](step)
+        except ConnectionError as why:
+            raise step.failed(f"an instrument does not answer: {why}") from why
+
+    def _put(self, index: int, **changes: Any) -> None:  # noqa: ANN401 - fields of a record
+        self._records[index] = replace(self._records[index], **changes)
+        self._observer(self.progress())

@@ -1,0 +1,227 @@
+"""Instructions and the set they make: checked when made, ordered, and written as MCP-CP does."""
+
+import heapq
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+from labharness.core.vocabulary.digests import digest_of
+
+__all__ = ["Instruction", "InstructionKind", "InstructionSet", "resolve"]
+
+INSTRUCTIONS_MAX = 10_000
+"""Most instructions in one set."""
+
+_ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_REFERENCE = re.compile(r"\$\{dependencies\.([A-Za-z0-9_-]+)\.result((?:\.[A-Za-z0-9_-]+)*)\}")
+
+
+class InstructionKind(StrEnum):
+    """What an instruction is for (MCP-CP 5.2)."""
+
+    QUERY = "QUERY"
+    OPERATION = "OPERATION"
+    GENERATION = "GENERATION"
+    ANALYSIS = "ANALYSIS"
+    DECISION = "DECISION"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instruction:
+    """One thing to do.
+
+    Attributes:
+        instruction_id: Its name in the set.
+        action: The verb that carries it out.
+        parameters: What the verb takes; a string may refer to a result that this one depends on,
+            as ``${dependencies.<id>.result.<path>}``.
+        dependencies: Instructions that must be completed before.
+        timeout_s: Longest time it may take, in lab time.
+        stage: The phase of the run it belongs to.
+        description: One sentence for people.
+        expected_s: How long it is expected to take, as far as the planner knows.
+        holdable: The line may stand still in it; not so where gas runs into a shut tube.
+
+    Raises:
+        ValueError: The id, the timeout or the parameters cannot be; the message says which.
+    """
+
+    instruction_id: str
+    action: str
+    timeout_s: float
+    kind: InstructionKind = InstructionKind.OPERATION
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    dependencies: tuple[str, ...] = ()
+    stage: str = ""
+    description: str = ""
+    expected_s: float = 0.0
+    holdable: bool = True
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.instruction_id):
+            raise ValueError(
+                f"instruction id {self.instruction_id!r}: allowed are 1 to 64 letters, digits, "
+                "'_' and '-', no digit first"
+            )
+        where = f"instruction {self.instruction_id!r}"
+        if not (math.isfinite(self.timeout_s) and self.timeout_s > 0):
+            raise ValueError(f"{where}: timeout_s is {self.timeout_s}, allowed is above 0 s")
+        try:
+            json.dumps(self.parameters, allow_nan=False)
+        except (TypeError, ValueError) as why:
+            raise ValueError(f"{where}: its parameters are no JSON: {why}") from None
+        strangers = self.references() - set(self.dependencies)
+        if strangers:
+            raise ValueError(
+                f"{where} refers to {min(strangers)!r}, which is not among its dependencies"
+            )
+
+    def references(self) -> set[str]:
+        """Give the ids whose results the parameters refer to."""
+        return {
+            match[1] for text in _strings(self.parameters) for match in _REFERENCE.finditer(text)
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the instruction in the words of MCP-CP; what it has no word for is metadata."""
+        return {
+            "instructionId": self.instruction_id,
+            "action": self.action,
+            "parameters": dict(self.parameters),
+            "dependencies": list(self.dependencies),
+            "timeout": self.timeout_s,
+            "metadata": {
+                "kind": self.kind.value,
+                "stage": self.stage,
+                "description": self.description,
+                "expectedDuration": self.expected_s,
+                "holdable": self.holdable,
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionSet:
+    """Instructions in the order in which they are carried out: dependencies first.
+
+    Instructions that do not depend on each other keep the order they are given in.
+
+    Raises:
+        ValueError: An id is there twice or is not there, or instructions wait for each other.
+    """
+
+    instructions: tuple[Instruction, ...]
+    mode: Literal["SEQUENTIAL"] = "SEQUENTIAL"
+
+    def __post_init__(self) -> None:
+        if len(self.instructions) > INSTRUCTIONS_MAX:
+            raise ValueError(f"{len(self.instructions)} instructions; at most {INSTRUCTIONS_MAX}")
+        known: dict[str, Instruction] = {}
+        for each in self.instructions:
+            if each.instruction_id in known:
+                raise ValueError(f"instruction {each.instruction_id!r} is there twice")
+            known[each.instruction_id] = each
+        for each in self.instructions:
+            for needed in each.dependencies:
+                if needed not in known:
+                    raise ValueError(
+                        f"instruction {each.instruction_id!r} depends on {needed!r}, "
+                        "which is not in the set"
+                    )
+        object.__setattr__(self, "instructions", _ordered(self.instructions))
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the content of an MCP-CP instruction message; its timeout is the sum of all."""
+        return {
+            "instructions": [each.to_json() for each in self.instructions],
+            "executionMode": self.mode,
+            "timeout": sum(each.timeout_s for each in self.instructions),
+        }
+
+    def digest(self) -> str:
+        """Give ``sha256:<hex>`` over the canonical JSON: what an approval is bound to."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return digest_of(text.encode())
+
+
+def resolve(value: object, results: Mapping[str, Mapping[str, Any]]) -> Any:  # noqa: ANN401 - JSON
+    """Put results in the place of references; a string that is one reference keeps the type.
+
+    Raises:
+        LookupError: A result has nothing under that path.
+    """
+    if isinstance(value, str):
+        whole = _REFERENCE.fullmatch(value)
+        if whole:
+            return _found(whole, results)
+        return _REFERENCE.sub(lambda match: str(_found(match, results)), value)
+    if isinstance(value, Mapping):
+        return {key: resolve(each, results) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [resolve(each, results) for each in value]
+    return value
+
+
+def _found(match: re.Match[str], results: Mapping[str, Mapping[str, Any]]) -> object:
+    found: object = results.get(match[1])
+    for name in match[2].split(".")[1:]:
+        if isinstance(found, Mapping) and name in found:
+            found = found[name]
+        elif isinstance(found, list | tuple) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            found = None
+        if found is None:
+            break
+    if found is None:
+        raise LookupError(f"{match[0]} leads to nothing")
+    return found
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _strings(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _strings(each)
+
+
+def _ordered(instructions: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    place = {each.instruction_id: index for index, each in enumerate(instructions)}
+    waits_for = [len(set(each.dependencies)) for each in instructions]
+    waiting: list[list[int]] = [[] for _ in instructions]
+    for index, each in enumerate(instructions):
+        for needed in set(each.dependencies):
+            waiting[place[needed]].append(index)
+    ready = [index for index, count in enumerate(waits_for) if not count]
+    order: list[int] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(index)
+        for later in waiting[index]:
+            waits_for[later] -= 1
+            if not waits_for[later]:
+                heapq.heappush(ready, later)
+    if len(order) < len(instructions):
+        left = {
+            each.instruction_id: each for index, each in enumerate(instructions) if waits_for[index]
+        }
+        raise ValueError(f"instructions wait for each other: {' -> '.join(_cycle(left))}")
+    return tuple(instructions[index] for index in order)
+
+
+def _cycle(left: Mapping[str, Instruction]) -> list[str]:
+    """Follow dependencies among those left over: each has one, so a name must come again."""
+    path: list[str] = []
+    name = next(iter(left))
+    while name not in path:
+        path.append(name)
+        name = next(needed for needed in left[name].dependencies if needed in left)
+    return [*path[path.index(name) :], name]

@@ -1,0 +1,51 @@
+"""What a plan may ask of a line: the only way from an instruction to an instrument."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from labharness.core.vocabulary import Command, Outcome
+
+__all__ = ["Operations"]
+
+
+class Operations(Protocol):
+    """A line and the people around it, as a plan sees them."""
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command; it is judged before a byte leaves."""
+        ...
+
+    async def read(self, channel: str) -> float:
+        """Measure one channel now; raises ``ConnectionError`` when the instrument is silent."""
+        ...
+
+    async def query(self, instrument: str, name: str) -> object:
+        """Ask for what is no number, a spectrum; raises ``ConnectionError`` when silent."""
+        ...
+
+    def latest(self, channel: str) -> float:
+        """Give the last polled reading; NaN when it is stale or was never read."""
+        ...
+
+    def volumes_purged(self, contaminant: str) -> float:
+        """Give the tube volumes of measured inert flow since the contaminant was last present."""
+        ...
+
+    async def next_tick(self) -> None:
+        """Wait for the end of the next poll, about 1 s; raises when the line has tripped."""
+        ...
+
+    def now_s(self) -> float:
+        """Give the lab time in seconds."""
+        ...
+
+    def held_s(self) -> float:
+        """Give the lab time for which the line has been held: no deadline counts it."""
+        ...
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Have an operator do a step by hand; give the name of who confirms it.
+
+        Raises ``PermissionError`` when the envelope refuses it; nobody was asked then.
+        """
+        ...

@@ -1,0 +1,96 @@
+"""One instruction being carried out: its bounds in lab time, and how it fails."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from labharness.core.vocabulary import Command, Ending
+from labharness.work.plan.instructions import Instruction
+from labharness.work.plan.operations import Operations
+
+__all__ = ["FailureKind", "RunningStep", "StepFailed", "Verb"]
+
+
+class FailureKind(StrEnum):
+    """Whose refusal or failure it was."""
+
+    REFUSED = "refused"
+    """The kernel refused a command; no byte left."""
+
+    EXECUTION = "execution"
+    """An instrument, the process or the sample did not do what was asked."""
+
+    TIMEOUT = "timeout"
+    """It took longer than the instruction allows."""
+
+
+class StepFailed(RuntimeError):
+    """An instruction did not reach its end.
+
+    Attributes:
+        instruction_id: Which one.
+        stage: The phase of the run.
+        reason: One sentence.
+        kind: Refused, execution or timeout.
+    """
+
+    def __init__(self, instruction_id: str, stage: str, reason: str, kind: FailureKind) -> None:
+        super().__init__(f"{stage}, {instruction_id}: {reason}")
+        self.instruction_id = instruction_id
+        self.stage = stage
+        self.reason = reason
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class RunningStep:
+    """An instruction under way, as its verb sees it.
+
+    Attributes:
+        parameters: Those of the instruction, references replaced by results.
+        deadline_s: Lab time, less that for which the line was held, at which it has failed.
+    """
+
+    instruction: Instruction
+    operations: Operations
+    parameters: Mapping[str, Any]
+    deadline_s: float
+
+    async def perform(self, channel: str, value: float, unit: str) -> None:
+        """Carry out a command.
+
+        Raises:
+            StepFailed: It did not end confirmed (or unconfirmed, where nothing can show it).
+        """
+        self.check_time(f"setting {channel}")
+        outcome = await self.operations.perform(Command(channel, value, unit))
+        if outcome.ending not in (Ending.CONFIRMED, Ending.UNCONFIRMED):
+            kind = FailureKind.EXECUTION
+            if outcome.ending is Ending.REFUSED:
+                kind = FailureKind.REFUSED
+            asked = f"{channel} = {value:g} {unit}".rstrip()
+            raise self.failed(f"{asked} ended {outcome.ending}: {outcome.detail}", kind)
+
+    async def tick(self, waiting_for: str) -> None:
+        """Wait for the next poll.
+
+        Raises:
+            StepFailed: The time of the instruction is over.
+        """
+        await self.operations.next_tick()
+        self.check_time(waiting_for)
+
+    def check_time(self, waiting_for: str) -> None:
+        """Raise ``StepFailed`` when the time of the instruction is over."""
+        if self.operations.now_s() - self.operations.held_s() >= self.deadline_s:
+            allowed = f"{self.instruction.timeout_s:g} s were allowed"
+            raise self.failed(f"{waiting_for}: {allowed}", FailureKind.TIMEOUT)
+
+    def failed(self, reason: str, kind: FailureKind = FailureKind.EXECUTION) -> StepFailed:
+        """Make the error that ends this step."""
+        return StepFailed(self.instruction.instruction_id, self.instruction.stage, reason, kind)
+
+
+Verb = Callable[[RunningStep], Awaitable[Mapping[str, Any]]]
+"""Carries out the instructions of one action and gives their result, a JSON object."""

@@ -1,0 +1,178 @@
+"""The verbs every line understands, from setting a channel to asking the operator."""
+
+import asyncio
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from labharness.core.vocabulary import Command
+from labharness.work.plan.step import FailureKind, RunningStep, Verb
+
+__all__ = ["PHYSICAL_VERBS", "stated_commands"]
+
+SAMPLES_MIN = 5
+"""Readings below which a slope says nothing."""
+
+S_PER_MIN = 60.0
+
+
+async def set_value(step: RunningStep) -> Mapping[str, Any]:
+    """Set ``channel`` to ``value`` in ``unit``."""
+    asked = step.parameters
+    await step.perform(asked["channel"], asked["value"], asked["unit"])
+    return {"channel": step.parameters["channel"], "value": step.parameters["value"]}
+
+
+async def ramp(step: RunningStep) -> Mapping[str, Any]:
+    """Take a controller's ``setpoint`` to ``to`` at ``rate``, until ``process`` is there.
+
+    It is there once it is within ``tolerance`` or has passed the target.
+    """
+    asked = step.parameters
+    process, to, tolerance = asked["process"], asked["to"], asked["tolerance"]
+    started_s = step.operations.now_s()
+    start = await step.operations.read(process)
+    await step.perform(asked["rate_channel"], asked["rate"], asked["rate_unit"])
+    await step.perform(asked["setpoint"], to, asked["unit"])
+    sign = 1.0 if to >= start else -1.0
+    while True:
+        value = step.operations.latest(process)
+        if sign * (to - value) <= tolerance:  # false for NaN: a stale reading is no arrival
+            took_s = step.operations.now_s() - started_s
+            return {"from": start, "to": to, "reached": value, "took_s": took_s}
+        await step.tick(f"{process} is {value:g}, on its way to {to:g} {asked['unit']}")
+
+
+async def wait(step: RunningStep) -> Mapping[str, Any]:
+    """Wait until ``channel`` is ``at_least`` or ``at_most`` a value."""
+    channel = step.parameters["channel"]
+    low = step.parameters.get("at_least", -math.inf)
+    high = step.parameters.get("at_most", math.inf)
+    wanted = f"at least {low:g}" if low > -math.inf else f"at most {high:g}"
+    started_s = step.operations.now_s()
+    while True:
+        value = step.operations.latest(channel)
+        if low <= value <= high:
+            return {"value": value, "took_s": step.operations.now_s() - started_s}
+        await step.tick(f"{channel} is {value:g}, waiting for {wanted}")
+
+
+async def hold(step: RunningStep) -> Mapping[str, Any]:
+    """Let ``duration_s`` pass, and give mean, least and greatest of ``channels``."""
+    channels = step.parameters["channels"]
+    totals = dict.fromkeys(channels, (0, 0.0, math.inf, -math.inf))
+    until_s = step.operations.now_s() + step.parameters["duration_s"]
+    while True:
+        for channel in channels:
+            value = step.operations.latest(channel)
+            if value == value:
+                count, total, low, high = totals[channel]
+                totals[channel] = (count + 1, total + value, min(low, value), max(high, value))
+        left_s = until_s - step.operations.now_s()
+        if left_s <= 0:
+            break
+        await step.tick(f"holding for another {left_s:.0f} s")
+    return {
+        "duration_s": step.parameters["duration_s"],
+        "measured": {
+            channel: {"mean": total / count, "min": low, "max": high, "readings": count}
+            for channel, (count, total, low, high) in totals.items()
+            if count
+        },
+    }
+
+
+async def purge(step: RunningStep) -> Mapping[str, Any]:
+    """Wait until ``volumes`` of measured inert flow have passed since ``contaminant`` was there.
+
+    With ``from_now`` they count from the beginning of this step. Time proves nothing: a bottle may
+    be empty.
+    """
+    contaminant, volumes = step.parameters["contaminant"], step.parameters["volumes"]
+    start = step.operations.volumes_purged(contaminant) if step.parameters.get("from_now") else 0.0
+    while True:
+        passed = step.operations.volumes_purged(contaminant) - start
+        if passed >= volumes:
+            return {"contaminant": contaminant, "volumes": passed}
+        await step.tick(f"{passed:.2f} of {volumes:g} volumes have purged {contaminant}")
+
+
+async def rate_of_rise(step: RunningStep) -> Mapping[str, Any]:
+    """Measure how fast ``channel`` rises by itself, and fail above ``limit`` a minute.
+
+    After ``settle_s`` a straight line is laid through the readings of ``duration_s``.
+    """
+    channel, limit = step.parameters["channel"], step.parameters["limit"]
+    begin_s = step.operations.now_s() + step.parameters["settle_s"]
+    end_s = begin_s + step.parameters["duration_s"]
+    readings: list[tuple[float, float]] = []  # bounded by the timeout: one a tick
+    while step.operations.now_s() < end_s:
+        await step.tick(f"watching {channel} rise")
+        now_s, value = step.operations.now_s(), step.operations.latest(channel)
+        if now_s >= begin_s and value == value:
+            readings.append((now_s - begin_s, value))
+    if len(readings) < SAMPLES_MIN:
+        raise step.failed(f"{channel}: {len(readings)} readings, {SAMPLES_MIN} make a slope")
+    per_minute = _slope(readings) * S_PER_MIN
+    if per_minute > limit:
+        unit = step.parameters["unit"]
+        raise step.failed(
+            f"{channel} rises {per_minute:.3g} {unit}/min, allowed {limit:.3g}: look for a leak"
+        )
+    return {"per_minute": per_minute, "limit": limit, "readings": len(readings)}
+
+
+async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
+    """Have somebody do ``action`` by hand; a trip or the timeout ends the waiting."""
+    asked = step.parameters
+    answer = asyncio.ensure_future(
+        step.operations.confirm(asked["action"], asked["text"], asked["details"])
+    )
+    started_s = step.operations.now_s()
+    try:
+        while not answer.done():
+            await step.tick(f"waiting for an operator to {asked['action']}")
+    finally:
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)  # a trip may have ended it as well
+    try:
+        return {"confirmed_by": answer.result(), "took_s": step.operations.now_s() - started_s}
+    except PermissionError as why:  # the line may not be opened now; nobody was asked
+        raise step.failed(f"{asked['action']}: {why}", FailureKind.REFUSED) from None
+
+
+def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:
+    """Give the commands that an action with its parameters states: to be judged before a run.
+
+    A verb of a capability's own states in ``sets`` what it sets that adds energy, each as channel,
+    highest value and unit; what it does not state is refused when it is sent.
+    """
+    more = tuple(Command(channel, value, unit) for channel, value, unit in asked.get("sets", ()))
+    if action == "set":
+        return (Command(asked["channel"], asked["value"], asked["unit"]), *more)
+    if action == "ramp":
+        return (
+            Command(asked["rate_channel"], asked["rate"], asked["rate_unit"]),
+            Command(asked["setpoint"], asked["to"], asked["unit"]),
+            *more,
+        )
+    return more
+
+
+def _slope(readings: list[tuple[float, float]]) -> float:
+    """Give the least-squares slope."""
+    mean_x = sum(x for x, _ in readings) / len(readings)
+    mean_y = sum(y for _, y in readings) / len(readings)
+    spread = sum((x - mean_x) ** 2 for x, _ in readings)
+    return sum((x - mean_x) * (y - mean_y) for x, y in readings) / spread if spread else 0.0
+
+
+PHYSICAL_VERBS: Mapping[str, Verb] = {
+    "set": set_value,
+    "ramp": ramp,
+    "wait": wait,
+    "hold": hold,
+    "purge": purge,
+    "rate_of_rise": rate_of_rise,
+    "ask_operator": ask_operator,
+}
