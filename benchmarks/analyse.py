@@ -98,7 +98,7 @@ def with_fitspy() -> Callable[[Array, Array], float] | None:
 
 
 def beside(map_: Recording, found: Assessment) -> bool:
-    """Print what the peers take for some of the spectra; say whether they agree."""
+    """Print what the peers take for some of the spectra; return whether they agree."""
     clear = [n for n, fit in enumerate(found.fits) if fit is not None and fit.snr_a > 20]
     rows = clear[:: max(len(clear) // PEER_SPECTRA, 1)][:PEER_SPECTRA]
     inside = (map_.axis >= WINDOW_CM1[0]) & (map_.axis <= WINDOW_CM1[1])

@@ -136,7 +136,7 @@ def with_lmfit(counts: Array, root_weight: Array) -> Fitted | None:
 
 
 def differs(ours: Fitted, peer: Fitted) -> tuple[float, float]:
-    """Give the largest difference in sigmas, and the largest relative one of the sigmas."""
+    """Return the largest difference in sigmas, and the largest relative one of the sigmas."""
     count = min(len(peer.separation), len(ours.separation))
     error = peer.sigma[:count]
     apart = np.abs(ours.separation[:count] - peer.separation[:count]) / error

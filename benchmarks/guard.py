@@ -196,7 +196,7 @@ class Bench:
         return guard
 
     async def in_turn(self, near: Guard, far: Guard) -> dict[str, list[tuple[float, float]]]:
-        """Give for each way the seconds from each trip to its last byte's arrival and reading."""
+        """Return for each way the seconds from each trip to its last byte's arrival and reading."""
         links = [socket.create_connection(("127.0.0.1", port)) for port in self.ports]
         for link in links:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -229,7 +229,7 @@ class Bench:
         return took
 
     async def while_busy(self, guard: Guard) -> list[tuple[float, float]]:
-        """Give the seconds from a cause, told by an instrument, to the last safe frame.
+        """Return the seconds from a cause, told by an instrument, to the last safe frame.
 
         As on a line, the trip is called where the bytes are handed over, with no turn of the loop
         between.
@@ -270,7 +270,7 @@ class Heard(asyncio.Protocol):
 
 
 def resident(pid: int | None) -> str:
-    """Give the memory that a process holds, where the system says it."""
+    """Return the memory that a process holds, where the system says it."""
     status = Path(f"/proc/{pid}/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((" ".join(line.split()) for line in lines if line.startswith("VmRSS")), "")
@@ -295,7 +295,7 @@ def busy_thread() -> Iterator[None]:
 
 
 async def commands(guard: Guard) -> list[float]:
-    """Give the seconds that each permitted exchange took."""
+    """Return the seconds that each permitted exchange took."""
     exchanges = Exchanges(guard, asyncio.get_running_loop())
     await guard.arm()
     took = []
@@ -310,7 +310,7 @@ async def commands(guard: Guard) -> list[float]:
 
 
 def in_process(core: GuardCore) -> list[float]:
-    """Give the seconds of each trip until its first wave is in a sink."""
+    """Return the seconds of each trip until its first wave is in a sink."""
     sink: list[bytes | None] = []
     took = []
     for _ in range(WARM_UP + CORE_TRIPS):

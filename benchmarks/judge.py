@@ -37,7 +37,7 @@ class Device:
 
 
 def running_memory() -> tuple[Memory, float]:
-    """Give the memory of the shipped line while it runs, and its time."""
+    """Return the memory of the shipped line while it runs, and its time."""
     loop = VirtualLoop()
 
     async def main(folder: Path) -> tuple[Memory, float]:

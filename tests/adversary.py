@@ -372,7 +372,7 @@ class _Walker(_World):
     # ---- between two harnesses
 
     def _goes_on(self) -> bool:
-        """Do what comes while nobody drives; say whether somebody then wants to."""
+        """Do what comes while nobody drives; return whether somebody then wants to."""
         while self._walk and not self._halted:
             step = self._walk.popleft()
             if step.act in ("set", "open"):

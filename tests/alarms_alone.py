@@ -71,7 +71,7 @@ class Disk:
         self.kept += facts
 
     def look(self) -> tuple[Fact, ...]:
-        """Give what others wrote since the last look."""
+        """Return what others wrote since the last look."""
         if self.unreadable is not None:
             raise self.unreadable
         found, self.others = tuple(self.others), []
@@ -149,7 +149,7 @@ class Alone:
         return len(self.records)
 
     def latest(self, channel: str) -> float:
-        """Give the last reading as the line does."""
+        """Return the last reading as the line does."""
         track = self.memory.tracks[channel]
         return track.value if self.memory.fresh(track, self.clock.now_s()) else float("nan")
 
@@ -174,7 +174,7 @@ class Alone:
         healthy(self.memory, self.clock.now_s())
 
     def journaled(self, kind: str, *names: str) -> list[tuple[object, ...]]:
-        """Give what stands in the journal, of each record these."""
+        """Return what stands in the journal, of each record these."""
         return [tuple(body[name] for name in names) for what, body in self.records if what == kind]
 
     def active(self) -> list[str]:
@@ -186,5 +186,5 @@ class Alone:
         return [channel for channel, _, _ in self.sender.said]
 
     def kept(self) -> Iterable[tuple[str, str]]:
-        """Give what the disk has, by event and name."""
+        """Return what the disk has, by event and name."""
         return [(each.event.value, each.alarm) for each in self.disk.kept]

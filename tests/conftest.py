@@ -1,4 +1,4 @@
-"""What every test stands on: the fixtures of ``labharness.faces.testing``, and every lab's wires watched.
+"""What every test stands on: the fixtures of ``testing``, and every lab's wires watched.
 
 The plugin is named here, although an installed checkout has it by its entry point, because the
 planted bugs run in a copy that is installed nowhere.

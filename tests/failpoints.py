@@ -1,8 +1,8 @@
 """A growth in which one write fails, or the harness is gone at it; and the restart after it.
 
 The simulated lab, the referee and the guard's stand-in are the fault search's own; the plug
-makes the write fail. After it a person mends, looks, is refused while the line is latched, resets and grows anew,
-over the same sim_lab and the same state.
+makes the write fail. After it a person mends, looks, is refused while the line
+is latched, resets and grows anew, over the same simulated lab and the same state.
 """
 
 import contextlib

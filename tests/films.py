@@ -20,7 +20,7 @@ BILAYER: Lines = (*SUBSTRATE, (382.5, 3.2, 1500.0), (404.9, 5.0, 2600.0))
 
 
 def film(lines: Lines, seed: int = 1, axis: Array = AXIS) -> Array:
-    """Give the counts of one spectrum."""
+    """Return the counts of one spectrum."""
     counts = np.full_like(axis, 250.0)
     for position, width, height in lines:
         counts += height / (1 + ((axis - position) / (width / 2)) ** 2)

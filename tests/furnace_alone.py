@@ -132,7 +132,7 @@ class Furnace(Scene):
 
 
 def reason(verdict: object) -> str:
-    """Say why a verdict refuses; ``""`` where it does not."""
+    """Return why a verdict refuses; ``""`` where it does not."""
     return verdict.reason if isinstance(verdict, Refused) else ""
 
 

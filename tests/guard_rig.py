@@ -71,7 +71,7 @@ class Device:
         os.close(self._slave)
 
     def read(self) -> list[tuple[float, bytes]]:
-        """Take bytes; give the answers that are due, and when."""
+        """Take bytes; return the answers that are due, and when."""
         now = time.monotonic()
         *whole, self._begun = (self._begun + os.read(self.master, 4096)).split(b"\r")
         answers = []
@@ -201,7 +201,7 @@ class Caller:
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
     def hear(self, what: str = "") -> dict[str, Any]:
-        """Give the next message, or the next of one kind."""
+        """Return the next message, or the next of one kind."""
         while True:
             while not self._left:
                 data = self.socket.recv(1 << 16)
@@ -228,7 +228,7 @@ class Caller:
     def send(
         self, permit: Mapping[str, Any] | None, request: Request = ON, port: str = "heat"
     ) -> dict[str, Any]:
-        """Ask for one frame; give the end of its exchange."""
+        """Ask for one frame; return the end of its exchange."""
         more = {"frame": request.frame.hex()}
         if permit is not None:
             more = {"request": write_request(request)}  # type: ignore[dict-item]  # texts and objects
@@ -303,7 +303,7 @@ class GuardBench:
         return [frame for _, frame in self.devices.of[port].heard]
 
     def made_safe(self) -> bool:
-        """Say whether each port has heard all its safe frames, in order, and last."""
+        """Return whether each port has heard all its safe frames, in order, and last."""
         return all(self.frames(port)[-2:] == SAFE_FRAMES[port] for port in self.devices.of)
 
     def safe_at_s(self) -> float:

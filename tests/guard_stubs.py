@@ -144,7 +144,7 @@ class Descriptor:
         self._remote.send(data)
 
     def taken(self) -> list[bytes]:
-        """Give what was sent since the last time."""
+        """Return what was sent since the last time."""
         fresh, self._seen = self.wrote[self._seen :], len(self.wrote)
         return fresh
 
@@ -210,7 +210,7 @@ class Remote:
         self._stream.connection_lost(None)
 
     def take(self) -> list[dict[str, Any]]:
-        """Give what was said since the last time."""
+        """Return what was said since the last time."""
         said, self.said = self.said[:], []
         return said
 
@@ -273,12 +273,12 @@ def talk(
 
 
 def steady_s() -> float:
-    """Give the machine's time: it is not the loop's."""
+    """Return the machine's time: it is not the loop's."""
     return asyncio.get_running_loop().time() + MACHINE_S
 
 
 def ask(guard: RemoteGuard, port: str = "heat") -> Ends:
-    """Begin a read; give the list in which its end will stand."""
+    """Begin a read; return the list in which its end will stand."""
     ends: Ends = []
     guard.exchange(port, READ, None, lambda reply, error: ends.append((reply, error)))
     return ends

@@ -25,7 +25,7 @@ RESET = "labharness reset --lab bench.toml"
 
 
 def last(heard: list[dict[str, Any]], what: str) -> dict[str, Any]:
-    """Give the last message of a kind."""
+    """Return the last message of a kind."""
     return [each for each in heard if each["say"] == what][-1]
 
 
@@ -83,12 +83,12 @@ class Harness:
         turn.guard._greet()
 
     def say(self, **message: object) -> list[dict[str, Any]]:
-        """Say something; give what is said in the guard's next turn."""
+        """Say something; return what is said in the guard's next turn."""
         self.socket.sendall(line_of(message))
         return self.hears()
 
     def hears(self) -> list[dict[str, Any]]:
-        """Give what the guard has said by the end of its next turn."""
+        """Return what the guard has said by the end of its next turn."""
         self._turn.pass_()
         heard: list[dict[str, Any]] = []
         while True:
@@ -110,7 +110,7 @@ class Harness:
         return self.say(**{**message, **more})
 
     def permitted(self, request: Request, port: str = "heat", **changes: Any) -> dict[str, Any]:
-        """Give the message that asks for a frame with a permit."""
+        """Return the message that asks for a frame with a permit."""
         self._permits += 1
         epoch, expires_s = self._turn.guard.core.epoch, self._turn.now + 1.9
         permit = Permit(self._permits, port, request.frame, epoch, round(expires_s, 6))
@@ -189,7 +189,7 @@ class Turn:
         return [str(each["what"]) for each in self.guard.log.entries]
 
     def wrote(self) -> dict[str, list[bytes]]:
-        """Give what each link was given since the last time."""
+        """Return what each link was given since the last time."""
         return {name: link.taken() for name, link in self.links.items()}
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ def armed() -> GuardCore:
 
 
 def state_of(port: Port) -> PortState:
-    """Give a port's state afresh; mypy would remember the last one."""
+    """Return a port's state afresh; mypy would remember the last one."""
     return port.state
 
 

@@ -168,7 +168,7 @@ class Port:
         return [words for words, permit in self.sent if permit]
 
     def asked(self, words: str) -> int:
-        """Say how often something was sent."""
+        """Return how often something was sent."""
         return sum(each == words for each, _ in self.sent)
 
     def when_free(self, port: str, give: Callable[[], None], *, patient: bool = False) -> None:
@@ -194,7 +194,7 @@ class Port:
             self._waiting[port].remove(give)
 
     def ready(self, port: str) -> bool:
-        """Say whether it may send."""
+        """Return whether it may send."""
         return port not in self.busy
 
     def permit(self, port: str, request: Request) -> object:
@@ -258,7 +258,7 @@ class Notes(NullJournal):
         self.on_durable()
 
     def of(self, kind: str) -> list[dict[str, object]]:
-        """Give the records of a kind."""
+        """Return the records of a kind."""
         return [body for what, body in self.records if what == kind]
 
 

@@ -64,7 +64,7 @@ def point(
     edge_um: float,
     moo3_mg: float = 15.0,
 ) -> Growth:
-    """Give a growth whose film is one number each; an edge of 0 is not stated."""
+    """Return a growth whose film is one number each; an edge of 0 is not stated."""
     edge = (edge_um, edge_um) if edge_um else None
     return Growth(
         name,
@@ -148,7 +148,7 @@ class Film:
     layers: float
 
     def agrees(self, growth: Growth) -> bool:
-        """Say whether each number is within a factor of two of what the paper says."""
+        """Return whether each number is within a factor of two of what the paper says."""
         low, high = growth.second
         second = self.second <= max(FACTOR * high, NO_SECOND_LAYER)
         if low > NO_SECOND_LAYER:
@@ -158,12 +158,12 @@ class Film:
 
 
 def within(found: float, said: Range) -> bool:
-    """Say whether a number is within a factor of two of a range."""
+    """Return whether a number is within a factor of two of a range."""
     return said[0] / FACTOR <= found <= FACTOR * said[1]
 
 
 def follow(heater: Heater, target_c: float, c_per_min: float) -> Callable[[float], None]:
-    """Give a PI controller that follows a ramp."""
+    """Return a PI controller that follows a ramp."""
     setpoint_c, integral = ROOM_C, 0.0
 
     def control(dt_s: float) -> None:

@@ -233,7 +233,7 @@ class Model:
         ]
 
     def load(self, state: State, changed: Mapping[str, float] | None = None) -> Memory:
-        """Give the memory of a line that has just read this state."""
+        """Return the memory of a line that has just read this state."""
         readings = self._readings(state)
         if changed is not None:
             readings |= changed
@@ -249,7 +249,7 @@ class Model:
         return memory
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
-        """Give what may happen next: commands that are allowed, and what the tube does."""
+        """Return what may happen next: commands that are allowed, and what the tube does."""
         if not state.tripped:
             memory = self.load(state)
             for command, field, number in self._commands:
@@ -299,7 +299,7 @@ class Model:
                     yield Found(f"{flag}, and {what} allowed", (str(state),))
 
     def _may_be_opened(self, state: State, flushed: bool) -> bool:
-        """Say whether a person would be asked to open the tube."""
+        """Return whether a person would be asked to open the tube."""
         memory = self.load(state)
         memory.purged_cm3["hydrogen"] *= flushed
         return any(

@@ -99,18 +99,18 @@ class Room:
 
     @property
     def paths(self) -> list[str]:
-        """Give the files as they are found."""
+        """Return the files as they are found."""
         found = {path for each in self.files for path in ROOT.glob(each)}
         return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
     @property
     def test_files(self) -> list[str]:
-        """Give the files of tests as they are found."""
+        """Return the files of tests as they are found."""
         found = {path for each in self.tests for path in ROOT.glob(f"tests/{each}.py")}
         return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
     def mutants(self) -> list[Mutant | RowMutant]:
-        """Give all of its mutants."""
+        """Return all of its mutants."""
         return [
             each
             for file in self.paths
@@ -153,5 +153,5 @@ ROOMS = (
 
 
 def tests_of_rooms(name: str) -> list[str]:
-    """Give the files of tests of the rooms whose name holds this."""
+    """Return the files of tests of the rooms whose name holds this."""
     return sorted({file for room in ROOMS if name in room.name for file in room.test_files})

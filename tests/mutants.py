@@ -41,7 +41,7 @@ def say(line: str) -> None:
 
 
 def plant_all(copy: Copy) -> int:
-    """Plant each bug; give the number of those that survive."""
+    """Plant each bug; return the number of those that survive."""
     survivors = 0
     for bug in PLANTED:
         with copy.planted(bug):
@@ -63,7 +63,7 @@ def drawn(room: Room, part: str, share: float, seed: int) -> list[AnyMutant]:
 
 
 def try_all(trial: Trial, room: Room, mutants: Iterable[AnyMutant]) -> int:
-    """Try mutants and write down each verdict; give the number of survivors without a reason."""
+    """Try mutants and write down each verdict; return the number of survivors without a reason."""
     known, unlisted = reasons(), 0
     with VERDICTS.open("a", encoding="utf-8") as kept:
         for mutant in mutants:
@@ -80,7 +80,7 @@ def try_all(trial: Trial, room: Room, mutants: Iterable[AnyMutant]) -> int:
 
 
 def branches_left(room: Room) -> int:
-    """Run a room's tests without a mutant, and say which branches they do not take; 0 for none."""
+    """Run a room's tests without a mutant; return the branches that they do not take."""
     with tempfile.TemporaryDirectory() as folder:
         tool = [sys.executable, "-m", "coverage"]
         data = f"--data-file={folder}/branches"
@@ -92,7 +92,7 @@ def branches_left(room: Room) -> int:
 
 
 def reach_of(copy: Copy, rooms: Iterable[Room]) -> dict[str, Reach]:
-    """Give what each test that there is runs; measure the files that nobody measured."""
+    """Return what each test that there is runs; measure the files that nobody measured."""
     wanted = sorted({file for room in rooms for file in room.test_files})
     known = read_reach() if REACH.exists() else {}
     seen = {test.partition("::")[0] for test in known}

@@ -64,7 +64,7 @@ class Reach:
 
 
 def read_reach() -> dict[str, Reach]:
-    """Give what was measured of each test.
+    """Return what was measured of each test.
 
     Raises:
         FileNotFoundError: Nothing was measured.
@@ -78,7 +78,7 @@ def read_reach() -> dict[str, Reach]:
 
 
 def functions_of(tree: ast.AST) -> Iterator[tuple[str, Function]]:
-    """Give the functions of a module with their names, the outer before the inner."""
+    """Return the functions of a module with their names, the outer before the inner."""
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         outer, node = waiting.pop(0)
@@ -123,7 +123,7 @@ def _write(reach: dict[str, Reach]) -> None:
 
 
 def _collect(folder: Path) -> dict[str, Reach]:
-    """Join what every process saw, and give it to the tests."""
+    """Join what every process saw, and return it to the tests."""
     import coverage
 
     lines: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))

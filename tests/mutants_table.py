@@ -31,13 +31,13 @@ BEGINS, ENDS = "<!-- the tables begin -->\n", "<!-- the tables end -->\n"
 
 
 def reasons() -> set[str]:
-    """Give the survivors that are listed, by their words."""
+    """Return the survivors that are listed, by their words."""
     lines = REASONS.read_text("utf-8").splitlines()
     return {line[2:] for line in lines if line.startswith(("* labharness/", "* drivers/", "* env"))}
 
 
 def verdicts() -> dict[str, dict[str, Any]]:
-    """Give the last verdict on each mutant."""
+    """Return the last verdict on each mutant."""
     if not VERDICTS.exists():
         return {}
     rows = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()]
@@ -73,7 +73,7 @@ def _share(row: list[int]) -> str:
 
 
 def read_sample() -> list[tuple[str, str, str]]:
-    """Give the mutants of every day: file, words, and the test that kills it."""
+    """Return the mutants of every day: file, words, and the test that kills it."""
     return [(row[0], row[1], row[2]) for row in json.loads(SAMPLE.read_text("utf-8"))]
 
 

@@ -45,7 +45,7 @@ class Trial:
     sound: set[str] = field(default_factory=set)
 
     def killer(self, room: Room, mutant: AnyMutant) -> str:
-        """Try one mutant; say what killed it, ``""`` if nothing did.
+        """Try one mutant; return what killed it, ``""`` if nothing did.
 
         Raises:
             RuntimeError: The tests broke in a way that is no verdict.
@@ -95,7 +95,7 @@ class Trial:
         return {test for test in self.reach if test.partition("::")[0] in files}
 
     def _red(self, mutant: AnyMutant, tests: list[str]) -> str:
-        """Run tests against a mutant; say which turned red, or what else ended them."""
+        """Run tests against a mutant; return which turned red, or what else ended them."""
         with self.copy.holds(mutant.file, mutant.text()):
             code, said = self.copy.run(
                 *tests, limit_s=self._limit_s(tests), signed=isinstance(mutant, RowMutant)
@@ -142,7 +142,7 @@ def _tree(file: str) -> ast.Module:
 
 
 def _inside(file: str, line: int) -> list[str]:
-    """Give the innermost function that holds a line."""
+    """Return the innermost function that holds a line."""
     found = [
         name
         for name, node in functions_of(_tree(file))
@@ -152,7 +152,7 @@ def _inside(file: str, line: int) -> list[str]:
 
 
 def _assigned(file: str, line: int) -> set[str]:
-    """Give the names that a statement outside of any function gives a value to."""
+    """Return the names that a statement outside of any function gives a value to."""
     names = set()
     for node in ast.walk(_tree(file)):
         if not isinstance(node, ast.Assign | ast.AnnAssign):

@@ -68,7 +68,7 @@ class Mutant(NamedTuple):
         return f"{self.file}: {self.what}"
 
     def text(self) -> str:
-        """Give the whole mutated file."""
+        """Return the whole mutated file."""
         tree = ast.parse((ROOT / self.file).read_text("utf-8"))
         node = next(each for number, each in enumerate(ast.walk(tree)) if number == self.node)
         list(_changes(node, _encodes(self.file)))[self.change].carry_out()
@@ -76,7 +76,7 @@ class Mutant(NamedTuple):
 
 
 def mutants_of(file: str) -> Iterator[Mutant]:
-    """Give every mutant of a file, in the order of its text."""
+    """Return every mutant of a file, in the order of its text."""
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     encodes = _encodes(file)
     quiet = _docstrings(tree) | _annotations(tree, encodes)
@@ -99,12 +99,12 @@ def mutants_of(file: str) -> Iterator[Mutant]:
 
 
 def _encodes(file: str) -> bool:
-    """Say whether the file writes frames: there a format or a rounding is no mere word."""
+    """Return whether the file writes frames: there a format or a rounding is no mere word."""
     return "driver" in file
 
 
 def _changes(node: ast.AST, encodes: bool) -> Iterator["Change"]:
-    """Give the ways in which one node may be wrong."""
+    """Return the ways in which one node may be wrong."""
     if isinstance(node, ast.Compare):
         for at, operator in enumerate(node.ops):
             for other in COMPARE.get(type(operator), ()):
@@ -145,7 +145,7 @@ def _changes(node: ast.AST, encodes: bool) -> Iterator["Change"]:
 
 
 def _formats(spec: ast.expr) -> Iterator["Change"]:
-    """Give one digit less, or the next base."""
+    """Return one digit less, or the next base."""
     for part in getattr(spec, "values", ()):
         for right, wrong in ((".3", ".2"), (".2", ".1"), (".1", ".0"), ("04", "03"), ("02", "01")):
             if isinstance(part, ast.Constant) and right in str(part.value):
@@ -171,7 +171,7 @@ class Change:
         self._owner, self._where, self._value = owner, where, value
 
     def dropped(self) -> str:
-        """Say which statement it leaves out, if it does."""
+        """Return which statement it leaves out, if it does."""
         owner, where = self._owner, self._where
         if isinstance(self._value, ast.Pass) and isinstance(owner, list) and isinstance(where, int):
             return ast.unparse(owner[where])

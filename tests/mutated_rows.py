@@ -70,14 +70,14 @@ class RowMutant(NamedTuple):
         return f"{self.file}: {self.what}"
 
     def text(self) -> str:
-        """Give the whole mutated file."""
+        """Return the whole mutated file."""
         lines = (ROOT / self.file).read_text("utf-8").splitlines()
         lines[self.line - 1 : self.line - 1 + self.lines] = self.wrong
         return "\n".join(lines) + "\n"
 
 
 def row_mutants_of(file: str) -> Iterator[RowMutant]:
-    """Give every mutant of a file of rows, in the order of its text."""
+    """Return every mutant of a file of rows, in the order of its text."""
     lines = (ROOT / file).read_text("utf-8").splitlines()
     own = _own_limits() if "/lines/" in file else {}
     starts = [at for at, line in enumerate(lines) if line.startswith("[")]
@@ -110,7 +110,7 @@ def _mutant(file: str, row: str, at: int, count: int, what: str, *wrong: str) ->
 
 
 def _wrong(line: str, key: str, header: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give the ways in which one line may be wrong: in words, and the lines instead."""
+    """Return the ways in which one line may be wrong: in words, and the lines instead."""
     said = line.strip()
     step = STEP.match(line)
     if step is not None:

@@ -234,7 +234,7 @@ HARMS = (
 
 @contextlib.contextmanager
 def planted(harm: Harm, folder: Path) -> Iterator[LabPlan]:
-    """Give the short line with one protection taken away."""
+    """Return the short line with one protection taken away."""
     missing = dict(harm.edits)
 
     def edit(text: str) -> str:

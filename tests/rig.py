@@ -94,7 +94,7 @@ def approved_copy(
 
 
 def accepted(ran: Ran) -> Mapping[str, Any]:
-    """Give what was said when a task was accepted, once."""
+    """Return what was said when a task was accepted, once."""
     (body,) = [data for kind, data in ran.events if kind == "task_accepted"]
     return body
 
@@ -131,7 +131,7 @@ def lab_with(done: Callable[[Lab], None]) -> type[Lab]:
 
 
 async def until_tripped(lab: Lab, within_s: float) -> str:
-    """Wait for a trip; give its words, or none."""
+    """Wait for a trip; return its words, or none."""
     end_s = lab.clock.now_s() + within_s
     try:
         while lab.clock.now_s() < end_s:
@@ -142,5 +142,5 @@ async def until_tripped(lab: Lab, within_s: float) -> str:
 
 
 def part(plant: Any, name: str) -> Any:
-    """Give a part of a plant, of whichever kind it is."""
+    """Return a part of a plant, of whichever kind it is."""
     return plant.parts[name]

@@ -81,7 +81,7 @@ class Served:
         return host, int(number)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """End it; give its exit code."""
+        """End it; return its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         self.process.communicate(timeout=END_S_MAX)

@@ -14,7 +14,7 @@ OFF = """
 
 
 def written(folder: Path, *, steps: str = OFF, gas: str = "Ar", more: str = "") -> Path:
-    """Write the lab's four files; give the lab file.
+    """Write the lab's four files; return the lab file.
 
     Args:
         folder: Where.

@@ -13,7 +13,7 @@ AXIS = [500.0 - 2.5 * n for n in range(POINTS)]
 
 
 def counts(spectrum: int, points: int = POINTS) -> list[float]:
-    """Give whole counts: a line at the middle on a level, another height for each spectrum."""
+    """Return whole counts: a line at the middle on a level, another height for each spectrum."""
     middle = points / 2
     return [
         100.0 + spectrum + round(50 * (spectrum + 1) * math.exp(-(((n - middle) / 3) ** 2)))

@@ -13,7 +13,7 @@ LEAK = Trip(Cause.GAS_LEAK, "close_all_valves_and_alert", DETECTOR, 5000.0, 0.0,
 
 @pytest.fixture
 def leaking(short_plan: LabPlan) -> Memory:
-    """Give a line whose detector read 5000 ppm at 0 s, and nothing since."""
+    """Return a line whose detector read 5000 ppm at 0 s, and nothing since."""
     memory = Memory(short_plan.envelope)
     track = memory.track(DETECTOR)
     track.value, track.at_s = 5000.0, 0.0

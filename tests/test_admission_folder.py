@@ -54,7 +54,7 @@ class Folder(ApprovalFolder):
         return sorted(each.suffix for each in (self.path / "approvals").iterdir())
 
     def log(self) -> list[dict[str, Any]]:
-        """Give what the log says."""
+        """Return what the log says."""
         lines = (self.path / "approvals.jsonl").read_text("utf-8").splitlines()
         return [json.loads(each) for each in lines]
 

@@ -36,7 +36,7 @@ def walked(tmp_path: Path, short_plan: LabPlan) -> Play:
 
 
 def told(seed: int, walk: Sequence[Step], played: Walked, walked: Play) -> str:
-    """Say what was found, with the fewest steps that still do it, and its seed."""
+    """Return what was found, with the fewest steps that still do it, and its seed."""
     assert played.violation is not None
     rule = played.violation.rule
 

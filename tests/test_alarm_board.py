@@ -50,7 +50,7 @@ def by(
 
 
 def told(*facts: Fact) -> tuple[Board, list[str]]:
-    """Take facts; give the board and the alarm behind each call."""
+    """Take facts; return the board and the alarm behind each call."""
     board = Board()
     calls = []
     for fact in facts:

@@ -33,7 +33,7 @@ def real_s(watched: Watched, since_s: float) -> float:
 
 
 async def told_after(watched: Watched, told: Callable[[], object], late_s: list[float]) -> float:
-    """Open the emergency stop; give the seconds until it is told, and note how late the loop is."""
+    """Open the emergency stop; return the seconds until it is told; note how late the loop is."""
     since_s = before_s = watched.lab.clock.now_s()
     plant_fault("estop_open")(watched.lab)
     while not told():

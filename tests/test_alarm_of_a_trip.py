@@ -153,7 +153,7 @@ class Keeps:
 
 
 def _guard_of(pid: int) -> int:
-    """Give the guard process that a harness has started."""
+    """Return the guard process that a harness has started."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()
     named = {int(each): Path(f"/proc/{each}/cmdline").read_bytes() for each in children}
     (guard,) = [each for each, words in named.items() if b"guard" in words]
@@ -182,7 +182,7 @@ def attended(lab: Path, folder: Path) -> Iterator["subprocess.Popen[str]"]:
 
 
 def quick_lab(folder: Path) -> Path:
-    """Give the short line without what takes the spectrometer long to prepare."""
+    """Return the short line without what takes the spectrometer long to prepare."""
     lab = edited_lab(folder, "[operator]", "[operator]")
     text = lab.read_text("utf-8")
     lab.write_text(re.sub(r"prepare = \[\n.*mono_open.*\n\]\n", "", text), "utf-8")

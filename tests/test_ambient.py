@@ -73,7 +73,7 @@ def at_work(simulated_lab: Bench, virtual_time: VirtualTime) -> Callable[..., No
 
 
 async def put(lab: Lab, channel: str, value: float) -> str:
-    """Set a value; give why it was refused, or nothing."""
+    """Set a value; return why it was refused, or nothing."""
     unit = lab.line.envelope.limits[channel].unit
     outcome = await lab.line.perform(Command(channel, value, unit))
     assert outcome.ending in (Ending.CONFIRMED, Ending.REFUSED), outcome

@@ -25,7 +25,7 @@ def clean(ground: Array | float = 300.0) -> Array:
 
 
 def noisy(count: int, ground: Array | float = 300.0) -> list[Spectrum]:
-    """Give spectra that differ by photon noise alone."""
+    """Return spectra that differ by photon noise alone."""
     chance = np.random.default_rng(8)
     return [Spectrum(AXIS, chance.poisson(clean(ground)).astype(float), 1.0) for _ in range(count)]
 
@@ -36,7 +36,7 @@ def film(spectra: list[Spectrum], unit: float = 1.0, baseline: str = "straight")
 
 
 def pulls(line: MeasuredLine) -> dict[str, Array]:
-    """Give how many of its errors each number is from the truth."""
+    """Return how many of its errors each number is from the truth."""
     position, width, height = TRUTH[line.name]
     area = np.pi / 2 * width * height
     return {

@@ -27,7 +27,7 @@ FAST = 10.0
 
 @pytest.fixture
 def plan(tmp_path: Path) -> LabPlan:
-    """Give the short line without the instrument whose ``prepare`` takes a minute of polls."""
+    """Return the short line without the instrument whose ``prepare`` takes a minute of polls."""
     return approved_copy(tmp_path, edit=quick)
 
 
@@ -38,7 +38,7 @@ async def armed_after(lab: Lab, wait_s: float) -> None:
 
 
 def prepared_s(lab: Lab) -> float:
-    """Give when the last setting of ``prepare`` was confirmed, by the journal."""
+    """Return when the last setting of ``prepare`` was confirmed, by the journal."""
     journal = lab.line.journal
     assert isinstance(journal, SqliteJournal)
     journal.commit()
@@ -46,7 +46,7 @@ def prepared_s(lab: Lab) -> float:
 
 
 def older(lab: Lab, than_s: float) -> dict[str, float]:
-    """Give the watched channels whose last reading was begun before a moment, with their times."""
+    """Return the watched channels last read before a moment, with the times of those readings."""
     tracks = lab.line.memory.tracks
     watched = lab.line.envelope.watches
     return {each: tracks[each].at_s for each in watched if tracks[each].at_s <= than_s}

@@ -45,7 +45,7 @@ def first(completed: Path) -> RunFacts:
 
 
 def hotter(run: RunFacts) -> RunFacts:
-    """Give the run again, 500 degC hotter, and with half the exposure for the same counts."""
+    """Return the run again, 500 degC hotter, and with half the exposure for the same counts."""
     name = "furnace.temperature"
     points = tuple((at_s, value + 500.0) for at_s, value in run.traces[name])
     raman = [{**each, "exposure_s": each["exposure_s"] / 2} for each in run.spectra["raman"]]
@@ -54,7 +54,7 @@ def hotter(run: RunFacts) -> RunFacts:
 
 
 def figure(html: str, name: str) -> str:
-    """Give the figure whose caption has a name."""
+    """Return the figure whose caption has a name."""
     found: list[str] = [
         each
         for each in re.findall(r"<figure>.*?</figure>", html, re.DOTALL)
@@ -65,7 +65,7 @@ def figure(html: str, name: str) -> str:
 
 
 def lowest_point(drawing: str, colour: str) -> tuple[float, float]:
-    """Give the lowest and the highest place (in px from the top) of the curves of a colour."""
+    """Return the lowest and the highest place (in px from the top) of the curves of a colour."""
     curves = re.findall(rf'points="([^"]*)"[^>]*stroke="{colour}" class="trace', drawing)
     assert curves, f"nothing in {colour}"
     places = [float(pair.partition(",")[2]) for each in curves for pair in each.split()]

@@ -75,7 +75,7 @@ async def command(guard: Guard, request: Request = ON, port: str = "heat") -> by
 
 
 async def end_of(guard: Guard, permit: Permit) -> str:
-    """Give the error of an exchange under this permit, whether it is told at once or later."""
+    """Return the error of an exchange under this permit, whether it is told at once or later."""
     ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     try:
         guard.exchange("heat", ON, permit, lambda reply, error: ended.set_result(error))

@@ -53,7 +53,7 @@ def play(simulated_lab: Bench, virtual_time: VirtualTime) -> Play:
 
 
 async def asked(lab: Lab, channel: str, value: float) -> str:
-    """Ask for one value by hand; give why it was refused, or nothing."""
+    """Ask for one value by hand; return why it was refused, or nothing."""
     unit = lab.line.envelope.limits[channel].unit
     outcome = await lab.line.perform(Command(channel, value, unit))
     assert outcome.ending in (Ending.CONFIRMED, Ending.REFUSED), outcome

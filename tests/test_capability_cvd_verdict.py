@@ -43,7 +43,7 @@ def looking_at(
 def measured(
     layers: int, sample: Sample = NOMINAL, spots: int = 3, la_over_e: float = 0.0
 ) -> dict[str, Any]:
-    """Take spectra of some spots as the verbs do, and give what the analysis step would."""
+    """Take spectra of some spots as the verbs do, and return what the analysis step would."""
     chance = random.Random(7)
     found, heights = [], []
     for spot in range(spots):

@@ -99,7 +99,7 @@ def test_a_fault_changes_what_the_room_does_until_it_ends(kind: str) -> None:
 
 
 def asked(port: str, frame: bytes, times: int, **faults: object) -> list[bytes]:
-    """Give the replies of the short line's instruments to one frame, sent so often."""
+    """Return the replies of the short line's instruments to one frame, sent so often."""
 
     async def main() -> list[bytes]:
         sim_lab = SimulatedLab(

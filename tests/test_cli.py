@@ -231,7 +231,7 @@ def test_a_run_that_may_not_be_read_is_named_in_the_list_of_runs(tmp_path: Path)
 
 
 def leaves(words: list[str]) -> Iterator[list[str]]:
-    """Give every command that has none below it, as its help lists them."""
+    """Return every command that has none below it, as its help lists them."""
     said = say(*words, "--help").out
     below = re.findall(r"^    ([a-z]+)(?: |$)", said, re.MULTILINE) if " ...\n" in said else []
     if not below:

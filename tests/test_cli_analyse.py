@@ -28,7 +28,7 @@ def light(layers: int, substrate: str, exposure_s: float) -> Light:
 
 
 def spectrum(layers: int, substrate: str = "SiO2/Si", exposure_s: float = 8.0) -> Any:
-    """Give shift and counts of a film on an instrument with errors of its own."""
+    """Return shift and counts of a film on an instrument with errors of its own."""
     spectrometer = Spectrometer(partial(light, layers, substrate), Random(3))
     counts = np.array(spectrometer.exposure(exposure_s)) - spectrometer.BIAS_COUNTS
     return shift_from_wavelength(LASER_NM, spectrometer.wavelengths_nm()), counts

@@ -52,7 +52,7 @@ class TwoFrames:
 def performed(
     *replies: str, frames: tuple[Request, ...] = (FIRST, SECOND), reads: float = ASKED.value
 ) -> tuple[Outcome, list[bytes]]:
-    """Perform the command with a reply to each frame; give its end, and what left."""
+    """Perform the command with a reply to each frame; return its end, and what left."""
     left: list[bytes] = []
 
     async def send(request: Request, *, command: bool = False) -> bytes:

@@ -27,7 +27,7 @@ def changed(folder: Path, *changes: tuple[str, str]) -> Path:
 
 
 def findings(said: Said) -> list[str]:
-    """Give what was found of instruments; a changed copy of the line has no approval."""
+    """Return what was found of instruments; a changed copy of the line has no approval."""
     found = (line.partition("finding: ")[2] for line in said.out.splitlines())
     return [each for each in found if each and not each.startswith("approvals: ")]
 

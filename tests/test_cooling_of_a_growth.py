@@ -30,7 +30,7 @@ class Flown:
     moments: list[Mapping[str, object]]
 
     def after_the_mains(self) -> list[Mapping[str, object]]:
-        """Give the moments from the end of the furnace's mains on."""
+        """Return the moments from the end of the furnace's mains on."""
         last = max(at for at, each in enumerate(self.moments) if each["furnace_mains"])
         return self.moments[last + 1 :]
 

@@ -36,7 +36,7 @@ VERY_LATE = 3.5  # too late for the next try too
 
 @pytest.fixture
 def spoiled(wires: list[Lab]) -> Iterator[Callable[[Spoil, str], None]]:
-    """Give a way to spoil an instrument of every lab that is opened, not of the nominal plant."""
+    """Return a way to spoil an instrument of every lab that is opened, not of the nominal plant."""
     build = Lab.__init__  # it records the wires already
     with pytest.MonkeyPatch.context() as patch:
 
@@ -112,7 +112,7 @@ SAYS = re.compile(r"no reply within \d\.\d s|bad reply: .+")
 
 
 def is_found_out(folder: Path, wires: list[Lab], words: str) -> str:
-    """See it rejected, and found by a check, with only reads sent; give the message."""
+    """See it rejected, and found by a check, with only reads sent; return the message."""
     said = submit(folder, example())
     assert said.code == 2, said
     assert said.err == ""

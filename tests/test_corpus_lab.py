@@ -369,7 +369,7 @@ BAD: dict[str, tuple[str, str, str]] = {
 
 
 def lax(schema: object, where: str = "") -> Iterator[str]:
-    """Give every number and truth in a pydantic schema for which it would take something else."""
+    """Return every number and truth in a pydantic schema for which it would take something else."""
     if isinstance(schema, dict):
         if schema.get("type") in ("float", "int", "bool") and not schema.get("strict"):
             yield where

@@ -57,12 +57,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def blocks_of(page: Path) -> list[tuple[str, str, str]]:
-    """Give language, the rest of the info string, and the text of each fenced block."""
+    """Return language, the rest of the info string, and the text of each fenced block."""
     return [(m[1], m[2], m[3]) for m in BLOCK.finditer(page.read_text("utf-8"))]
 
 
 def commands_of(text: str) -> list[tuple[str, list[str]]]:
-    """Give each command of a console block and the lines that are to follow it."""
+    """Return each command of a console block and the lines that are to follow it."""
     found: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line.startswith("$ "):
@@ -77,7 +77,7 @@ def masked(line: str) -> str:
 
 
 def follows(shown: list[str], said: list[str]) -> str:
-    """Say which line of a page the command did not print, in order; ``...`` skips any number."""
+    """Return which line of a page the command did not print, in order; ``...`` skips any number."""
     rest = iter(said)
     skipping = False
     for line in shown:

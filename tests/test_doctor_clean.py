@@ -48,7 +48,7 @@ def lab_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def findings(said: Said) -> list[tuple[str, str]]:
-    """Give what each finding is about, and what it says to do."""
+    """Return what each finding is about, and what it says to do."""
     rows = [line for line in said.out.splitlines() if line.startswith("finding")]
     return [(line[9:28].strip(), line.partition(" Do: ")[2]) for line in rows]
 

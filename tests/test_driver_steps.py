@@ -27,7 +27,7 @@ DRIVERS = [
 
 
 def frames(driver: Driver, channel: str, value: float) -> tuple[bytes, ...]:
-    """Give the bytes of a command; none where it is refused."""
+    """Return the bytes of a command; none where it is refused."""
     try:
         return tuple(request.frame for request in driver.write(channel, value))
     except ValueError:

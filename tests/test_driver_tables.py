@@ -90,7 +90,7 @@ def written(driver: Driver, channel: str, value: float) -> object:
 
 
 def decoded(scan: Scan | Query) -> list[object]:
-    """Give what replies of Modbus RTU are read as: words that count, and words that are alike."""
+    """Return what replies of Modbus RTU are read as: words that count, and words that are alike."""
     rule = scan.request.reply
     found: list[object] = []
     if not isinstance(rule, Rtu) or not rule.byte_count:
@@ -107,7 +107,7 @@ def decoded(scan: Scan | Query) -> list[object]:
 
 
 def stated(channel: Channel) -> dict[str, str]:
-    """Give what a driver states of a channel beyond what holds for any; not its words."""
+    """Return what a driver states of a channel beyond what holds for any; not its words."""
     values = {each.name: (getattr(channel, each.name), each.default) for each in fields(channel)}
     return {
         name: repr(value)

@@ -65,14 +65,14 @@ def purged(lab: Lab) -> None:
 
 
 def truth(lab: Lab) -> dict[str, Any]:
-    """Give what is really so in the room."""
+    """Return what is really so in the room."""
     assert lab.simulated is not None
     found: dict[str, Any] = lab.simulated.plant.truth()
     return found
 
 
 async def trip_within(lab: Lab, seconds: float) -> str:
-    """Wait for a trip for so long; give its words, or none."""
+    """Wait for a trip for so long; return its words, or none."""
     until_s = lab.clock.now_s() + seconds
     while lab.clock.now_s() < until_s:
         if lab.line.memory.trip is not None:
@@ -82,7 +82,7 @@ async def trip_within(lab: Lab, seconds: float) -> str:
 
 
 def warnings(lab: Lab) -> list[str]:
-    """Give the warnings of this line's journal."""
+    """Return the warnings of this line's journal."""
     journal = lab.line.journal
     assert isinstance(journal, SqliteJournal)
     journal.commit()  # nothing is left to write of a line that is closed

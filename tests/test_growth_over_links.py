@@ -36,7 +36,7 @@ pytestmark = [
 
 
 def peak_kb(pid: int) -> int:
-    """Give the most memory that a process has had."""
+    """Return the most memory that a process has had."""
     status = Path(f"/proc/{pid}/status").read_text("utf-8")
     return int(status.partition("VmHWM:")[2].split()[0])
 

@@ -167,7 +167,7 @@ def test_a_port_on_which_nobody_answers_keeps_no_safe_frame_back_on_another(
 
 
 def guard_log(rig: GuardBench, frame: SafeFrame) -> list[str]:
-    """Give how the exchanges of a frame ended, as the guard has written them down."""
+    """Return how the exchanges of a frame ended, as the guard has written them down."""
     lines = (rig.state_dir / "guard.jsonl").read_text("utf-8").splitlines()
     entries = [json.loads(line) for line in lines]
     return [each["error"] for each in entries if each.get("channel") == frame.channel]

@@ -115,7 +115,7 @@ PORTS = ARMED.ports
 
 @pytest.fixture
 def links(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Descriptor]]:
-    """Give what stands for a serial or a TCP link, by its address."""
+    """Return what stands for a serial or a TCP link, by its address."""
     made: dict[str, Descriptor] = {}
 
     def link(*address: object) -> Descriptor:

@@ -99,7 +99,7 @@ def test_what_is_no_object_has_no_fields() -> None:
 
 
 def put(written: Any, path: tuple[str, ...], value: object) -> Fields:
-    """Give what was written with one thing otherwise."""
+    """Return what was written with one thing otherwise."""
     body = json.loads(json.dumps(written))
     inner = body
     for key in path[:-1]:

@@ -44,11 +44,11 @@ class FakeDescriptor:
         """Open."""
 
     def fileno(self) -> int:
-        """Give no descriptor: nobody listens here."""
+        """Return no descriptor: nobody listens here."""
         return -1
 
     def read(self) -> bytes:
-        """Give nothing."""
+        """Return nothing."""
         return b""
 
     def write(self, data: bytes) -> None:
@@ -96,7 +96,7 @@ class Alone:
             self.guard._keep_time()
 
     def read(self) -> Trip:
-        """Give the reason, as the rest of a message does."""
+        """Return the reason, as the rest of a message does."""
         self.events.append("reason")
         return LEAK
 

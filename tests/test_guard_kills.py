@@ -46,7 +46,7 @@ def trial(
     bound_s: float,
     *options: str,
 ) -> float:
-    """Send a signal to a working harness; give the seconds until its line was safe."""
+    """Send a signal to a working harness; return the seconds until its line was safe."""
     with rig.harness(*options) as harness:
         time.sleep(chance.uniform(0.0, ENERGISING_S))
         rig.devices.forget()

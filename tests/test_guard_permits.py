@@ -46,7 +46,7 @@ def test_a_permit_passes_once(armed_caller: tuple[GuardBench, Caller]) -> None:
 
 
 def forged(caller: Caller, chance: random.Random, seen: int) -> tuple[dict[str, Any], str]:
-    """Make a permit that must not pass; give it, and why not."""
+    """Make a permit that must not pass; return it, and why not."""
     kind = chance.choice(["replayed", "expired", "long-lived", "epoch", "port", "flip", "key"])
     if kind == "replayed":
         caller.number -= 1

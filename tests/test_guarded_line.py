@@ -98,7 +98,7 @@ def quick(text: str) -> str:
 
 
 def real(folder: Path, paths: dict[str, str]) -> LabPlan:
-    """Give the lab file with each port but one on its pseudo-terminal."""
+    """Return the lab file with each port but one on its pseudo-terminal."""
     text = (folder / "lab.toml").read_text("utf-8")
     for name, path in paths.items():
         there = f'name = "{name}"\nlink = "loopback"\n'
@@ -131,7 +131,7 @@ def plants() -> list[RemotePlant]:
 def on_real_ports(
     tmp_path: Path, plants: list[RemotePlant]
 ) -> Callable[[Callable[[Lab], Awaitable[None]]], LabPlan]:
-    """Run a scenario on an opened line; give its lab."""
+    """Run a scenario on an opened line; return its lab."""
     plan = approved_copy(tmp_path, edit=quick)
 
     async def main(scenario: Callable[[Lab], Awaitable[None]]) -> LabPlan:

@@ -111,7 +111,7 @@ def test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn(
 
 
 async def heat(word: Word) -> list[str]:
-    """Try to heat the furnace by hand; give how each try ended."""
+    """Try to heat the furnace by hand; return how each try ended."""
     found = []
     for channel, value, unit in (
         ("box.furnace_contactor", 1, ""),

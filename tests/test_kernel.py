@@ -254,7 +254,7 @@ def test_a_step_from_an_unknown_value_is_refused() -> None:
 
 
 def purge(memory: Memory, start: float, seconds: int, flow: float = 600.0) -> float:
-    """Let argon flow, everything else at rest; give the time it ends."""
+    """Let argon flow, everything else at rest; return the time it ends."""
     for second in range(seconds + 1):
         healthy_but = {"box__lid_shut": 1.0, "hydrogen__flow": 0.0, "box__exhaust": 1.0}
         see(memory, start + second, **healthy_but, argon__setpoint=flow, argon__flow=flow)

@@ -46,7 +46,7 @@ def line(*rows: Plausible, **more: Any) -> Memory:
 def live(
     memory: Memory, seconds: int, start: int = 0, **channels: Callable[[int], float]
 ) -> list[tuple[int, str]]:
-    """Read channels each second and tick; give each trip's second and name."""
+    """Read channels each second and tick; return each trip's second and name."""
     found = []
     for second in range(start, start + seconds):
         see(memory, float(second), **{name: value(second) for name, value in channels.items()})

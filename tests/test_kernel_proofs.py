@@ -23,7 +23,7 @@ def at(memory: Memory, now: float, pressure: float, flow: float = 0.0, lid: floa
 
 
 def fill(memory: Memory, now: float, low: float = 10.0, high: float = 700.0) -> float:
-    """Pump down, then fill at 600 sccm, 10 cm3/s into 100 cm3; give the time it ends."""
+    """Pump down, then fill at 600 sccm, 10 cm3/s into 100 cm3; return the time it ends."""
     at(memory, now, low)
     for second in range(13):
         at(memory, now + 1 + second, min(high, low + 76.0 * second), flow=600.0)

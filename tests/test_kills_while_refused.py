@@ -56,7 +56,7 @@ class Line:
         return [way for way in WAYS if truth[way]]
 
     def until(self, wanted: list[str], within_s: float) -> float:
-        """Wait until just these ways are on; give how long it took."""
+        """Wait until just these ways are on; return how long it took."""
         began_s = time.monotonic()
         while (found := self.on()) != wanted:
             took_s = time.monotonic() - began_s
@@ -70,7 +70,7 @@ class Line:
         return found
 
     def kill_while(self, port: str, fault: str, wait_s: float) -> float:
-        """Kill a heating harness as one frame is about to be lost; give the seconds until off."""
+        """Kill a heating harness as one frame is about to be lost; return the seconds until off."""
         command = (sys.executable, HERE / "energising_harness.py", self.served.lab_file)
         harness = subprocess.Popen(command, stdout=subprocess.PIPE)
         try:

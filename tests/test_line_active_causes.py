@@ -26,7 +26,7 @@ NAN = float("nan")
 
 
 def watched(readings: list[float], **more: float) -> tuple[bool, int]:
-    """Poll a furnace until it is cold; say whether, and after how many polls."""
+    """Poll a furnace until it is cold; return whether, and after how many polls."""
     polls = [0]
     channels = {"furnace.temperature": readings, "box.temperature": [20.0]}
 

@@ -29,7 +29,7 @@ BOUND_S = 60.0
 
 
 def copied(plan: LabPlan, folder: Path) -> LabPlan:
-    """Give a copy of a lab file, with another id and another state directory."""
+    """Return a copy of a lab file, with another id and another state directory."""
     text = plan.path.read_text("utf-8").replace('id = "short-line"', 'id = "copy"')
     text = text.replace(str(plan.state_dir), str(folder / "state of the copy"))
     (folder / "copy.toml").write_text(text, "utf-8")

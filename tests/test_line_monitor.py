@@ -107,7 +107,7 @@ def test_a_log_counts_as_kept_once_a_disk_has_all_of_it(
 
 
 def monitor_of(done: list[str], journal: NullJournal | None = None) -> Monitor:
-    """Give a monitor that writes down the order of what it does."""
+    """Return a monitor that writes down the order of what it does."""
     loop = VirtualLoop()
     loop.close()  # only its time is asked for
     return Monitor(

@@ -98,7 +98,7 @@ class Polled(Scene):
         )
 
     def after(self, for_s: float) -> list[str]:
-        """Poll for so long; give what was sent."""
+        """Poll for so long; return what was sent."""
 
         async def work() -> None:
             self.poller.start()

@@ -46,7 +46,7 @@ class Words(Gate):
         self.told.append(("conclude", command))
 
     def latest(self, channel: str) -> float:
-        """Give what was polled."""
+        """Return what was polled."""
         return self.readings.get(channel, float("nan"))
 
     def kinds(self) -> list[str]:

@@ -386,7 +386,7 @@ def test_an_address_that_is_no_websocket_is_refused(url: str) -> None:
 
 
 def gauge() -> tuple[Any, list[bytes]]:
-    """Give a simulated MKS 910 at 4.321 Torr as a handler of connections, and what it heard."""
+    """Return a simulated MKS 910 at 4.321 Torr as a handler of connections, and what it heard."""
     part = SimpleNamespace(pressure_torr=4.321)
     face = load_simulator("mks_910")(SimpleNamespace(now=0), part, random.Random(1), address=253)
     heard: list[bytes] = []

@@ -38,7 +38,7 @@ def short_line(seed: int | None = None) -> CvdTube:
 
 
 def ramp_to(heater: Heater, target_c: float, c_per_min: float) -> Callable[[float], None]:
-    """Give a PI controller that follows a ramp."""
+    """Return a PI controller that follows a ramp."""
     setpoint_c, integral = 25.0, 0.0
 
     def control(dt_s: float) -> None:

@@ -26,7 +26,7 @@ def shifts_cm1(spectrometer: Spectrometer) -> list[float]:
 def peak(
     spectrometer: Spectrometer, low_cm1: float, high_cm1: float, exposure_s: float = 20.0
 ) -> tuple[float, float]:
-    """Give the place and height of the highest point of a window, by a parabola through three."""
+    """Return the place and height of the highest point of a window, by a parabola through three."""
     counts, axis = spectrometer.exposure(exposure_s), shifts_cm1(spectrometer)
     window = [i for i, shift in enumerate(axis) if low_cm1 < shift < high_cm1]
     top = max(window, key=lambda i: counts[i])
@@ -120,7 +120,7 @@ def test_a_pixel_is_0_6_wavenumbers_and_the_window_holds_film_and_silicon() -> N
 
 
 def scatter(counts: list[int]) -> float:
-    """Give the noise of one pixel from the steps between neighbours, blind to the slope."""
+    """Return the noise of one pixel from the steps between neighbours, blind to the slope."""
     steps = [right - left for left, right in itertools.pairwise(counts)]
     return statistics.stdev(steps) / 2**0.5
 

@@ -30,7 +30,7 @@ BRIGHT_S = 300.0
 
 
 def sheet(layers: int = 1) -> Film:
-    """Give closed layers, without any edge."""
+    """Return closed layers, without any edge."""
     return Film([2e9] * 6, [50.0] * layers + [0.0] * (6 - layers), seed=1)
 
 

@@ -379,7 +379,7 @@ def test_the_state_directory_of_real_ports_is_its_groups_as_well(tmp_path: Path)
 
 
 def second(rig: GuardBench, folder: Path) -> GuardBench:
-    """Give a bench with a state directory of its own on the ports of another."""
+    """Return a bench with a state directory of its own on the ports of another."""
     return GuardBench(folder, rig.devices)
 
 

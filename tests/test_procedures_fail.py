@@ -75,7 +75,7 @@ def is_off(lab: Lab) -> bool:
 
 
 def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:
-    """Let the n-th frame of a procedure fail on its link; give the channels whose frame left."""
+    """Let the n-th frame of a procedure fail on its link; return the channels whose frame left."""
     left: list[str] = []
     seen: list[int] = []
     frames = {

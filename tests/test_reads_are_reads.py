@@ -44,7 +44,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def their(site: Path, kind: str, old: str = "", new: str = "") -> str:
-    """Add a kind: one that ships, with one text of its driver changed; give its name."""
+    """Add a kind: one that ships, with one text of its driver changed; return its name."""
     name = f"their_{kind}"
     for drawer, ending in zip(GROUPS, ("py", "py", "toml"), strict=True):
         source = ROOT / drawer / f"labharness_{drawer}" / f"{kind}.{ending}"

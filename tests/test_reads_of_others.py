@@ -42,7 +42,7 @@ def play(simulated_lab: Bench, virtual_time: VirtualTime, short_plan: LabPlan) -
 
 
 async def flooded(hands: ByHand, for_s: float) -> list[Mapping[str, Any]]:
-    """Ask again and again, hundreds at once, for so long; give all answers."""
+    """Ask again and again, hundreds at once, for so long; return all answers."""
     loop = asyncio.get_running_loop()
     end_s = loop.time() + for_s
     answers: list[Mapping[str, Any]] = []

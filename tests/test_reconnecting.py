@@ -31,7 +31,7 @@ def armed(short_plan: LabPlan, tmp_path: Path) -> Prove:
 
 
 def words(lab: Lab) -> dict[int, int]:
-    """Give what the hydrogen controller keeps, and loses when it restarts."""
+    """Return what the hydrogen controller keeps, and loses when it restarts."""
     assert lab.simulated is not None
     found: dict[int, int] = lab.simulated.faces["hydrogen"]._words
     return found

@@ -90,7 +90,7 @@ def facts(runs: Path) -> dict[str, RunFacts]:
 
 
 def undetermined(run: RunFacts) -> RunFacts:
-    """Give a run the answer it has when its spectra leave doubt."""
+    """Return a run the answer it has when its spectra leave doubt."""
     analysis = {
         **run.results["raman_analysis"],
         "layer_count": None,
@@ -477,7 +477,7 @@ def test_nothing_of_our_own_vocabulary_is_english_in_the_chinese_page(
 
 
 def chinese_texts(html: str) -> list[str]:
-    """Give what a reader of the Chinese page sees: all but what is marked as English."""
+    """Return what a reader of the Chinese page sees: all but what is marked as English."""
     body = html[html.index("<main>") : html.index("</main>")]
     body = re.sub(r'<t?span class="en" lang="en">.*?</t?span>', "", body)
     body = re.sub(r"<pre>.*?</pre>", "", body, flags=re.DOTALL)

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 def scan(columns: int, rows: int, *, jitter: float = 0.0, snake: bool = False) -> SpotLayout:
-    """Give the places of a scan of a grid, as a stage drives it."""
+    """Return the places of a scan of a grid, as a stage drives it."""
     chance = np.random.default_rng(1)
     x, y = np.meshgrid(np.arange(columns) * 0.5, np.arange(rows) * 2.0)
     if snake:

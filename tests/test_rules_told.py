@@ -31,7 +31,7 @@ def told(plan: LabPlan) -> list[str]:
 
 
 def another(value: object, kind: str) -> list[object]:
-    """Give values of the same kind that are not this one."""
+    """Return values of the same kind that are not this one."""
     one = 0.123 if "float" in kind else "other" if "str" in kind else OTHER_BOUND
     match value:
         case bool():
@@ -55,7 +55,7 @@ def another(value: object, kind: str) -> list[object]:
 
 
 def changes(row: Any) -> Iterator[tuple[str, Any]]:
-    """Give a row with each value that decides changed, one at a time, as deep as rows go."""
+    """Return a row with each value that decides changed, one at a time, as deep as rows go."""
     for field in fields(row):
         idle = isinstance(row, Interlock) and field.name in BANDS and not row.guards
         if field.name != REASON and not idle:

@@ -71,7 +71,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def imports_of(path: Path) -> Iterator[tuple[int, str, tuple[str, ...]]]:
-    """Give line, module and names of each import, also of those inside functions."""
+    """Return line, module and names of each import, also of those inside functions."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name, ()) for alias in node.names)
@@ -106,7 +106,7 @@ def strangers(paths: list[Path], allowed: set[str], rooms: tuple[str, ...]) -> l
 
 
 def chance_in(path: Path) -> Iterator[tuple[str, int]]:
-    """Give each use of the calendar, a clock or a source of chance: what it is, and the line."""
+    """Return each use of the calendar, a clock or a source of chance: what it is, and the line."""
     for line, module, names in imports_of(path):
         if module in NO_CHANCE:
             yield module, line
@@ -132,7 +132,7 @@ def chance_in(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def repository_files() -> list[Path]:
-    """Give what git holds or would hold; outside a checkout, what a source archive holds."""
+    """Return what git holds or would hold; outside a checkout, what a source archive holds."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     try:
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout

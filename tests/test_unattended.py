@@ -38,7 +38,7 @@ def unattended(folder: Path, hazards: str | None = None, attended: str = "never"
 
 
 def on_their_own(plan: LabPlan, does: str) -> LabPlan:
-    """Give every channel of every instrument one behaviour when nobody talks to it."""
+    """Return every channel of every instrument one behaviour when nobody talks to it."""
 
     def changed(instrument: Instrument) -> Instrument:
         driver = instrument.driver

@@ -21,7 +21,7 @@ MAINS = Command("box.furnace_contactor", 1.0, "")
 
 
 def warned(bench: Bench, time: VirtualTime, *commands: Command) -> str:
-    """Carry out commands on a running line; give the last one's warning."""
+    """Carry out commands on a running line; return the last one's warning."""
 
     async def scene() -> str:
         async with bench.running() as lab:

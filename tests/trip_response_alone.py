@@ -75,7 +75,7 @@ class Guard:
         self.asked.append(("epoch", None))
 
     def repeats(self) -> list[list[str]]:
-        """Give what was sent again."""
+        """Return what was sent again."""
         return [what for kind, what in self.asked if kind == "repeat"]
 
 
@@ -149,7 +149,7 @@ class Safe(Scene):
         return {channel: value for channel, value in values.items() if value is not None}
 
     def bodies(self, kind: str) -> list[Mapping[str, object]]:
-        """Give the records of a kind."""
+        """Return the records of a kind."""
         return [body for what, body in self.noted if what == kind]
 
     def after(self, for_s: float, *trips: Trip, then: Any = None) -> "Safe":

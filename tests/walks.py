@@ -116,7 +116,7 @@ def put(name: str, value: float) -> Step:
 
 
 def _recipe(chance: random.Random) -> Iterator[tuple[str, list[Step]]]:
-    """Give what a person does, chapter by chapter; each has habits of its own."""
+    """Return what a person does, chapter by chapter; each has habits of its own."""
     choose = chance.choice
     sccm, carries = choose((480.0, 490.0, 200.0)), choose((82.0, 85.0, 100.0))
     yield "sweep", _purge(sccm)
@@ -279,7 +279,7 @@ def _stray(chance: random.Random, walk: Sequence[Step], envelope: Envelope) -> S
 
 
 def _values(channel: str, envelope: Envelope) -> list[float]:
-    """Give the ends of what may be set, and what lies on and beside each bound of its rows."""
+    """Return the ends of what may be set, and what lies on and beside each bound of its rows."""
     limit = envelope.limits[channel]
     found = {limit.low, limit.high}
     if limit.high > 1:  # no relay

@@ -143,7 +143,7 @@ class Alone:
         )
 
     def instruments(self) -> tuple[Instrument, ...]:
-        """Give the furnace, prepared with a rate, the box, and two flows."""
+        """Return the furnace, prepared with a rate, the box, and two flows."""
         furnace = Toy(
             {"setpoint": shown("setpoint", unit="degC"), "rate": shown("rate", unit="degC/min")},
             ("temperature",),

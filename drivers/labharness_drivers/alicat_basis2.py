@@ -113,11 +113,11 @@ class AlicatBasis2(ModbusDriver):
         self._scale_words = self.words_of("full_scale", 2)
 
     def scans(self) -> tuple[Scan, ...]:
-        """Give the measurements and the set-up every second, the gas every 30 s."""
+        """Return the measurements and the set-up every second, the gas every 30 s."""
         return self._scans
 
     def queries(self) -> tuple[Query, ...]:
-        """Give the frame that reads the full scale in sccm (35 and 36)."""
+        """Return the frame that reads the full scale in sccm (35 and 36)."""
         return (Query("full_scale", self.read_registers(35, 2), self._full_scale),)
 
     def identify(self) -> Query:
@@ -132,7 +132,7 @@ class AlicatBasis2(ModbusDriver):
         return "" if identity.serial else f"{MODEL} at unit {self.unit} tells no serial number"
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Give the one frame that sets a channel.
+        """Return the one frame that sets a channel.
 
         The instrument would clip what is out of range and still echo it, so it is never asked to.
         """

@@ -130,11 +130,11 @@ class Eurotherm2400(ModbusDriver):
             self._add_programmer(program)
 
     def scans(self) -> tuple[Scan, ...]:
-        """Give the four blocks, none longer than six words, and the programmer's three."""
+        """Return the four blocks, none longer than six words, and the programmer's three."""
         return self._scans
 
     def queries(self) -> tuple[Query, ...]:
-        """Give a frame for each block of the stored program that is ours."""
+        """Return a frame for each block of the stored program that is ours."""
         return self._queries
 
     def identify(self) -> Query:
@@ -151,7 +151,7 @@ class Eurotherm2400(ModbusDriver):
         return f"{identity.model} at unit {self.unit}; wanted a Eurotherm of the 2400 series"
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Give the one frame (function 06) that sets a channel.
+        """Return the one frame (function 06) that sets a channel.
 
         ``output`` is taken in manual mode only; in automatic the instrument refuses it.
         """
@@ -206,7 +206,7 @@ class Eurotherm2400(ModbusDriver):
         )
 
     def _blocks(self, program: Program) -> tuple[Block, ...]:
-        """Give a program's blocks, the first segment last (HA026230, programmer data)."""
+        """Return a program's blocks, the first segment last (HA026230, programmer data)."""
         segments, course = program.segments, program.course()
         if len(segments) >= SEGMENTS_MAX:
             most = SEGMENTS_MAX - 1
@@ -252,7 +252,7 @@ class Eurotherm2400(ModbusDriver):
 
 
 def _word(value: float, step: float, what: str) -> int:
-    """Give a value as a whole number of steps; what is judged is what is written, to the step."""
+    """Return a value as a whole number of steps; what is judged is what is written, to the step."""
     raw = round(value / step)
     if not math.isclose(raw * step, value, rel_tol=1e-9, abs_tol=1e-9) or abs(raw) > WORD_MAX:
         most = WORD_MAX * step

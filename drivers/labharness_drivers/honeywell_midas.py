@@ -104,7 +104,7 @@ class HoneywellMidas(ModbusDriver):
         self._scans = (Scan("status", request, tuple(self.channels), self._decode),)
 
     def scans(self) -> tuple[Scan, ...]:
-        """Give the one block that holds everything."""
+        """Return the one block that holds everything."""
         return self._scans
 
     def identify(self) -> Query:

@@ -108,7 +108,7 @@ class HoribaIcl(Driver):
         return self._scans
 
     def queries(self) -> tuple[Query, ...]:
-        """Give the last acquisition as wavelengths in nm and counts."""
+        """Return the last acquisition as wavelengths in nm and counts."""
         return self._queries
 
     def identify(self) -> Query:
@@ -128,7 +128,7 @@ class HoribaIcl(Driver):
         )
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Give the messages of one command.
+        """Return the messages of one command.
 
         ``acquire`` 1 starts an exposure with the shutter open; 0 aborts one and restarts the CCD,
         as the manual advises before the next (``exposure`` and ``roi`` are then set again). ``roi``
@@ -186,7 +186,7 @@ class HoribaIcl(Driver):
 
 
 def _older(errors: str) -> str:
-    """Say what a command that the library does not know means."""
+    """Return what a command that the library does not know means."""
     return f" (older than the {MANUAL}?)" if UNKNOWN_COMMAND in errors else ""
 
 
@@ -227,7 +227,7 @@ def _numbers(what: str, values: object) -> tuple[float, ...]:
 
 
 def _row(values: object) -> object:
-    """Give one row of numbers that came flat, or as the only row of a list of rows."""
+    """Return one row of numbers that came flat, or as the only row of a list of rows."""
     if isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
         return values[0]
     return values

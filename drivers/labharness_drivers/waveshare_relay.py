@@ -69,7 +69,7 @@ class WaveshareRelay(ModbusDriver):
         self._version_words = self.words_of("identity", 1)
 
     def scans(self) -> tuple[Scan, ...]:
-        """Give all relays in one frame and all inputs in another."""
+        """Return all relays in one frame and all inputs in another."""
         return self._scans
 
     def identify(self) -> Query:
@@ -84,7 +84,7 @@ class WaveshareRelay(ModbusDriver):
         return "" if identity.firmware != "0.00" else f"{MODEL} at unit {self.unit}: no version"
 
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Give the one frame (function 05) that opens (0) or closes (1) a relay's contact."""
+        """Return the one frame (function 05) that opens (0) or closes (1) a relay's contact."""
         self.settable(channel)
         if value not in (0, 1):
             raise ValueError(f"{channel} {value} is neither 0 (released) nor 1 (energised)")

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def finding(message: dict[str, Any], layers: int, confidence: float) -> str:
-    """Say what is wrong with an answer; ``""`` when nothing is."""
+    """Return what is wrong with an answer; ``""`` when nothing is."""
     kind, payload = message.get("type"), message.get("payload", {})
     if kind != "task_completed":
         why = [payload.get(key) for key in ("reason_message", "error_message", "suggestion")]
@@ -28,7 +28,7 @@ def finding(message: dict[str, Any], layers: int, confidence: float) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check one answer; give the exit code."""
+    """Check one answer; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("answer", type=Path, help="what `labharness run --json` printed")
     parser.add_argument("--layers", type=int, required=True, help="the count that is expected")

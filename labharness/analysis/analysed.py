@@ -72,7 +72,7 @@ class Analysed:
         return 0
 
     def lines(self) -> Iterator[MeasuredLine]:
-        """Give each line that was measured."""
+        """Return each line that was measured."""
         for each in self.fitted:
             yield from each.lines
 
@@ -81,13 +81,13 @@ class Analysed:
         return next((each for each in self.lines() if each.name == name), None)
 
     def band_of(self, index: int) -> PlBand | None:
-        """Give the photoluminescence that goes with a spectrum."""
+        """Return the photoluminescence that goes with a spectrum."""
         if not self.bands:
             return None
         return self.bands[index if len(self.bands) == len(self.found.spectra) else 0]
 
     def layer_classes(self) -> tuple[int | None, ...]:
-        """Give the most likely number of layers of each spectrum; None where it was not judged."""
+        """Return each spectrum's most likely number of layers; None where it was not judged."""
         verdict = self.found.verdict
         classes: list[int | None] = [None] * len(self.found.spectra)
         if verdict is not None:
@@ -111,7 +111,7 @@ def analysed(
     reference: Reference | None = None,
     bands: tuple[PlBand, ...] = (),
 ) -> Analysed:
-    """Say what a file shows, and measure its lines.
+    """Return what a file shows, and measure its lines.
 
     Args:
         name: Of the file.

@@ -276,7 +276,7 @@ def _of_substrate(
     silicon: Sequence[SiliconFit | None],
     names: Sequence[Named],
 ) -> str:
-    """Say what a substrate has on it, as far as its spectra tell; empty where it is none."""
+    """Return what a substrate has on it, as far as its spectra tell; empty where it is none."""
     if material is not SILICON and material not in SUBSTRATES:
         return ""
     rows, heights = [], []
@@ -310,7 +310,7 @@ def _measured(material: Material, names: Sequence[Named]) -> str:
 def _objections(
     recording: Recording, shift_cm1: NDArray[np.float64], silicon: Sequence[SiliconFit | None]
 ) -> tuple[str, ...]:
-    """Say why this instrument or laser allows no layer count, whatever the sample."""
+    """Return why this instrument or laser allows no layer count, whatever the sample."""
     lines = [line for line in silicon if line is not None]
     pixel = float(np.median(np.diff(shift_cm1)))
     laser = recording.laser_nm
@@ -371,7 +371,7 @@ def _notes(
 
 
 def _of_silicon(lines: Sequence[SiliconFit]) -> list[str]:
-    """Say what silicon itself tells: that it is no ruler of widths, or that it moves."""
+    """Return what silicon itself tells: that it is no ruler of widths, or that it moves."""
     notes = []
     if median(line.is_wider_than_instrument for line in lines):
         notes.append(

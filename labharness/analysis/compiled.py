@@ -40,7 +40,7 @@ def fit_rows(
     high: Array,
     rules: CompiledRules,
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Give parameters, curvature, chi-squared of each row, and whether its fit stopped by itself.
+    """Return parameters, curvature, chi-squared of each row, and whether its fit stopped by itself.
 
     Other threads run meanwhile.
     """

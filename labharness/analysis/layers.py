@@ -131,7 +131,7 @@ def judge_layers(
     rows: Sequence[SeparationRow] = CVD_ROWS,
     level: float = POSTERIOR_MIN,
 ) -> LayerVerdict:
-    """Say what the film is.
+    """Return what the film is.
 
     Strain, doping, oxide and calibration are common to all spots of a sample and are integrated out
     (`take_census`), so spots are never multiplied as if independent; each spot counts where the
@@ -219,7 +219,7 @@ def _uncounted(claim: Claim) -> Claim:
 def _doubts(
     claim: Claim, posterior: Mapping[int, float], quality: float, *, alone: bool, strained: bool
 ) -> tuple[str, ...]:
-    """Say why there is no layer count; a mixed film has one however its classes are shared."""
+    """Return why there is no layer count; a mixed film has one however its classes are shared."""
     best = claim.layer_class or _most_likely(posterior)
     reasons = []
     if claim.kind == "undetermined":
@@ -248,7 +248,7 @@ def _doubts(
 
 
 def _objections(spot: SpotEvidence) -> tuple[str, ...]:
-    """Say why a spot cannot be judged; empty when it can."""
+    """Return why a spot cannot be judged; empty when it can."""
     fit, silicon = spot.fit, spot.silicon
     widths = (fit.e_fwhm_cm1, fit.a_fwhm_cm1)
     rules = (
@@ -312,7 +312,7 @@ def _a1g_si(spot: SpotEvidence) -> tuple[float, float]:
 def _terms(
     spots: Sequence[SpotEvidence], reference: Reference | None, rows: Sequence[SeparationRow]
 ) -> tuple[EvidenceTerm, ...]:
-    """Say what the medians over ``spots`` are worth, each alone; what is absent makes no term."""
+    """Return what each median over ``spots`` is worth alone; what is absent makes no term."""
     known = reference or Reference()
     separation, sigma = _median_separation(spots)
     low, high = (edge(tau for row in rows for tau in row.tau_cm1) for edge in (min, max))
@@ -375,7 +375,7 @@ def _terms(
 
 
 def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -> str:
-    """Say how far the ratio of one layer is known on this microscope."""
+    """Return how far the ratio of one layer is known on this microscope."""
     if uncertainty is None:
         return f"not calibrated on this microscope, ln spread {ln_sd:.1f}"
     return f"one layer {value:g} ± {uncertainty:g} on {source}"

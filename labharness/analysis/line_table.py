@@ -76,7 +76,7 @@ def ranges_of(
     windows_cm1: Sequence[tuple[float, float]] = (),
     seen: Sequence[Collection[str]] = (),
 ) -> tuple[FitRange, ...]:
-    """Say what is fitted on an axis: the material's lines and silicon's, or a person's ranges.
+    """Return what is fitted on an axis: the material's lines and silicon's, or a person's ranges.
 
     Of a range that a person names those lines of material and silicon are fitted that may lie in
     it; where there are none, its highest line. A range that the axis ends in is cut there; lines of

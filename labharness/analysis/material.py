@@ -251,7 +251,7 @@ class _Naming:
     def _outshines(
         self, material: Material, form: Form, range_cm1: tuple[float, float], rows: Rows
     ) -> NDArray[np.bool_]:
-        """Say where no line of something else is much higher than the material's own."""
+        """Return where no line of something else is much higher than the material's own."""
         axis = self._stack.shift_cm1
         other = (axis >= range_cm1[0]) & (axis <= range_cm1[1])
         for group in (*form.groups, *material.besides, *_all_groups(material)):

@@ -189,7 +189,7 @@ def fit_peaks(spectra: Sequence[Spectrum]) -> tuple[PeakFit, ...]:
 
 
 def holds_peaks(shift_cm1: Array) -> bool:
-    """Say whether an axis reaches over both MoS2 lines with enough pixels."""
+    """Return whether an axis reaches over both MoS2 lines with enough pixels."""
     return covers(shift_cm1, *PEAKS_NEED_CM1, WINDOW_PIXELS_MIN)
 
 

@@ -102,7 +102,7 @@ def stacked(spectra: Sequence[Spectrum]) -> Stack:
 
 
 def covers(shift_cm1: Array, low_cm1: float, high_cm1: float, pixels_min: int = 2) -> bool:
-    """Say whether an axis reaches over a range, without a gap and with enough pixels in it."""
+    """Return whether an axis reaches over a range, without a gap and with enough pixels in it."""
     if shift_cm1[0] > low_cm1 or shift_cm1[-1] < high_cm1:
         return False
     first = max(int(np.searchsorted(shift_cm1, low_cm1, side="right")) - 1, 0)

@@ -118,7 +118,7 @@ class PeakTable:
             column.append(row.get(name))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Give each row by the names of its columns."""
+        """Return each row by the names of its columns."""
         for values in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, values, strict=True))
 

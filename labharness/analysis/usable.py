@@ -78,7 +78,7 @@ def _is_cut_off(rows: Array, quiet: QuietStretch) -> NDArray[np.bool_]:
 
 
 def _has_edges(row: Array, near: NDArray[np.bool_], top: float, span: float) -> bool:
-    """Say whether a run of top pixels falls off sharply on both sides."""
+    """Return whether a run of top pixels falls off sharply on both sides."""
     runs = sliding_window_view(near, PLATEAU_PIXELS).all(axis=1)
     for first in np.nonzero(runs)[0].tolist():
         if first > 0 and near[first - 1]:

@@ -34,7 +34,7 @@ class GuardLeft:
 
     @property
     def owes(self) -> bool:
-        """Say whether something was not obeyed, or not seen, when it was asked last."""
+        """Return whether something was not obeyed, or not seen, when it was asked last."""
         return self._owing is not None
 
     def keep(self, guard: object) -> None:
@@ -67,7 +67,7 @@ class GuardLeft:
         await asyncio.sleep(max(until_s - loop.time(), 0.0))
 
     async def _on_links(self, core: GuardCore) -> LoopGuard:
-        """Give a guard on links of its own: who was at the other end of its socket is gone."""
+        """Return a guard on links of its own: who was at the other end of its socket is gone."""
         links = {name: LoopbackLink(bus) for name, bus in self._sim_lab.buses.items()}
         for link in links.values():
             await link.open()

@@ -39,7 +39,7 @@ Undo = Callable[[], None]
 
 
 def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.Random) -> Undo:
-    """Let a fault begin; give what ends it.
+    """Let a fault begin; return what ends it.
 
     Args:
         fault: Which; ``kill`` and ``pause`` are the world's, not ours.

@@ -189,7 +189,7 @@ class Masking:
                 self._over.add(word)
 
     def seeing(self, truth: Truth, now_s: float) -> list[str]:
-        """Give the words whose time is over."""
+        """Return the words whose time is over."""
         healed = {word for word in self._over if word in HEALED and HEALED[word](truth)}
         return [
             word for word, until_s in self._until_s.items() if until_s <= now_s or word in healed

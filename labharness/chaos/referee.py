@@ -220,7 +220,7 @@ class Referee:
 
 
 def _unheard(faults: BusFaults) -> bool:
-    """Say whether frames of a bus may reach nobody, or be refused, for as long as it lasts."""
+    """Return whether frames of a bus may reach nobody, or be refused, for as long as it lasts."""
     return faults.writes_refused or faults.lost_share > 0
 
 

@@ -120,17 +120,17 @@ class Rule:
 
 
 def energised(truth: Truth) -> bool:
-    """Say whether anything is on that a procedure turns off by two ways."""
+    """Return whether anything is on that a procedure turns off by two ways."""
     return heating(truth) or hydrogen(truth)
 
 
 def heating(truth: Truth) -> bool:
-    """Say whether either heater is fed."""
+    """Return whether either heater is fed."""
     return bool(truth["furnace_heating"] or truth["sulfur_heating"])
 
 
 def hydrogen(truth: Truth) -> bool:
-    """Say whether hydrogen enters the tube."""
+    """Return whether hydrogen enters the tube."""
     return bool(truth["hydrogen_sccm"] > LEAST_SCCM)
 
 

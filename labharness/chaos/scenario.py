@@ -416,7 +416,7 @@ def _sensor_amount(chance: random.Random, kind: str, sensor: str) -> float:
 
 
 def _together(one: Fault, other: Fault) -> bool:
-    """Say whether two faults may come together: not if they defeat both ways to one safe state.
+    """Return whether two faults may come together: not if they defeat both ways to one safe state.
 
     Decision 0013 has the reason. Heat and hydrogen are each shut off by the relays and by their
     controller; pressure is let off by the outlet and stopped at the inlet; the laser is shut off by
@@ -434,7 +434,7 @@ def _together(one: Fault, other: Fault) -> bool:
 
 
 def _deaf(fault: Fault, *ports: str) -> bool:
-    """Say whether nothing can be set on one of these ports."""
+    """Return whether nothing can be set on one of these ports."""
     return fault.kind in ("bus_cut", "writes_refused") and fault.target in ports
 
 

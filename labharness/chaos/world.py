@@ -252,7 +252,7 @@ class _World:
                 self._note(f"over: {fault}")
 
     def _comes(self, fault: Fault) -> bool:
-        """Say whether there still is what it happens to: a dead harness is not killed again."""
+        """Return whether there still is what it happens to: a dead harness is not killed again."""
         if fault.kind in ("kill", "pause", "stop_request"):
             return self._referee.scene.harness == "alive"
         return self._lab is not None or fault.kind not in ("clock_jump", "disk_full")

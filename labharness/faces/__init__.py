@@ -1,1 +1,1 @@
-"""What people and programs meet: the command line, the report, the test kit, the operator's page."""
+"""What people and programs meet: command line, report, test kit, operator's page."""

@@ -59,7 +59,7 @@ class Artifacts:
             raise ArtifactRefused(f"{directory} holds the artifacts of session {session}")
 
     def put(self, name: str, filename: str, mime: str, data: bytes) -> Artifact:
-        """Write a file, whole or not at all, and give its reference.
+        """Write a file, whole or not at all, and return its reference.
 
         A file is evidence: it may be put again with the same bytes, never with others.
 
@@ -91,12 +91,12 @@ class Artifacts:
         return artifact
 
     def list(self) -> Sequence[Artifact]:
-        """Give the references in the order in which the files were put."""
+        """Return the references in the order in which the files were put."""
         return tuple(self._artifacts)
 
 
 def resolve(uri: str, roots: Iterable[Path]) -> Path:
-    """Give the file behind an artifact's address, in the first directory that has it.
+    """Return the file behind an artifact's address, in the first directory that has it.
 
     Args:
         uri: ``hcp://session-<id>/artifacts/<file>``; nothing else leads anywhere.
@@ -111,7 +111,7 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
 
 
 def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
-    """Give every file behind an artifact's address, with its checksum.
+    """Return every file behind an artifact's address, with its checksum.
 
     Runs of one seed have one session id, so that several may have the address.
 

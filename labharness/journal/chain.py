@@ -78,7 +78,7 @@ class VerifyReport:
 
 
 def canonical(value: Mapping[str, Any]) -> bytes:
-    """Give the one JSON text of a mapping: sorted keys, no spaces, ASCII, floats by repr.
+    """Return the one JSON text of a mapping: sorted keys, no spaces, ASCII, floats by repr.
 
     Raises:
         ValueError: A number is NaN or infinite: missing data is ``None``, never NaN.
@@ -88,18 +88,18 @@ def canonical(value: Mapping[str, Any]) -> bytes:
 
 
 def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> bytes:
-    """Give the bytes of a record that the chain is built over."""
+    """Return the bytes of a record that the chain is built over."""
     # float(): 0 and 0.0 are one instant and must have one text.
     return canonical({"seq": seq, "at_s": float(at_s), "kind": kind, "body": body})
 
 
 def genesis_of(run: Mapping[str, Any]) -> bytes:
-    """Give the hash that stands before the first record: the constant, then the run's header."""
+    """Return the hash that stands before the first record: the constant, then the run's header."""
     return hashlib.sha256(GENESIS + canonical(run)).digest()
 
 
 def link_hash(previous: bytes, data: bytes) -> bytes:
-    """Give the hash of a record from the hash before it."""
+    """Return the hash of a record from the hash before it."""
     return hashlib.sha256(previous + data).digest()
 
 

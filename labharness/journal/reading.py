@@ -19,7 +19,7 @@ READ_S_MAX = 0.25  # longest wait of a reader for a lock: a journal that is bein
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Give the committed records in their order.
+    """Return the committed records in their order.
 
     Raises:
         JournalFailed: The file cannot be opened or read.
@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def sealed(path: Path) -> Iterator[Sealed]:
-    """Give the committed records as they lie on disk.
+    """Return the committed records as they lie on disk.
 
     Raises:
         JournalFailed: The file cannot be opened or read.
@@ -40,7 +40,7 @@ def sealed(path: Path) -> Iterator[Sealed]:
 
 
 def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
-    """Give every sampled row as stream name, lab time (s) and values; NaN was not measured.
+    """Return every sampled row as stream name, lab time (s) and values; NaN was not measured.
 
     Rows come block by block: in order of time within a stream, and by minute across streams.
 
@@ -64,12 +64,12 @@ def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
 
 
 def run_header(path: Path) -> dict[str, Any]:
-    """Give the facts that name the run and are hashed into the chain."""
+    """Return the facts that name the run and are hashed into the chain."""
     return _header(path, "run")
 
 
 def about(path: Path) -> dict[str, Any]:
-    """Give the facts of the process that wrote the file; they are not part of the chain."""
+    """Return the facts of the process that wrote the file; they are not part of the chain."""
     return _header(path, "about")
 
 
@@ -83,7 +83,7 @@ def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
 
 
 def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int:
-    """Write the run's header and its records as JSON Lines; give how many records there were.
+    """Write the run's header and its records as JSON Lines; return how many records there were.
 
     The same chain gives the same bytes: each record stands as the very text that was hashed, with
     its hash and, for samples, its block in base64.
@@ -153,7 +153,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _pending(log: Path) -> bool:
-    """Say whether a write-ahead log holds records; one that cannot be looked at may."""
+    """Return whether a write-ahead log holds records; one that cannot be looked at may."""
     try:
         return log.stat().st_size > 0
     except FileNotFoundError:

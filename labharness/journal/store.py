@@ -88,7 +88,7 @@ class Journal(Protocol):
         """The newest record, committed or not."""
 
     def append(self, kind: str, body: Mapping[str, Any], at_s: float) -> int:
-        """Chain a record and queue it; give its number."""
+        """Chain a record and queue it; return its number."""
 
     def commit(self) -> None:
         """Write what is queued, durably."""
@@ -97,7 +97,7 @@ class Journal(Protocol):
         """Return when a record survives a power cut."""
 
     def stream(self, name: str, columns: Sequence[str]) -> int:
-        """Declare a stream of samples; give its number."""
+        """Declare a stream of samples; return its number."""
 
     def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
         """Add one row of numbers to a stream."""
@@ -199,7 +199,7 @@ class SqliteJournal:
         return Head(self._seq, self._hash.hex())
 
     def append(self, kind: str, body: Mapping[str, Any], at_s: float) -> int:
-        """Chain a record and queue it; give its number.
+        """Chain a record and queue it; return its number.
 
         Args:
             kind: What happened, for example ``command_intent``.
@@ -254,7 +254,7 @@ class SqliteJournal:
         self._queue.clear()
 
     def _there(self) -> Sequence[tuple[int, int]]:
-        """Give which files bear the journal's names now, its own and that of what is written ahead.
+        """Return the files that bear the journal's names now, its own and the write-ahead log's.
 
         SQLite writes on into files that nobody finds any more, and says that they are on the disk.
         """
@@ -289,7 +289,7 @@ class SqliteJournal:
             self.commit()
 
     def stream(self, name: str, columns: Sequence[str]) -> int:
-        """Declare a stream of samples, once, and give the number that `sample` takes.
+        """Declare a stream of samples, once, and return the number that `sample` takes.
 
         Raises:
             ValueError: The name is known with other columns, or a bound is passed.
@@ -330,7 +330,7 @@ class SqliteJournal:
             self.commit()
 
     def _turn_block(self, at_s: float) -> bool:
-        """Begin a block; say whether another one ended, which its caller then commits."""
+        """Begin a block; return whether another one ended, which its caller then commits."""
         if not math.isfinite(at_s):
             raise ValueError(f"lab time must be finite, got {at_s}")
         if self._failure is not None:
@@ -383,7 +383,7 @@ class SqliteJournal:
 
 
 def block_lab_s(speed: float | None) -> float:
-    """Give the lab time (s) of a block, for a loop that runs so many times as fast as real time.
+    """Return the lab time (s) of a block, for a loop that runs so many times as fast as real time.
 
     Args:
         speed: Lab seconds a real second; ``None`` for virtual time.

@@ -49,7 +49,7 @@ def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
 
 
 def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
-    """Say what is wrong in the rows of relays and of temperatures."""
+    """Return what is wrong in the rows of relays and of temperatures."""
     by_name = {each.name: each for each in instruments}
     seen: set[str] = set()
     for row in line.contact:
@@ -122,7 +122,7 @@ def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str
 
 
 def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
-    """Give every bound on a reading with the row that states it."""
+    """Return every bound on a reading with the row that states it."""
     rows: list[tuple[str, Iterable[object]]] = []
     for lock in envelope.interlocks:
         rows.append((f"interlock {lock.name!r}", (*lock.require, *lock.forbid, lock.during)))
@@ -143,12 +143,12 @@ def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
 
 
 def contacts(line: LineFile) -> tuple[Contact, ...]:
-    """Give what the relays of a line feed."""
+    """Return what the relays of a line feed."""
     return tuple(Contact(**row.model_dump()) for row in line.contact)
 
 
 def cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cools]:
-    """Give how each temperature goes once nothing heats: by its driver, or as the line says."""
+    """Return how each temperature goes once nothing heats: by its driver, or as the line says."""
     found = _declared(instruments)
     for row in line.cooling:
         own = split_channel(row.channel)[1]

@@ -80,7 +80,7 @@ async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str],
 
 
 def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
-    """Give whom the lab file has told."""
+    """Return whom the lab file has told."""
     return tuple(
         AlertChannel(name=row.name, severities=frozenset(row.severities), level=row.level)
         for row in plan.file.alert
@@ -88,7 +88,7 @@ def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
 
 
 def senders(plan: LabPlan) -> Channels:
-    """Give how they are told.
+    """Return how they are told.
 
     Raises:
         BadLabFile: apprise is not installed, or does not know an address.
@@ -102,7 +102,7 @@ def senders(plan: LabPlan) -> Channels:
 
 
 def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:
-    """Give the board, the alarms that are still of interest, and how many lines are damaged.
+    """Return the board, the alarms that are still of interest, and how many lines are damaged.
 
     Raises:
         NotDone: The file cannot be read.
@@ -124,7 +124,7 @@ def do(
     why: str,
     shelve_s: float = 0.0,
 ) -> tuple[str, ...]:
-    """Do something about one alarm, or acknowledge all; give the alarms that were changed.
+    """Do something about one alarm, or acknowledge all; return the alarms that were changed.
 
     Acknowledging a first-out acknowledges what has joined it. A process that owns the line sees
     it with its next poll.
@@ -223,7 +223,7 @@ def _path(plan: LabPlan) -> Path:
 
 
 def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:
-    """Give the board as it is, and the ends of shelves that are not in the file."""
+    """Return the board as it is, and the ends of shelves that are not in the file."""
     board = Board()
     try:
         facts = file.look_at_all()

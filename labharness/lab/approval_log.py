@@ -54,7 +54,7 @@ class ApprovalLog:
         self.path = path
 
     def read(self) -> dict[str, Entry]:
-        """Give the last entry of each request, by its id.
+        """Return the last entry of each request, by its id.
 
         Raises:
             BadLog: It cannot be read, or a line is not the one that was written.

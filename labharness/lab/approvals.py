@@ -78,7 +78,7 @@ class Pending:
 
     @property
     def used_up(self) -> str:
-        """Say what counts no more, as it follows on what is lacking; ``""`` for nothing."""
+        """Return what counts no more, as it follows on what is lacking; ``""`` for nothing."""
         said = f"; {self.stale} said so of an earlier request for it, which counts no more"
         return said if self.stale else ""
 
@@ -97,7 +97,7 @@ class ApprovalFolder:
         self._now = now
 
     def ask(self, request: ApprovalRequest) -> str:
-        """Lay a request down for persons to find; give its id.
+        """Lay a request down for persons to find; return its id.
 
         The same plan at the same risk asked for by the same person has the same id, so that what
         was said of it since still counts.
@@ -121,7 +121,7 @@ class ApprovalFolder:
         return name
 
     def pending(self) -> tuple[Pending, ...]:
-        """Give the requests that wait, the oldest first; what is older than a day waits no more.
+        """Return the requests that wait, the oldest first; what is older than a day waits no more.
 
         Raises:
             BadDecision: The log cannot be read.
@@ -134,7 +134,7 @@ class ApprovalFolder:
         return tuple(sorted(found, key=lambda each: each.asked_at))
 
     def read(self, name: str) -> Pending:
-        """Give one request.
+        """Return one request.
 
         Raises:
             BadDecision: There is no such request, it is closed, its file is damaged, or the log
@@ -214,7 +214,7 @@ class ApprovalFolder:
         return self.read(name)
 
     def verdict(self, name: str, request: ApprovalRequest) -> Approved | Decision | str:
-        """Give the agreement there is, the refusal there is, or what is still lacking.
+        """Return the agreement there is, the refusal there is, or what is still lacking.
 
         Args:
             name: The request's id.
@@ -378,13 +378,13 @@ class Persons:
 
 
 def _bound(request: ApprovalRequest) -> str:
-    """Give the digest of what a request asks for, at which risk, by whom: computed, never read."""
+    """Return the digest of what is asked for, at which risk, by whom: computed, never read."""
     asked = f"{request.digest()}\n{request.risk_level}\n{request.requester}"
     return digest_of(asked.encode())
 
 
 def _id(bound: str) -> str:
-    """Give the name that people type; nothing is compared by it alone."""
+    """Return the name that people type; nothing is compared by it alone."""
     return bound.removeprefix("sha256:")[:ID_LENGTH]
 
 

@@ -58,7 +58,7 @@ def write_armed(state_dir: Path, armed: Armed) -> Path:
 
 
 def guard_command(lab_file: Path) -> tuple[str, ...]:
-    """Give the command that starts the guard process of a lab for one run."""
+    """Return the command that starts the guard process of a lab for one run."""
     return (
         sys.executable,
         "-m",
@@ -98,7 +98,7 @@ def _reads(instrument: Instrument) -> tuple[Request, ...]:
 
 
 def _writes(instrument: Instrument, envelope: Envelope) -> tuple[Request, ...]:
-    """Give a write of each channel that the envelope lets be set, for its time-out alone."""
+    """Return a write of each channel that the envelope lets be set, for its time-out alone."""
     found: list[Request] = []
     for name, limit in envelope.limits.items():
         owner, channel = split_channel(name)

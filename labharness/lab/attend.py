@@ -169,11 +169,11 @@ class Attendance:
         line.start()
 
     def about(self) -> Mapping[str, Any]:
-        """Say who attends."""
+        """Return who attends."""
         return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self._by}"}
 
     def _latched(self) -> str:
-        """Say how a line that tripped on it was left, and what it takes now."""
+        """Return how a line that tripped on it was left, and what it takes now."""
         if self._line is None or self._line.memory.trip is None:
             return ""
         found = self._line.trip_response.verifications
@@ -285,7 +285,7 @@ class Attendance:
         self._ended = self._ended or f"its {self._for_s:g} s are over"
 
     def _until(self, clock: Clock) -> str:
-        """Say what ends the attendance: whoever sits there may never have ended one."""
+        """Return what ends the attendance: whoever sits there may never have ended one."""
         ends = ["Ctrl-C"]
         if not clock.virtual:  # no other terminal keeps up with it
             ends.append(f"labharness stop{self._plan.option} at another terminal")

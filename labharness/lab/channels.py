@@ -61,7 +61,7 @@ def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None
 
 
 def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
-    """Give the command that an interlock asks for first, where another setting is what it lacks.
+    """Return the command that an interlock asks for first, where another setting is what it lacks.
 
     Args:
         plan: The lab's files, read.

@@ -31,7 +31,7 @@ def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
 
 
 def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
-    """Give heat, switches under power and gas flows of the same moment, as a person says them.
+    """Return heat, switches under power and gas flows of the same moment, as a person says them.
 
     What energises is the envelope's to say: a value above an interlock whose loss under power runs
     a procedure. A heater counts as off only where a switch that an interlock guards together with
@@ -93,7 +93,7 @@ def _energises(envelope: Envelope, channel: str, value: float) -> bool:
 
 
 def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
-    """Give the switches of the safe table that an interlock guards with this channel alone."""
+    """Return the switches of the safe table that an interlock guards with this channel alone."""
     found = dict[str, None]()
     for row in plan.envelope.interlocks:
         if channel not in row.guards:
@@ -105,7 +105,7 @@ def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
 
 
 def _flows(plan: LabPlan, latest: Latest) -> Iterator[tuple[str, float]]:
-    """Give of each gas that flows the channel that sets it, and what is measured."""
+    """Return of each gas that flows the channel that sets it, and what is measured."""
     for each in plan.instruments:
         for name, spec in each.driver.channels.items():
             measured = latest(f"{each.name}.flow")

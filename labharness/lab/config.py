@@ -99,7 +99,7 @@ class LabPlan:
         return {each.name: each for each in self.instruments}
 
     def procedures(self) -> dict[str, tuple[SafeFrame, ...]]:
-        """Give the frames of every procedure, in order of hazard."""
+        """Return the frames of every procedure, in order of hazard."""
         return compile_procedures(self.envelope, self.by_name)
 
     @property
@@ -164,7 +164,7 @@ class LabPlan:
         return tuple(identify(each) for each in self.addresses)
 
     def port_latch(self, ports: Container[str] | None = None) -> PortLatch | None:
-        """Give the latch of real ports on this machine, of all or of those named."""
+        """Return the latch of real ports on this machine, of all or of those named."""
         addresses = [each for each in self.addresses if ports is None or each.port in ports]
         reset = f"labharness reset --name NAME --reason REASON{self.option_anywhere}"
         return PortLatch(addresses, self.state_dir, reset) if addresses else None
@@ -212,7 +212,7 @@ class LabPlan:
         )
 
     def unverified(self) -> tuple[Instrument, ...]:
-        """Give the instruments on real links whose driver says what rests on no manual."""
+        """Return the instruments on real links whose driver says what rests on no manual."""
         return tuple(
             each
             for each in self.instruments
@@ -220,7 +220,7 @@ class LabPlan:
         )
 
     def check(self) -> tuple[Finding, ...]:
-        """Compute wire times and staleness, prove the procedures, and give what does not hold."""
+        """Compute wire times and staleness, prove the procedures, and return what does not hold."""
         return (
             *check_wires(self.envelope, self.instruments, self.timings, self.procedures()),
             *unproven(self.envelope, self.instruments, self.contacts),
@@ -260,7 +260,7 @@ class LabPlan:
 
 
 def default_lab_path() -> Path:
-    """Give the path of the simulated lab that ships."""
+    """Return the path of the simulated lab that ships."""
     try:
         return Path(str(shipped_file(DEFAULT_LAB)))
     except LookupError as why:
@@ -354,7 +354,7 @@ def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:
 
 
 def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], dict[str, str]]:
-    """Read what each instrument may be asked by itself; give it, and the texts of its files."""
+    """Read what each instrument may be asked by itself; return it, and the texts of its files."""
     texts: dict[str, str] = {}
     limits: dict[str, KindLimits] = {}
     for each in instruments:

@@ -128,7 +128,7 @@ class ControlSocket:
             writer.close()
 
     async def _answer_to(self, text: bytes, heard: asyncio.Task[bytes]) -> dict[str, Any] | None:
-        """Give the answer; ``None`` to a question whose asker has hung up meanwhile."""
+        """Return the answer; ``None`` to a question whose asker has hung up meanwhile."""
         try:
             asked = json.loads(text)
         except (ValueError, RecursionError):
@@ -154,7 +154,7 @@ class ControlSocket:
 
 
 def _hung_up(heard: asyncio.Task[bytes]) -> bool:
-    """Say whether whoever is listened to has gone."""
+    """Return whether whoever is listened to has gone."""
     ended = heard.exception() if heard.done() and not heard.cancelled() else None
     return isinstance(ended, asyncio.IncompleteReadError | ConnectionError)
 
@@ -265,7 +265,7 @@ class LineControl:
 
 
 def running_beside(state_dir: Path) -> dict[str, str]:
-    """Give the other labs of this account that are served now, and how a command names each.
+    """Return the other labs of this account that are served now, and how a command names each.
 
     Returns:
         By the name of their state directories: ``--lab FILE``; "no --lab" for the shipped one.

@@ -87,7 +87,7 @@ class Check:
 
     @property
     def state(self) -> Literal["ok", "finding", "unknown"]:
-        """Say how it stands; what is not known is no finding."""
+        """Return how it stands; what is not known is no finding."""
         if not self.known:
             return "unknown"
         return "finding" if self.fix else "ok"
@@ -275,7 +275,7 @@ def _state_dir(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
 
 
 def _share(plan: LabPlan) -> str:
-    """Give the one command that makes what all accounts of a real line share."""
+    """Return the one command that makes what all accounts of a real line share."""
     folders = " ".join(map(shlex.quote, (str(KEPT_PLACE), str(plan.state_dir))))
     return f"sudo install -d -m 2770 -g GROUP {KEPT_PLACE.parent} {folders}"
 
@@ -460,7 +460,7 @@ def _callers(plan: LabPlan, callers: int | str) -> Check:
 
 
 def _today(plan: LabPlan, seen: MachineFacts) -> datetime:
-    """Give the day that counts: a simulated run has the stated epoch's, not the calendar's."""
+    """Return the day that counts: a simulated run has the stated epoch's, not the calendar's."""
     return seen.clock.now_utc if plan.real_ports else VIRTUAL_EPOCH
 
 

@@ -11,7 +11,7 @@ __all__ = ["energy_sources"]
 
 
 def energy_sources(plan: LabPlan) -> tuple[EnergySource, ...]:
-    """Give each thing on a line that adds energy; what nobody describes counts as the gravest."""
+    """Return each thing on a line that adds energy; what nobody describes counts as the gravest."""
     return (*_instruments(plan), *_relays(plan))
 
 
@@ -74,7 +74,7 @@ def _source(
 
 
 def _relays(plan: LabPlan) -> Iterator[EnergySource]:
-    """Give the relays that add something by themselves, and those of which no row says what."""
+    """Return the relays that add something by themselves, and those of which no row says what."""
     described = {each.channel for each in plan.contacts}
     for contact in plan.contacts:
         if contact.adds is not None and contact.off is not None:

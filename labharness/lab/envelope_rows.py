@@ -115,7 +115,7 @@ class PurgedRow(_Strict):
     volumes: StrictFloat
 
     def read(self) -> PurgedOf:
-        """Give it as the kernel has it."""
+        """Return it as the kernel has it."""
         return PurgedOf(self.purged_of, self.volumes)
 
 
@@ -125,7 +125,7 @@ class TightRow(_Strict):
     tight_since: str
 
     def read(self) -> LeakTight:
-        """Give it as the kernel has it."""
+        """Return it as the kernel has it."""
         return LeakTight(self.tight_since)
 
 

@@ -112,7 +112,7 @@ class PlantRow(Strict):
 
 
 def _is_websocket(url: str) -> bool:
-    """Say whether an address can be opened: ``ws``, a host, and a number of a port if any."""
+    """Return whether an address can be opened: ``ws``, a host, and a number of a port if any."""
     try:
         parts = urlsplit(url)
         return parts.scheme == "ws" and bool(parts.hostname) and parts.port != 0
@@ -253,7 +253,7 @@ class CalibrationRow(Strict):
     on: str = Field(min_length=1, max_length=200)
 
     def told(self) -> dict[str, Any]:
-        """Give it as plain values."""
+        """Return it as plain values."""
         return {**self.model_dump(), "date": self.date.isoformat()}
 
 
@@ -286,7 +286,7 @@ class RamanRow(Strict):
         return self
 
     def reference(self) -> dict[str, dict[str, Any]]:
-        """Give what is known of this microscope, for a planner."""
+        """Return what is known of this microscope, for a planner."""
         found = {
             name: row.told()
             for name, row in (("a1g_si", self.a1g_si), ("pl_raman", self.pl_raman))
@@ -365,7 +365,7 @@ class LabFile(Strict):
         return self.plant is not None and all(row.part is not None for row in self.instrument)
 
     def on_loopbacks(self) -> "LabFile":
-        """Give the same lab with every port, and the operator, in the simulated lab.
+        """Return the same lab with every port, and the operator, in the simulated lab.
 
         A flight on the nominal plant never touches a real link or a person.
         """
@@ -375,12 +375,12 @@ class LabFile(Strict):
 
 
 def digest(*texts: str) -> str:
-    """Give the digest of files, in order, as ``sha256:<hex>``."""
+    """Return the digest of files, in order, as ``sha256:<hex>``."""
     return digest_of(joined(*(text.replace("\r\n", "\n").encode() for text in texts)))
 
 
 def read_lab_file(path: Path) -> tuple[LabFile, str]:
-    """Read a lab file; give it and its text.
+    """Read a lab file; return it and its text.
 
     Raises:
         BadLabFile: It is not there, no TOML, or says something that cannot be.

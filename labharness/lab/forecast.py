@@ -43,7 +43,7 @@ class Forecast:
 
 
 def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
-    """Say what a task would do, or why it would be rejected.
+    """Return what a task would do, or why it would be rejected.
 
     Raises:
         BadLabFile: The lab has no simulated plant to fly on.
@@ -90,7 +90,7 @@ def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
 
 
 def _hidden(plan: LabPlan) -> str:
-    """Say why the latch is not to be seen, as from an account that may not enter its folder."""
+    """Return why the latch is not to be seen, as from an account that may not enter its folder."""
     try:
         (plan.state_dir / "latch.json").exists()
     except OSError as why:

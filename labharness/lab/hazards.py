@@ -62,7 +62,7 @@ class HazardRow(Strict):
     _read_on: date = PrivateAttr(default=date.min)
 
     def last_proof(self, today: date) -> Proof | None:
-        """Give the newest proof test up to a day."""
+        """Return the newest proof test up to a day."""
         known = [each for each in self._proofs if each.day <= today]
         if self.proof_tested is not None and self.proof_tested <= today:
             known.insert(0, Proof(hazard=self.name, day=self.proof_tested))
@@ -74,7 +74,7 @@ class HazardRow(Strict):
         return logged if self.proof_tested is None else (self.proof_tested, *logged)
 
     def missing(self, today: date) -> str:
-        """Say what is missing or overdue; ``""`` when nothing is.
+        """Return what is missing or overdue; ``""`` when nothing is.
 
         A test of a day to come proves nothing, and neither does the day that the clock shows: then
         one of the two is wrong. A day between a simulated run's and the calendar's is not to come:
@@ -106,7 +106,7 @@ class HazardTable(Strict):
     _path: Path = PrivateAttr(default=Path())
 
     def missing(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
-        """Say which safeguards against these categories are missing or overdue."""
+        """Return which safeguards against these categories are missing or overdue."""
         rows = [row for row in self.hazard if set(row.categories) & set(categories)]
         covered = {category for row in rows for category in row.categories}
         gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)

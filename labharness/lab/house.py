@@ -89,7 +89,7 @@ def _asked_for(
 
 
 def line_facts(plan: LabPlan) -> LineFacts:
-    """Give what a planner may know of the line."""
+    """Return what a planner may know of the line."""
     file = plan.file
     return LineFacts(
         limits={
@@ -105,7 +105,7 @@ def line_facts(plan: LabPlan) -> LineFacts:
 
 
 def repository_key() -> bytes:
-    """Give the private key of the repository.
+    """Return the private key of the repository.
 
     It is no secret: an approval signed with it is honoured only while every link of the lab is a
     loopback.

@@ -162,7 +162,7 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 async def _met(plan: LabPlan, lab: Lab, name: str, shut: dict[str, str]) -> str:
-    """Open the port of an instrument, once for all on it, and ask who it is; say what is wrong."""
+    """Open the port of an instrument, once for all on it, and ask who it is; return what is wrong."""
     instrument = lab.line.instruments[name]
     port = instrument.port
     if port not in shut:
@@ -360,7 +360,7 @@ def reset(plan: LabPlan, name: str, reason: str) -> Trip | None:
 
 
 def _held_by_guard(plan: LabPlan) -> Trip | None:
-    """Give the trip that a running guard holds, though its latch file was removed by hand."""
+    """Return the trip that a running guard holds, though its latch file was removed by hand."""
     if not (plan.state_dir / SOCKET_FILE).exists():
         return None
 
@@ -379,7 +379,7 @@ def _reset_alarms(plan: LabPlan, name: str, reason: str) -> None:
 
 
 async def still_active(lab: Lab, trip: Trip) -> list[str]:
-    """Open a lab's line, look, and say what stands in the way of resetting a trip."""
+    """Open a lab's line, look, and return what stands in the way of resetting a trip."""
     try:
         await lab.line.open()
     except (LinkLost, NoReply) as why:

@@ -88,7 +88,7 @@ class Lab:
     def _near_guard(
         self, procedures: Mapping[str, tuple[SafeFrame, ...]], latch: Latch
     ) -> LoopGuard:
-        """Give the guard of the ports that stay in this process."""
+        """Return the guard of the ports that stay in this process."""
         near = dict(self.links)
         found = read_frames(self.plan.instruments)
         reads = {port: frames for port, frames in found.items() if port in near}
@@ -101,7 +101,7 @@ class Lab:
     def _whole_guard(
         self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]
     ) -> Guard:
-        """Give the line its guard: the guard process for the ports that it can hold."""
+        """Return the line its guard: the guard process for the ports that it can hold."""
         if armed is None:
             return self.guard
         from labharness.safety.guard.remote import RemoteGuard

@@ -47,7 +47,7 @@ class LockOwner:
     state_dir: str = ""
 
     def __str__(self) -> str:
-        """Say which process it is, and what it does with the line."""
+        """Return which process it is, and what it does with the line."""
         does = self.does or f"owns the line and writes {self.folder}"
         return f"process {self.pid} {does}"
 
@@ -87,7 +87,7 @@ UNKNOWN = Unknown(0, "", "")
 
 
 def read_owner(state_dir: Path) -> LockOwner | None:
-    """Give who held a line last, as far as it is known."""
+    """Return who held a line last, as far as it is known."""
     try:
         with open_named(state_dir / OWNER_NAME) as file:
             return _owner_of(json.loads(file.read(OWNER_BYTES_MAX)))
@@ -96,7 +96,7 @@ def read_owner(state_dir: Path) -> LockOwner | None:
 
 
 def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner | None:
-    """Give who holds one of these ports by another lab file, as far as it is known."""
+    """Return who holds one of these ports by another lab file, as far as it is known."""
     held = who_holds(ports, LINE)
     if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
         return None
@@ -104,7 +104,7 @@ def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner
 
 
 def guarded_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> Path | None:
-    """Give the lab file whose guard process holds one of these ports, where it is another's."""
+    """Return the lab file whose guard process holds one of these ports, where it is another's."""
     held = who_holds(ports, GUARD)
     if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
         return None

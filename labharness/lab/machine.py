@@ -123,7 +123,7 @@ async def _in_time(plan: LabPlan, owner: OwnerFacts) -> tuple[dict[str, str], Cl
 
 
 async def _reach(row: PortRow) -> str:
-    """Say why a port does not connect; ``""`` when it does."""
+    """Return why a port does not connect; ``""`` when it does."""
     try:
         link = _link(row)
     except (ImportError, ValueError) as why:
@@ -197,7 +197,7 @@ def _serial_ports(paths: Sequence[str], *, in_use: bool) -> dict[str, SerialFact
 
 
 def _opens(node: Path) -> str:
-    """Say why this process cannot have the device for itself alone; ``""`` when it can."""
+    """Return why this process cannot have the device for itself alone; ``""`` when it can."""
     import fcntl
 
     try:
@@ -216,7 +216,7 @@ def _opens(node: Path) -> str:
 
 
 def _group(status: os.stat_result) -> tuple[str, bool]:
-    """Give the group that may use a device, and whether the user is in it from the next log-in."""
+    """Return the group that may use a device, and whether the next log-in is in it."""
     import grp
 
     if status.st_mode & 0o060 != 0o060:
@@ -278,7 +278,7 @@ def _folder(path: Path, *, sync: bool) -> FolderFacts:
 
 
 def _syncs(folder: Path) -> str:
-    """Say why a file does not reach the disk; a file without a name is tried, as a latch would."""
+    """Return why a file does not reach the disk; one without a name is tried, as for a latch."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"labharness doctor")
@@ -344,7 +344,7 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
 
 
 def _ports_not_kept() -> str:
-    """Say why what latches a port is not kept over a restart; ``""`` where it is."""
+    """Return why what latches a port is not kept over a restart; ``""`` where it is."""
     kept, shared = places.KEPT_PLACE, places.SHARED_PLACE
     if not os.path.lexists(kept):
         return f"{kept} is not there: what latches a port is kept in {shared}, which may be cleared"

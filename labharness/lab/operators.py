@@ -19,7 +19,7 @@ class Operator(Protocol):
     """Somebody with hands."""
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Do, or have done, a manual step; give the name of who confirms it."""
+        """Do, or have done, a manual step; return the name of who confirms it."""
         ...
 
 

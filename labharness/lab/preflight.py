@@ -225,11 +225,11 @@ class _Flight:
         return await self._line.query(instrument, name)
 
     def latest(self, channel: str) -> float:
-        """Give the last reading."""
+        """Return the last reading."""
         return self._line.latest(channel)
 
     def volumes_purged(self, contaminant: str) -> float:
-        """Give the purge proof."""
+        """Return the purge proof."""
         return self._line.volumes_purged(contaminant)
 
     async def next_tick(self) -> None:
@@ -240,11 +240,11 @@ class _Flight:
         self._keep_points()
 
     def now_s(self) -> float:
-        """Give the flight's time."""
+        """Return the flight's time."""
         return self.loop.time()
 
     def held_s(self) -> float:
-        """Give the time for which it was held: nobody holds a prediction."""
+        """Return the time for which it was held: nobody holds a prediction."""
         return 0.0
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:

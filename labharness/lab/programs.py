@@ -28,7 +28,7 @@ def read_program_file(path: Path) -> Program:
 
 
 def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tuple[str, ...]:
-    """Say what in a program the envelope's limits or the instrument never take.
+    """Return what in a program the envelope's limits or the instrument never take.
 
     Whether the line is ready for it (purged, vented, its lid shut) is judged when it is uploaded,
     and again when it is started.

@@ -130,7 +130,7 @@ def _left_on(procedure: Procedure, source: _Source) -> Iterator[Finding]:
 
 
 def _takes(steps: Sequence[Step], way: Way) -> bool:
-    """Say whether steps end with all values of a way, sent in its order and undone by none.
+    """Return whether steps end with all values of a way, sent in its order and undone by none.
 
     An optional step may not be carried out: it switches nothing off, and may switch on.
     """

@@ -30,7 +30,7 @@ def unproven_reads(
     procedures: Mapping[str, Sequence[SafeFrame]],
     real_ports: Sequence[str],
 ) -> Iterator[str]:
-    """Say what speaks against the reads of a lab's drivers, port by port.
+    """Return what speaks against the reads of a lab's drivers, port by port.
 
     Args:
         instruments: The line's.
@@ -53,7 +53,7 @@ def unproven_reads(
 
 
 def port_protocol(instruments: Sequence[Instrument]) -> Protocol:
-    """Say what is spoken on a port: text, unless all that listen there speak one Modbus."""
+    """Return what is spoken on a port: text, unless all that listen there speak one Modbus."""
     spoken = {each.driver.protocol for each in instruments}
     return spoken.pop() if len(spoken) == 1 else Protocol.TEXT
 
@@ -105,7 +105,7 @@ def _not_in_its_grammar(instrument: Instrument, envelope: Envelope) -> Iterator[
 
 
 def _writes(instrument: Instrument, envelope: Envelope) -> Iterator[_Write]:
-    """Give the frames that an instrument's driver writes, with what each does."""
+    """Return the frames that an instrument's driver writes, with what each does."""
     driver = instrument.driver
     for name, limit in envelope.limits.items():
         owner, channel = split_channel(name)
@@ -129,7 +129,7 @@ def _writes(instrument: Instrument, envelope: Envelope) -> Iterator[_Write]:
 
 
 def _blocks(name: str, driver: Driver, envelope: Envelope) -> Iterator[_Write]:
-    """Give the blocks of a stored program: the empty one, and one up to the envelope's limits."""
+    """Return the blocks of a stored program: the empty one, and one up to the envelope's limits."""
     programmer = driver.programmer
     if programmer is None:
         return

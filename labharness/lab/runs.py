@@ -37,7 +37,7 @@ class BadOutput(ValueError):
 
 
 def about_process(plan: LabPlan) -> dict[str, Any]:
-    """Say which process writes a journal, where, when and for which lab; no digest covers it."""
+    """Return which process writes a journal, where, when and for which lab; no digest covers it."""
     return {
         "at": utc_text(wall_clock_utc()),
         "lab": f"{plan.file.lab.title} ({plan.file.lab.id})",
@@ -50,7 +50,7 @@ def about_process(plan: LabPlan) -> dict[str, Any]:
 
 
 def optics_of(plan: LabPlan) -> dict[str, dict[str, str]]:
-    """Give what the lab states of its microscope, for a journal's header; nothing else."""
+    """Return what the lab states of its microscope, for a journal's header; nothing else."""
     stated = {"objective": plan.file.raman.objective, "grating": plan.file.raman.grating}
     found = {name: text for name, text in stated.items() if text is not None}
     return {"raman": found} if found else {}
@@ -89,7 +89,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _is_kept(path: Path) -> bool:
-    """Say whether somebody has something there: an empty folder is nothing."""
+    """Return whether somebody has something there: an empty folder is nothing."""
     if path.is_dir() and not path.is_symlink():
         return any(path.iterdir())
     return os.path.lexists(path)
@@ -112,7 +112,7 @@ def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
 
 
 def seed_of(plan: LabPlan, asked: int | None = None) -> int | None:
-    """Give the seed of a run: the one asked for, or the usual; none where anything is real."""
+    """Return the seed of a run: the one asked for, or the usual; none where anything is real."""
     if plan.real_ports:
         return None
     return SIMULATED_SEED if asked is None else asked

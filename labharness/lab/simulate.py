@@ -158,7 +158,7 @@ class _Serving:
         return found
 
     def status(self) -> dict[str, Any]:
-        """Say what is served where."""
+        """Return what is served where."""
         return {
             "lab": self._plan.file.lab.id,
             "pid": os.getpid(),

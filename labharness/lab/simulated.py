@@ -107,7 +107,7 @@ class SimulatedLab:
         self.plant.begin_at(readings)
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
-        """Begin a manual step in the simulated lab; give the seconds it takes."""
+        """Begin a manual step in the simulated lab; return the seconds it takes."""
         self.env.sync()
         return float(self.plant.operate(action, details))
 

@@ -55,7 +55,7 @@ def read_toml(text: str, where: str) -> dict[str, Any]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Give every text in a table; how deep it goes, its reader has bounded."""
+    """Return every text in a table; how deep it goes, its reader has bounded."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -126,7 +126,7 @@ def _named(path: Sequence[int | str], table: object) -> str:
 
 
 def keys_of(path: Sequence[int | str], model: type[BaseModel]) -> Iterator[str]:
-    """Give the keys that the table at a path may have."""
+    """Return the keys that the table at a path may have."""
     for part in path:
         field = model.model_fields.get(str(part))
         inner = () if field is None else (field.annotation, *_inside(field.annotation))

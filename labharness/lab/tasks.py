@@ -140,7 +140,7 @@ class TaskRun:
             return RunResult(message, self.folder, "")
 
     def work(self, loop: asyncio.AbstractEventLoop) -> Coroutine[Any, Any, RunResult]:
-        """Give the whole of the task as a coroutine, for whoever runs the loop.
+        """Return the whole of the task as a coroutine, for whoever runs the loop.
 
         Raises:
             BadLabFile: The lab's files cannot be honoured.

@@ -37,17 +37,17 @@ class Unverified:
         return f"accepted by {row.by} on {row.on.isoformat()}"
 
     def to_paste(self, today: date) -> str:
-        """Give the line of the lab file that accepts it."""
+        """Return the line of the lab file that accepts it."""
         return f'accepted = {{ by = "{PLACEHOLDER}", on = {today}, doubt = "{self.id}" }}'
 
 
 def unverified_id(text: str) -> str:
-    """Give a short name of what a driver says is unverified."""
+    """Return a short name of what a driver says is unverified."""
     return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
 
 
 def unverified_drivers(plan: LabPlan) -> Iterator[Unverified]:
-    """Give what is unverified of each instrument on a real link."""
+    """Return what is unverified of each instrument on a real link."""
     rows = {row.name: row for row in plan.file.instrument}
     for each in plan.unverified():
         text = each.driver.unverified

@@ -16,7 +16,7 @@ __all__ = ["active_trips", "causes_of", "lost_states", "stop_procedure"]
 def causes_of(
     trip: Trip, memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
-    """Say what still stands in the way of a reset after a trip; what is not known, does.
+    """Return what still stands in the way of a reset after a trip; what is not known, does.
 
     The trip is the first of perhaps several, and of the others nothing is latched: so everything
     that trips is looked at, whatever the cause.
@@ -26,7 +26,7 @@ def causes_of(
 
 
 def active_trips(memory: Memory, now: float) -> tuple[str, ...]:
-    """Say which trip conditions hold; a reading that is stale or missing says nothing."""
+    """Return which trip conditions hold; a reading that is stale or missing says nothing."""
     return tuple(
         f"{row.name}: {row.channel} is {memory.track(row.channel).value:g} {row.unit}".rstrip()
         for row in _active_rows(memory, now)
@@ -48,7 +48,7 @@ def stop_procedure(memory: Memory, latched: Trip | None, now: float) -> str:
 
 
 def lost_states(memory: Memory, now: float) -> dict[str, str]:
-    """Say what a line should keep whatever it does, and has lost, each with its procedure.
+    """Return what a line should keep whatever it does, and has lost, each with its procedure.
 
     Such as its exhaust over a hot tube.
     """
@@ -84,7 +84,7 @@ def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
 def _lost_contacts(
     memory: Memory, instruments: Mapping[str, Instrument], now: float
 ) -> tuple[str, ...]:
-    """Say which conditions on a contact, whose loss under power trips, do not hold.
+    """Return which conditions on a contact, whose loss under power trips, do not hold.
 
     A contact (lid, exhaust, enclosure) must be back before a reset. A flow or a temperature is as
     the procedure left it, and its row stands before the next command.

@@ -68,13 +68,13 @@ UNVERIFIED: Final = "not_verified/"
 
 
 def alarm_name(trip: Trip) -> str:
-    """Give the name of the alarm that a trip or a warning of the line is."""
+    """Return the name of the alarm that a trip or a warning of the line is."""
     kind = "" if trip.procedure else "/warning"
     return f"{trip.cause.value}/{trip.channel}{kind}"
 
 
 def _rank(cause: Cause) -> int:
-    """Give a trip's place among alarms: what people have to run from calls whatever came before."""
+    """Return a trip's place among alarms: what people must run from calls in any case."""
     return 0 if cause is Cause.GAS_LEAK else 1 + cause.rank
 
 
@@ -245,7 +245,7 @@ class LineAlarms:
                 self._call(group, level)
 
     def _waited_s(self, group: AlarmGroup) -> dict[str, float]:
-        """Give for how long each alarm of a group has called, in real time."""
+        """Return for how long each alarm of a group has called, in real time."""
         now_s = self._clock.now_s()
         called_s = self._called_s[group.number]
         return {name: (now_s - at_s) / self._lab_s(1.0) for name, at_s in called_s.items()}
@@ -274,7 +274,7 @@ class LineAlarms:
                 self._clear(name, "its cause is gone")
 
     def _stands(self, trip: Trip) -> bool:
-        """Say whether a cause is still there; what is not known, is."""
+        """Return whether a cause is still there; what is not known, is."""
         line, now_s = self._line, self._clock.now_s()
         if trip.cause is Cause.JOURNAL_LOST:
             return bool(line.monitor.journal_lost)
@@ -487,12 +487,12 @@ class LineAlarms:
             self._clear(CHANNEL + channel, "it takes messages again")
 
     def _lab_s(self, real_s: float) -> float:
-        """Give a real duration in seconds of this loop."""
+        """Return a real duration in seconds of this loop."""
         return real_s * (self._clock.speed or 1.0)
 
 
 def _by_others(fact: Fact) -> bool:
-    """Say whether another terminal may have written a fact while this process owns the line."""
+    """Return whether another terminal may have written a fact while this process owns the line."""
     return (
         fact.role is not Actor.SYSTEM or fact.event is AlarmEvent.UNSHELVE
     )  # a shelf that it saw end

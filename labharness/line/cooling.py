@@ -32,7 +32,7 @@ async def watch_until_cold(line: Line) -> bool:
 
 
 def _blind(line: Line, channels: Sequence[str]) -> bool:
-    """Say whether one of these channels' instruments knows that its sensor is broken."""
+    """Return whether one of these channels' instruments knows that its sensor is broken."""
     owners = set(map(owner_of, channels))
     return any(
         row.cause is Cause.SENSOR_BREAK

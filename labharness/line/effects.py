@@ -65,7 +65,7 @@ class Effects:
         self._now_s = now_s
 
     async def dark(self, steps: Sequence[Step]) -> tuple[str, ...]:
-        """Wait until all that has to be off after steps reads so; say what does not in time."""
+        """Wait until all that has to be off after steps reads so; return what does not in time."""
         since_s = self._now_s()
         left = [
             (each, each.off.dark)
@@ -97,7 +97,7 @@ class Effects:
         return tuple(name for name, row in rows.items() if not seen.get(name, NAN) <= row.above)
 
     async def cooling(self, steps: Sequence[Step]) -> tuple[str, ...]:
-        """Wait for each temperature's lag, and longer; say which has risen meanwhile."""
+        """Wait for each temperature's lag, and longer; return which has risen meanwhile."""
         hot = await self.hot(steps)
         rows = self._rows(steps).items()
         said = await asyncio.gather(*(self._watched(name, row, name in hot) for name, row in rows))

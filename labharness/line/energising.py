@@ -22,7 +22,7 @@ ENERGISES: dict[tuple[str, str], str] = {
 
 
 def may_not_energise(link: Link, *, attended: bool) -> str:
-    """Say why nothing may be energised over this link; ``""`` when it may."""
+    """Return why nothing may be energised over this link; ``""`` when it may."""
     holder = GUARD_PROCESS if getattr(link, "guarded", False) else HERE
     why = ENERGISES.get((link.kind, holder), NEVER)
     return "" if why is TAKES_A_PERSON and attended else why

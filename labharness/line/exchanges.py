@@ -25,7 +25,7 @@ class Exchanges:
         self._loop = loop
 
     def lease(self, port: str, *, patient: bool = False) -> "PortLease":
-        """Give the port to one user for the length of an ``async with``."""
+        """Return the port to one user for the length of an ``async with``."""
         return PortLease(self._guard, self._loop, port, patient=patient)
 
     async def ask(self, port: str, request: Request, *, patient: bool = False) -> bytes:

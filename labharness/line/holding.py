@@ -45,7 +45,7 @@ class Hold:
         )
 
     def total_s(self) -> float:
-        """Give the lab time for which the line has been held so far."""
+        """Return the lab time for which the line has been held so far."""
         return self._ended_s + self._this_s()
 
     def check(self) -> None:

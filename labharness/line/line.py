@@ -372,7 +372,7 @@ class Line:
         return await self._reader.query(instrument, name)
 
     def latest(self, channel: str) -> float:
-        """Give the last reading of a channel; NaN if it is stale or was never read."""
+        """Return the last reading of a channel; NaN if it is stale or was never read."""
         track = self.memory.tracks.get(channel)
         if track is None or not self.memory.fresh(track, self._loop.time()):
             return float("nan")
@@ -396,7 +396,7 @@ class Line:
         await self._poller.next_tick()
 
     async def unless_tripped(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await ``work``, and give it up when the line trips meanwhile.
+        """Await ``work``, and return it up when the line trips meanwhile.
 
         Raises:
             Tripped: The line has tripped; ``work`` was cancelled.
@@ -472,7 +472,7 @@ class Line:
         return tuple(found)
 
     def unguarded(self) -> tuple[str, ...]:
-        """Say which links may not energise, and why not (law 10)."""
+        """Return which links may not energise, and why not (law 10)."""
         found = []
         for port, link in self._links.items():
             why = may_not_energise(link, attended=self._attended)

@@ -83,7 +83,7 @@ class Monitor:
         self._guard.heartbeat(memory.procedure(lost))
 
     def record(self, kind: str, body: Mapping[str, object]) -> int:
-        """Write down a fact; give its number.
+        """Write down a fact; return its number.
 
         Raises:
             JournalFailed: It could not be written down.
@@ -98,7 +98,7 @@ class Monitor:
             self.journal_lost = str(why)
 
     def keep(self, kind: str, facts: Sequence[Mapping[str, object]]) -> bool:
-        """Write down facts that somebody else keeps till then; say whether a disk has them all."""
+        """Write down facts that somebody else keeps; return whether a disk has them all."""
         try:
             for each in facts:
                 self.record(kind, each)

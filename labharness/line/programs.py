@@ -104,12 +104,12 @@ class Gate:
         return Refused(verdict.command, verdict.rule, said)
 
     def held(self, name: str) -> bool:
-        """Say whether a program that this line started stands still."""
+        """Return whether a program that this line started stands still."""
         status = self._memory.track(f"{name}.{self._programmers[name].status}")
         return name in self._going and status.value == self._programmers[name].hold
 
     def chosen(self, name: str) -> bool:
-        """Say whether the stored program that is ours is the one that would run."""
+        """Return whether the stored program that is ours is the one that would run."""
         programmer, memory = self._programmers[name], self._memory
         track = memory.track(f"{name}.{programmer.number}")
         return memory.fresh(track, self._now_s()) and track.possible() == (programmer.slot,)
@@ -130,7 +130,7 @@ class Gate:
         conclude(self._memory, command)
 
     def latest(self, channel: str) -> float:
-        """Give the last reading of a channel; NaN where it is stale or unconfirmed."""
+        """Return the last reading of a channel; NaN where it is stale or unconfirmed."""
         track, memory = self._memory.track(channel), self._memory
         known = memory.fresh(track, self._now_s()) and not track.unconfirmed
         return track.value if known else math.nan
@@ -160,7 +160,7 @@ class Gate:
         return Refused(command, LOST_LINK, why)
 
     def _starts(self, command: Command) -> str:
-        """Give the instrument whose program a command starts; ``""`` where it starts none."""
+        """Return the instrument whose program a command starts; ``""`` where it starts none."""
         name, channel = split_channel(command.channel)
         programmer = self._programmers.get(name)
         runs = programmer is not None and channel == programmer.status
@@ -168,7 +168,7 @@ class Gate:
 
 
 def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:
-    """Give the programmer of an instrument.
+    """Return the programmer of an instrument.
 
     Raises:
         LookupError: No such instrument, or it runs no programs; says which do.

@@ -142,7 +142,7 @@ class Reconnecting:
                 self._trip(port, f"the link of port {port} was lost, and {wrong}")
 
     async def _prepare(self, port: str) -> str:
-        """Prepare all behind a port until no loss has come between; give what is wrong."""
+        """Prepare all behind a port until no loss has come between; return what is wrong."""
         while True:
             losses = self._losses[port]
             if losses > LOSSES_MAX:
@@ -173,7 +173,7 @@ class Reconnecting:
         return ""
 
     async def _set(self, port: str, command: Command, losses: int) -> str:
-        """Set one value, once the line is not held any more; give what is wrong."""
+        """Set one value, once the line is not held any more; return what is wrong."""
         while True:
             await self._let_go(port)
             if losses != self._losses[port]:

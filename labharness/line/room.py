@@ -24,7 +24,7 @@ class Room:
     differ_max: float = 0.0
 
     def hindrance(self, memory: Memory, now: float) -> str:
-        """Say why no line may be armed by this pressure; ``""`` for no reason."""
+        """Return why no line may be armed by this pressure; ``""`` for no reason."""
         if self.ambient is None:
             return (
                 "the pressure of the room is not known, against which the envelope states others: "

@@ -390,6 +390,6 @@ def tails(frames: Sequence[SafeFrame], channels: Collection[str]) -> list[SafeFr
 
 
 def _parted(verification: Verification) -> tuple[set[str], set[str]]:
-    """Give the channels of the steps that are verified, and of those that are not."""
+    """Return the channels of the steps that are verified, and of those that are not."""
     shown = {channel for channel, *_, state in verification.steps if state is StepState.VERIFIED}
     return shown, {channel for channel, *_ in verification.steps} - shown

@@ -31,7 +31,7 @@ class Idle:
         self._read = read
 
     async def why(self, instrument: Instrument, channel: str, value: float) -> str:
-        """Say why a confirmed value has no effect as the line stands; ``""`` where it may have one.
+        """Return why a confirmed value has no effect now; ``""`` where it may have one.
 
         Args:
             instrument: Whose channel was set.
@@ -60,7 +60,7 @@ class Idle:
 def _needed(
     instrument: Instrument, channel: str
 ) -> Iterator[tuple[str, Callable[[float], bool], str]]:
-    """Give the channels that say whether a value acts, when it does, and the words where not."""
+    """Return the channels that say whether a value acts, when it does, and the words where not."""
     acts = instrument.driver.channels[channel].acts_while
     if acts is not None:
         yield f"{instrument.name}.{acts.channel}", acts.values.__contains__, acts.otherwise

@@ -283,7 +283,7 @@ class _Programmer:
         return self._status != IS_RESET
 
     def has(self, address: int) -> bool:
-        """Say whether an address is one of the programmer's."""
+        """Return whether an address is one of the programmer's."""
         end = STORED_FROM + STORED_EACH * (STORED_PROGRAMS + 1)
         return (
             address in COURSE
@@ -292,7 +292,7 @@ class _Programmer:
         )
 
     def read(self, address: int) -> int:
-        """Give one word."""
+        """Return one word."""
         if address >= STORED_FROM:
             number, at = divmod(address - STORED_FROM, STORED_EACH)
             return self._stored[number][at]

@@ -75,6 +75,6 @@ class Simulator(ModbusTcpFace):
 
 
 def low_word_first(value: float) -> tuple[int, int]:
-    """Give a float as two words in the order the detector sends them."""
+    """Return a float as two words in the order the detector sends them."""
     high, low = struct.unpack(">HH", struct.pack(">f", value))
     return low, high

@@ -40,5 +40,5 @@ def client(name: str) -> Any:
 
 
 def terminal(lab: Served, port: str) -> str:
-    """Give the device behind a served port; some clients take only paths below ``/dev``."""
+    """Return the device behind a served port; some clients take only paths below ``/dev``."""
     return os.path.realpath(str(lab.status["ports"][port]))

@@ -26,7 +26,7 @@ class Moving(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Give the module that moves, and no other."""
+        """Return the module that moves, and no other."""
         if name != NAME:
             return None
         found = importlib.machinery.PathFinder.find_spec(name, path, target)

@@ -58,7 +58,7 @@ WORDS: tuple[tuple[str, str], ...] = (
 
 
 def known_other(data: bytes) -> str | None:
-    """Say what a file of bytes seems to be; None when nothing tells."""
+    """Return what a file of bytes seems to be; None when nothing tells."""
     for at, signature, what in SIGNATURES:
         if data[at : at + len(signature)] == signature:
             return f"it seems to be {what.format(text=TEXT)}"
@@ -70,7 +70,7 @@ def known_other(data: bytes) -> str | None:
 
 
 def seems_text(text: str) -> str:
-    """Say what a text without a table seems to be."""
+    """Return what a text without a table seems to be."""
     head = text[:4096].lstrip().lower()
     for word, what in WORDS:
         if head.startswith(word):

@@ -171,7 +171,7 @@ def _placed(
 
 
 def _records(text: str) -> dict[str, str]:
-    """Give label and value of each record; labels without blanks, dashes and case, as ruled."""
+    """Return label and value of each record; labels without blanks, dashes and case, as ruled."""
     found: dict[str, str] = {}
     clean = "\n".join(line.split("$$", 1)[0].rstrip() for line in text.splitlines())
     for part in re.split(r"^##", clean, flags=re.MULTILINE)[1:]:
@@ -240,7 +240,7 @@ def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
 
 
 def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
-    """Give X and the values of one line, and what the next one repeats as a check."""
+    """Return X and the values of one line, and what the next one repeats as a check."""
     tokens = [token for token in TOKEN.findall(line) if token]
     if not tokens or "".join(tokens) != re.sub(r"[\s,;]", "", line):
         raise BadFile(f"{NAME}: {line[:60]!r} is no row of packed numbers")
@@ -260,7 +260,7 @@ def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
 
 
 def _values(tokens: Sequence[str]) -> tuple[list[float], float | None]:
-    """Give the values, and the last difference if the line ended in differences."""
+    """Return the values, and the last difference if the line ended in differences."""
     values: list[float] = []
     step: float | None = None
     for token in tokens:

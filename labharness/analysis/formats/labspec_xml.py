@@ -94,7 +94,7 @@ def _places(axes: list[Element], spectra: int) -> dict[str, Array]:
 
 
 def _settings(tree: Element) -> tuple[dict[str, str], float | None]:
-    """Give the settings as the window shows them, and the exact wavelength of the laser."""
+    """Return the settings as the window shows them, and the exact wavelength of the laser."""
     header: dict[str, str] = {}
     laser_nm = None
     for node in tree.iter("LSX"):
@@ -112,5 +112,5 @@ def _all(tree: Element, identity: str) -> list[Element]:
 
 
 def _text(node: Element, identity: str) -> str:
-    """Give the text of the child of this number, ``""`` when there is none."""
+    """Return the text of the child of this number, ``""`` when there is none."""
     return next(((child.text or "").strip() for child in node if child.get("ID") == identity), "")

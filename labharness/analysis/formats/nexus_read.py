@@ -112,7 +112,7 @@ def _default(parent: "h5py.Group", kind: str) -> "h5py.Group | None":
 
 
 def _plotted(data: "h5py.Group") -> "tuple[h5py.Dataset, h5py.Dataset]":
-    """Give axis and intensity of a default plot; the last of the axes is that of the spectrum."""
+    """Return axis and intensity of a default plot; the last of the axes is that of the spectrum."""
     signal = data.get(_attribute(data, "signal") or "intensity")
     axes = data.attrs.get("axes", ())
     axes = [axes] if isinstance(axes, str | bytes) else list(axes)

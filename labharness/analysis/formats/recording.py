@@ -130,7 +130,7 @@ class Recording:
     def _numbers_alone(
         self, axis: Array, rows: Array
     ) -> tuple[Array, Array, Mask, tuple[str, ...]]:
-        """Give pixels and spectra that are numbers, which spectra are kept, and what is not."""
+        """Return pixels and spectra that are numbers, which spectra are kept, and what is not."""
         finite, on_axis = np.abs(rows) <= NUMBER_MAX, np.abs(axis) <= NUMBER_MAX
         everywhere = np.ones(len(rows), dtype=np.bool_)
         if finite.all() and on_axis.all() and axis.size >= POINTS_MIN:
@@ -171,7 +171,7 @@ class Recording:
         return axis[kept], rows[:, kept], note
 
     def with_laser(self, laser_nm: float) -> "Recording":
-        """Give the same spectra, taken with the laser a person has named.
+        """Return the same spectra, taken with the laser a person has named.
 
         An axis of which the file says nothing, and which looks like wavelengths around those of
         this laser's Raman lines, becomes one in nm.
@@ -202,7 +202,7 @@ class Recording:
         return fine and not abs(brightest - SILICON_CM1) <= SILICON_NEAR_CM1
 
     def shift_cm1(self) -> Array:
-        """Give the Raman shift of each pixel.
+        """Return the Raman shift of each pixel.
 
         Raises:
             BadFile: When the axis is a wavelength and the laser is unknown, or it is none.

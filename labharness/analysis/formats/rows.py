@@ -57,7 +57,7 @@ def cells_of(line: str) -> tuple[list[str], bool]:
 
 
 def numbers_of(line: str) -> list[float] | None:
-    """Give the numbers of a row, empty cells left away; None when a cell is no number."""
+    """Return the numbers of a row, empty cells left away; None when a cell is no number."""
     try:
         if "\t" in line:  # most maps: a row of a thousand cells must not take a millisecond
             return [float(cell) for cell in line.replace(",", ".").split("\t") if cell.strip()]
@@ -70,19 +70,19 @@ def numbers_of(line: str) -> list[float] | None:
 
 
 def number_of(text: str) -> float | None:
-    """Give the number a header entry begins with, None when there is none."""
+    """Return the number a header entry begins with, None when there is none."""
     found = re.match(r"\s*[-+]?\d{1,15}(?:[.,]\d{1,15})?", text)
     return float(found[0].replace(",", ".")) if found else None
 
 
 def laser_of(text: str) -> float | None:
-    """Give the wavelength a header entry states; None where it is none, as the 0 of many files."""
+    """Return the wavelength that a header states; None where it is none, as many files' 0."""
     found = number_of(text)
     return found if found is not None and LASER_NM_MIN <= found <= LASER_NM_MAX else None
 
 
 def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Table:
-    """Give the rows of numbers, all of the length that most of them have.
+    """Return the rows of numbers, all of the length that most of them have.
 
     Lines without numbers after the last row are a footer. Others that do not fit are left out and
     named, as long as they are few.

@@ -217,7 +217,7 @@ def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
 
 
 def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
-    """Give the exponent of a spectrum and how many points it states."""
+    """Return the exponent of a spectrum and how many points it states."""
     if len(data) < at + SUBHEADER_BYTES:
         raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
     exponent: int = struct.unpack_from("<b", data, at + 1)[0]
@@ -226,7 +226,7 @@ def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
 
 
 def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple[Array, int]:
-    """Give the intensities of a spectrum and where the next one begins."""
+    """Return the intensities of a spectrum and where the next one begins."""
     if FLOATS in (head.exponent, power):
         return _take(data, at, points, f"{head.order}f4"), at + 4 * points
     if head.flags & INTEGERS_16_BIT:
@@ -250,7 +250,7 @@ def _take(data: bytes, at: int, count: int, kind: str) -> Array:
 
 
 def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str, ...]]:
-    """Give axis, unit, whether the file says it, and a note where it says another.
+    """Return axis, unit, whether the file says it, and a note where it says another.
 
     Raises:
         BadFile: When the axis cannot be a Raman shift.
@@ -272,7 +272,7 @@ def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str,
 
 
 def _log(data: bytes, head: _Head) -> dict[str, str]:
-    """Give the ``key=value`` lines of the log, if there is one."""
+    """Return the ``key=value`` lines of the log, if there is one."""
     if not HEADER_BYTES <= head.log_at <= len(data) - 64:
         return {}
     (text_at,) = struct.unpack_from(f"{head.order}i", data, head.log_at + 8)

@@ -166,7 +166,7 @@ def _titles(heading: str, width: int) -> list[str]:
 
 
 def axis_unit_of(title: str) -> tuple[str, bool]:
-    """Give the unit of an axis by its heading, and whether the heading says it."""
+    """Return the unit of an axis by its heading, and whether the heading says it."""
     if any(mark in title for mark in SHIFT_MARKS):
         return "1/cm", True
     return ("nm", True) if any(mark in title for mark in NM_MARKS) else ("1/cm", False)
@@ -194,7 +194,7 @@ def _axis_column(titles: Sequence[str]) -> int:
 
 
 def _spectra(values: Array, titles: Sequence[str], at: int, own: bool) -> list[int]:
-    """Give the columns that hold spectra.
+    """Return the columns that hold spectra.
 
     Raises:
         BadFile: When nobody says which these are.

@@ -89,7 +89,7 @@ def _unit(stated: str) -> str:
 
 
 def _places(frames: list[Element]) -> dict[str, Array]:
-    """Give x, y and z of a map; a frame of a series has none."""
+    """Return x, y and z of a map; a frame of a series has none."""
     found = [numbers_in(frame.get("ValuePosition"), ";") for frame in frames]
     known = [place for place in found if place is not None and place.size == len(PLACES)]
     if len(known) != len(found):

@@ -66,7 +66,7 @@ def parse_wdf(data: bytes) -> Recording:
 
 
 def _blocks(data: bytes) -> dict[bytes, int]:
-    """Give where the content of each kind of block begins; of doubled ones the first."""
+    """Return where the content of each kind of block begins; of doubled ones the first."""
     found: dict[bytes, int] = {}
     at = 0
     for _ in range(BLOCKS_MAX):

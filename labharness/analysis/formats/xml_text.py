@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def root_of(format_name: str, text: str) -> ElementTree.Element:
-    """Give the root element.
+    """Return the root element.
 
     Spectrometers declare no entities; a file that does might grow without end, and is refused.
 
@@ -34,7 +34,7 @@ def root_of(format_name: str, text: str) -> ElementTree.Element:
 
 
 def numbers_in(text: str | None, mark: str | None = None) -> Array | None:
-    """Give the numbers of an element, None when one is none.
+    """Return the numbers of an element, None when one is none.
 
     Args:
         text: What the element holds.

@@ -24,19 +24,19 @@ class Chance:
         self._entropy = None if seed is None else self.stream("entropy")
 
     def stream(self, path: str) -> random.Random:
-        """Give the random stream named ``path``."""
+        """Return the random stream named ``path``."""
         if self.seed is None:
             return random.Random(secrets.token_bytes(32))
         return random.Random(f"{self.seed}/{path}")
 
     def uuid4(self) -> str:
-        """Give a fresh UUID version 4."""
+        """Return a fresh UUID version 4."""
         if self._ids is None:
             return str(uuid.uuid4())
         return str(uuid.UUID(int=self._ids.getrandbits(128), version=4))
 
     def entropy(self, count: int) -> bytes:
-        """Give ``count`` bytes for secrets; from the seed in a seeded run."""
+        """Return ``count`` bytes for secrets; from the seed in a seeded run."""
         return (
             secrets.token_bytes(count) if self._entropy is None else self._entropy.randbytes(count)
         )

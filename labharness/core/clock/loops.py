@@ -273,7 +273,7 @@ class PacedLoop(_OrderedLoop):
 
 
 def failure_of(loop: asyncio.AbstractEventLoop) -> BaseException | None:
-    """Give the first exception that a callback of this loop raised; ``None`` if none did.
+    """Return the first exception that a callback of this loop raised; ``None`` if none did.
 
     Who asks answers for it: what ``main`` returns after that counts.
     """

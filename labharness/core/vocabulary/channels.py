@@ -9,6 +9,6 @@ def owner_of(channel: str) -> str:
 
 
 def split_channel(channel: str) -> tuple[str, str]:
-    """Give the instrument, and the channel as its driver calls it; ``""`` where no dot is."""
+    """Return the instrument, and the channel as its driver calls it; ``""`` where no dot is."""
     instrument, _, own = channel.partition(".")
     return instrument, own

@@ -6,7 +6,7 @@ __all__ = ["digest_of", "joined"]
 
 
 def digest_of(data: bytes) -> str:
-    """Give the digest of some bytes."""
+    """Return the digest of some bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 

@@ -29,7 +29,7 @@ class NotADuration(ValueError):
 
 
 def parse_duration(text: str) -> float:
-    """Give the seconds of an ISO 8601 duration such as ``PT2H15M``, ``P3D`` or ``P1W``.
+    """Return the seconds of an ISO 8601 duration such as ``PT2H15M``, ``P3D`` or ``P1W``.
 
     Weeks stand alone; only seconds may have a fraction. Years and months are refused, because they
     have no fixed length.

@@ -37,7 +37,7 @@ class Protocol(StrEnum):
 
 
 def why_no_read(request: Request, protocol: Protocol) -> str:
-    """Say why a request cannot be a read, whoever says that it is; ``""`` where nothing shows it.
+    """Return why a request cannot be a read, whoever says so; ``""`` where nothing shows it.
 
     On Modbus the frame itself says what it does: functions 1 to 4 read. A frame that is whole
     Modbus is held to that on a port of any protocol.
@@ -71,7 +71,7 @@ def why_no_read(request: Request, protocol: Protocol) -> str:
 
 
 def same_frame(one: Request, other: Request) -> bool:
-    """Say whether two requests can be the same bytes, whatever stands in a transaction field."""
+    """Return whether two requests can be the same bytes, whatever stands in a transaction field."""
     if len(one.frame) != len(other.frame):
         return False
     blank = {

@@ -55,7 +55,7 @@ _READ_AS_L: Final = str.maketrans("1i\u0131", "lll")
 
 
 def same_person(one: str, other: str) -> bool:
-    """Say whether two names are one person's to a reader.
+    """Return whether two names are one person's to a reader.
 
     Spaces, capitals, marks, punctuation and compatibility forms (NFKC) make no difference, nor do
     letters that look like others.

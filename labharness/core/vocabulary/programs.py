@@ -42,7 +42,7 @@ class Segment:
         return f"step to {self.target_c:g} degC"
 
     def written(self) -> dict[str, float]:
-        """Give it as a program file has it."""
+        """Return it as a program file has it."""
         if self.target_c is None:
             return {"dwell_min": self.dwell_s / 60}
         if self.rate_c_per_min:
@@ -69,7 +69,7 @@ class Program:
         return max(each.target_c for each in self.segments if each.target_c is not None)
 
     def course(self) -> tuple[tuple[float, float], ...]:
-        """Give for each segment the temperature it ends at, and its rate (0 for step and dwell)."""
+        """Return each segment's last temperature and its rate (0 for step and dwell)."""
         found: list[tuple[float, float]] = []
         for each in self.segments:
             target_c = found[-1][0] if each.target_c is None else each.target_c
@@ -77,7 +77,7 @@ class Program:
         return tuple(found)
 
     def duration_s(self, from_c: float) -> float:
-        """Give how long it takes from a temperature, if it never waits."""
+        """Return how long it takes from a temperature, if it never waits."""
         total_s, at_c = 0.0, from_c
         for each, (target_c, rate_c_per_min) in zip(self.segments, self.course(), strict=True):
             total_s += each.dwell_s
@@ -86,7 +86,7 @@ class Program:
         return total_s
 
     def written(self) -> dict[str, Any]:
-        """Give it as a program file has it."""
+        """Return it as a program file has it."""
         return {
             "holdback_c": self.holdback_c,
             "segment": [each.written() for each in self.segments],

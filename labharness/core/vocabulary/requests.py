@@ -54,7 +54,7 @@ class ReplyRule(Protocol):
     """What makes a reply complete and right."""
 
     def take(self, buffer: bytes, transaction: int) -> int:
-        """Say how many bytes of ``buffer`` are the reply; see the module's first lines."""
+        """Return how many bytes of ``buffer`` are the reply; see the module's first lines."""
         ...
 
 
@@ -312,7 +312,7 @@ class Request:
 
 
 def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:
-    """Say what came of a reply until its time was over.
+    """Return what came of a reply until its time was over.
 
     A reply that stopped is told from silence: who sees half of one looks at speed, wiring and the
     instrument's firmware, who sees none at power and address.
@@ -335,7 +335,7 @@ def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:
 
 
 def disobeyed(request: Request, reply: bytes) -> str:
-    """Say why a whole reply does not mean that a frame was obeyed; ``""`` where it does."""
+    """Return why a whole reply does not mean that a frame was obeyed; ``""`` where it does."""
     if not request.obeyed or re.fullmatch(request.obeyed, reply):
         return ""
     return f"answered {reply[:SHOWN_BYTES_MAX].hex(' ')}, which does not say that it was done"

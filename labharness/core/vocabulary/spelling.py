@@ -9,7 +9,7 @@ NAME_CHARACTERS_MAX = 80
 
 
 def meant(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
-    """Give `` (did you mean X?)`` where one of the known names is near, else ``""``.
+    """Return `` (did you mean X?)`` where one of the known names is near, else ``""``.
 
     Args:
         name: What was written.

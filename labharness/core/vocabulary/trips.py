@@ -30,7 +30,7 @@ class Cause(StrEnum):
         return list(Cause).index(self)
 
     def overrules(self, in_force: "Cause | None") -> bool:
-        """Say whether a trip of this cause runs its procedure though another is in force."""
+        """Return whether a trip of this cause runs its procedure though another is in force."""
         return in_force is None or self.rank < in_force.rank
 
 

@@ -48,7 +48,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out one command; give its exit code."""
+    """Carry out one command; return its exit code."""
     from labharness.faces.cli.arguments import make_parser
     from labharness.faces.cli.line_writer import TERMINAL
     from labharness.faces.cli.live import is_live
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _answered(chosen: argparse.Namespace) -> int:
-    """Carry out a command, and say what kept it from its end in one line."""
+    """Carry out a command, and return what kept it from its end in one line."""
     from labharness.faces.cli.line_writer import TERMINAL
 
     try:

@@ -24,7 +24,7 @@ def _plain(line: str) -> str:
 
 
 def entry(shown: "Analysed") -> dict[str, Any]:
-    """Give everything that was found."""
+    """Return everything that was found."""
     found = shown.found
     verdict = found.verdict
     return {

@@ -19,7 +19,7 @@ MARKS: dict[tuple[str, str], tuple[bytes, bytes]] = {
 
 
 def in_the_way(option: str, target: Path) -> bool:
-    """Say whether a file is there that this option did not write; an empty one is nobody's."""
+    """Return whether a file is there that this option did not write; an empty one is nobody's."""
     if not os.path.isfile(target):
         return False  # nothing, or what cannot be written over anyway
     begins, holds = MARKS[option, target.suffix]

@@ -165,7 +165,7 @@ def write_spectra(target: Path, path: Path, shown: "Analysed") -> Path:
 
 
 def write_table(target: Path, files: Sequence["Analysed"]) -> tuple[Path, int]:
-    """Write the peaks of all files as one table; give its name and number of rows.
+    """Write the peaks of all files as one table; return its name and number of rows.
 
     Raises:
         CannotWrite: The disk does not take it.

@@ -14,7 +14,7 @@ __all__ = ["approvals"]
 
 
 def approvals(chosen: argparse.Namespace) -> int:
-    """List, show, approve or reject; give the exit code."""
+    """List, show, approve or reject; return the exit code."""
     try:
         plan = chosen_lab(chosen.lab)
         folder = ApprovalFolder(plan.state_dir)

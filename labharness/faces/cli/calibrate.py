@@ -104,7 +104,7 @@ def _spots(path: Path, data: bytes, laser_nm: float | None) -> "dict[int, SpotEv
 
 
 def _glows(data: bytes) -> "tuple[list[float], list[Glow]]":
-    """Give exposures and photoluminescence of a run's raw_spectrum.json; other files have none."""
+    """Return exposures and PL of a run's raw_spectrum.json; other files have none."""
     from labharness.analysis.calibration import Glow
 
     try:

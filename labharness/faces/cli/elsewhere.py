@@ -11,7 +11,7 @@ __all__ = ["driven_elsewhere", "guarded_by", "owner_abroad"]
 
 
 def driven_elsewhere(plan: LabPlan, command: str = "") -> str:
-    """Say who drives this line by another lab file, and what to do; ``""`` where nobody does.
+    """Return who drives this line by another lab file, and what to do; ``""`` where nobody does.
 
     Args:
         plan: The lab's files.
@@ -45,7 +45,7 @@ def owner_abroad(plan: LabPlan, late: Late) -> LineControl | None:
 
 
 def guarded_by(plan: LabPlan) -> LabPlan:
-    """Give the lab whose guard process has these ports: only through it are they reached."""
+    """Return the lab whose guard process has these ports: only through it are they reached."""
     other = guarded_elsewhere(plan.identities(), plan.state_dir)
     if other is None:
         return plan

@@ -69,7 +69,7 @@ VERIFY_MORE_S = 5.0  # beyond a procedure's own time: what was on its way, and i
 
 
 def hand(chosen: argparse.Namespace) -> int:
-    """Carry out one command; give its exit code."""
+    """Carry out one command; return its exit code."""
     try:
         plan = chosen_lab(chosen.lab)
         work = {"read": _read, "set": _set, "watch": _watch, "safe": _safe}
@@ -118,7 +118,7 @@ def _say_late(plan: LabPlan, late_s: float) -> None:
 
 
 def late_of_safe(plan: LabPlan) -> Late:
-    """Say what a person is told who waits for the answer to ``safe``, and when.
+    """Return what a person is told who waits for the answer to ``safe``, and when.
 
     To end a process that still verifies helps nobody: not before its procedure's time is over is
     there a word of it.
@@ -152,7 +152,7 @@ def _idle(plan: LabPlan) -> str:
 
 
 def _deaf(plan: LabPlan) -> str:
-    """Say which process drives a line and has no door for other terminals; ``""`` for none."""
+    """Return which process drives a line and has no door for other terminals; ``""`` for none."""
     found = read_owner(plan.state_dir)
     try:
         LineLock(plan.state_dir).release()
@@ -266,7 +266,7 @@ def _outcome(
     say: Callable[[str], None],
     answer: Mapping[str, Any],
 ) -> int:
-    """Say how a command ended; give its exit code."""
+    """Return how a command ended; return its exit code."""
     if not answer["ok"]:
         complain(f"labharness set: {answer['error']}")
         return EXIT_FAILED
@@ -373,7 +373,7 @@ def _made_safe(plan: LabPlan, by: str, reason: str) -> tuple[dict[str, Any], boo
 
 
 def _way_out(owner: LockOwner | None) -> str:
-    """Say how a process is ended that is waited for; of one that makes safe nothing."""
+    """Return how a process is ended that is waited for; of one that makes safe nothing."""
     if owner is None or owner.does == MAKES_SAFE:
         return ""
     if owner.does:

@@ -32,7 +32,7 @@ ROWS = {
 
 
 def rows_of(key: bytes) -> int:
-    """Give how many rows down a key goes; 0 of any other."""
+    """Return how many rows down a key goes; 0 of any other."""
     return ROWS.get(key, 0)
 
 

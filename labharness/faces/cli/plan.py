@@ -23,7 +23,7 @@ __all__ = ["plan", "prediction_lines"]
 
 
 def plan(chosen: argparse.Namespace) -> int:
-    """Fly one task; give the exit code that its submission would begin with."""
+    """Fly one task; return the exit code that its submission would begin with."""
     try:
         _, payload = read_submit(Path(chosen.task))
         found = forecast(chosen_lab(chosen.lab), payload)
@@ -69,7 +69,7 @@ def _rejected(why: Rejected) -> int:
 
 
 def prediction_lines(found: Mapping[str, Any]) -> Iterator[str]:
-    """Say what a prediction (as JSON) comes to: for who plans a task, and for who approves it."""
+    """Return what a prediction (as JSON) comes to, for planner and approver."""
     takes = clock_text(math.ceil(found["duration_s"]))
     yield f"takes {takes} and stays within every limit on the nominal plant"
     for channel, points in found["trajectory"].items():
@@ -105,7 +105,7 @@ def _killed(step: Mapping[str, Any], hardware: Sequence[str]) -> Iterator[str]:
 
 
 def _hottest(found: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Give the heated step in which the highest temperature is predicted.
+    """Return the heated step in which the highest temperature is predicted.
 
     A reading stands until the next coarse poll, and so beyond the step in which it was taken.
     """

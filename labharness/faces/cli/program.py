@@ -18,7 +18,7 @@ ROOM_C = 20.0  # where a program is taken to begin, to say how long it is
 
 
 def program(chosen: argparse.Namespace) -> int:
-    """Carry out one act; give its exit code."""
+    """Carry out one act; return its exit code."""
     try:
         plan = chosen_lab(chosen.lab)
         programmer_of(plan.by_name, chosen.instrument)
@@ -40,7 +40,7 @@ def program(chosen: argparse.Namespace) -> int:
 
 
 def _checked(plan: LabPlan, instrument: Instrument, segments: Program) -> int:
-    """Say what a program is, and what in it can never be; give 0, or the exit code of a refusal."""
+    """Show a program and what in it can never be; return 0, or the exit code of a refusal."""
     for number, each in enumerate(segments.segments, 1):
         say(f"{number:3}  {each}")
     took = clock_text(segments.duration_s(ROOM_C))

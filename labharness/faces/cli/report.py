@@ -64,7 +64,7 @@ def write_report(folder: Path) -> None:
 
 
 def is_another(path: Path) -> bool:
-    """Say whether a file is there that is no page: a journal or an answer is easily named."""
+    """Return whether a file is there that is no page: a journal or an answer is easily named."""
     try:
         with path.open("rb") as file:
             return f'content="{GENERATOR}"'.encode() not in file.read(HEAD_BYTES)
@@ -98,7 +98,7 @@ def _put(path: Path, html: str) -> None:
 
 
 def _holds(command: str, folder: Path, facts: RunFacts) -> bool:
-    """Say whether a run is as it was written; complain of what is not."""
+    """Return whether a run is as it was written; complain of what is not."""
     if not facts.chain.ok:
         complain(f"labharness {command}: {folder / JOURNAL_NAME}: {facts.chain.reason}")
     changed = ", ".join(each.name for each in facts.artifacts if not each.holds)
@@ -151,7 +151,7 @@ def _row(folder: str, summary: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _ended(summary: Mapping[str, Any]) -> str:
-    """Say how a run ended, or in which state its journal leaves it."""
+    """Return how a run ended, or in which state its journal leaves it."""
     if summary["header"].get("by_hand"):
         return "by hand"
     if summary["ending"] == "none" and summary["state"]:

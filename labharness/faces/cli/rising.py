@@ -27,7 +27,7 @@ def still_rising(
     owner: Callable[[], LineControl | None],
     tell: Callable[[str], None],
 ) -> list[str]:
-    """Wait for the lag of what is hot, and longer; say what has risen, or was not read.
+    """Wait for the lag of what is hot, and longer; return what has risen, or was not read.
 
     Args:
         plan: The lab's files, which say how long.

@@ -12,7 +12,7 @@ __all__ = ["rules"]
 
 
 def rules(plan: LabPlan) -> Iterator[str]:
-    """Give every row of a line, one line each; nothing that decides is left out."""
+    """Return every row of a line, one line each; nothing that decides is left out."""
     envelope = plan.envelope
     yield f"line {envelope.line}"
     yield f"room       {_room(plan.room)}"

@@ -57,7 +57,7 @@ EXITS = {
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run one task; give the exit code."""
+    """Run one task; return the exit code."""
     if chosen.speed is None and chosen.approval_timeout:
         complain("labharness run: --approval-timeout takes --speed real or N: nobody can keep up")
         return EXIT_USAGE
@@ -282,7 +282,7 @@ def _print(result: RunResult) -> None:
 
 
 def _kept(folder: Path) -> str:
-    """Say what of a run its folder holds; somebody may have taken it away meanwhile."""
+    """Return what of a run its folder holds; somebody may have taken it away meanwhile."""
     names = {"answer": ANSWER_NAME, "journal": JOURNAL_NAME, "report": REPORT_NAME}
     there = [what for what, name in names.items() if (folder / name).exists()]
     *first, last = there or ["no answer, journal or report"]

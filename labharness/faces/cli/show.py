@@ -77,7 +77,7 @@ def one_line(text: str) -> str:
 
 @contextmanager
 def output() -> Iterator[BinaryIO]:
-    """Give standard output for bytes, as the content of a file is printed.
+    """Return standard output for bytes, as the content of a file is printed.
 
     Raises:
         BrokenPipeError: Whoever read has gone.

@@ -1,4 +1,4 @@
-"""``labharness simulate`` and ``simulated``: a lab's simulators for other processes, and control."""
+"""``labharness simulate`` and ``simulated``: serve a lab's simulators, and control them."""
 
 import argparse
 import json

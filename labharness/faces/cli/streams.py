@@ -24,7 +24,7 @@ def settle_streams() -> None:
 
 
 def _nowhere(number: int, mode: Literal["r", "w"]) -> TextIO:
-    """Give a free number to the null device, for the processes that this one starts as well."""
+    """Return a free number to the null device, for the processes that this one starts as well."""
     null = os.open(os.devnull, os.O_RDWR)
     if null != number:
         os.dup2(null, number)

@@ -70,7 +70,7 @@ def watch_line(
 
 
 def unknown_name(plan: LabPlan, names: Sequence[str]) -> str:
-    """Say which name is no instrument, no channel and no pattern of one; ``""`` where all are."""
+    """Return the name that is no instrument, channel or pattern of one; ``""`` for none."""
     channels = [f"{each.name}.{own}" for each in plan.instruments for own in each.driver.channels]
     for name in names:
         if not any(_named(channel, (name,)) for channel in channels):
@@ -81,7 +81,7 @@ def unknown_name(plan: LabPlan, names: Sequence[str]) -> str:
 
 
 def _named(channel: str, names: Sequence[str]) -> bool:
-    """Say whether a channel is one of those named; all are where nothing is."""
+    """Return whether a channel is one of those named; all are where nothing is."""
     instrument = channel.partition(".")[0]
     return not names or any(
         name == instrument or fnmatchcase(channel, name) or fnmatchcase(instrument, name)
@@ -90,7 +90,7 @@ def _named(channel: str, names: Sequence[str]) -> bool:
 
 
 def _drives_still(plan: LabPlan) -> bool:
-    """Say whether who owned the line is there and only silent."""
+    """Return whether who owned the line is there and only silent."""
     try:
         LineControl(plan.state_dir).close()
     except NoOwner:
@@ -99,7 +99,7 @@ def _drives_still(plan: LabPlan) -> bool:
 
 
 def how_it_ended(folder: str) -> str:
-    """Say how a run ended, by the answer in its folder, which may come a moment later."""
+    """Return how a run ended, by the answer in its folder, which may come a moment later."""
     if not folder or not (Path(folder) / SUBMIT_NAME).exists():
         return f"what was done by hand is in {folder}" if folder else "it drove nothing"
     path = Path(folder) / ANSWER_NAME
@@ -119,7 +119,7 @@ def how_it_ended(folder: str) -> str:
 
 
 def level(envelope: Envelope, channel: str, value: float | None) -> str:
-    """Say how a reading stands to the line's rules: ``trip``, ``warn``, ``unknown`` or ``""``.
+    """Return how a reading stands to the line's rules: ``trip``, ``warn``, ``unknown`` or ``""``.
 
     It is the colour of its row. Whether it trips is the kernel's to say, which asks since when.
     """
@@ -195,7 +195,7 @@ class Screen:
             self._live.stop()
 
     def show(self, status: Mapping[str, Any]) -> bool:
-        """Show one look; say whether there is to be another.
+        """Show one look; return whether there is to be another.
 
         Raises:
             NoOwner: The owner does not answer this terminal.
@@ -248,7 +248,7 @@ class Screen:
             yield f"  {name:32} {'unknown':>12} {why}"
 
     def _unknown(self) -> Iterator[tuple[str, str]]:
-        """Give what is not known, and why; a port is everybody's."""
+        """Return what is not known, and why; a port is everybody's."""
         for name, why in self._status.get("unknown", {}).items():
             if name.startswith("port ") or _named(f"{name}.", self._names):
                 yield name, why

@@ -48,7 +48,7 @@ class Clearest:
 
 
 def clearest(facts: RunFacts) -> Clearest | None:
-    """Give the spectra of the clearest spot; None where no spot was judged.
+    """Return the spectra of the clearest spot; None where no spot was judged.
 
     Raises:
         KeyError: The outputs are those of another capability.
@@ -116,7 +116,7 @@ def spectrum_figure(
 
 
 def within(spectrum: Spectrum, low: float, high: float) -> Spectrum:
-    """Give the part of a spectrum between two places of its axis."""
+    """Return the part of a spectrum between two places of its axis."""
     return tuple(each for each in spectrum if low <= each[0] <= high)
 
 

@@ -44,12 +44,12 @@ class _Run:
 
     @property
     def trace(self) -> str:
-        """Give the class of a measured curve: the upper one lets the lower one through."""
+        """Return the class of a measured curve: the upper one lets the lower one through."""
         return "trace over" if self.at else "trace"
 
     @property
     def label(self) -> Html:
-        """Give its name with its colour: the legend."""
+        """Return its name with its colour: the legend."""
         return joined(el("i", "●", class_=f"c{self.at}"), f" {self.at + 1}: {self.name}")
 
 
@@ -88,7 +88,7 @@ def _sections(runs: Sequence[_Run]) -> Iterator[Html]:
 
 
 def _head(run: _Run) -> Html:
-    """Say which run it is and how it ended."""
+    """Return which run it is and how it ended."""
     chain = run.facts.chain
     parts = [el("h3", run.label), masthead(run.facts), *in_brief(run.facts)]
     if not chain.ok:

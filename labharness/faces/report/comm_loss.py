@@ -14,7 +14,7 @@ def comm_loss(
     hardware: Sequence[str],
     unit_text: Callable[[str], str] = str,
 ) -> list[tuple[str, dict[str, str]]]:
-    """Give of each sentence its key in ``PHRASES`` and what stands in its blanks.
+    """Return of each sentence its key in ``PHRASES`` and what stands in its blanks.
 
     Args:
         stays: Of one step of a prediction (as JSON), which may be anybody's file.

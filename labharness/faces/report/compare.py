@@ -95,7 +95,7 @@ def _answer(facts: RunFacts) -> dict[str, Any]:
 
 
 def _key_values(facts: RunFacts, phase: str) -> Iterator[tuple[str, str]]:
-    """Give the highest reading of each channel, and its mean over one phase."""
+    """Return the highest reading of each channel, and its mean over one phase."""
     within = next((each for each in facts.phases if each.name == phase), None)
     for channel, points in facts.traces.items():
         unit = unit_text(facts.rules.units.get(channel, ""))
@@ -126,7 +126,7 @@ def _counted(facts: RunFacts) -> dict[str, str]:
 
 
 def _flat(value: object, name: str = "") -> dict[str, str]:
-    """Give every scalar of a JSON value under its path."""
+    """Return every scalar of a JSON value under its path."""
     if isinstance(value, Mapping):
         found: dict[str, str] = {}
         for each, part in value.items():

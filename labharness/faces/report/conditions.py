@@ -23,7 +23,7 @@ NOISE_SD: Final = 3.0
 
 
 def masthead(facts: RunFacts) -> Html:
-    """Say when it was, in which lab, and which run it is."""
+    """Return when it was, in which lab, and which run it is."""
     at = str(facts.about.get("at") or facts.header.get("epoch", ""))[:16].replace("T", " ")
     lab = facts.about.get("lab") or facts.about.get("lab_file") or ""
     run = str(facts.header.get("session_id") or "")[:RUN_DIGITS]
@@ -76,7 +76,7 @@ def _rows(facts: RunFacts) -> Iterator[tuple[str, object]]:
 
 
 def _grown(facts: RunFacts) -> Iterator[str]:
-    """Give mean and standard deviation of what was kept during the growth."""
+    """Return mean and standard deviation of what was kept during the growth."""
     phase = next((each for each in facts.phases if each.name == GROWN), None)
     if phase is None:
         return

@@ -24,7 +24,7 @@ TITLE_CHARACTERS_MAX: Final = 200
 def document(
     title: str, sections: Iterable[Html], language: str = "en", *, pictures: bool = False
 ) -> str:
-    """Give a whole page.
+    """Return a whole page.
 
     Args:
         title: Of the window; plain text.
@@ -59,5 +59,5 @@ def document(
 
 
 def section(key: str, *parts: Html) -> Html:
-    """Give one section under the phrase of a key."""
+    """Return one section under the phrase of a key."""
     return Html(el("section", el("h2", say(key)), *parts) + "\n")

@@ -165,12 +165,12 @@ class RunFacts:
         return found if isinstance(found, Mapping) else {}
 
     def happened(self, kind: str) -> tuple[Happening, ...]:
-        """Give what happened of one kind."""
+        """Return what happened of one kind."""
         return tuple(each for each in self.happenings if each.kind == kind)
 
 
 def took_s(answer: Mapping[str, Any], journal_s: float) -> float:
-    """Give how long a run took as its answer says: the journal goes on until that is written."""
+    """Return how long a run took as its answer says: the journal goes on until that is written."""
     summary = answer.get("execution_summary")
     try:
         return parse_duration(summary["duration"]) if isinstance(summary, Mapping) else journal_s

@@ -74,7 +74,7 @@ def film_in_brief(facts: RunFacts) -> Html:
 
 
 def _measured(facts: RunFacts) -> Html:
-    """Say where there was film and how the area is shared out, and draw the shares."""
+    """Return where there was film and how the area is shared out, and draw the shares."""
     found = facts.results["raman_analysis"]
     covered = say(
         "covered",
@@ -141,7 +141,7 @@ def evidence(facts: RunFacts) -> Html:
 
 
 def layers_text(count: int | None) -> Html:
-    """Give a number of layers as a chemist says it."""
+    """Return a number of layers as a chemist says it."""
     if count is None:
         return say("undetermined")
     if count in (1, 2):

@@ -104,7 +104,7 @@ def fit_parts(
 
 
 def span_of(heights: Sequence[float]) -> tuple[float, float]:
-    """Give the ends of an axis of counts: from zero, or nearer where all stands on a high level."""
+    """Return the ends of an axis of counts: from zero, or nearer on a high level."""
     low, high = min(heights), max(heights)
     if low > LEVEL_SHARE_MAX * high:
         room = 0.1 * (high - low) or 1.0

@@ -14,7 +14,7 @@ UNSHOWN: Final = "nothing can show it"
 
 
 def happenings(records: Iterable[Record], origin_s: float) -> Iterator[Happening]:
-    """Give what happened, in order; what a person set by hand is told with how it ended."""
+    """Return what happened, in order; what a person set by hand is told with how it ended."""
     intents: dict[int, Mapping[str, Any]] = {}
     hand = ""
     by_hand: set[int] = set()

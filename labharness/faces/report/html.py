@@ -28,7 +28,7 @@ class Html(str):
 
 
 def text(raw: object) -> Html:
-    """Give any value as text that is safe between tags and within quotes, bounded in length."""
+    """Return any value as text that is safe between tags and within quotes, bounded in length."""
     shown = str(raw)
     if len(shown) > TEXT_CHARACTERS_MAX:
         shown = f"{shown[:TEXT_CHARACTERS_MAX]}… (+{len(shown) - TEXT_CHARACTERS_MAX})"
@@ -41,7 +41,7 @@ def joined(*parts: object) -> Html:
 
 
 def el(tag: str, *children: object, **attributes: object) -> Html:
-    """Give one element.
+    """Return one element.
 
     Args:
         tag: Its name; from this program, never from a file.
@@ -61,7 +61,7 @@ def el(tag: str, *children: object, **attributes: object) -> Html:
 
 
 def table(heads: Iterable[object], rows: Iterable[Html], class_: str | None = None) -> Html:
-    """Give a table that scrolls by itself where the page is narrow."""
+    """Return a table that scrolls by itself where the page is narrow."""
     head = el("thead", el("tr", *(el("th", each) for each in heads)))
     return el("div", el("table", head, el("tbody", *rows), class_=class_), class_="scroll")
 

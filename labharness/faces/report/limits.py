@@ -45,7 +45,7 @@ def text_px(text: str) -> float:
 
 
 def label_px(drawn: Iterable[ChartedQuantity]) -> float:
-    """Give the room that the longest label of some charts takes beside them."""
+    """Return the room that the longest label of some charts takes beside them."""
     widths = [
         text_px(plain(line.key, language, **line.fields))
         for quantity in drawn

@@ -105,7 +105,7 @@ def map_parts(places: SpotLayout, shown: MappedQuantity | Classes) -> Html:
 
 
 def _frame(x: Array, y: Array) -> Frame:
-    """Give both axes one scale: a micrometre is as long upwards as across."""
+    """Return both axes one scale: a micrometre is as long upwards as across."""
     margin = 0.5 * max(np.ptp(x), np.ptp(y)) / max(math.sqrt(x.size) - 1, 1.0)
     across, up = RIGHT_PX - LEFT_PX, FLOOR_PX - TOP_PX
     x_span, y_span = float(np.ptp(x)) + 2 * margin, float(np.ptp(y)) + 2 * margin

@@ -28,7 +28,7 @@ EVENTS_MAX: Final = 300
 
 
 def page(facts: RunFacts, language: str = "en") -> str:
-    """Give the whole page.
+    """Return the whole page.
 
     Args:
         facts: The run.
@@ -139,7 +139,7 @@ def _events(facts: RunFacts) -> Html:
 
 
 def _commands(facts: RunFacts) -> Iterator[object]:
-    """Say how the physical commands ended; whatever left doubt stands out."""
+    """Return how the physical commands ended; whatever left doubt stands out."""
     unshown = sum(facts.unshown.values())
     confirmed = facts.commands.get("confirmed", 0)
     yield say("ending.confirmed", count=confirmed)

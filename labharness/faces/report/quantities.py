@@ -36,23 +36,23 @@ class ChartedQuantity:
         return tuple(dict.fromkeys(owner_of(each) for each in self.measured))
 
     def colour_index(self, channel: str) -> int | None:
-        """Give the colour of a channel's instrument; None where it measures nothing of this."""
+        """Return the colour of a channel's instrument; None where it measures nothing of this."""
         owner = owner_of(channel)
         return self.owners.index(owner) % len(COLOURS) if owner in self.owners else None
 
     def colour(self, channel: str) -> str:
-        """Give it as CSS has it; grey where there is none."""
+        """Return it as CSS has it; grey where there is none."""
         index = self.colour_index(channel)
         return "#555" if index is None else COLOURS[index]
 
 
 def unit_text(unit: str) -> str:
-    """Give a unit as people write it."""
+    """Return a unit as people write it."""
     return UNITS.get(unit, unit)
 
 
 def quantities(facts: RunFacts) -> list[ChartedQuantity]:
-    """Give each quantity that is measured and can trip the line, in the order of the page."""
+    """Return each quantity that is measured and can trip the line, in the order of the page."""
     rules = facts.rules
     shown = set(rules.setpoints.values()) | {each for each in rules.units if _is_set(each)}
     found = []
@@ -75,12 +75,12 @@ def quantities(facts: RunFacts) -> list[ChartedQuantity]:
 
 
 def _is_set(channel: str) -> bool:
-    """Say whether a channel is read but nothing that is measured, as a setpoint that ramps."""
+    """Return whether a channel is read but nothing that is measured, as a setpoint that ramps."""
     return channel.endswith("setpoint")
 
 
 def acting(bars: Iterable[Bar]) -> list[Bar]:
-    """Give of each channel's trips the one on either side that a reading passes first."""
+    """Return of each channel's trips the one on either side that a reading passes first."""
     first: dict[tuple[str, bool], Bar] = {}
     for bar in bars:
         at = bar.channel, bar.below

@@ -98,7 +98,7 @@ def read_run(journal: Path) -> RunFacts:
 
 
 def read_summary(journal: Path) -> dict[str, Any]:
-    """Give what a list of runs shows of one: header, request, ending, last state and duration.
+    """Return what a list of runs shows of one: header, request, ending, last state and duration.
 
     Raises:
         JournalFailed: The journal cannot be opened or read.
@@ -128,7 +128,7 @@ def read_summary(journal: Path) -> dict[str, Any]:
 
 
 def _state(events: Sequence[Record]) -> str:
-    """Give what the session became last; empty where no event says."""
+    """Return what the session became last; empty where no event says."""
     changes = [each.body["data"] for each in events if each.body["event_type"] == "state_changed"]
     return str(changes[-1]["to_state"]) if changes else ""
 

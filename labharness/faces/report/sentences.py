@@ -219,7 +219,7 @@ CHARACTERS_MAX: Final = 1000
 
 
 def both(raw: object) -> Html:
-    """Give a recorded text, in both languages where the harness wrote it."""
+    """Return a recorded text, in both languages where the harness wrote it."""
     recorded = str(raw)
     ours = chinese(recorded)
     if ours == recorded:
@@ -229,7 +229,7 @@ def both(raw: object) -> Html:
 
 
 def chinese(recorded: str, depth: int = 0) -> str:
-    """Give the Chinese of a sentence of the harness; any other text as it is."""
+    """Return the Chinese of a sentence of the harness; any other text as it is."""
     if recorded in SENTENCES and "{" not in recorded:
         return SENTENCES[recorded]
     if len(recorded) > CHARACTERS_MAX or depth > NESTED_MAX:

@@ -19,7 +19,7 @@ MENTIONED: Final = 0.05
 
 
 def headline(film: Mapping[str, Any], layer_count: object) -> Html:
-    """Say what the film is."""
+    """Return what the film is."""
     key = f"claim_{film['claim']}"
     if key not in PHRASES:
         return both(film["headline"])
@@ -35,7 +35,7 @@ def _shares(of_film: Mapping[str, Mapping[str, float]]) -> Iterator[object]:
 
 
 def area(film: Mapping[str, Any]) -> Html:
-    """Say how the surveyed area is shared out."""
+    """Return how the surveyed area is shared out."""
     rows = film["of_area"]
     shown = [
         joined(say(f"class_{name}"), f" {rows[name] * 100:.0f} %")

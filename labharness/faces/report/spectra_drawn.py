@@ -142,7 +142,7 @@ def _placed(parts: Html, x: float, y: float) -> Html:
 
 
 def _own(parts: Sequence[Html], width: float, height: float, title: str, subtitle: str) -> str:
-    """Give drawings a file of their own: name space, style, white paper and a title."""
+    """Return drawings a file of their own: name space, style, white paper and a title."""
     whole = height + HEAD_PX
     drawing = el(
         "svg",
@@ -326,7 +326,7 @@ GREYS: Final = ("#b9c0c7", "#d9dde1", "#8b949e", "#6b7580", "#a5acb3")
 
 
 def _other_colour(name: str, at: int, judged: bool) -> str:
-    """Give colours to films, and greys to bare substrate and to what is beside the layers."""
+    """Return colours to films, and greys to bare substrate and to what is beside the layers."""
     if judged or name in BARE:
         return GREYS[at % len(GREYS)]
     return COLOURS[at % len(COLOURS)]

@@ -34,7 +34,7 @@ class FileShown:
 def spectra_page(
     files: Sequence[FileShown], unread: Sequence[str], program: str, language: str = "en"
 ) -> str:
-    """Give the whole page.
+    """Return the whole page.
 
     Args:
         files: What was analysed.

@@ -45,7 +45,7 @@ class Scale:
     end_px: float
 
     def __call__(self, value: float) -> float:
-        """Give the place of a value in px."""
+        """Return the place of a value in px."""
         span = self.high - self.low
         share = (value - self.low) / span if span else 0.5
         return self.start_px + share * (self.end_px - self.start_px)
@@ -143,7 +143,7 @@ def thinned(
 
 
 def rounded_ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
-    """Give about ``count`` ticks at 1, 2 or 5 times a power of ten."""
+    """Return about ``count`` ticks at 1, 2 or 5 times a power of ten."""
     if not high > low:
         return [(low, number(low))]
     raw = (high - low) / max(count, 1)
@@ -159,7 +159,7 @@ def rounded_ticks(low: float, high: float, count: int) -> list[tuple[float, str]
 
 
 def clock_ticks(end_s: float, count: int) -> list[tuple[float, str]]:
-    """Give ticks of a time axis at whole minutes or hours."""
+    """Return ticks of a time axis at whole minutes or hours."""
     wanted = end_s / 60 / max(count, 1)
     step = next((each for each in MINUTES if each >= wanted), math.ceil(wanted / 1440) * 1440)
     return [

@@ -93,7 +93,7 @@ def phase_table(facts: RunFacts) -> Html:
 
 
 def _follows(phase: Phase, prediction: RecordedPrediction, last: str) -> Iterator[Html]:
-    """Say what a person must know of a phase's end, then what it is made of."""
+    """Return what a person must know of a phase's end, then what it is made of."""
     parts = []
     if last in prediction.stays:  # a journal of an older version has the channels alone
         sentences = comm_loss(prediction.stays[last], prediction.hardware, unit_text)

@@ -183,14 +183,14 @@ def curve_labels(frame: Frame, traces: Mapping[str, Points]) -> Iterator[tuple[s
 
 
 def _value_at(points: Points, at_s: float) -> float | None:
-    """Give the last value up to a time; none where nothing was measured."""
+    """Return the last value up to a time; none where nothing was measured."""
     index = bisect_right(points, at_s, key=lambda one: one[0]) - 1
     value = points[index][1] if index >= 0 else math.nan
     return None if math.isnan(value) else value
 
 
 def _end_s(facts: RunFacts) -> float:
-    """Give the end of the common time axis: the run's, or the prediction's when that is later."""
+    """Return the end of the common time axis: the run's, or the prediction's when that is later."""
     foreseen = () if facts.prediction is None else facts.prediction.channels.values()
     return max([facts.duration_s, *(each.points[-1][0] for each in foreseen if each.points)])
 

@@ -18,7 +18,7 @@ QUIET: Final = {"confirmed", "unconfirmed"}
 
 
 def verdict(facts: RunFacts) -> Html:
-    """Give the box at the top."""
+    """Return the box at the top."""
     parts = in_brief(facts)
     confidence = _analysis(facts).get("confidence", facts.results.get("confidence"))
     if isinstance(confidence, float | int) and confidence > 0:
@@ -40,7 +40,7 @@ def verdict(facts: RunFacts) -> Html:
 
 
 def in_brief(facts: RunFacts) -> list[Html]:
-    """Say how a run ended, and what came of it."""
+    """Return how a run ended, and what came of it."""
     return [el("div", _ending(facts), class_="ending"), _headline(facts)]
 
 
@@ -156,7 +156,7 @@ def _glance(facts: RunFacts) -> Html:
 
 
 def intent(facts: RunFacts) -> str:
-    """Give what the run was for, or who drove the line."""
+    """Return what the run was for, or who drove the line."""
     found = facts.asked.get("intent") or facts.by_hand or facts.header.get("session_id", "")
     return str(found)
 

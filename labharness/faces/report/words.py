@@ -405,7 +405,7 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
 
 
 def say(key: str, *, tag: str = "span", **fields: object) -> Html:
-    """Give a phrase in both languages; the page's style shows one.
+    """Return a phrase in both languages; the page's style shows one.
 
     Args:
         key: Of ``PHRASES``.
@@ -421,24 +421,24 @@ def say(key: str, *, tag: str = "span", **fields: object) -> Html:
 
 
 def known(group: str, word: str, *, tag: str = "span") -> Html:
-    """Give a recorded word in both languages where it is known, else as it was recorded."""
+    """Return a recorded word in both languages where it is known, else as it was recorded."""
     key = f"{group}.{word}"
     return say(key, tag=tag) if key in PHRASES else text(word)
 
 
 def plain(key: str, language: str = "en", **fields: object) -> str:
-    """Give a phrase in one language as plain text: a page's title, a line of a terminal."""
+    """Return a phrase in one language as plain text: a page's title, a line of a terminal."""
     return PHRASES[key][list(LANGUAGES).index(language)].format(**fields)
 
 
 def cell(key: str, *children: object, class_: str | None = None) -> Html:
-    """Give a table's cell that knows its column's name: on a phone it stands before it."""
+    """Return a table's cell that knows its column's name: on a phone it stands before it."""
     english, chinese = PHRASES[key]
     return el("td", *children, class_=class_, data_en=english, data_zh=chinese)
 
 
 def phase_text(name: str) -> str:
-    """Give a recorded phase as the report calls it in English, and anybody else's as it is."""
+    """Return a recorded phase as the report calls it in English, and anybody else's as it is."""
     key = f"phase.{name}"
     return plain(key) if key in PHRASES else name
 

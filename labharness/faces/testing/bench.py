@@ -40,7 +40,7 @@ class Ran:
 
     @property
     def lab(self) -> Lab:
-        """Give the lab of the run.
+        """Return the lab of the run.
 
         Raises:
             LookupError: The run was rejected before a lab was built.
@@ -51,17 +51,17 @@ class Ran:
 
     @property
     def type(self) -> str:
-        """Give the type of the terminal message, e.g. ``task_completed``."""
+        """Return the type of the terminal message, e.g. ``task_completed``."""
         return self.result.message.type
 
     @property
     def body(self) -> dict[str, Any]:
-        """Give the terminal message's payload as JSON has it."""
+        """Return the terminal message's payload as JSON has it."""
         return self.result.message.payload.model_dump(by_alias=True, exclude_unset=True)
 
     @property
     def truth(self) -> dict[str, Any]:
-        """Give what is so by the plant's own account, which no instrument told."""
+        """Return what is so by the plant's own account, which no instrument told."""
         found: dict[str, Any] = simulated_of(self.lab).plant.truth()
         return found
 
@@ -77,7 +77,7 @@ class VirtualTime:
         self.took_s = 0.0
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run ``main`` to its end on a loop of its own, and give its result.
+        """Run ``main`` to its end on a loop of its own, and return its result.
 
         Raises:
             Deadlock: Everything waits and nothing is scheduled.
@@ -120,7 +120,7 @@ class Bench:
         self._open: Lab | None = None
 
     def on(self, lab: Path | LabPlan, *, seed: int | None = None) -> "Bench":
-        """Give a bench with another lab, or another seed; its runs go to the same folder."""
+        """Return a bench with another lab, or another seed; its runs go to the same folder."""
         wanted = self.seed if seed is None else seed
         other = Bench(lab, self._folder, state=self._state, seed=wanted)
         other._injections, other._all = self._injections, self._all
@@ -231,7 +231,7 @@ class Bench:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Lab]:
-        """Give the lab with its line open and polled, and nothing written.
+        """Return the lab with its line open and polled, and nothing written.
 
         Raises:
             NoReply: An instrument is silent, or answers as another.
@@ -257,7 +257,7 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Lab]:
-        """Give the lab armed and started: commands go through, if the envelope lets them.
+        """Return the lab armed and started: commands go through, if the envelope lets them.
 
         In the end the line is made safe and disarmed, also out of an error.
 
@@ -271,7 +271,7 @@ class Bench:
             yield lab
 
     def _taken(self) -> list[Injection]:
-        """Give what is to go wrong in the next lab, once."""
+        """Return what is to go wrong in the next lab, once."""
         injections = list(self._injections)
         self._injections.clear()
         return injections

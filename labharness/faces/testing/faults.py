@@ -63,14 +63,14 @@ class Injection:
 
 
 def plant_faults(plan: LabPlan) -> Mapping[str, Level]:
-    """Give the faults of a lab's plant, each with its healthy level."""
+    """Return the faults of a lab's plant, each with its healthy level."""
     row = plan.file.plant
     plant: Any = None if row is None else load_plant(row.kind)(None, **row.settings)
     return _levels(getattr(plant, "faults", None))
 
 
 def bus_faults() -> Mapping[str, Level]:
-    """Give the faults of a bus, each with its healthy level."""
+    """Return the faults of a bus, each with its healthy level."""
     levels = dict(_levels(BusFaults()))
     del levels["injected"]  # what the bus remembers of the others
     return levels
@@ -110,7 +110,7 @@ def fault(plan: LabPlan, name: str, level: Level = True, *, port: str | None = N
 
 
 def simulated_of(lab: Lab) -> SimulatedLab:
-    """Give the simulated lab of a lab.
+    """Return the simulated lab of a lab.
 
     Raises:
         BadLabFile: It has none.

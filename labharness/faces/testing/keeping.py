@@ -21,7 +21,7 @@ DIGEST_CHARACTERS = 8
 
 
 def folder_of(root: Path, test: str) -> Path:
-    """Give the folder of one test: readable, and no other test's."""
+    """Return the folder of one test: readable, and no other test's."""
     name = re.sub(r"[^\w.-]+", "_", test).strip("_")[-NAME_CHARACTERS_MAX:]
     return root / f"{name}-{sha256(test.encode()).hexdigest()[:DIGEST_CHARACTERS]}"
 

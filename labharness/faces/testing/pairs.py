@@ -14,7 +14,7 @@ class PairDisagrees(AssertionError):
 
 
 def exchange(face: Face, request: Request) -> bytes:
-    """Send one frame, with the transaction id it stands with, and give the reply.
+    """Send one frame, with the transaction id it stands with, and return the reply.
 
     Raises:
         PairDisagrees: There is none, or the reply rule does not take all of it.
@@ -49,13 +49,13 @@ def read(driver: Driver, face: Face) -> dict[str, float]:
 
 
 def framed(body: str) -> bytes:
-    """Give the bytes of a Modbus RTU frame, written as hex without its checksum."""
+    """Return the bytes of a Modbus RTU frame, written as hex without its checksum."""
     data = bytes.fromhex(body)
     return data + struct.pack("<H", crc16_modbus(data))
 
 
 def transaction_of(request: Request) -> int:
-    """Give the transaction id that stands in a frame; 0 where there is no such field."""
+    """Return the transaction id that stands in a frame; 0 where there is no such field."""
     blank = request.transaction
     if blank is None:
         return 0

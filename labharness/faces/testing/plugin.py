@@ -66,7 +66,7 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def lab_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give the test a state directory of its own, for latches and approvals.
+    """Return the test a state directory of its own, for latches and approvals.
 
     It stands beside pytest's folders, not in them: the path of a socket has 100 bytes at most.
     """
@@ -100,7 +100,7 @@ def lab_file() -> Path:
 def simulated_lab(
     watched_labs: "WatchedLabs", lab_state: Path, lab_file: Path, tmp_path: Path
 ) -> "Iterator[Bench]":
-    """Give the simulated lab of ``lab_file`` in virtual time: see ``labharness.faces.testing.bench``."""
+    """Return the simulated lab of ``lab_file`` in virtual time: see ``testing.bench``."""
     from labharness.faces.testing.bench import Bench
 
     bench = Bench(lab_file, tmp_path / "labs", state=lab_state)
@@ -118,7 +118,7 @@ def virtual_time() -> "VirtualTime":
 
 @pytest.fixture
 def wire_log(watched_labs: "WatchedLabs") -> "WireLog":
-    """Give every frame at the instruments' end of the wires of the test's labs."""
+    """Return every frame at the instruments' end of the wires of the test's labs."""
     from labharness.faces.testing.wires import WireLog
 
     return WireLog(watched_labs.labs)

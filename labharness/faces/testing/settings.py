@@ -18,7 +18,7 @@ Wait = Callable[[float], object]
 
 
 def each_set(driver: Driver, face: Face, wait: Wait | None) -> tuple[str, ...]:
-    """Set every channel that can be set, and give what is wrong.
+    """Set every channel that can be set, and return what is wrong.
 
     Some orders are refused until another was given (a camera that is not open): what is refused is
     tried again as long as others are taken. What is refused in the end is a finding.

@@ -116,7 +116,7 @@ class WireLog:
         return [each for number in range(len(self._labs)) for each in self.of(number)]
 
     def of(self, number: int) -> list[Passed]:
-        """Give the frames of one lab of the test, from 0, in the order of time."""
+        """Return the frames of one lab of the test, from 0, in the order of time."""
         found = [
             Passed(number, at_s, port, heard, data)
             for port, bus in _buses(self._labs[number]).items()
@@ -126,15 +126,15 @@ class WireLog:
         return sorted(found, key=lambda each: each.at_s)
 
     def heard(self, port: str | None = None) -> list[bytes]:
-        """Give the frames that instruments heard, on one port or on all."""
+        """Return the frames that instruments heard, on one port or on all."""
         return [each.data for each in self._on(port) if each.heard]
 
     def said(self, port: str | None = None) -> list[bytes]:
-        """Give the replies that came back, on one port or on all."""
+        """Return the replies that came back, on one port or on all."""
         return [each.data for each in self._on(port) if not each.heard]
 
     def written(self, port: str | None = None) -> list[bytes]:
-        """Give the frames that instruments heard and that are no exact reads: commands."""
+        """Return the frames that instruments heard and that are no exact reads: commands."""
         reads = [{name: _Reads(lab, name) for name in lab.guard.core.ports} for lab in self._labs]
         return [
             each.data
@@ -226,7 +226,7 @@ def _prove_reasons(lab: Lab, port: str, left: Sequence[Sent]) -> None:
 
 
 def _buses(lab: Lab) -> Mapping[str, SimulatedBus]:
-    """Give a lab's simulated buses by port; a lab of real links has none that could be heard."""
+    """Return a lab's simulated buses by port; a lab of real links has none that could be heard."""
     sim_lab = lab.simulated
     return {} if sim_lab is None else sim_lab.buses
 

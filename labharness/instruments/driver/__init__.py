@@ -1,4 +1,4 @@
-"""The driver kit: all a driver author imports. Modbus is in ``labharness.instruments.driver.modbus``."""
+"""The driver kit: all a driver author imports. Modbus is in ``driver.modbus``."""
 
 from labharness.instruments.driver.ascii import decimal, line_request, number
 from labharness.instruments.driver.channels import CONTACT, Channel, Identity, Query, Scan, While

@@ -51,28 +51,28 @@ class Driver(ABC):
 
     @property
     def protocol(self) -> Protocol:
-        """Say how its frames are built."""
+        """Return how its frames are built."""
         return Protocol.TEXT
 
     @abstractmethod
     def scans(self) -> tuple[Scan, ...]:
-        """Give the frames that read channels."""
+        """Return the frames that read channels."""
 
     def queries(self) -> tuple[Query, ...]:
-        """Give the exact frames that read anything else."""
+        """Return the exact frames that read anything else."""
         return ()
 
     @abstractmethod
     def identify(self) -> Query:
-        """Give the frame that asks the instrument who it is; it decodes to an ``Identity``."""
+        """Return the frame that asks the instrument who it is; it decodes to an ``Identity``."""
 
     @abstractmethod
     def expects(self, identity: Identity) -> str:
-        """Say what is wrong with this identity for this driver; ``""`` when nothing is."""
+        """Return what is wrong with this identity for this driver; ``""`` when nothing is."""
 
     @abstractmethod
     def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Give the frames that set ``channel`` to ``value``, in order.
+        """Return the frames that set ``channel`` to ``value``, in order.
 
         Each states in ``obeyed`` which reply means that the instrument did it: without that no
         procedure can use the channel. A frame that is not answered (``Nothing``) states none.
@@ -100,7 +100,7 @@ class Driver(ABC):
             self.accept(channel, reply)
 
     def settable(self, channel: str) -> Channel:
-        """Give a channel that can be set.
+        """Return a channel that can be set.
 
         Raises:
             ValueError: It cannot; says which can.

@@ -20,12 +20,12 @@ class Adds(StrEnum):
 
     @property
     def doing(self) -> str:
-        """Say what something does that adds this."""
+        """Return what something does that adds this."""
         return {"heat": "heating", "gas": "flowing", "light": "shining", "current": "driven"}[self]
 
     @property
     def nothing(self) -> str:
-        """Say what follows while it is off."""
+        """Return what follows while it is off."""
         said = {"heat": "nothing heats", "gas": "nothing flows", "light": "nothing shines"}
         return said.get(self, "no current flows")
 

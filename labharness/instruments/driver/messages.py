@@ -31,7 +31,7 @@ def message_request(
 
 
 def results(what: str) -> Callable[[bytes], Mapping[str, object]]:
-    """Give the decoder of a reply's ``results``; an entry in ``errors`` is a ``DeviceFault``."""
+    """Return the decoder of a reply's ``results``; an entry in ``errors`` is a ``DeviceFault``."""
 
     def decode(reply: bytes) -> Mapping[str, object]:
         body = json.loads(reply)

@@ -197,7 +197,7 @@ class ModbusDriver(Driver):
         return Scan(name, request, tuple(registers), values, period_s)
 
     def words_of(self, what: str, count: int) -> Callable[[bytes], tuple[int, ...]]:
-        """Give the decoder of a reply of ``count`` words."""
+        """Return the decoder of a reply of ``count`` words."""
         unpack = struct.Struct(f">{count}H").unpack_from
         at = 9 if self.tcp else 3
         check = self._data_check(what, 2 * count)
@@ -209,7 +209,7 @@ class ModbusDriver(Driver):
         return decode
 
     def bits_of(self, what: str, count: int) -> Callable[[bytes], tuple[bool, ...]]:
-        """Give the decoder of a reply of ``count`` bits (coils or discrete inputs)."""
+        """Return the decoder of a reply of ``count`` bits (coils or discrete inputs)."""
         at = 9 if self.tcp else 3
         check = self._data_check(what, (count + 7) // 8)
 

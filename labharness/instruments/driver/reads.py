@@ -12,7 +12,7 @@ SHOWN_BYTES_MAX = 60
 
 
 def reads_of(driver: Driver) -> Iterator[tuple[str, Request]]:
-    """Give all that a driver calls a read, each with the name it has there."""
+    """Return all that a driver calls a read, each with the name it has there."""
     yield "identity", driver.identify().request
     for scan in driver.scans():
         yield f"scan {scan.name!r}", scan.request
@@ -21,12 +21,12 @@ def reads_of(driver: Driver) -> Iterator[tuple[str, Request]]:
 
 
 def is_written(request: Request, grammar: Iterable[bytes]) -> bool:
-    """Say whether a frame is one of those that write, by a driver's grammar of them."""
+    """Return whether a frame is one of those that write, by a driver's grammar of them."""
     return any(re.fullmatch(each, request.frame, re.DOTALL) for each in grammar)
 
 
 def unproven(request: Request, protocol: Protocol, drivers: Iterable[tuple[str, Driver]]) -> str:
-    """Say why a request is no read on its port; ``""`` where nothing speaks against it.
+    """Return why a request is no read on its port; ``""`` where nothing speaks against it.
 
     Args:
         request: What a driver calls a read.

@@ -49,7 +49,7 @@ class Descriptor(Protocol):
         ...
 
     def fileno(self) -> int:
-        """Give the descriptor to watch; -1 while the link is closed."""
+        """Return the descriptor to watch; -1 while the link is closed."""
         ...
 
     def read(self) -> bytes:
@@ -128,7 +128,7 @@ class SerialDescriptor:
         self._port = open_port(*self._settings)
 
     def fileno(self) -> int:
-        """Give the descriptor; -1 while closed."""
+        """Return the descriptor; -1 while closed."""
         return -1 if self._port is None else int(self._port.fileno())
 
     def read(self) -> bytes:
@@ -198,7 +198,7 @@ class TcpDescriptor:
             self._found = [(str(row[4][0]), int(row[4][1])) for row in rows]
 
     def fileno(self) -> int:
-        """Give the descriptor; -1 while closed."""
+        """Return the descriptor; -1 while closed."""
         return -1 if self._socket is None else self._socket.fileno()
 
     def read(self) -> bytes:

@@ -125,7 +125,7 @@ def is_here(address: str) -> bool:
 
 
 def _serial(path: Path) -> tuple[str, str]:
-    """Give the keys of a device: its number now, and the name that stays with its adapter."""
+    """Return the keys of a device: its number now, and the name that stays with its adapter."""
     try:
         status = path.stat()
     except OSError:  # unplugged: its name is all there is
@@ -166,7 +166,7 @@ def _web(url: str) -> tuple[str, ...]:
 
 
 def _tcp(host: str, port: int) -> tuple[str, ...]:
-    """Give a key for each address of a host; where it has none now, one for its name."""
+    """Return a key for each address of a host; where it has none now, one for its name."""
     found: list[str] = []
 
     def ask() -> None:

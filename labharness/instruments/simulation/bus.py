@@ -59,7 +59,7 @@ class BusFaults:
         return shares + self.foreign_share + self.doubled_share + self.reordered_share > 0
 
     def any_ever(self) -> bool:
-        """Say whether this bus was ever disturbed."""
+        """Return whether this bus was ever disturbed."""
         self.injected |= self.cut or self.reply_late_s > 0
         self.injected |= self.reply_lost > 0 or self.reply_garbled > 0 or self.noisy
         self.injected |= self.write_lost > 0 or self.write_refused > 0 or self.writes_refused
@@ -140,7 +140,7 @@ class SimulatedBus:
             self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
 
     def _silence_ended_it(self) -> bool:
-        """Say whether the wires were silent for so long that half a frame is forgotten."""
+        """Return whether the wires were silent for so long that half a frame is forgotten."""
         return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:

@@ -58,7 +58,7 @@ class SimulatedLab(Protocol):
     buses: dict[str, SimulatedBus]
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
-        """Begin a manual step; give the seconds it takes, or raise ``ValueError``."""
+        """Begin a manual step; return the seconds it takes, or raise ``ValueError``."""
         ...
 
     def finish(self, action: str) -> None:
@@ -291,12 +291,12 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
 
 
 def _range_of(name: str) -> tuple[float, float]:
-    """Give what a fault that is a number may be, by the unit that its name ends in."""
+    """Return what a fault that is a number may be, by the unit that its name ends in."""
     return next((bounds for ending, bounds in RANGES.items() if name.endswith(ending)), ANY_NUMBER)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
-    """Give a value as JSON has it; a number that is none is null."""
+    """Return a value as JSON has it; a number that is none is null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -60,7 +60,7 @@ class ByteLog:
         self.count += 1
 
     def since(self, number: int, rows_max: int) -> Sequence[LoggedBytes]:
-        """Give the oldest rows that are kept, from ``number`` on."""
+        """Return the oldest rows that are kept, from ``number`` on."""
         first = self.count - len(self._rows)
         begin = min(max(0, number - first), len(self._rows))  # islice takes no number beyond it
         return tuple(islice(self._rows, begin, begin + rows_max))

@@ -29,7 +29,7 @@ class Face(ABC):
 
     @abstractmethod
     def frame_length(self, buffer: bytes) -> int:
-        """Say how long the first frame in ``buffer`` is; 0 while it is incomplete."""
+        """Return how long the first frame in ``buffer`` is; 0 while it is incomplete."""
 
     @abstractmethod
     def receive(self, frame: bytes) -> bytes | None:
@@ -93,7 +93,7 @@ class ModbusFace(Face):
         self.unit = unit
 
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
-        """Give ``count`` words from ``start``, or raise ``WireRefusal``."""
+        """Return ``count`` words from ``start``, or raise ``WireRefusal``."""
         raise WireRefusal(2)
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
@@ -101,7 +101,7 @@ class ModbusFace(Face):
         raise WireRefusal(2)
 
     def read_bits(self, function: int, start: int, count: int) -> Sequence[bool]:
-        """Give ``count`` coils (function 01) or discrete inputs (02) from ``start``."""
+        """Return ``count`` coils (function 01) or discrete inputs (02) from ``start``."""
         raise WireRefusal(2)
 
     def write_bits(self, function: int, start: int, states: Sequence[bool]) -> None:
@@ -295,5 +295,5 @@ class JsonFace(Face):
 
 
 def garbage(chance: random.Random, count: int) -> bytes:
-    """Give bytes that mean nothing, for a bus that is told to answer with them."""
+    """Return bytes that mean nothing, for a bus that is told to answer with them."""
     return chance.randbytes(count)

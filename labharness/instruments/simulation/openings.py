@@ -47,7 +47,7 @@ class DeviceOpenings:
             raise OSError(error, os.strerror(error))
 
     def look(self) -> list[Happened]:
-        """Give what happened since the last look, in order."""
+        """Return what happened since the last look, in order."""
         try:
             data = os.read(self.descriptor, EVENTS_BYTES_MAX)
         except BlockingIOError:

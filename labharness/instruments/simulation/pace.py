@@ -25,7 +25,7 @@ class Wire:
         self.free_s = free_s
 
     def __len__(self) -> int:
-        """Give how many bytes are in, arrived or not."""
+        """Return how many bytes are in, arrived or not."""
         return self._count
 
     def put(self, data: bytes, now_s: float) -> None:
@@ -36,13 +36,13 @@ class Wire:
         self.free_s = start_s + len(data) * self._byte_s
 
     def whole(self) -> bytes:
-        """Give all bytes that are in."""
+        """Return all bytes that are in."""
         if len(self._pieces) == 1:
             return self._pieces[0][1]
         return b"".join(data for _, data in self._pieces)
 
     def due_s(self, count: int) -> float:
-        """Say when the first ``count`` bytes, of those that are in, have arrived."""
+        """Return when the first ``count`` bytes, of those that are in, have arrived."""
         for start_s, data in self._pieces:
             if count <= len(data):
                 return start_s + count * self._byte_s
@@ -50,7 +50,7 @@ class Wire:
         return self.free_s
 
     def arrived(self, now_s: float) -> int:
-        """Say how many bytes have arrived by now."""
+        """Return how many bytes have arrived by now."""
         count = 0
         for start_s, data in self._pieces:
             if start_s > now_s + GRID_S:

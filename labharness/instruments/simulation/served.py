@@ -276,7 +276,7 @@ class TcpPort:
         self._there.discard(transport)
 
     def send(self, transport: asyncio.Transport, data: bytes) -> bool:
-        """Give bytes to a client; hang up on one that reads none."""
+        """Return bytes to a client; hang up on one that reads none."""
         if transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
             transport.abort()
         if transport.is_closing():

@@ -81,7 +81,7 @@ class BadPayload(ValueError):
         self.message = message
 
     def rejected(self) -> Rejected:
-        """Give the answer to a submission like this."""
+        """Return the answer to a submission like this."""
         return Rejected("invalid_input", str(self), None, f"Correct {self.where} and submit again")
 
 
@@ -167,7 +167,7 @@ def encode(message: HcpMessage) -> bytes:
 
 
 def submission_of(payload: TaskSubmit) -> Submission:
-    """Give what a ``task_submit`` asks for, free of its message format."""
+    """Return what a ``task_submit`` asks for, free of its message format."""
     constraints, expected = payload.constraints, payload.expected_output
     return Submission(
         caller_id=payload.caller_id,
@@ -286,7 +286,7 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _in_words(fault: ErrorDetails) -> str:
-    """Say what stands there and what must."""
+    """Return what stands there and what must."""
     if fault["type"] == "missing":
         return "it is missing, and it is required"
     wanted = _WANTED.get(fault["type"])

@@ -13,7 +13,7 @@ PLACE_CHARACTERS: Final = 200
 
 
 def value_fault(value: object, where: str) -> tuple[str, str] | None:
-    """Give the place and the reason of the first number that JSON cannot carry, or None.
+    """Return the place and the reason of the first number that JSON cannot carry, or None.
 
     Refuses NaN, infinities, and integers that another program may read differently.
     """

@@ -52,7 +52,7 @@ class IllegalTransition(ValueError):
 
 
 def next_state(state: str, to: str) -> SessionState:
-    """Give the state a session enters, if the table allows it.
+    """Return the state a session enters, if the table allows it.
 
     Raises:
         IllegalTransition: The table has no such edge, or no such state.

@@ -143,11 +143,11 @@ class Board:
     opened: int = 0
 
     def group_of(self, name: str) -> AlarmGroup | None:
-        """Give the newest group an alarm is in."""
+        """Return the newest group an alarm is in."""
         return next((each for each in reversed(self.groups) if name in each.members), None)
 
     def calling(self, group: AlarmGroup) -> tuple[tuple[datetime, str], ...]:
-        """Give the calls of a group that nobody has acknowledged."""
+        """Return the calls of a group that nobody has acknowledged."""
         return tuple(
             (at, name)
             for at, name in group.calls
@@ -172,7 +172,7 @@ class Taken:
 
 
 def take(board: Board, fact: Fact) -> Taken:
-    """Give what a fact makes of a board."""
+    """Return what a fact makes of a board."""
     alarm = board.alarms.get(fact.alarm)
     if alarm is None:
         if fact.event is not AlarmEvent.ACTIVATE:
@@ -241,7 +241,7 @@ def _grouped(board: Board, alarm: Alarm, at: datetime, *, known: bool) -> Taken:
 
 
 def _open(board: Board, group: AlarmGroup, at: datetime) -> bool:
-    """Say whether what comes now is a consequence: soon after, or while a trip stands.
+    """Return whether what comes now is a consequence: soon after, or while a trip stands.
 
     A warning may stand for a day, and what comes hours after it is another fault.
     """
@@ -250,14 +250,14 @@ def _open(board: Board, group: AlarmGroup, at: datetime) -> bool:
 
 
 def expired(board: Board, now: datetime) -> Iterator[Fact]:
-    """Give the ends of shelves whose time is over, or lies further off than any may."""
+    """Return the ends of shelves whose time is over, or lies further off than any may."""
     for alarm in board.alarms.values():
         if alarm.until is not None and not timedelta() < alarm.until - now <= SHELVED_MAX:
             yield Fact(event=AlarmEvent.UNSHELVE, alarm=alarm.name, at=now, why="its time is over")
 
 
 def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
-    """Give what a process says of its predecessor's alarms when it begins to watch.
+    """Return what a process says of its predecessor's alarms when it begins to watch.
 
     It has seen no cause yet, so nothing that does not latch is active.
     """
@@ -269,12 +269,12 @@ def left_over(board: Board, now: datetime) -> tuple[Fact, ...]:
 
 
 def watch_anew(board: Board) -> Board:
-    """Give the board without groups: a process tells what it sees, whatever an earlier one saw."""
+    """Return the board without groups: a process tells what it sees itself."""
     return replace(board, groups=(), opened=0)
 
 
 def level_due(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> int:
-    """Give the level of recipients that are to know of a group by now.
+    """Return the level of recipients that are to know of a group by now.
 
     Args:
         board: All alarms.
@@ -287,5 +287,5 @@ def level_due(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) ->
 
 
 def longest_s(board: Board, group: AlarmGroup, waited_s: Mapping[str, float]) -> float:
-    """Give for how long what nobody has acknowledged of a group has called, as `level_due` does."""
+    """Return how long the unacknowledged alarms of a group have called, as `level_due` does."""
     return max((waited_s.get(name, 0.0) for _, name in board.calling(group)), default=0.0)

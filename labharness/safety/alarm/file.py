@@ -78,7 +78,7 @@ class AlarmFile:
             _sync_folder(self.path.parent)
 
     def look(self) -> tuple[Fact, ...]:
-        """Give the facts appended since the last look, by whomever; a call without news is cheap.
+        """Return the facts appended since the last look, by whomever; a call without news is cheap.
 
         A file that was cut short, or another of its name, is read from its beginning: what was
         read already may come again.
@@ -116,7 +116,7 @@ class AlarmFile:
         return tuple(facts)
 
     def look_at_all(self) -> tuple[Fact, ...]:
-        """Give every fact since the last look, in as many looks as it takes."""
+        """Return every fact since the last look, in as many looks as it takes."""
         facts: list[Fact] = []
         read_to = -1
         while read_to < self._read_to:  # each look moves on, or was the last

@@ -118,7 +118,7 @@ class Row:
     severities: frozenset[Severity] = field(default=ALL)
 
     def fits(self, state: State) -> bool:
-        """Say whether the state is one this row begins from."""
+        """Return whether the state is one this row begins from."""
         return all(getattr(state, name) == value for name, value in self.when.items())
 
 
@@ -190,7 +190,7 @@ TABLE: Final = (
 
 
 def change(state: State, severity: Severity, event: AlarmEvent, role: Actor) -> State | str:
-    """Give the state after an event, or say why it is refused.
+    """Return the state after an event, or say why it is refused.
 
     Args:
         state: As it is.

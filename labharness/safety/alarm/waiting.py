@@ -16,7 +16,7 @@ GRAVE: Final = frozenset({Severity.CRITICAL, Severity.TRIP})
 def still_to_call(
     board: Board, channels: Sequence[AlertChannel], told: Mapping[int, int]
 ) -> tuple[AlarmGroup, int] | None:
-    """Give a grave group that nobody has acknowledged, and the next level that would hear of it.
+    """Return a grave group that nobody has acknowledged, and the next level that would hear of it.
 
     Args:
         board: All alarms.

@@ -127,7 +127,7 @@ class Armed:
 
 
 def arming_digest(text: str) -> str:
-    """Give the digest by which guard and harness know that they hold the same arming."""
+    """Return the digest by which guard and harness know that they hold the same arming."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
@@ -228,7 +228,7 @@ def must_be_stated(lab: str, named: str | None) -> None:
 
 
 def state_home(lab: str, named: str | None, lab_file: Path) -> Path:
-    """Give the directory where a lab's latch, arming and socket live.
+    """Return the directory where a lab's latch, arming and socket live.
 
     Of labs that are simulated, two files are two labs, whatever they call themselves: two
     checkouts, or two environments, run the same example side by side.

@@ -27,7 +27,7 @@ class LatchView(Protocol):
         ...
 
     def saved(self) -> bool:
-        """Say whether the latch is on disk as it is in memory."""
+        """Return whether the latch is on disk as it is in memory."""
         ...
 
     def probe(self) -> None:
@@ -88,7 +88,7 @@ class Guard(Protocol):
         ...
 
     def ready(self, port: str) -> bool:
-        """Say whether an exchange may begin on a port that the caller owns."""
+        """Return whether an exchange may begin on a port that the caller owns."""
         ...
 
     def permit(self, port: str, request: Request) -> Permit:

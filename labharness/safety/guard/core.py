@@ -141,7 +141,7 @@ class Port:
     _drained_s: float = float("inf")
 
     def feed(self, data: bytes, now: float) -> Finished | None:
-        """Take bytes that arrived; give the exchange's end if they complete it."""
+        """Take bytes that arrived; return the exchange's end if they complete it."""
         if not data:  # a link may wake with nothing to read
             return None
         request = self._request
@@ -171,7 +171,7 @@ class Port:
         return self._answered(request, buffer[:taken], now)
 
     def expire(self, now: float) -> Finished | None:
-        """Let time pass; give the exchange's end if it timed out."""
+        """Let time pass; return the exchange's end if it timed out."""
         if now < self.due_s:
             return None
         request = self._request
@@ -300,7 +300,7 @@ class GuardCore:
         self._permits[permit.number] = permit
 
     def send(self, port_name: str, request: Request, now: float, permit: Permit | None) -> bytes:
-        """Give the bytes to hand over for this request.
+        """Return the bytes to hand over for this request.
 
         Raises:
             NotPermitted: The frame is no read of this port and its permit does not hold, or the
@@ -340,7 +340,7 @@ class GuardCore:
         return self._queue(_by_port(frames))
 
     def send_safe(self, port_name: str, now: float) -> bytes | None:
-        """Give the next waiting frame of a procedure, unless an exchange is on the wire."""
+        """Return the next waiting frame of a procedure, unless an exchange is on the wire."""
         port = self.ports[port_name]
         if port.state is PortState.SENT or not port.safe:
             return None

@@ -27,7 +27,7 @@ class DoorPaths:
         self._stood = {path: _which(path) for path in paths}
 
     def lost(self) -> str:
-        """Say which of them is not there any more; ``""`` where all are."""
+        """Return which of them is not there any more; ``""`` where all are."""
         for path, which in self._stood.items():
             now = _which(path)
             if now != which:

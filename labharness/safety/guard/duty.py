@@ -105,7 +105,7 @@ class Duty:
         return [frame for on in self._on.values() for frame in on.frames if frame in on.open]
 
     def left(self, *, reading: bool) -> bool:
-        """Say whether anything is left to do; with ``reading``, or to see."""
+        """Return whether anything is left to do; with ``reading``, or to see."""
         return any(on.open or (reading and on.unseen) for on in self._on.values())
 
     def end(self) -> None:

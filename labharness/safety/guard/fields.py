@@ -96,15 +96,15 @@ class Fields:
         return Fields(self.take(key), f"{self.where}, {key}")
 
     def names(self) -> tuple[str, ...]:
-        """Give the keys that are left."""
+        """Return the keys that are left."""
         return tuple(self._left)
 
     def has(self, key: str) -> bool:
-        """Say whether ``key`` is there; for the few that may be left out."""
+        """Return whether ``key`` is there; for the few that may be left out."""
         return key in self._left
 
     def null(self, key: str) -> bool:
-        """Say whether null stands under ``key``, which must be there; a null is taken."""
+        """Return whether null stands under ``key``, which must be there; a null is taken."""
         found = key in self._left and self._left[key] is None
         if found:
             del self._left[key]

@@ -99,7 +99,7 @@ class Latch:
 
     @classmethod
     def or_shut(cls, path: Path, procedure: str = "", ports: PortLatch | None = None) -> "Latch":
-        """Give the latch, and one that is shut where it cannot be read: making safe asks for none.
+        """Return the latch, and a shut one where it cannot be read: making safe needs none.
 
         The files stay as they are: a person finds out what happened to them.
         """
@@ -137,7 +137,7 @@ class Latch:
         return True
 
     def saved(self) -> bool:
-        """Say whether the latch is on disk as it is in memory, after another try if it is not."""
+        """Return whether disk and memory hold the same latch, after another try if not."""
         if self.trip is not None and self.write_error:
             trip = self.trip
             text = _encode(write_trip(trip))
@@ -206,17 +206,17 @@ class Latch:
 
 
 def not_tried(write_error: str) -> bool:
-    """Say whether a latch is not on the disk only because nobody has tried: bytes go first."""
+    """Return whether a latch is not on the disk only because nobody has tried: bytes go first."""
     return write_error.endswith(NOT_YET)
 
 
 def joined(first: Trip | None, later: Trip) -> Trip:
-    """Give the first of two trips, with the procedure that ran last."""
+    """Return the first of two trips, with the procedure that ran last."""
     return later if first is None else replace(first, procedure=later.procedure)
 
 
 def elsewhere(record: PortRecord) -> str:
-    """Say which port another lab has latched, why, and what a person does about it."""
+    """Return which port another lab has latched, why, and what a person does about it."""
     return (
         f"port {record.port} is latched on this machine by the lab of {record.state_dir}: "
         f"{record.trip.detail}; when the cause is gone: {record.reset}"
@@ -224,7 +224,7 @@ def elsewhere(record: PortRecord) -> str:
 
 
 def _found(ports: PortLatch) -> PortRecord | None:
-    """Give what latches this lab's ports of its own.
+    """Return what latches this lab's ports of its own.
 
     Raises:
         LatchedElsewhere: Another lab's latch does.
@@ -245,7 +245,7 @@ def _found(ports: PortLatch) -> PortRecord | None:
 
 
 def _trouble(where: Path, write: Callable[[], None]) -> str:
-    """Write, and say why it does not reach the disk; ``""`` where it does."""
+    """Write, and return why it does not reach the disk; ``""`` where it does."""
     try:
         write()
     except OSError as why:

@@ -55,7 +55,7 @@ def open_named(path: Path) -> BinaryIO:
 
 
 def open_own(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Open a file that we write, and make it where there is none; give its descriptor.
+    """Open a file that we write, and make it where there is none; return its descriptor.
 
     In a folder that a group shares it is the group's as well, whatever the umask.
 

@@ -59,7 +59,7 @@ class OfflineLog:
 
 
 def _lines(path: Path) -> list[str]:
-    """Give what an earlier guard left; a log that is lost keeps no guard from beginning."""
+    """Return what an earlier guard left; a log that is lost keeps no guard from beginning."""
     try:
         if not is_there(path):
             return []

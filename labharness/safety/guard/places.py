@@ -45,7 +45,7 @@ def makeable(place: Path) -> bool:
 
 
 def places_to_look() -> Iterator[Path]:
-    """Give the places where a latch may be.
+    """Return the places where a latch may be.
 
     Raises:
         OSError: This account may not see whether there is one.

@@ -127,7 +127,7 @@ def clear_ports(addresses: Sequence[LinkAddress]) -> None:
 
 
 def _names(addresses: Sequence[LinkAddress]) -> dict[str, str]:
-    """Give the name of each record, and whose it is."""
+    """Return the name of each record, and whose it is."""
     found = [identify(address) for address in addresses]
     return {f"{key}{SUFFIX}": each.port for each in found for key in each.latch_keys}
 

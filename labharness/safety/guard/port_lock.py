@@ -101,7 +101,7 @@ def who_holds(ports: Sequence[LinkIdentity], kind: str) -> tuple[str, Who] | Non
 
 
 def _keys(ports: Sequence[LinkIdentity]) -> Iterator[tuple[str, str]]:
-    """Give each key once: two ports of a lab may turn out to be one link."""
+    """Return each key once: two ports of a lab may turn out to be one link."""
     seen: set[str] = set()
     for port in ports:
         for key in port.lock_keys:

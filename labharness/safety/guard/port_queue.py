@@ -45,7 +45,7 @@ class PortQueue:
         self.taken[port] = False
 
     def offer(self, port: str) -> bool:
-        """Give a free port to who waits for it; say whether somebody waits on because of it."""
+        """Pass a free port to the next in its queue; return whether somebody still waits."""
         while not self.taken[port] and (waiting := self.waiting[port] or self.patient[port]):
             if not self._ready(port):
                 return True

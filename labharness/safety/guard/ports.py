@@ -227,7 +227,7 @@ class Ports:
         self._end(name, why, now)
 
     def _hand_over(self, name: str, frame: bytes) -> str:
-        """Write to a link; give the reason when it is lost."""
+        """Write to a link; return the reason when it is lost."""
         try:
             self._links[name].write(frame)
         except LinkLost as why:

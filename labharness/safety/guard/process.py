@@ -352,7 +352,7 @@ class ProcessGuard:
         self._marker.wanted = procedure
 
     def reset(self) -> str:
-        """Open the latch; give what stands in the way, ``""`` when nothing does."""
+        """Open the latch; return what stands in the way, ``""`` when nothing does."""
         self._marker.wait()
         if self.latch.unreadable:
             self._read_latch_anew()

@@ -109,7 +109,7 @@ class RemoteGuard(Tells):
     # ---- opening and closing
 
     def link(self, port: str) -> GuardedLink:
-        """Give the link of one port, to open and to name."""
+        """Return the link of one port, to open and to name."""
         kinds = {each.name: each.link for each in self._armed.ports}
         return GuardedLink(self, port, kinds[port])
 
@@ -223,7 +223,7 @@ class RemoteGuard(Tells):
         self._queue.offer(port)
 
     def ready(self, port: str) -> bool:
-        """Say whether an exchange may begin; without a guard it may, and fails at once."""
+        """Return whether an exchange may begin; without a guard it may, and fails at once."""
         return (self._free[port] or bool(self._lost)) and not self._closed
 
     def permit(self, port: str, request: Request) -> Permit:
@@ -337,7 +337,7 @@ class RemoteGuard(Tells):
         self.latch.open()
 
     async def _ask(self, message: Line) -> str:
-        """Ask for what takes the guard's disk; give what stands in the way, ``""`` if nothing."""
+        """Ask for what takes the guard's disk; return what stands in the way, ``""`` if nothing."""
         self._answer = self._loop.create_future()
         self._moves(message)
         try:

@@ -80,7 +80,7 @@ class SeenLatch:
         self.trip = joined(self.trip, trip)
 
     def saved(self) -> bool:
-        """Say whether the guard has it on disk; the guard tries again by itself."""
+        """Return whether the guard has it on disk; the guard tries again by itself."""
         if self._near is not None and self.trip is not None and self.trip != self._kept:
             with suppress(OSError):  # that they were left armed is written, and is a latch too
                 self._near.close(self.trip)

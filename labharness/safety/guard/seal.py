@@ -34,5 +34,5 @@ def seal(key: bytes, permit: Permit, request: Request) -> bytes:
 
 
 def fits(key: bytes, permit: Permit, request: Request, given: bytes) -> bool:
-    """Say whether a seal is that of this permit for this request."""
+    """Return whether a seal is that of this permit for this request."""
     return hmac.compare_digest(seal(key, permit, request), given)

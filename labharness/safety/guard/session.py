@@ -170,7 +170,7 @@ class HarnessSession:
         fields.end()
 
     def _permitted(self, fields: Fields, name: str) -> tuple[Request, Permit | None]:
-        """Give the request of a read as it is armed, or one with a permit whose seal fits."""
+        """Return the request of a read as it is armed, or one with a permit whose seal fits."""
         guard = self._guard
         if fields.null("permit"):
             frame = fields.raw("frame")

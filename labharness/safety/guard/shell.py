@@ -99,7 +99,7 @@ class LoopGuard(Tells):
         self._hand_over(port, frame, now)
 
     def ready(self, port: str) -> bool:
-        """Say whether an exchange may begin on a port that the caller owns."""
+        """Return whether an exchange may begin on a port that the caller owns."""
         state = self.core.ports[port]
         if state.state is PortState.DRAIN:
             state.expire(self._loop.time())  # nobody may have waited for the end of its quiet

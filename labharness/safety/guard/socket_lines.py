@@ -32,7 +32,7 @@ class LineSplitter:
         self._begun = b""
 
     def feed(self, data: bytes) -> Iterator[object]:
-        """Give each message that is whole.
+        """Return each message that is whole.
 
         Raises:
             ValueError: A line is no JSON in UTF-8, or does not end.
@@ -83,7 +83,7 @@ class SocketLines:
                 raise BrokenPipeError(32, "the harness does not read") from None
 
     def hear(self) -> Iterator[object]:
-        """Give the messages that have arrived.
+        """Return the messages that have arrived.
 
         Raises:
             OSError: The other side is gone.

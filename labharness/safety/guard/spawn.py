@@ -60,7 +60,7 @@ class Child:
             return os.open(os.devnull, os.O_WRONLY)
 
     def running(self) -> bool:
-        """Say whether it lives, and bury it if not."""
+        """Return whether it lives, and bury it if not."""
         if self.pid is None:
             return False
         try:
@@ -77,7 +77,7 @@ class Child:
             os.kill(self.pid, signal.SIGKILL)
 
     def complaint(self) -> str:
-        """Give the last line that it said before it ended, if it said any."""
+        """Return the last line that it said before it ended, if it said any."""
         if not self._started:  # what stands there is of an earlier run
             return ""
         try:

@@ -56,7 +56,7 @@ class SplitGuard(Tells):
         self._of(port).release(port)
 
     def ready(self, port: str) -> bool:
-        """Say whether an exchange may begin."""
+        """Return whether an exchange may begin."""
         return self._of(port).ready(port)
 
     def permit(self, port: str, request: Request) -> Permit:

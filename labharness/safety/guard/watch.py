@@ -53,5 +53,5 @@ class HarnessWatch:
         return 0.0
 
     def overdue(self, now: float) -> bool:
-        """Say whether the silence has lasted too long."""
+        """Return whether the silence has lasted too long."""
         return now > self.due_s

@@ -33,7 +33,7 @@ class Bound:
             raise EnvelopeInvalid(f"{self.channel}: {self.low} to {self.high} bounds nothing")
 
     def holds(self, value: float) -> bool:
-        """Say whether it holds for one value."""
+        """Return whether it holds for one value."""
         return self.low <= value <= self.high
 
     def __str__(self) -> str:

@@ -61,7 +61,7 @@ class Track:
         return (self.value, *self.unconfirmed)
 
     def foreign(self) -> bool:
-        """Say whether it reads what nobody here has set; not while a value is unconfirmed."""
+        """Return whether it reads what nobody here has set; not while a value is unconfirmed."""
         own = () if self.limit is None else self.limit.own
         differs = abs(self.value - self.told) > self.within
         return differs and not self.unconfirmed and self.value not in own
@@ -159,21 +159,21 @@ class Memory:
             self.guarding[channel] = tuple(each for each in self.rules if channel in each[0].guards)
 
     def track(self, channel: str) -> Track:
-        """Give the track of a channel, making it the first time."""
+        """Return the track of a channel, making it the first time."""
         return self.tracks.setdefault(channel, Track(channel))
 
     def shown(self, bounds: tuple[Bound, ...]) -> Shown:
-        """Give bounds, each beside the track that shows it and from now on counts its changes."""
+        """Return bounds, each beside the track that shows it and from now on counts its changes."""
         for each in bounds:
             self.track(each.channel).conditions |= {each}
         return tuple((each, self.tracks[each.channel]) for each in bounds)
 
     def fresh(self, track: Track, now: float) -> bool:
-        """Say whether the last reading still counts."""
+        """Return whether the last reading still counts."""
         return now - track.at_s <= track.stale_s
 
     def holds(self, condition: Condition, now: float) -> bool:
-        """Say whether a condition is proven; a stale or doubtful reading proves nothing."""
+        """Return whether a condition is proven; a stale or doubtful reading proves nothing."""
         if isinstance(condition, Bound):
             track = self.tracks[condition.channel]
             return self.fresh(track, now) and all(map(condition.holds, track.possible()))
@@ -184,7 +184,7 @@ class Memory:
         return proven and self.may_be(self.present[gas], now) is None
 
     def may_be(self, states: Shown, now: float) -> Bound | None:
-        """Give the first state that a fresh reading and every unconfirmed value do not exclude."""
+        """Return the first state that no fresh reading and no unconfirmed value excludes."""
         for state, track in states:
             if now - track.at_s > track.stale_s or state.low <= track.value <= state.high:
                 return state
@@ -193,7 +193,7 @@ class Memory:
         return None
 
     def missing(self, rule: Rule, now: float) -> Condition | None:
-        """Give the first condition of a row that is not met."""
+        """Return the first condition of a row that is not met."""
         _, proofs, _, required, forbidden = rule
         for bound, track in required:
             if now - track.at_s > track.stale_s or not bound.low <= track.value <= bound.high:
@@ -213,7 +213,7 @@ class Memory:
         self.tight &= contaminant != self.envelope.purge.outside
 
     def procedure(self, name: str) -> str:
-        """Give the procedure that makes safe in the state the line is, or may be, in.
+        """Return the procedure that makes safe in the state the line is, or may be, in.
 
         What was heard last is believed of who is silent too: a relay stays as it was set, a tube
         that was evacuated a moment ago still is, and one that stood open is under no vacuum.
@@ -228,7 +228,7 @@ class Memory:
         return name
 
     def silent(self, condition: Condition, now: float) -> bool:
-        """Say whether silence, which trips by itself, is why a condition does not hold."""
+        """Return whether silence, which trips by itself, is why a condition does not hold."""
         if not isinstance(condition, Bound):
             shown_by = self.envelope.purge.present[condition.contaminant]
             return any(self.silent(each, now) for each in shown_by)
@@ -240,7 +240,7 @@ class Memory:
         return self.purged_cm3[contaminant] / self.envelope.purge.volume_cm3
 
     def energised(self, rule: Rule, now: float) -> bool:
-        """Say whether what a row is about is, or may be, so; what was never read may be."""
+        """Return whether what a row is about is, or may be, so; what was never read may be."""
         row, _, during, _, _ = rule
         if during and (self.may_be(during, now) is None or self.silent(during[0][0], now)):
             return False

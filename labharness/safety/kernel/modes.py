@@ -49,7 +49,7 @@ CHANGES: dict[Mode, frozenset[Mode]] = {
 
 
 def change(now: Mode, to: Mode) -> Mode:
-    """Give the mode to change to, or raise ``IllegalMode``."""
+    """Return the mode to change to, or raise ``IllegalMode``."""
     if to not in CHANGES.get(now, frozenset()):
         raise IllegalMode(f"a line that is {now} cannot become {to}")
     return to

@@ -25,7 +25,7 @@ _NOTHING: tuple[Trip, ...] = ()
 
 
 def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...] = ()) -> Verdict:
-    """Say whether a command may reach its instrument, given all that is known at ``now``.
+    """Return whether a command may reach its instrument, given all that is known at ``now``.
 
     Args:
         command: What is asked.
@@ -70,7 +70,7 @@ def judge(command: Command, memory: Memory, now: float, before: tuple[float, ...
 
 
 def judge_program(segments: Sequence[Command], memory: Memory, now: float) -> Verdict:
-    """Say whether a whole program may be uploaded: each segment, from where the last one ends.
+    """Return whether a whole program may be uploaded: each segment, from where the last one ends.
 
     An instrument runs a program without asking; so everything that a segment's target takes must
     be so already, and a ramp passes every state between its ends.
@@ -124,7 +124,7 @@ def adopt(memory: Memory, channels: Iterable[str]) -> None:
 def observe(
     memory: Memory, tracks: Sequence[Track], values: Sequence[float], now: float
 ) -> tuple[Trip, ...]:
-    """Take the readings of one frame into memory; give the trips and warnings they cause.
+    """Take the readings of one frame into memory; return the trips and warnings they cause.
 
     A NaN is not a measurement: it leaves the old reading to grow stale.
     """
@@ -175,7 +175,7 @@ def tick(memory: Memory, now: float) -> tuple[Trip, ...]:
 
 
 def lost(memory: Memory, now: float) -> Iterator[tuple[Interlock, Trip]]:
-    """Give each interlock whose condition is lost while what it is about is, or may be, so.
+    """Return each interlock whose condition is lost while what it is about is, or may be, so.
 
     On a line that nobody drives those about a state alone, which it should keep then too, to warn.
     """
@@ -204,7 +204,7 @@ def _foreign(memory: Memory, track: Track, before: float, now: float) -> tuple[T
 
 
 def _present(memory: Memory, command: Command, now: float) -> tuple[float, ...]:
-    """Give every value a channel may have at present; without end below where that is not known."""
+    """Return every value that a channel may have now; -inf is among them where none is known."""
     track = memory.track(memory.envelope.limits[command.channel].readback or command.channel)
     return track.possible() if memory.fresh(track, now) else (-math.inf,)
 

@@ -138,7 +138,7 @@ def write_approval(approval: StandingApproval) -> str:
 
 
 def sign(approval: StandingApproval, private_key: bytes) -> StandingApproval:
-    """Give the approval with its Ed25519 signature (RFC 8032); the key is its 32 bytes."""
+    """Return the approval with its Ed25519 signature (RFC 8032); the key is its 32 bytes."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.from_private_bytes(private_key)
@@ -146,7 +146,7 @@ def sign(approval: StandingApproval, private_key: bytes) -> StandingApproval:
 
 
 def public_key_of(private_key: bytes) -> bytes:
-    """Give the 32 bytes of the public key that belongs to a private one."""
+    """Return the 32 bytes of the public key that belongs to a private one."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     return Ed25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
@@ -178,7 +178,7 @@ def verify(
 
 
 def plan_digest(plan: bytes, envelope: bytes, lab: bytes) -> str:
-    """Give the digest that a personal approval is bound to; one changed byte changes it."""
+    """Return the digest that a personal approval is bound to; one changed byte changes it."""
     return digest_of(_BOUND_AS + joined(plan, envelope, lab))
 
 

@@ -34,7 +34,7 @@ _TOLD_MAX: Final = 5
 
 
 def unheard(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str:
-    """Say what of a caller's schema no answer can hear; ``""`` where it hears all.
+    """Return what of a caller's schema no answer can hear; ``""`` where it hears all.
 
     Args:
         wanted: The caller's schema, which has passed `schemas.caller_schema_fault`: no reference of

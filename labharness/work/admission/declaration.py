@@ -83,11 +83,11 @@ class Declaration:
         return parse_duration(self.constraints.max_duration)
 
     def produces(self) -> frozenset[str]:
-        """Give the names of the outputs that the capability can produce."""
+        """Return the names of the outputs that the capability can produce."""
         return frozenset(self.output_schema.get("properties", {}))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the declaration in the words and order of HCP layer 3."""
+        """Return the declaration in the words and order of HCP layer 3."""
         safety = self.safety
         return {
             "capability": {

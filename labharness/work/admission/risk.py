@@ -77,19 +77,19 @@ UNKNOWN: Final = "unknown"
 
 
 def common_name(gas: str) -> str:
-    """Give the one name by which a gas is weighed and told: ``H2`` is hydrogen."""
+    """Return the one name by which a gas is weighed and told: ``H2`` is hydrogen."""
     return _SYMBOLS.get(gas.strip().lower(), gas.strip().lower())
 
 
 def categories_of_gas(gas: str) -> tuple[str, ...]:
-    """Give the hazard categories of a gas; one that no table knows has every hazard."""
+    """Return the hazard categories of a gas; one that no table knows has every hazard."""
     hazard = GAS_HAZARDS.get(gas.strip().lower(), "flammable and toxic")
     categories = {"flammable": "flammable_gas", "toxic": "toxic_gas"}
     return tuple(category for word, category in categories.items() if word in hazard)
 
 
 def safe_in_time(on_comm_loss: str) -> bool:
-    """Say whether ``safe(<s>)``, ``hold`` or ``unknown`` is good enough for nobody to be there."""
+    """Return whether ``safe(<s>)``, ``hold`` or ``unknown`` will do unattended."""
     if not on_comm_loss.startswith("safe("):
         return False
     return float(on_comm_loss.removeprefix("safe(").removesuffix(")")) <= COMM_LOSS_S_MAX
@@ -184,7 +184,7 @@ class RiskAssessment:
 
 
 def points_of(level: str) -> int:
-    """Give a level as a number, R1 as 1."""
+    """Return a level as a number, R1 as 1."""
     return RISK_LEVELS.index(level) + 1
 
 
@@ -214,7 +214,7 @@ def assess(
 
 
 def way_down(assessment: RiskAssessment, points_max: int) -> str | None:
-    """Give the fewest changes that bring a request down to a level, or None if none do."""
+    """Return the fewest changes that bring a request down to a level, or None if none do."""
     removable = [one for one in assessment.applied if one.finding.remedy is not None]
     for count in range(1, len(removable) + 1):
         for dropped in combinations(removable, count):

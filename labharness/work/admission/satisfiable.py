@@ -29,7 +29,7 @@ Schema = Mapping[str, Any] | bool
 
 
 def contradiction(wanted: Mapping[str, Any], produced: Mapping[str, Any]) -> str | None:
-    """Say why no output of a capability can fit a caller's schema, or give None.
+    """Return why no output of a capability can fit a caller's schema, or give None.
 
     What is said is certain; that nothing is said proves nothing: ``if``, ``contains``, ``not`` and
     patterns are not followed.
@@ -61,7 +61,7 @@ class _Search:
         self._steps = 0
 
     def clash(self, place: str, schemas: Sequence[Schema], *, top: bool = False) -> str | None:
-        """Give the first reason why nothing fits all of these schemas."""
+        """Return the first reason why nothing fits all of these schemas."""
         rules: list[Mapping[str, Any]] = []
         for each in self._flat(schemas):
             if isinstance(each, bool):
@@ -85,7 +85,7 @@ class _Search:
         )
 
     def _flat(self, schemas: Sequence[Schema]) -> Iterator[Schema]:
-        """Give schemas with their references and ``allOf`` written out beside them."""
+        """Return schemas with their references and ``allOf`` written out beside them."""
         for each in schemas:
             self._steps += 1
             if self._steps > STEPS_MAX:

@@ -61,7 +61,7 @@ class SchemaFault(NamedTuple):
 
 
 def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> SchemaFault | None:
-    """Give the first input that the capability's schema refuses, or None."""
+    """Return the first input that the capability's schema refuses, or None."""
     unfit = value_fault(inputs, "inputs")
     if unfit is not None:
         return SchemaFault(*unfit, f"Write {unfit[0]} as a finite number")
@@ -69,7 +69,7 @@ def input_fault(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> SchemaF
 
 
 def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> SchemaFault | None:
-    """Give the first output that a caller's schema refuses, or None.
+    """Return the first output that a caller's schema refuses, or None.
 
     The schema must have passed `caller_schema_fault`.
     """
@@ -77,7 +77,7 @@ def output_fault(schema: Mapping[str, Any], outputs: Mapping[str, Any]) -> Schem
 
 
 def caller_schema_fault(schema: Mapping[str, Any]) -> str | None:
-    """Say why a caller's schema is not used, or give None.
+    """Return why a caller's schema is not used, or give None.
 
     It may hold no reference out of itself (that would make us fetch what a stranger names), no
     reference in a circle, no expression whose worst time explodes, and no more than its bounds.
@@ -151,7 +151,7 @@ def _not_known(error: Any) -> str:  # noqa: ANN401 - jsonschema is imported when
 
 
 def _leaves(key: str, schema: object) -> Iterator[tuple[str, str]]:
-    """Give the keys of an object within an object, each with its way there."""
+    """Return the keys of an object within an object, each with its way there."""
     inside = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
     yield from ((str(name), f"{key}.{name}") for name in inside)
 

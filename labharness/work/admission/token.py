@@ -85,7 +85,7 @@ def issue(
 def verify(
     token: str, record: TokenRecord, *, session_id: str, now_utc: datetime
 ) -> TokenRefused | None:
-    """Give None if a token opens this session at this moment, else why it does not."""
+    """Return None if a token opens this session at this moment, else why it does not."""
     if not hmac.compare_digest(_digest(token), record.sha256):
         return TokenRefused("the token is not the one of this session")
     if record.session_id != session_id:
@@ -100,7 +100,7 @@ def verify(
 
 
 def revoke(record: TokenRecord) -> TokenRecord:
-    """Give the record of the same token, which opens nothing any more."""
+    """Return the record of the same token, which opens nothing any more."""
     return replace(record, revoked=True)
 
 

@@ -123,7 +123,7 @@ class Capability(Protocol):
     verbs: Mapping[str, Verb]
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Say what in the lab file's values keeps every task from being planned."""
+        """Return what in the lab file's values keeps every task from being planned."""
         ...
 
     def plan(
@@ -133,7 +133,7 @@ class Capability(Protocol):
         ...
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Give other inputs near to these that may be accepted, the nearest first."""
+        """Return other inputs near to these that may be accepted, the nearest first."""
         ...
 
     def answer(

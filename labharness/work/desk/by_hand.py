@@ -47,7 +47,7 @@ class LineOwner(Protocol):
         ...
 
     def about(self) -> Mapping[str, Any]:
-        """Say what runs."""
+        """Return what runs."""
         ...
 
 
@@ -127,7 +127,7 @@ class ByHand:
         }
 
     def _readings(self) -> dict[str, list[Any]]:
-        """Give value, unit and age (s) of every channel that people watch; null when unknown."""
+        """Return value, unit and age (s) of every channel that people watch; null when unknown."""
         now_s = self._line.clock.now_s()
         found: dict[str, list[Any]] = {}
         for name, instrument in self._line.instruments.items():
@@ -282,20 +282,20 @@ class ByHand:
             line.on_warning(why)
 
     async def _cooling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Say whether it is known that nothing rises any more since the line was made safe."""
+        """Return whether it is known that nothing rises any more since the line was made safe."""
         trip_response = self._line.trip_response
         last = trip_response.verifications[-1:]
         found = [text for each in last for text in each.contradicted]
         return {"known": trip_response.cooling_known, "contradicted": found}
 
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
-        """Record and tell who asked for what, and why; give it as one text."""
+        """Record and tell who asked for what, and why; return it as one text."""
         text = self._wished(asked, what)
         self._line.on_warning(text)
         return text
 
     def _wished(self, asked: Mapping[str, Any], what: str) -> str:
-        """Record who asked for what, and why, before it is done; give it as one text."""
+        """Record who asked for what, and why, before it is done; return it as one text."""
         _text(asked, "by")
         reason = asked.get("reason") or ""
         if not isinstance(reason, str) or len(reason) > TEXT_MAX:

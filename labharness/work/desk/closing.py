@@ -107,7 +107,7 @@ class Closing:
         answer: NoAnswer | None,
         summary_: dict[str, Any],
     ) -> HcpMessage:
-        """Say how far it came, and deliver what there is."""
+        """Return how far it came, and deliver what there is."""
         code, message = _error(ended)
         started = [record for record in records if record.started_s is not None]
         phase = started[-1].instruction.stage if started else "arming"
@@ -157,7 +157,7 @@ class Closing:
         )
 
     def _keep_logs(self, name: str, filename: str) -> int:
-        """Store growth log and journal; give the rows of the log, 0 when the journal is lost."""
+        """Store growth log and journal; return the rows of the log, 0 when the journal is lost."""
         try:
             return self._project(name, filename)
         except (JournalFailed, OSError) as why:
@@ -203,7 +203,7 @@ class Closing:
 
 
 def _error(ended: BaseException) -> tuple[str, str]:
-    """Give HCP's error code and one sentence (ruling 7)."""
+    """Return HCP's error code and one sentence (ruling 7)."""
     if isinstance(ended, Tripped):
         communication = ended.trip.cause is Cause.COMMUNICATION
         return ("execution_error" if communication else "safety_violation"), ended.trip.detail

@@ -166,7 +166,7 @@ class Desk:
         self._line.start()
 
     def about(self) -> Mapping[str, Any]:
-        """Say what runs, for who asks at the control socket."""
+        """Return what runs, for who asks at the control socket."""
         return {
             "session_id": self.session.session_id,
             "state": self.session.state,
@@ -352,7 +352,7 @@ class Desk:
         return self._closing.failed(ended, executor.records(), no_answer, summary_)
 
     async def _execute(self, executor: Executor, max_duration_s: float) -> Exception | None:
-        """Run the plan; give the exception that ended it, ``None`` for a good end."""
+        """Run the plan; return the exception that ended it, ``None`` for a good end."""
         try:
             async with asyncio.timeout(max_duration_s):
                 self._reporter.progress("arming", 0, "safe table and instruments' settings")

@@ -56,12 +56,12 @@ class EnergySource:
     shown: tuple[str, ...] = ()
 
     def added_by(self, command: Command) -> bool:
-        """Say whether a command has it add something."""
+        """Return whether a command has it add something."""
         idle = {**self.switches, **self.powers}.get(command.channel)
         return command.channel in self.targets or (idle is not None and command.value != idle)
 
     def highest_c(self, commands: Sequence[Command]) -> float:
-        """Give how hot it becomes at most by these commands; ``inf`` where nothing bounds it."""
+        """Return how hot it becomes at most by these commands; ``inf`` where nothing bounds it."""
         asked_c = [each.value for each in commands if each.channel in self.targets]
         driven = any(each.channel in self.powers and self.added_by(each) for each in commands)
         if asked_c and not driven:
@@ -87,7 +87,7 @@ class Energised:
 def stated(
     instructions: InstructionSet, highest: Mapping[str, float]
 ) -> tuple[tuple[str, Command], ...]:
-    """Give each command that a plan states, with the step that states it.
+    """Return each command that a plan states, with the step that states it.
 
     A value that an earlier step finds out counts as the highest that the envelope allows, or one.
 
@@ -153,7 +153,7 @@ def energised(
 
 
 def least_duration_s(instructions: InstructionSet) -> float:
-    """Give the time (s) that a plan takes at least, by the waits that it states."""
+    """Return the time (s) that a plan takes at least, by the waits that it states."""
     total_s = 0.0
     for each in instructions.instructions:
         for name in MEASURES.get(each.action, ()):

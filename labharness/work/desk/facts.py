@@ -20,7 +20,7 @@ class ManualSteps(Protocol):
     """Somebody with hands."""
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Do, or have done, a manual step; give the name of who confirms it."""
+        """Do, or have done, a manual step; return the name of who confirms it."""
         ...
 
 
@@ -60,7 +60,7 @@ class ApprovalRequest:
     hazards: tuple[str, ...] = ()
 
     def digest(self) -> str:
-        """Give the digest over plan, envelope and lab file that an agreement is bound to."""
+        """Return the digest over plan, envelope and lab file that an agreement is bound to."""
         plan = json.dumps(self.instructions, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return plan_digest(plan.encode(), self.envelope_digest.encode(), self.lab_digest.encode())
 

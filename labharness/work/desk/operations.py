@@ -76,11 +76,11 @@ class LineOperations:
         return await self._line.query(instrument, name)
 
     def latest(self, channel: str) -> float:
-        """Give the last reading of a channel."""
+        """Return the last reading of a channel."""
         return self._line.latest(channel)
 
     def volumes_purged(self, contaminant: str) -> float:
-        """Give the purge proof."""
+        """Return the purge proof."""
         return self._line.volumes_purged(contaminant)
 
     async def next_tick(self) -> None:
@@ -90,11 +90,11 @@ class LineOperations:
         self._ticked()
 
     def now_s(self) -> float:
-        """Give lab time."""
+        """Return lab time."""
         return self._line.clock.now_s()
 
     def held_s(self) -> float:
-        """Give the lab time for which the line has been held."""
+        """Return the lab time for which the line has been held."""
         return self._line.holding.total_s()
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:

@@ -91,7 +91,7 @@ class ProgressReporter:
         self._session.event("warning", {"code": "line", "message": text, "details": {}})
 
     def _values(self) -> Mapping[str, tuple[float, float]]:
-        """Give setpoint and process value of every controller that has a setpoint."""
+        """Return setpoint and process value of every controller that has a setpoint."""
         line = self._line
         pairs = {}
         for name, instrument in line.instruments.items():

@@ -49,7 +49,7 @@ class RecordedRules:
 
 
 def rules_record(envelope: Envelope, watched: Mapping[str, str]) -> dict[str, Any]:
-    """Give the part of the ``planned`` record that names units and limits.
+    """Return the part of the ``planned`` record that names units and limits.
 
     Args:
         envelope: Of the line.

@@ -56,7 +56,7 @@ class Session:
         self.tell(event_type, data)
 
     def authorises(self, now_utc: datetime) -> bool:
-        """Say whether the session's token is in force: accepted, not expired, not revoked."""
+        """Return whether the session's token is in force: accepted, not expired, not revoked."""
         token = self.token
         return token is not None and not token.revoked and now_utc < token.expires_at
 

@@ -8,7 +8,7 @@ __all__ = ["suggestion"]
 
 
 def suggestion(ended: BaseException, answer: NoAnswer | None, lab_option: str) -> str:
-    """Say what somebody may do about it.
+    """Return what somebody may do about it.
 
     Args:
         ended: What ended the run.

@@ -96,7 +96,7 @@ class Executor:
         self._index = 0
 
     async def run(self) -> tuple[StepRecord, ...]:
-        """Carry out every instruction; give what became of them.
+        """Carry out every instruction; return what became of them.
 
         Whatever ends the run early (also a trip of the line, or cancellation) leaves the
         instruction that ran FAILED or TIMEOUT, and all after it SKIPPED.
@@ -117,11 +117,11 @@ class Executor:
         return self.records()
 
     def records(self) -> tuple[StepRecord, ...]:
-        """Give what has become of each instruction so far, in order."""
+        """Return what has become of each instruction so far, in order."""
         return tuple(self._records)
 
     def progress(self) -> Progress:
-        """Say where the run stands."""
+        """Return where the run stands."""
         total = len(self._records)
         if not self._index:
             return Progress("", 0, total, "", "", Status.PENDING)

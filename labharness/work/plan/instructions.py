@@ -81,13 +81,13 @@ class Instruction:
             )
 
     def references(self) -> set[str]:
-        """Give the ids whose results the parameters refer to."""
+        """Return the ids whose results the parameters refer to."""
         return {
             match[1] for text in _strings(self.parameters) for match in _REFERENCE.finditer(text)
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Give the instruction in the words of MCP-CP; what it has no word for is metadata."""
+        """Return the instruction in the words of MCP-CP; what it has no word for is metadata."""
         return {
             "instructionId": self.instruction_id,
             "action": self.action,
@@ -135,7 +135,7 @@ class InstructionSet:
         object.__setattr__(self, "instructions", _ordered(self.instructions))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the content of an MCP-CP instruction message; its timeout is the sum of all."""
+        """Return the content of an MCP-CP instruction message; its timeout is the sum of all."""
         return {
             "instructions": [each.to_json() for each in self.instructions],
             "executionMode": self.mode,
@@ -143,7 +143,7 @@ class InstructionSet:
         }
 
     def digest(self) -> str:
-        """Give ``sha256:<hex>`` over the canonical JSON: what an approval is bound to."""
+        """Return ``sha256:<hex>`` over the canonical JSON: what an approval is bound to."""
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
         return digest_of(text.encode())
 

@@ -24,11 +24,11 @@ class Operations(Protocol):
         ...
 
     def latest(self, channel: str) -> float:
-        """Give the last polled reading; NaN when it is stale or was never read."""
+        """Return the last polled reading; NaN when it is stale or was never read."""
         ...
 
     def volumes_purged(self, contaminant: str) -> float:
-        """Give the tube volumes of measured inert flow since the contaminant was last present."""
+        """Return the tube volumes of measured inert flow since the contaminant was last present."""
         ...
 
     async def next_tick(self) -> None:
@@ -36,15 +36,15 @@ class Operations(Protocol):
         ...
 
     def now_s(self) -> float:
-        """Give the lab time in seconds."""
+        """Return the lab time in seconds."""
         ...
 
     def held_s(self) -> float:
-        """Give the lab time for which the line has been held: no deadline counts it."""
+        """Return the lab time for which the line has been held: no deadline counts it."""
         ...
 
     async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Have an operator do a step by hand; give the name of who confirms it.
+        """Have an operator do a step by hand; return the name of who confirms it.
 
         Raises ``PermissionError`` when the envelope refuses it; nobody was asked then.
         """

@@ -96,7 +96,7 @@ class Prediction:
     bands: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict(BANDS))
 
     def to_json(self) -> dict[str, Any]:
-        """Give it as a JSON object, for the journal, the approver and the report."""
+        """Return it as a JSON object, for the journal, the approver and the report."""
         violation = self.violation
         return {
             "duration_s": self.duration_s,

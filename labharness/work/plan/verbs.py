@@ -142,7 +142,7 @@ async def ask_operator(step: RunningStep) -> Mapping[str, Any]:
 
 
 def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...]:
-    """Give the commands that an action with its parameters states: to be judged before a run.
+    """Return the commands that an action with its parameters states: to be judged before a run.
 
     A verb of a capability's own states in ``sets`` what it sets that adds energy, each as channel,
     highest value and unit; what it does not state is refused when it is sent.
@@ -160,7 +160,7 @@ def stated_commands(action: str, asked: Mapping[str, Any]) -> tuple[Command, ...
 
 
 def _slope(readings: list[tuple[float, float]]) -> float:
-    """Give the least-squares slope."""
+    """Return the least-squares slope."""
     mean_x = sum(x for x, _ in readings) / len(readings)
     mean_y = sum(y for _, y in readings) / len(readings)
     spread = sum((x - mean_x) ** 2 for x, _ in readings)

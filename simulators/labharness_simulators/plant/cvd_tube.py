@@ -258,12 +258,12 @@ class CvdTube:
         return 0.0 if shut else BYPASS_SCCM * self._gas.supply_share
 
     def _leaking_sccm(self) -> float:
-        """Give the hydrogen that leaves its line for the room without reaching the tube."""
+        """Return the hydrogen that leaves its line for the room without reaching the tube."""
         is_open = self._relays.contacts[HYDROGEN_VALVE]
         return self.faults.hydrogen_leak_sccm if is_open else 0.0
 
     def _move_gas(self, dt_s: float, supply: float) -> tuple[float, float]:
-        """Advance the tube's gas; give the flow through it and its hydrogen lost to the room."""
+        """Advance the tube's gas; return the flow through it and its hydrogen lost to the room."""
         gas, contacts, faults = self._gas, self._relays.contacts, self.faults
         hydrogen_sccm = self._hydrogen.true_sccm
         nitrogen_sccm = self._nitrogen.true_sccm
@@ -293,7 +293,7 @@ class CvdTube:
         return inflow_sccm, 0.0
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
-        """Begin what an operator does by hand; give the seconds until `finish` is due.
+        """Begin what an operator does by hand; return the seconds until `finish` is due.
 
         `load` opens the lid and puts in fresh boats and a fresh substrate; `move_to_microscope`
         opens lid and enclosure and takes the sample to the stage, its film frozen as it is.
@@ -360,7 +360,7 @@ class CvdTube:
         self._gas.open_to_room()
 
     def _look(self, exposure_s: float) -> Light | None:
-        """Give the light of the spot under the laser; None without beam or sample."""
+        """Return the light of the spot under the laser; None without beam or sample."""
         power_w = self._laser.output_w
         sample, film = self._on_stage, self._film
         if power_w <= 0.0 or sample is None or film is None:
@@ -383,7 +383,7 @@ class CvdTube:
         self._hydrogen.setpoint_sccm = 0.0
 
     def truth(self) -> dict[str, object]:
-        """Give what is really so, for referees in tests: no instrument's error, no noise.
+        """Return what is really so, for referees in tests: no instrument's error, no noise.
 
         `coverage`, `mean_layers`, `nuclei_per_mm2` and `edge_um` are of the sample in the tube, or
         of the film on the stage once there is none in the tube (coverage and mean only).
@@ -435,12 +435,12 @@ class CvdTube:
         }
 
     def layers_at(self, x_um: float, y_um: float) -> int:
-        """Give the true layers under a stage position in um, 0 without a film; for referees."""
+        """Return the true layers under a stage position in um, 0 without a film; for referees."""
         return 0 if self._film is None else self._film.layers_at(x_um, y_um)
 
 
 def _branch(chance: random.Random | None) -> random.Random | None:
-    """Give a source of its own, so that one part's draws never move another's."""
+    """Return a source of its own, so that one part's draws never move another's."""
     return None if chance is None else random.Random(chance.getrandbits(64))
 
 

@@ -59,11 +59,11 @@ class Faults:
             fault.now_s = now_s
 
     def heard(self, sensor: str, value: float) -> float:
-        """Give what a sensor says of a true value; NaN where it gives no signal at all."""
+        """Return what a sensor says of a true value; NaN where it gives no signal at all."""
         fault = self.sensors.get(sensor)
         return value if fault is None else fault.heard(value)
 
     def silent(self, sensor: str) -> bool:
-        """Say whether a sensor gives no signal at this moment."""
+        """Return whether a sensor gives no signal at this moment."""
         fault = self.sensors.get(sensor)
         return fault is not None and fault.silent()

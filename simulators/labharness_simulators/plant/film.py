@@ -34,7 +34,7 @@ class _Triangles:
     angle: NDArray[np.float64]
 
     def cover(self, x_um: float, y_um: float) -> bool:
-        """Say whether any triangle holds the point."""
+        """Return whether any triangle holds the point."""
         import numpy as np
 
         dx, dy = x_um - self.x_um, y_um - self.y_um
@@ -75,7 +75,7 @@ class Film:
             ground = layer if area < CROWDED_AREA else None
 
     def layers_at(self, x_um: float, y_um: float) -> int:
-        """Give the number of layers, 0 to 6, at a stage position in um; 0 off the sample."""
+        """Return the number of layers, 0 to 6, at a stage position in um; 0 off the sample."""
         if max(abs(x_um), abs(y_um)) > HALF_WIDTH_UM:
             return 0
         for burnt_x, burnt_y in self._burns:

@@ -140,7 +140,7 @@ class TubeFurnace(Heater):
         return self.power_on > 0.0 or (self._faults.add_furnace_c_per_s > 0.0 and self.mains_on)
 
     def hold_power_w(self, temperature_c: float) -> float:
-        """Give the power in W that holds a temperature with the lid shut."""
+        """Return the power in W that holds a temperature with the lid shut."""
         kelvin = temperature_c + ZERO_C_K
         return self._linear_loss * (kelvin - AMBIENT_K) + self._radiative_loss * (
             kelvin**4 - AMBIENT_K**4
@@ -199,7 +199,7 @@ class SulfurHeater(Heater):
         )
 
     def heat_from_w(self, furnace_k: float) -> float:
-        """Give the heat in W that creeps along the tube from the furnace."""
+        """Return the heat in W that creeps along the tube from the furnace."""
         return self.TO_FURNACE_W_PER_K * (furnace_k - self.boat_k)
 
     def step(self, dt_s: float, decay: float, from_furnace_w: float, noise_c: float) -> None:

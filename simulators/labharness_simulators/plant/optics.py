@@ -148,7 +148,7 @@ class Spectrometer:
                 self._centre_nm += math.copysign(reach_nm, distance_nm)
 
     def wavelengths_nm(self) -> list[float]:
-        """Give the wavelength in nm that the instrument states for each pixel, ascending."""
+        """Return the wavelength in nm that the instrument states for each pixel, ascending."""
         step_nm = self.NM_PER_PIXEL * 1800.0 / self.grating_lines_per_mm
         middle = 0.5 * (self.pixels - 1)
         return [self._centre_nm + (pixel - middle) * step_nm for pixel in range(self.pixels)]
@@ -213,7 +213,7 @@ class Spectrometer:
         return seen
 
     def _keeps(self, width_cm1: float) -> float:
-        """Give the factor by which a line must be taller to show its stated height once blurred."""
+        """Return by which factor a line must be taller to have its stated height once blurred."""
         blur_cm1 = 0.6 * self.RESOLUTION_PIXELS * 1800.0 / self.grating_lines_per_mm
         voigt_cm1 = 0.5346 * width_cm1 + math.sqrt(0.2166 * width_cm1**2 + blur_cm1**2)
         return voigt_cm1 / width_cm1

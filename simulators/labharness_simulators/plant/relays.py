@@ -79,5 +79,5 @@ class Relays:
         )
 
     def mains_on(self, contactor: int) -> bool:
-        """Say whether a heater has mains: its contactor is closed and the E-stop loop too."""
+        """Return whether a heater has mains: its contactor is closed and the E-stop loop too."""
         return self.contacts[contactor] and not self._faults.estop_open

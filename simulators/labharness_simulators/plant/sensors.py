@@ -50,7 +50,7 @@ class SensorFault:
         self.now_s = 0.0
 
     def silent(self) -> bool:
-        """Say whether it gives no signal at this moment."""
+        """Return whether it gives no signal at this moment."""
         if self._kind is SensorFaultKind.OFF:
             return True
         if self._kind is not SensorFaultKind.INTERMITTENT:
@@ -61,7 +61,7 @@ class SensorFault:
         return self._blink[1]
 
     def heard(self, value: float) -> float:
-        """Give what it says of a true value; NaN where it is silent."""
+        """Return what it says of a true value; NaN where it is silent."""
         kind = self._kind
         if self.silent():
             return math.nan

@@ -35,7 +35,7 @@ COLD_SULFUR_C = 20.0
 
 
 def moo3_vapour_pa(temperature_k: float) -> float:
-    """Give the vapour pressure of MoO3 in Pa, in MoO3 units (three to a Mo3O9).
+    """Return the vapour pressure of MoO3 in Pa, in MoO3 units (three to a Mo3O9).
 
     A line through 1 mmHg at 734 °C and 5 mmHg at 785 °C (Perry's Handbook, unverified).
     It gives 15.5 mmol/m³ at 700 °C, as in Wang 2014, Chem. Mater. 26, 6371.
@@ -44,7 +44,7 @@ def moo3_vapour_pa(temperature_k: float) -> float:
 
 
 def sulfur_vapour_pa(temperature_k: float) -> float:
-    """Give the vapour pressure of sulfur in Pa: Antoine, 312 Pa at 200 °C; none below 20 °C.
+    """Return the vapour pressure of sulfur in Pa: Antoine, 312 Pa at 200 °C; none below 20 °C.
 
     The constants are from memory; checked against the boiling point, 760 mmHg at 444.6 °C.
     """
@@ -93,7 +93,7 @@ def nuclei_share(flow_sccm: float) -> float:
 
 
 def delivered_sulfur_pa(vapour_pa: float, mass_mg: float, flow_sccm: float) -> float:
-    """Give the pressure of sulfur in Pa that reaches the substrate."""
+    """Return the pressure of sulfur in Pa that reaches the substrate."""
     if mass_mg <= 0.0 or flow_sccm <= 0.0:
         return 0.0
     if flow_sccm < LEAST_FLOW_SCCM:
@@ -104,5 +104,5 @@ def delivered_sulfur_pa(vapour_pa: float, mass_mg: float, flow_sccm: float) -> f
 
 
 def carried_mg_per_s(vapour_pa: float, flow_sccm: float, g_per_mol: float) -> float:
-    """Give the mass in mg/s that the carrier takes from a boat at 1 atm."""
+    """Return the mass in mg/s that the carrier takes from a boat at 1 atm."""
     return vapour_pa / ATMOSPHERE_PA * flow_sccm / SCC_PER_MOL / 60.0 * g_per_mol * 1e3

@@ -76,7 +76,7 @@ class Light:
 def light_of(
     sample: Sample, layers: int, x_um: float, y_um: float, laser_mw: float, exposure_s: float
 ) -> Light:
-    """Give the light of a spot with that many layers (0 is bare substrate).
+    """Return the light of a spot with that many layers (0 is bare substrate).
 
     The scatter between spots is a property of the place: the same spot gives the same lines again.
     """

@@ -32,7 +32,7 @@ def collected(defocus_um: float) -> float:
 
 
 def places(x_um: float, y_um: float, radius_um: float) -> Iterator[tuple[float, float]]:
-    """Give the points that stand for a spot."""
+    """Return the points that stand for a spot."""
     yield x_um, y_um
     for number, ring in enumerate(RINGS):
         for step in range(AROUND):

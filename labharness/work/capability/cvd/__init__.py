@@ -23,7 +23,7 @@ class CvdSynthesis:
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Say which values of ``[growth]`` no growth takes."""
+        """Return which values of ``[growth]`` no growth takes."""
         return growth_misfits(facts)
 
     def plan(
@@ -40,7 +40,7 @@ class CvdSynthesis:
         return plan_growth(recipe, facts, _threshold(constraints))
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
-        """Give cooler, slower and plainer growths near to the one asked for."""
+        """Return cooler, slower and plainer growths near to the one asked for."""
         return ways_out(inputs)
 
     def answer(

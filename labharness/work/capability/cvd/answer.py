@@ -35,7 +35,7 @@ LOOK_AT_SPECTRA = (
 
 
 def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -> Answer | NoAnswer:
-    """Give the answer of a run, or why it has none.
+    """Return the answer of a run, or why it has none.
 
     Args:
         records: What became of each instruction.
@@ -80,7 +80,7 @@ def compose(records: Sequence[StepRecord], threshold: float, intent: str = "") -
 
 
 def growth_log(records: Sequence[StepRecord]) -> list[dict[str, Any]]:
-    """Give one row for each phase that was begun: when, how long, what was set and measured.
+    """Return one row for each phase that was begun: when, how long, what was set and measured.
 
     Times are lab time in s from the beginning of the run.
     """
@@ -139,7 +139,7 @@ def _measured(record: StepRecord) -> Iterator[tuple[str, Any]]:
 def _why_not(
     found: Mapping[str, Any], verdict: Mapping[str, Any], film: Mapping[str, Any], threshold: float
 ) -> tuple[str, str]:
-    """Say why there is no answer, and what would do; both empty where there is one."""
+    """Return why there is no answer, and what would do; both empty where there is one."""
     if not found["film"]:
         return f"no film at any of {found['places']} surveyed places", MORE_FILM
     spots = len(verdict["spots"])

@@ -30,7 +30,7 @@ DENIED = re.compile(
 
 
 def named(text: str) -> tuple[str, tuple[int, ...]] | None:
-    """Give the words that name a thickness and the classes they mean; None where none does.
+    """Return the words that name a thickness and the classes they mean; None where none does.
 
     Several are each as good as the other ("monolayer or bilayer"). Where one is denied nothing is
     read at all: a sentence like that is not for a program.

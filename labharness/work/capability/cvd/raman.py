@@ -51,7 +51,7 @@ MORE_SPOTS = 3
 
 
 def grid() -> tuple[tuple[float, float], ...]:
-    """Give the places of a survey in the order of the visit, in um from the middle."""
+    """Return the places of a survey in the order of the visit, in um from the middle."""
     half = (GRID_SIDE - 1) / 2
     count = GRID_SIDE * GRID_SIDE
     visits = [divmod(number * GRID_STRIDE % count, GRID_SIDE) for number in range(count)]
@@ -200,7 +200,7 @@ async def _move(step: RunningStep, x_um: float, y_um: float) -> None:
 async def _expose(
     step: RunningStep, exposure_s: float
 ) -> tuple[Sequence[float], Sequence[float], float]:
-    """Give wavelengths, counts, and the exposure it took: a shorter one where light saturates."""
+    """Return wavelengths, counts, and the exposure it took: a shorter one where light saturates."""
     for _ in range(EXPOSURES_MAX):
         exposure_ms = max(1, round(exposure_s * 1000))
         wavelength_nm, counts = await _acquire(step, exposure_ms)

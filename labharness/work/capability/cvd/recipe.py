@@ -93,7 +93,7 @@ class Recipe:
     substrate: str = "SiO2/Si"
 
     def to_json(self) -> dict[str, Any]:
-        """Give the recipe as a JSON object."""
+        """Return the recipe as a JSON object."""
         return asdict(self)
 
 
@@ -106,7 +106,7 @@ class _Bad(ValueError):
 
 
 def growth_facts(facts: LineFacts) -> dict[str, float]:
-    """Give every value for a growth on this line.
+    """Return every value for a growth on this line.
 
     Raises:
         ValueError: The lab file names a value that no growth takes, or one that is not above 0.
@@ -117,7 +117,7 @@ def growth_facts(facts: LineFacts) -> dict[str, float]:
 
 
 def growth_misfits(facts: LineFacts) -> Iterator[str]:
-    """Say which of the lab file's values no growth takes."""
+    """Return which of the lab file's values no growth takes."""
     for name, value in facts.growth.items():
         if name not in GROWTH_DEFAULTS:
             known = ", ".join(GROWTH_DEFAULTS)

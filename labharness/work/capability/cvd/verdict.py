@@ -16,7 +16,7 @@ SHIFT_DECIMALS = 3
 
 
 def raman_shift(laser_nm: float, wavelength_nm: Sequence[float]) -> list[float]:
-    """Give the Raman shift of each pixel in cm-1, as the instrument states it."""
+    """Return the Raman shift of each pixel in cm-1, as the instrument states it."""
     from labharness.analysis import shift_from_wavelength
 
     shift: list[float] = (
@@ -26,7 +26,7 @@ def raman_shift(laser_nm: float, wavelength_nm: Sequence[float]) -> list[float]:
 
 
 def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | None:
-    """Give the height of A1g where there is film, None where there is none.
+    """Return the height of A1g where there is film, None where there is none.
 
     Raises:
         ValueError: The axis does not hold the lines.
@@ -38,7 +38,7 @@ def sees_film(shift_cm1: Sequence[float], counts: Sequence[float]) -> float | No
 
 
 def peak_over_background(axis: Sequence[float], counts: Sequence[float]) -> float:
-    """Give the height of a broad band in counts; 0 when there is none."""
+    """Return the height of a broad band in counts; 0 when there is none."""
     from labharness.analysis import peak_height
 
     return peak_height(axis, counts)
@@ -51,7 +51,7 @@ def judge(
     reference: Mapping[str, Mapping[str, Any]],
     threshold: float = 0.0,
 ) -> dict[str, Any]:
-    """Say what the film is from the spectra of all spots.
+    """Return what the film is from the spectra of all spots.
 
     Args:
         spots: Spectra with place and exposure; the first ones have photoluminescence too.

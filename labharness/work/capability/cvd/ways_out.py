@@ -19,7 +19,7 @@ PLAIN_RECIPE = ("hydrogen_sccm", "ramp_c_per_min", "argon_sccm", "sulfur_tempera
 
 
 def ways_out(inputs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Give other inputs: the recipe's values given up one by one, then the range lowered."""
+    """Return other inputs: the recipe's values given up one by one, then the range lowered."""
     recipe = inputs.get("recipe")
     recipe = dict(recipe) if isinstance(recipe, Mapping) else {}
     for name in PLAIN_RECIPE:
