@@ -92,6 +92,15 @@ SENTENCES: Final[dict[str, str]] = {
     # ---- steps of a growth
     "Furnace: open the contactor": "炉子：断开接触器",
     "Sulfur: open the contactor": "硫源：断开接触器",
+    "Furnace: let the setpoint fall by {} degC/min": "炉子：设定值以 {} °C/min 下降",
+    "Sulfur: let the setpoint fall by {} degC/min": "硫源：设定值以 {} °C/min 下降",
+    "Keep sulfur over the film until the furnace is below {} degC": (
+        "在炉温低于 {} °C 之前保持硫气氛"
+    ),
+    "Furnace: controller to manual": "炉子：控制器转手动",
+    "Sulfur: controller to manual": "硫源：控制器转手动",
+    "Furnace: output to 0 %": "炉子：输出降至 0 %",
+    "Sulfur: output to 0 %": "硫源：输出降至 0 %",
     "Furnace: setpoint to 20 degC": "炉子：设定值降至 20 °C",
     "Sulfur: setpoint to 20 degC": "硫源：设定值降至 20 °C",
     "Wait until the furnace is cold enough to open the tube": "等待炉子冷却至可开管",
