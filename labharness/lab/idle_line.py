@@ -162,7 +162,7 @@ def read_now(plan: LabPlan, channels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 async def _met(plan: LabPlan, lab: Lab, name: str, shut: dict[str, str]) -> str:
-    """Open the port of an instrument, once for all on it, and ask who it is; return what is wrong."""
+    """Open an instrument's port, once for all on it; ask who it is; return what is wrong."""
     instrument = lab.line.instruments[name]
     port = instrument.port
     if port not in shut:

@@ -21,7 +21,7 @@ SAMPLE_LINES = 5000
 
 
 def plain_numerals(text: str) -> tuple[str, tuple[str, ...]]:
-    """Write the numbers of a table as others do, where nothing else can be meant; return what was so.
+    """Write a table's numbers as others do, where nothing else can be meant; return what was so.
 
     A comma or a point parts thousands where three digits follow it every time and the other one of
     the two stands for the decimals in most rows. Where it may be either, it is left as it is.
@@ -79,7 +79,7 @@ def _parts_thousands(rows: list[list[str]], mark: str, other: str) -> bool:
 
 
 def _is_decimal(cell: str, mark: str) -> bool:
-    """Return whether a mark stands before decimals in a number, and could not part its thousands."""
+    """Return whether a mark stands before decimals, and could not part thousands."""
     return cell.count(mark) == 1 and not _is_grouped(cell, mark)
 
 
