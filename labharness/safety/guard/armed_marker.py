@@ -14,10 +14,10 @@ APART_S = 1.0  # heartbeats may change their mind ten times a second; a disk nee
 
 
 class ArmedMarker:
-    """Writes one mark at a time, and the last that was wanted in the end.
+    """Writes one marker at a time, and the last that was wanted in the end.
 
     Args:
-        latch: Whose mark it is.
+        latch: Whose marker it is.
 
     Attributes:
         wanted: The procedure that the last heartbeat named.
@@ -31,7 +31,7 @@ class ArmedMarker:
 
     @property
     def busy(self) -> bool:
-        """Whether a mark is on its way to the disk."""
+        """Whether a marker is on its way to the disk."""
         return self._thread is not None and self._thread.is_alive()
 
     def follow(self, now: float) -> None:
@@ -44,7 +44,7 @@ class ArmedMarker:
             self._thread.start()
 
     def wait(self, within_s: float | None = None) -> None:
-        """Wait until no mark is on its way."""
+        """Wait until no marker is on its way."""
         if self._thread is not None and self.busy:
             self._thread.join(within_s)
 

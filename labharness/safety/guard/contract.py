@@ -35,7 +35,7 @@ class LatchView(Protocol):
         ...
 
     def set_marker(self, procedure: str) -> None:
-        """Set the mark of an armed line; raise ``OSError`` if it does not reach the disk."""
+        """Set the marker of an armed line; raise ``OSError`` if it does not reach the disk."""
         ...
 
     def clear_marker(self) -> None:
@@ -43,7 +43,7 @@ class LatchView(Protocol):
         ...
 
     def open(self) -> None:
-        """Take latch and mark away."""
+        """Take latch and marker away."""
         ...
 
 
@@ -116,7 +116,7 @@ class Guard(Protocol):
         ...
 
     async def arm(self) -> None:
-        """Let permits be made, once the mark of an armed line is on the disk.
+        """Let permits be made, once the marker of an armed line is on the disk.
 
         Raises:
             NotPermitted: The line is latched, or the guard says why it does not.

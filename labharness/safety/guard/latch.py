@@ -68,7 +68,7 @@ class Latch:
 
     Attributes:
         marked: What the marker names, the procedure for the loss of an armed line; ``None`` where
-            there is no mark.
+            there is no marker.
         trip: What latched first, with the procedure that ran last; ``None`` while open.
         unreadable: Why the files cannot be read, where that did not matter.
         write: How a file is written; a disk that is full is put in its place to see what then.
@@ -191,7 +191,7 @@ class Latch:
                 self._ports.clear()
 
     def open(self) -> None:
-        """Take latch and mark away; who asked, and why, is in the journal of resets.
+        """Take latch and marker away; who asked, and why, is in the journal of resets.
 
         Raises:
             OSError: One of them does not go; the line stays latched.

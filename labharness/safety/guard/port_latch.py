@@ -1,6 +1,6 @@
 """The latch of a port on this machine: whoever else's file, account or shell leads there finds it.
 
-Beside a lab's own latch and mark one small record a port: *armed* while a line is armed, *latched*
+Beside a lab's own latch and marker one small record a port: *armed* while a line is, *latched*
 when it has tripped, and empty when it is open. A record that says armed and whose owner is gone is
 of a line that was left armed.
 """
@@ -63,7 +63,7 @@ class PortLatch:
     def look(self) -> tuple[PortRecord | None, PortRecord | None]:
         """Find what is latched: by this lab, and by another that stands by it.
 
-        One whose own latch and mark are gone stands by nothing: the record is this lab's then.
+        One whose own latch and marker are gone stands by nothing: the record is this lab's then.
 
         Raises:
             OSError: A place or a record cannot be read; the message says which.
@@ -133,7 +133,7 @@ def _names(addresses: Sequence[LinkAddress]) -> dict[str, str]:
 
 
 def _stands(state_dir: str) -> bool:
-    """Return whether a lab has its own latch or mark still, or hides whether it has."""
+    """Return whether a lab has its own latch or marker still, or hides whether it has."""
     try:
         return any(is_there(Path(state_dir) / name) for name in ("latch.json", "guard.armed"))
     except OSError:

@@ -52,7 +52,7 @@ class ProcessGuard:
         armed: What may leave, and what makes safe.
         digest: Of the text it was read from; harness and guard compare it.
         links: A link for each port, open or lost.
-        state_dir: Where latch, mark and log lie.
+        state_dir: Where latch, marker and log lie.
         listener: The socket on which the harness comes.
         steady_s: The machine's steady clock.
         entropy: Gives so many bytes for a key.
