@@ -346,12 +346,12 @@ IN_THE_GUARD = (
         "mark that does not go ends the guard",
         "labharness.safety.guard.latch:Latch.clear_marker",
         "with suppress(OSError):\n"
-        "    self._mark.unlink(missing_ok=True)\n"
+        "    self._marker_file.unlink(missing_ok=True)\n"
         "    self.marker = None\n"
         "    if self._ports is not None and self.trip is None:\n"
         "        self._ports.clear()",
         "if True:\n"
-        "    self._mark.unlink(missing_ok=True)\n"
+        "    self._marker_file.unlink(missing_ok=True)\n"
         "    self.marker = None\n"
         "    if self._ports is not None and self.trip is None:\n"
         "        self._ports.clear()",

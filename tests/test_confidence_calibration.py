@@ -13,7 +13,7 @@ from films_drawn import (
     MANY,
     NINE,
     WAYS,
-    Kept,
+    Bin,
     claim,
     claims,
     films,
@@ -54,7 +54,7 @@ DARKER = next(plant for plant in PLANTS if plant.oxide_factor == 2.0 and plant.p
 pytestmark = pytest.mark.thorough  # hundreds of films a plant
 
 
-def broken(bins: list[Kept]) -> list[tuple[float, int, int]]:
+def broken(bins: list[Bin]) -> list[tuple[float, int, int]]:
     """Return the bins that are not kept: where they begin, claims, and right ones."""
     below = (each for each in bins if each.p_value < SIGNIFICANCE)
     return [(each.low, each.claims, each.right) for each in below]

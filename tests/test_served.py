@@ -328,7 +328,7 @@ def test_an_operator_whose_room_is_gone_says_so() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
-        with pytest.raises(LinkLost, match="served room at 127"):
+        with pytest.raises(LinkLost, match="served lab at 127"):
             run(ServedOperator(address, 0.0).confirm("load", "", LOAD), PacedLoop())
 
 
@@ -454,7 +454,7 @@ def test_a_folder_that_nobody_serves_from_is_said_as_a_room_that_does_not_answer
     (tmp_path / "odd" / "control").write_bytes(b"\xff\xfe")
     for name, words in (
         ("none", f"nobody serves from {tmp_path / 'none'}: No such file"),
-        ("stale", "no served room at 127.0.0.1:1"),
+        ("stale", "no served lab at 127.0.0.1:1"),
         ("odd", f"nobody serves from {tmp_path / 'odd'}: its control file is no text"),
     ):
         said = say("simulated", tmp_path / name, "truth")

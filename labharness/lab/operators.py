@@ -73,9 +73,9 @@ class ServedOperator:
                 finally:
                     writer.close()
         except (OSError, ValueError) as why:
-            raise LinkLost(f"served room at {self._control}: {why or 'timeout'}") from None
+            raise LinkLost(f"served lab at {self._control}: {why or 'timeout'}") from None
         if "error" in answer:
-            raise LinkLost(f"served room at {self._control}: {answer['error']}")
+            raise LinkLost(f"served lab at {self._control}: {answer['error']}")
         return "simulated operator"
 
 

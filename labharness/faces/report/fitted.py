@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.legend import Entry, legend_parts
+from labharness.faces.report.legend import LegendEntry, legend_parts
 from labharness.faces.report.svg import Frame, Scale, curve, rounded_ticks
 
 __all__ = [
@@ -95,7 +95,10 @@ def fit_parts(
         bounded = min(max(sigma, -reach), reach)
         parts.append(el("circle", cx=below.x(x), cy=below.y(bounded), r=1.8, class_="point"))
     parts += _labels(above, drawn.labels)
-    key = [Entry(words(f"legend_{name}"), letters, class_=name) for name, letters in LEGEND.items()]
+    key = [
+        LegendEntry(words(f"legend_{name}"), letters, class_=name)
+        for name, letters in LEGEND.items()
+    ]
     parts.append(legend_parts(key, LEFT_PX, LEGEND_Y_PX, RIGHT_PX - LEFT_PX))
     parts.append(axis_name(words(across), (LEFT_PX + RIGHT_PX) / 2, FIT_PX - 6))
     parts.append(upright_name(words(up), 12.0, 160.0))

@@ -5,14 +5,14 @@ from typing import Final, NamedTuple
 
 from labharness.faces.report.html import Html, el, joined
 
-__all__ = ["Entry", "legend_parts"]
+__all__ = ["LegendEntry", "legend_parts"]
 
 LINE_PX, LETTER_PX = 14.0, 6.2
 MARK_PX, GAP_PX = 18.0, 8.0
 STROKE_PX: Final = 14.0
 
 
-class Entry(NamedTuple):
+class LegendEntry(NamedTuple):
     """One mark and what it stands for.
 
     Attributes:
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     class_: str = ""
 
 
-def legend_parts(entries: Sequence[Entry], left: float, y: float, width: float) -> Html:
+def legend_parts(entries: Sequence[LegendEntry], left: float, y: float, width: float) -> Html:
     """Draw entries beside each other, on as many lines as they take.
 
     Args:
@@ -53,7 +53,7 @@ def legend_parts(entries: Sequence[Entry], left: float, y: float, width: float) 
     return joined(*parts)
 
 
-def _mark(entry: Entry, x: float, y: float) -> list[Html]:
+def _mark(entry: LegendEntry, x: float, y: float) -> list[Html]:
     if entry.class_ == "point":
         return [el("circle", cx=x + 5, cy=y - 4, r=1.8, class_="point")]
     if entry.class_:

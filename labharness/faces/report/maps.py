@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from labharness.faces.report.fitted import axis_name, upright_name
 from labharness.faces.report.html import Html, el, joined
-from labharness.faces.report.legend import Entry, legend_parts
+from labharness.faces.report.legend import LegendEntry, legend_parts
 from labharness.faces.report.places import Grid, SpotLayout, grid_of
 from labharness.faces.report.png import png_bytes
 from labharness.faces.report.svg import Frame, Scale, rounded_ticks
@@ -215,7 +215,7 @@ def _legend(shown: Classes) -> Html:
     if left_out:
         entries.append((f"none: {left_out}", "#{:02x}{:02x}{:02x}".format(*NO_VALUE)))
     return legend_parts(
-        [Entry(label, len(label), colour) for label, colour in entries],
+        [LegendEntry(label, len(label), colour) for label, colour in entries],
         12.0,
         LEGEND_Y_PX,
         LEGEND_PX,
@@ -259,7 +259,9 @@ def _numbered(shown: Classes) -> Html:
         f"{at}: {name} ({count})"
         for at, (name, count) in enumerate(zip(shown.names, counted, strict=True), 1)
     ]
-    return legend_parts([Entry(name, len(name)) for name in names], 12.0, LEGEND_Y_PX, LEGEND_PX)
+    return legend_parts(
+        [LegendEntry(name, len(name)) for name in names], 12.0, LEGEND_Y_PX, LEGEND_PX
+    )
 
 
 def _error_bars(frame: Frame, x: Array, shown: MappedQuantity) -> list[Html]:

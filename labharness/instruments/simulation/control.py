@@ -18,7 +18,7 @@ from labharness.instruments.simulation.conversation import ByteLog
 from labharness.instruments.simulation.environment import LoopEnvironment
 from labharness.instruments.simulation.served import HOST, CannotServe
 
-__all__ = ["BadRequest", "NoSimulatedLab", "SimulatedLab", "SimulationControl", "ask"]
+__all__ = ["BadRequest", "Controlled", "NoSimulatedLab", "SimulationControl", "ask"]
 
 LINE_BYTES_MAX = 65_536
 LOG_ROWS_AT_ONCE = 5_000
@@ -44,7 +44,7 @@ class NoSimulatedLab(ConnectionError):
     """No served lab answers at this address."""
 
 
-class SimulatedLab(Protocol):
+class Controlled(Protocol):
     """A plant and the buses that lead to it.
 
     Attributes:
@@ -78,7 +78,7 @@ class SimulationControl:
 
     def __init__(
         self,
-        sim_lab: SimulatedLab,
+        sim_lab: Controlled,
         log: ByteLog,
         status: Callable[[], Answer],
         quit_: Callable[[], None],
@@ -242,16 +242,16 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
             while not data.endswith(b"\n"):
                 piece = link.recv(LINE_BYTES_MAX)
                 if not piece:
-                    raise NoSimulatedLab(f"the served room at {address} hung up")
+                    raise NoSimulatedLab(f"the served lab at {address} hung up")
                 data += piece
     except NoSimulatedLab:
         raise
     except TimeoutError:
         raise NoSimulatedLab(
-            f"the served room at {address} gave no answer in {timeout_s:g} s"
+            f"the served lab at {address} gave no answer in {timeout_s:g} s"
         ) from None
     except (OSError, ValueError) as why:
-        raise NoSimulatedLab(f"no served room at {address}: {why}") from None
+        raise NoSimulatedLab(f"no served lab at {address}: {why}") from None
     try:
         answer = json.loads(data)
     except (ValueError, RecursionError):
