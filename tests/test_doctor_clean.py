@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -29,20 +30,27 @@ ROUNDS_MAX = 4
 
 
 @pytest.fixture
-def lab_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def on_disk() -> Iterator[Path]:
+    """A folder on a disk: the doctor finds a state directory that lies in memory."""
+    with TemporaryDirectory(prefix="lab", dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def lab_file(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A lab file of its own on served links, where no run and no latch was ever kept."""
-    kept = tmp_path / "var" / "ports"
+    kept = on_disk / "var" / "ports"
     monkeypatch.setattr(doctor, "KEPT_PLACE", kept)
     monkeypatch.setattr(places, "KEPT_PLACE", kept)
     monkeypatch.setattr(places, "LATCH_PLACES", (kept, *places.LATCH_PLACES[1:]))
-    with Served(tmp_path / "served") as served:
+    with Served(on_disk / "served") as served:
         text = served.lab_file.read_text("utf-8")
         plan = read_lab(SHORT_LINE)
-        shutil.copy(plan.beside(plan.file.lab.hazards), tmp_path / "hazards.toml")
+        shutil.copy(plan.beside(plan.file.lab.hazards), on_disk / "hazards.toml")
         for key, place in (("state_dir", "state"), ("hazards", "hazards.toml")):
-            text, count = re.subn(f'(?m)^{key} = "[^"]*"$', f'{key} = "{tmp_path / place}"', text)
+            text, count = re.subn(f'(?m)^{key} = "[^"]*"$', f'{key} = "{on_disk / place}"', text)
             assert count == 1, key
-        own = tmp_path / "lab.toml"
+        own = on_disk / "lab.toml"
         own.write_text(text, "utf-8")
         yield own
 
