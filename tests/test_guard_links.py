@@ -346,7 +346,7 @@ safe = SafeFrame(0, "gas", Request(b"off\r", Until(b"\r"), 0.3), "hydrogen.setpo
 core = GuardCore({"gas": ()}, {"stop": (safe,)})
 core.arm()
 selector = selectors.DefaultSelector()
-ports = Ports(core, {"gas": link}, selector, time.monotonic)
+ports = Ports(core, {"gas": descriptor}, selector, time.monotonic)
 ports.on_safe = ports.on_ended = ports.on_lost = lambda *told: None
 ports.on_free = lambda: None
 ports.watch()
