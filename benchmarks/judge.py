@@ -17,7 +17,7 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Allowed, Command
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.safety.kernel import Memory, judge
 
 ROUNDS = 15  # all take turns, so that a busy moment touches all of them

@@ -10,7 +10,7 @@ from statistics import median
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab.config.lab_plan import SAFE_TABLE
 
 ROUNDS = 3
 COUNTED_TICKS = 60  # of lab time in which exchanges are counted; no time is taken meanwhile

@@ -8,8 +8,8 @@ import tempfile
 import time
 
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.house import house_facts
-from labharness.lab.preflight import predict
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.wiring.preflight import predict
 from labharness.work.capability import CannotDo
 
 PLANS = 20

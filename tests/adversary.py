@@ -20,8 +20,9 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.instruments.link import LinkLost
 from labharness.journal import SqliteJournal
 from labharness.journal.null_journal import NullJournal
-from labharness.lab import Lab, LabPlan, idle_line
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab import Lab, LabPlan
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.operate import idle_line
 from labharness.line import NoReply, NotArmed, Tripped
 from labharness.line.opening import NotOpened
 from labharness.safety.guard import Latch

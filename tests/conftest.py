@@ -21,7 +21,8 @@ import pytest
 
 from labharness.faces.testing.bench import Bench, Ran
 from labharness.faces.testing.wires import WatchedLabs
-from labharness.lab import Lab, LabPlan, preflight, read_lab
+from labharness.lab import Lab, LabPlan, read_lab
+from labharness.lab.wiring import preflight
 from labharness.line import cooling
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit

@@ -177,7 +177,7 @@ def _run(signed: bool, tests: list[str]) -> int:
     hypothesis.settings.load_profile("same")
     if signed:
         try:
-            importlib.import_module("labharness.lab.approve_sim").main(list(SIGNED_LABS))
+            importlib.import_module("labharness.lab.wiring.approve_sim").main(list(SIGNED_LABS))
         except Exception:  # noqa: BLE001 - whatever a mutant of a row makes of its reader
             traceback.print_exc()
             return UNSIGNED

@@ -7,8 +7,8 @@ from typing import Any
 
 from commands import ROOT, edited_lab
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.doctor import Check, examine
-from labharness.lab.seen import (
+from labharness.lab.doctor.findings import Check, examine
+from labharness.lab.doctor.looked_up import (
     ClockFacts,
     FolderFacts,
     LatchFacts,

@@ -22,8 +22,8 @@ from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.chain import Record
 from labharness.journal.reading import read, verify_file
 from labharness.lab import BadLabFile, Lab, LabPlan
-from labharness.lab.runs import BadOutput
-from labharness.lab.tasks import RunResult
+from labharness.lab.wiring.runs import BadOutput
+from labharness.lab.wiring.tasks import RunResult
 from labharness.safety.guard import Latch, Source
 from labharness.safety.kernel import Mode
 

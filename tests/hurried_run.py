@@ -10,7 +10,8 @@ from unittest.mock import patch
 
 from labharness.core.clock import PacedLoop
 from labharness.faces.cli import main
-from labharness.lab import LabPlan, tasks
+from labharness.lab import LabPlan
+from labharness.lab.wiring import tasks
 
 TIMES = float(sys.argv[1])
 

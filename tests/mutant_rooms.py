@@ -132,7 +132,11 @@ ROOMS = (
         (*GUARD, *LINE),
     ),
     Room("line", ("labharness/line/*.py",), (*LINE, *GUARD, *ALARM)),
-    Room("admission", ("labharness/work/admission/*.py", "labharness/lab/approvals.py"), ADMISSION),
+    Room(
+        "admission",
+        ("labharness/work/admission/*.py", "labharness/lab/wiring/approvals.py"),
+        ADMISSION,
+    ),
     Room("alarm", ("labharness/safety/alarm/*.py",), ALARM),
     Room(
         "drivers",

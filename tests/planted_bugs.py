@@ -135,7 +135,7 @@ PLANTED = (
     ),
     PlantedBug(
         "predicted violation overlooked",
-        "labharness.lab.preflight:_Flight.fly",
+        "labharness.lab.wiring.preflight:_Flight.fly",
         "self._violation(executor, why)",
         "None",
         "tests/test_preflight.py::"
@@ -219,7 +219,7 @@ PLANTED = (
     ),
     PlantedBug(
         "reset though its cause stands",
-        "labharness.lab.idle_line:reset.open_latch",
+        "labharness.lab.operate.idle_line:reset.open_latch",
         "if active:\n    raise NotReset(f\"the cause still stands: {'; '.join(active)}\")",
         "if False:\n    raise NotReset(f\"the cause still stands: {'; '.join(active)}\")",
         "tests/test_reset.py::"
@@ -281,7 +281,7 @@ PLANTED = (
     ),
     PlantedBug(
         "refusal swallowed by half a line",
-        "labharness.lab.appending:append_durably",
+        "labharness.core.files.durable:append_durably",
         "b'\\n' if cut_short else b''",
         "b''",
         "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
@@ -408,7 +408,7 @@ PLANTED = (
     ),
     PlantedBug(
         "answer lost to a full disk",
-        "labharness.lab.tasks:TaskRun._keep",
+        "labharness.lab.wiring.tasks:TaskRun._keep",
         "OSError",
         "ZeroDivisionError",
         "tests/test_failpoints.py::"
@@ -460,7 +460,7 @@ PLANTED = (
     ),
     PlantedBug(
         "latch that a power cut takes back",
-        "labharness.safety.guard.latch:write_durably",
+        "labharness.core.files.durable:write_durably",
         "sync_folder(path.parent)",
         "",
         "tests/test_latch.py::"
@@ -481,7 +481,7 @@ PLANTED = (
     ),
     PlantedBug(
         "refusal that a power cut takes back",
-        "labharness.lab.appending:append_durably",
+        "labharness.core.files.durable:append_durably",
         "os.fsync(file.fileno())",
         "",
         "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
@@ -545,7 +545,7 @@ PLANTED = (
     ),
     PlantedBug(
         "nobody further called for a line that was left",
-        "labharness.lab.attend:Attendance._main",
+        "labharness.lab.operate.attend:Attendance._main",
         "await somebody_knows(alarms, clock, self._tell)",
         "",
         "tests/test_alarm_unanswered.py::"
@@ -576,7 +576,7 @@ PLANTED = (
     ),
     PlantedBug(
         "overdue proof test overlooked",
-        "labharness.lab.hazards:HazardRow.missing",
+        "labharness.lab.config.hazards:HazardRow.missing",
         "age > self.proof_days",
         "False",
         "tests/test_unattended.py::"

@@ -103,7 +103,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "settle time left out of the longest exchange",
-        "labharness.lab.arming:_port",
+        "labharness.lab.wiring.arming:_port",
         "each.timeout_s + each.settle_s",
         "each.timeout_s",
         "tests/test_guard_armed.py::test_the_arming_of_a_real_lab_is_complete",

@@ -70,7 +70,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "change of two rows at once",
-        "labharness.lab.envelope_patch:_found",
+        "labharness.lab.config.envelope_patch:_found",
         "count != 1",
         "count < 1",
         "tests/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
@@ -79,7 +79,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "change that changes nothing",
-        "labharness.lab.envelope_patch:_make",
+        "labharness.lab.config.envelope_patch:_make",
         "if same:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
         "if False:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
         "tests/test_envelope_patch.py::"
@@ -89,7 +89,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "base of an envelope edited unseen",
-        "labharness.lab.config:_line",
+        "labharness.lab.config.lab_plan:_line",
         "(text, base_text)",
         "(text,)",
         "tests/test_envelope_patch.py::"
@@ -99,7 +99,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "limit of a maker stated against another room",
-        "labharness.lab.ambient:_Room.parameter",
+        "labharness.lab.config.ambient:_Room.parameter",
         "self.ambient_torr",
         "ATMOSPHERE_TORR",
         f"{AMBIENT}test_a_clogged_tube_trips_below_the_limit_of_its_maker[1600-stated-25000.0]",
@@ -108,7 +108,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "vacuum told by the pressure at sea level",
-        "labharness.lab.ambient:_Room.value",
+        "labharness.lab.config.ambient:_Room.value",
         "in_unit(self.ambient_torr, unit, where)",
         "in_unit(ATMOSPHERE_TORR, unit, where)",
         f"{AMBIENT}test_a_tube_is_evacuated_filled_and_vented_in_its_own_room[3600]",
@@ -126,7 +126,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "room that nobody knows taken for sea level",
-        "labharness.lab.ambient:in_the_room",
+        "labharness.lab.config.ambient:in_the_room",
         "(here, ATMOSPHERE_TORR if is_no_matter else None)",
         "(here, ATMOSPHERE_TORR)",
         f"{AMBIENT}test_a_line_whose_room_nobody_knows_is_not_armed",
@@ -135,7 +135,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "pressure that does not say which one it is",
-        "labharness.lab.ambient:_Room.value",
+        "labharness.lab.config.ambient:_Room.value",
         "said != unit + ABSOLUTE",
         "False",
         f"{AMBIENT}test_a_pressure_says_which_one_it_is[no unit]",
@@ -163,7 +163,7 @@ IN_THE_ENVELOPES = (
     ),
     PlantedBug(
         "a condition that nothing meets",
-        "labharness.lab.agreeing:shown",
+        "labharness.lab.config.agreeing:shown",
         "bound.low > high or bound.high < low",
         "False",
         "tests/test_corpus_lab.py::"

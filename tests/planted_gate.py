@@ -243,7 +243,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "nothing made safe past a latch that cannot be read",
-        "labharness.lab.idle_line:_with_lab.main",
+        "labharness.lab.operate.idle_line:_with_lab.main",
         "Latch.or_shut",
         "Latch",
         "tests/test_guarded_line.py::"
@@ -254,7 +254,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "who watches keeps others from making safe",
-        "labharness.lab.idle_line:watch.look",
+        "labharness.lab.operate.idle_line:watch.look",
         "async with served(plan.state_dir, answer, lab.clock, lambda text: None):\n"
         "    going_on = True\n"
         "    while going_on:\n"

@@ -13,7 +13,8 @@ from typing import Any
 from unittest import mock
 
 from labharness.chaos.guard_left import GuardLeft
-from labharness.lab import LabPlan, config
+from labharness.lab import LabPlan
+from labharness.lab.config import lab_plan as config
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import core

@@ -7,7 +7,7 @@ __all__ = ["IN_THE_HOUSE"]
 IN_THE_HOUSE = (
     PlantedBug(
         "agreement used twice",
-        "labharness.lab.approvals:ApprovalFolder._pending",
+        "labharness.lab.wiring.approvals:ApprovalFolder._pending",
         "tuple((each for each in said if each.ticket == entry.ticket))",
         "said",
         "tests/test_approval_log.py::"
@@ -18,7 +18,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "use taken out of the log",
-        "labharness.lab.approval_log:ApprovalLog.read",
+        "labharness.lab.wiring.approval_log:ApprovalLog.read",
         "body.get('after') != digest_of(before)",
         "False",
         "tests/test_approval_log.py::"
@@ -28,7 +28,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "run begun before the use of its agreement is kept",
-        "labharness.lab.approvals:Persons._answer",
+        "labharness.lab.wiring.approvals:Persons._answer",
         "self._folder.settle(name, f'used by session {request.session_id}')",
         "pass",
         "tests/test_approval_log.py::"
@@ -47,7 +47,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "digest believed as the file has it",
-        "labharness.lab.approvals:ApprovalFolder.verdict",
+        "labharness.lab.wiring.approvals:ApprovalFolder.verdict",
         "request.digest()",
         "agreed[0].digest if agreed else ''",
         "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-first]",
@@ -97,7 +97,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "proof test of a day to come counts",
-        "labharness.lab.hazards:HazardRow.missing",
+        "labharness.lab.config.hazards:HazardRow.missing",
         "[day for day in self._days() if day > now]",
         "[]",
         "tests/test_unattended.py::"
@@ -108,7 +108,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "proof test of a day to come recorded",
-        "labharness.lab.hazards:record_proof",
+        "labharness.lab.config.hazards:record_proof",
         "day > today",
         "False",
         "tests/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",

@@ -16,7 +16,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "pipe in a file's place waited for",
-        "labharness.safety.guard.named:open_named",
+        "labharness.core.files.named:open_named",
         "os.O_RDONLY | NO_WAIT",
         "os.O_RDONLY",
         "tests/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
@@ -26,7 +26,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line not made safe because its lock is no file",
-        "labharness.lab.idle_line:_unowned_if_known",
+        "labharness.lab.operate.idle_line:_unowned_if_known",
         "OSError",
         "ZeroDivisionError",
         "tests/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
@@ -35,7 +35,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "ports of a line locked by its own file alone",
-        "labharness.lab.lock:LineLock.__init__",
+        "labharness.lab.config.lock:LineLock.__init__",
         "if ports:\n"
         "    try:\n"
         "        self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))\n"
@@ -61,7 +61,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line driven elsewhere armed, set and left heating by a copy of its file",
-        "labharness.lab.config:LabPlan.lock",
+        "labharness.lab.config.lab_plan:LabPlan.lock",
         "LineLock(self.state_dir, owner, self.identities(), leases)",
         "LineLock(self.state_dir, owner, (), leases)",
         "tests/test_line_elsewhere.py::"
@@ -170,7 +170,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line over a network armed though nobody claims it",
-        "labharness.lab.config:LabPlan.check",
+        "labharness.lab.config.lab_plan:LabPlan.check",
         "(*check_wires(self.envelope, self.instruments, self.timings, "
         "self.procedures()), *unproven(self.envelope, self.instruments, "
         "self.contacts), *self.unclaimed(), *unknown_room(self.room))",
@@ -183,7 +183,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "line driven without its lease",
-        "labharness.lab.lock:LineLock.__init__",
+        "labharness.lab.config.lock:LineLock.__init__",
         "self._lease(leases, owner)",
         "pass",
         "tests/test_lease.py::"
@@ -204,7 +204,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "owner goes on driving though its door is gone",
-        "labharness.lab.control:served",
+        "labharness.lab.wiring.control:served",
         "lost is not None",
         "False",
         "tests/test_line_elsewhere.py::"
@@ -215,7 +215,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "state of a real line looked for wherever a shell says",
-        "labharness.lab.config:_state_dir",
+        "labharness.lab.config.lab_plan:_state_dir",
         "must_be_stated(file.lab.id, file.lab.state_dir)",
         "pass",
         "tests/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",

@@ -7,7 +7,7 @@ __all__ = ["IN_THE_PROOF"]
 IN_THE_PROOF = (
     PlantedBug(
         "armed with a procedure that leaves a heater on",
-        "labharness.lab.config:LabPlan.check",
+        "labharness.lab.config.lab_plan:LabPlan.check",
         "(*check_wires(self.envelope, self.instruments, self.timings, "
         "self.procedures()), *unproven(self.envelope, self.instruments, "
         "self.contacts), *self.unclaimed(), *unknown_room(self.room))",
@@ -20,7 +20,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "output before mode proven as off",
-        "labharness.lab.proven:_takes",
+        "labharness.lab.config.proven:_takes",
         "iter([each.channel for each, _ in last if not each.optional])",
         "{each.channel for each, _ in last if not each.optional}",
         "tests/test_proven.py::test_output_before_mode_is_found",
@@ -29,7 +29,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "one way of two to switch off proven as both",
-        "labharness.lab.proven:_left_on",
+        "labharness.lab.config.proven:_left_on",
         "not missing",
         "len(missing) < len(source.ways)",
         "tests/test_proven.py::test_a_step_that_is_dropped_turned_or_made_optional_is_found",

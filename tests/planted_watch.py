@@ -68,7 +68,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "readings kept only minute by minute",
-        "labharness.lab.attend:Attendance._main",
+        "labharness.lab.operate.attend:Attendance._main",
         "block_lab_s(clock.speed)",
         "block_lab_s(None)",
         "tests/test_kept.py::"
@@ -88,7 +88,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "hold by hand without end",
-        "labharness.lab.attend:Attendance._stay",
+        "labharness.lab.operate.attend:Attendance._stay",
         "line.holding.check()",
         "pass",
         "tests/test_by_hand.py::"

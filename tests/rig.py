@@ -8,7 +8,7 @@ from typing import Any
 from labharness.faces.testing.bench import Ran, as_submit
 from labharness.faces.testing.faults import Injection
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.house import repository_key
+from labharness.lab.config.lab_facts import repository_key
 from labharness.line import Tripped
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit

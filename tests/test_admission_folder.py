@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from labharness.core.clock import Clock, VirtualLoop, run
-from labharness.lab import approvals
-from labharness.lab.approvals import ApprovalFolder, BadDecision, Persons
+from labharness.lab.wiring import approvals
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Persons
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved
 from labharness.work.desk import ApprovalRequest

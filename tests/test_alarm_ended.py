@@ -7,7 +7,8 @@ import pytest
 from alarmed import server
 from commands import edited_lab, say
 from labharness.core.clock import wall_clock_utc
-from labharness.lab import LabPlan, idle_line, read_lab
+from labharness.lab import LabPlan, read_lab
+from labharness.lab.operate import idle_line
 from labharness.safety.alarm import AlarmEvent, AlarmFile, Fact, Severity
 from rig import SHORT_LINE, cut, lab_with
 

@@ -11,7 +11,7 @@ from alarmed import Act, Watched, watch
 from commands import say
 from labharness.core.vocabulary import Cause, Command
 from labharness.lab import LabPlan
-from labharness.lab.alarms import do, listed, reset_alarms
+from labharness.lab.wiring.alarms import do, listed, reset_alarms
 from labharness.line import NotArmed
 from labharness.safety.alarm import (
     Actor,

@@ -14,11 +14,13 @@ from alarmed import Hears, Watched, server, watch
 from commands import Said, say
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Trip
-from labharness.lab import LabPlan, attend, tasks
-from labharness.lab.alarms import do
-from labharness.lab.attend import Attendance
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.lock import LineLock
+from labharness.lab import LabPlan
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.config.lock import LineLock
+from labharness.lab.operate import attend
+from labharness.lab.operate.attend import Attendance
+from labharness.lab.wiring import tasks
+from labharness.lab.wiring.alarms import do
 from labharness.line import Line, LineAlarms
 from labharness.safety.alarm import Actor, AlarmEvent
 from labharness.safety.guard import Latch

@@ -17,7 +17,7 @@ from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import run_header
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.house import line_facts
+from labharness.lab.config.lab_facts import line_facts
 from labharness.line import NotArmed
 from labharness.work.desk.folder import JOURNAL_NAME
 from rig import SHORT_LINE, approved_copy, submission

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from labharness.lab.appending import append_durably
+from labharness.core.files.durable import append_durably
 from labharness.safety.alarm import AlarmEvent, AlarmFile, Fact
 
 FACT = Fact(event=AlarmEvent.ACTIVATE, alarm="warm", at=datetime(2026, 1, 1, tzinfo=UTC))

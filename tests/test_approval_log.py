@@ -12,7 +12,7 @@ import pytest
 from commands import say, submit, wrote
 from labharness.core.clock import Clock, VirtualLoop, run
 from labharness.lab import Lab, LabPlan
-from labharness.lab.approvals import ApprovalFolder, BadDecision, Decision, Persons
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision, Persons
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.approval import Approved
 from labharness.work.desk import ApprovalRequest
@@ -196,7 +196,7 @@ def test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("labharness.lab.approval_log.append_durably", full)
+        patch.setattr("labharness.lab.wiring.approval_log.append_durably", full)
         refused = use(folder, request())
     assert isinstance(refused, Rejected)
     assert "No space left on device" in refused.reason_message
@@ -224,7 +224,7 @@ def test_a_wait_that_is_given_up_without_a_disk_is_given_up(
 def test_an_id_is_never_believed_where_the_whole_digest_differs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labharness.lab.approvals._id", lambda bound: "0" * 12)
+    monkeypatch.setattr("labharness.lab.wiring.approvals._id", lambda bound: "0" * 12)
     folder = ApprovalFolder(tmp_path)
     folder.ask(request())
     path = tmp_path / "approvals" / f"{'0' * 12}.json"

@@ -15,7 +15,7 @@ import pytest
 from commands import COMMAND, TIMEOUT_S, payload, say, submit, wrote
 from labharness.journal.reading import read
 from labharness.lab import Lab
-from labharness.lab.approvals import ApprovalFolder, BadDecision, Decision
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Decision
 from labharness.work.admission.approval import Approved
 from labharness.work.desk import ApprovalRequest
 from platforms import unix

@@ -11,7 +11,7 @@ from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.safety.kernel import Mode
 from rig import approved_copy, cut

@@ -19,9 +19,9 @@ from commands import (
 )
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.attend import Attendance
-from labharness.lab.channels import needed_first
-from labharness.lab.lock import LineLock
+from labharness.lab.config.channels import needed_first
+from labharness.lab.config.lock import LineLock
+from labharness.lab.operate.attend import Attendance
 from labharness.line import Line
 from platforms import takes_open_files_away
 from rig import SHORT_LINE

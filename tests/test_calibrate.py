@@ -10,7 +10,7 @@ import pytest
 from commands import say
 from labharness.analysis import shift_from_wavelength
 from labharness.faces.cli.calibrate import with_tables
-from labharness.lab.files import LabFile, parse
+from labharness.lab.config.lab_file import LabFile, parse
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of

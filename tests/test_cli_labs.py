@@ -10,7 +10,7 @@ import pytest
 from commands import edited_lab, example, say, submit, wrote
 from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import Lab, read_lab
-from labharness.lab.lock import LineLock
+from labharness.lab.config.lock import LineLock
 from labharness.safety.guard import Latch
 from rig import EXAMPLE, SHORT_LINE, approved_copy
 

@@ -39,7 +39,7 @@ def test_an_edit_of_the_lab_file_voids_its_standing_approval(
     assert said.code == 2
     assert said.answer["payload"]["reason_code"] == "approval_denied"
     assert said.answer["payload"]["suggestion"].endswith(
-        f"then sign again: python -m labharness.lab.approve_sim {lab}"
+        f"then sign again: python -m labharness.lab.wiring.approve_sim {lab}"
     )
     assert wrote(wires) == []
 

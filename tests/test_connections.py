@@ -12,7 +12,7 @@ import pytest
 
 from commands import edited_lab, say
 from labharness.core.vocabulary.extras import all_to_install
-from labharness.lab.kinds import load_simulator
+from labharness.lab.config.kinds import load_simulator
 from small_lab import written
 
 SERIAL = 'link = "serial"\npath = "/dev/serial/by-id/usb-{}"\nbaud = 19200'

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.house import house_facts
-from labharness.lab.preflight import predict
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.wiring.preflight import predict
 from labharness.work.capability import Planned
 from labharness_simulators.plant import CvdTube
 from rig import SHORT_LINE, submission

@@ -25,7 +25,7 @@ from commands import (
 )
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab
-from labharness.lab.files import read_lab_file
+from labharness.lab.config.lab_file import read_lab_file
 from rig import EXAMPLE, SHORT_LINE
 
 Spoil = Callable[[Lab, str], None]

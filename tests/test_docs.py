@@ -15,7 +15,7 @@ from commands import ROOT, say
 from labharness.analysis import shift_from_wavelength
 from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import read_lab
-from labharness.lab.kinds import driver_kinds, load_driver
+from labharness.lab.config.kinds import driver_kinds, load_driver
 from labharness.safety.guard import Latch
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample

@@ -8,7 +8,7 @@ import pytest
 
 from commands import ROOT, example
 from labharness.lab import default_lab_path, read_lab
-from labharness.lab.house import house_facts
+from labharness.lab.config.lab_facts import house_facts
 from labharness.protocols.hcp.terms import PRIORITIES
 from labharness.work.admission.audit import HEEDED
 from labharness.work.admission.schemas import input_fault

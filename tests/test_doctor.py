@@ -14,17 +14,17 @@ from examined import APPROVAL, NODE, NOON, STEADY, alert, findings, serial_lab, 
 from labharness.core.vocabulary import Cause, Trip
 from labharness.faces.cli.arguments import make_parser
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.doctor import examine
-from labharness.lab.hazards import HazardRow, HazardTable
-from labharness.lab.lock import LineLock
-from labharness.lab.machine import look
-from labharness.lab.seen import (
+from labharness.lab.config.hazards import HazardRow, HazardTable
+from labharness.lab.config.lock import LineLock
+from labharness.lab.doctor.findings import examine
+from labharness.lab.doctor.looked_up import (
     ClockFacts,
     FolderFacts,
     LatchFacts,
     OwnerFacts,
     SerialFacts,
 )
+from labharness.lab.doctor.machine import look
 from labharness.safety.guard import Latch
 from labharness.work.admission.approval import read_approval
 from rig import EXAMPLE, SHORT_LINE
@@ -48,7 +48,12 @@ def test_where_all_is_well_nothing_is_found(short_plan: LabPlan) -> None:
         ({"callers": 0}, "callers", "names nobody", "name one"),
         ({"owner": OwnerFacts(False, trouble="/s/line.lock: no")}, "owner", "no", "chown"),
         ({"latch": LatchFacts(trouble="torn")}, "latch", "torn", "remove the file by hand"),
-        ({"approvals": {"a.toml": "gone"}}, "approvals", "gone", "labharness.lab.approve_sim"),
+        (
+            {"approvals": {"a.toml": "gone"}},
+            "approvals",
+            "gone",
+            "labharness.lab.wiring.approve_sim",
+        ),
         ({"clock": ClockFacts(NOON, 0.05, 0.0, True)}, "clock", "0.00 s", "host"),
         ({"clock": ClockFacts(NOON, 60.0, 0.05, True)}, "clock", "went 60.00 s", "host"),
         ({"clock": ClockFacts(NOON, 0.05, 0.05, False)}, "clock", "no time server", "set-ntp"),
@@ -314,7 +319,7 @@ def test_a_latch_a_folder_open_to_all_and_an_overdue_test_are_told_with_their_re
     assert f"labharness reset --name NAME --reason REASON --lab {lab}" in rows["latch"]["fix"]
     assert "202 d late" in rows["proof tests"]["said"]
     assert (
-        f"labharness.lab.approve_sim {lab}" in rows["approvals"]["fix"]
+        f"labharness.lab.wiring.approve_sim {lab}" in rows["approvals"]["fix"]
     )  # the lab file was edited
     state_dir.chmod(0o700)
     (state_dir / "latch.json").write_text("garbage", "utf-8")

@@ -16,7 +16,8 @@ import pytest
 
 from commands import Said, say
 from examined import alert
-from labharness.lab import doctor, read_lab
+from labharness.lab import read_lab
+from labharness.lab.doctor import findings as doctor
 from labharness.safety.guard import places
 from rig import SHORT_LINE
 from served import Served

@@ -14,10 +14,10 @@ import pytest
 from commands import edited_lab
 from examined import findings, serial_lab
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.doctor import examine
-from labharness.lab.lock import LineLock
-from labharness.lab.machine import look
-from labharness.lab.seen import OwnerFacts
+from labharness.lab.config.lock import LineLock
+from labharness.lab.doctor.findings import examine
+from labharness.lab.doctor.looked_up import OwnerFacts
+from labharness.lab.doctor.machine import look
 
 HOLDER = """
 import fcntl, os, sys

@@ -25,8 +25,8 @@ from labharness.faces.testing.conformance import (
 from labharness.faces.testing.faults import simulated_of
 from labharness.faces.testing.pairs import write
 from labharness.instruments.driver import Driver
-from labharness.lab.kinds import driver_kinds, load_driver, load_simulator
-from labharness.lab.simulated import SimulatedLab
+from labharness.lab.config.kinds import driver_kinds, load_driver, load_simulator
+from labharness.lab.wiring.simulated import SimulatedLab
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = sorted(driver_kinds())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from labharness.instruments.driver import Driver
 from labharness.instruments.driver.modbus import Register
-from labharness.lab.kinds import driver_kinds, load_driver
+from labharness.lab.config.kinds import driver_kinds, load_driver
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 
 COARSE: dict[str, list[dict[str, Any]]] = {  # settings beside those that a kind has by itself

@@ -14,7 +14,7 @@ import pytest
 
 from labharness.core.vocabulary import BadReply, DeviceFault, Request, Rtu, crc16_modbus
 from labharness.instruments.driver import Channel, Driver, Identity, Query, Scan
-from labharness.lab.kinds import driver_kinds, load_driver
+from labharness.lab.config.kinds import driver_kinds, load_driver
 
 TABLES = Path(__file__).parent / "data" / "driver_tables"
 SETTINGS: dict[str, dict[str, Any]] = {

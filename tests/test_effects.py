@@ -18,7 +18,7 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.instruments.driver import Cools
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.lock import LineBusy
+from labharness.lab.config.lock import LineBusy
 from labharness.line import NotArmed
 from labharness.line.effects import Effects, warmer
 from labharness.work.desk import ByHand, Nobody

@@ -14,8 +14,9 @@ from commands import say
 from labharness.core.vocabulary import Cause
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan, idle_line
-from labharness.lab.idle_line import make_safe
+from labharness.lab import Lab, LabPlan
+from labharness.lab.operate import idle_line
+from labharness.lab.operate.idle_line import make_safe
 from labharness.line.cooling import watch_until_cold
 from labharness.safety.alarm import AlarmEvent, AlarmFile, Severity
 from rig import SHORT_LINE, Injection, Ran, lab_with, part, plant_fault

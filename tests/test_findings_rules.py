@@ -13,7 +13,7 @@ from labharness.core.clock import run as run_on
 from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Request, Trip, Until
 from labharness.instruments.link import Link
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.idle_line import NotReset, reset
+from labharness.lab.operate.idle_line import NotReset, reset
 from labharness.line.exchanges import Exchanges
 from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import GuardCore, Latch, SafeFrame

@@ -27,7 +27,7 @@ from labharness.core.vocabulary import (
     Lines as LinesRule,
 )
 from labharness.lab import LabPlan
-from labharness.lab.arming import armed_of
+from labharness.lab.wiring.arming import armed_of
 from labharness.line import compile_procedures
 from labharness.safety.guard import Permit, SafeFrame
 from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import pytest
 
 from guard_stubs import LAST, ON, READ, SAFE
+from labharness.core.files.named import open_named, open_own, shared_by_group
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard import armed_marker, door, offline_log, socket_lines
 from labharness.safety.guard.armed_marker import ArmedMarker
 from labharness.safety.guard.door import Door, DoorPaths
-from labharness.safety.guard.named import open_named, open_own, shared_by_group
 from labharness.safety.guard.notify import Notifier
 from labharness.safety.guard.offline_log import OfflineLog
 from labharness.safety.guard.remote_ports import GuardedLink, SeenLatch

@@ -28,11 +28,11 @@ from labharness.faces.cli import main
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.arming import guard_command
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.idle_line import NotReset, make_safe, read_now, reset
-from labharness.lab.operators import TerminalOperator
-from labharness.lab.simulated import SimulatedLab
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.operate.idle_line import NotReset, make_safe, read_now, reset
+from labharness.lab.wiring.arming import guard_command
+from labharness.lab.wiring.operators import TerminalOperator
+from labharness.lab.wiring.simulated import SimulatedLab
 from labharness.line import NotArmed, Tripped
 from labharness.safety.guard import Latch, LatchUnreadable
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, read_armed
@@ -416,7 +416,7 @@ def test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own(
     def slowly(lab_file: Path) -> tuple[str, ...]:
         return ("/bin/sh", "-c", f'sleep {slow_s}; exec "$@"', "-", *guard_command(lab_file))
 
-    monkeypatch.setattr("labharness.lab.lab.guard_command", slowly)
+    monkeypatch.setattr("labharness.lab.wiring.lab.guard_command", slowly)
     with served(approved_copy(tmp_path, edit=quick), tmp_path) as plan:
         done = make_safe(plan, "Ada Lovelace", "found it so")
         assert done["unverified"] == []

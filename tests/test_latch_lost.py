@@ -10,15 +10,16 @@ import pytest
 from commands import say
 from guarded import armed
 from labharness.core.clock import VirtualLoop, run
+from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary import Cause, Trip
 from labharness.faces.testing.bench import Bench, Ran, VirtualTime
 from labharness.lab import Lab, LabPlan
-from labharness.lab.attend import Attendance
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.idle_line import reset
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.operate.attend import Attendance
+from labharness.lab.operate.idle_line import reset
 from labharness.line import Line, NotArmed
 from labharness.safety.guard import Latch, LatchUnreadable, NotPermitted, Source
-from labharness.safety.guard.latch import LEFT_ARMED, write_durably
+from labharness.safety.guard.latch import LEFT_ARMED
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel import Mode
 from rig import SHORT_LINE, Injection, plant_fault

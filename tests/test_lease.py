@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from commands import edited_lab, say
+from labharness.core.files.named import open_own
 from labharness.instruments.link.identity import LinkAddress, network_host
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.files import BadLabFile
-from labharness.lab.lease import Lease
-from labharness.lab.lock import LineBusy
-from labharness.safety.guard.named import open_own
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lease import Lease
+from labharness.lab.config.lock import LineBusy
 from platforms import unix
 
 pytestmark = unix
 
 HOLDS = (
-    "import sys; from pathlib import Path; from labharness.lab.lease import Lease; "
+    "import sys; from pathlib import Path; from labharness.lab.config.lease import Lease; "
     "lease = Lease(Path(sys.argv[1]), 'Ada'); print('held', flush=True); sys.stdin.read()"
 )
 
@@ -126,8 +126,8 @@ def test_a_share_that_does_not_answer_is_waited_for_no_longer_than_said(
         opened.append(open_own(path, flags))
         return opened[-1]
 
-    monkeypatch.setattr("labharness.lab.lease.LEASE_S_MAX", 0.1)
-    monkeypatch.setattr("labharness.lab.lease.open_own", slowly)
+    monkeypatch.setattr("labharness.lab.config.lease.LEASE_S_MAX", 0.1)
+    monkeypatch.setattr("labharness.lab.config.lease.open_own", slowly)
     found = plan(tmp_path / "lab", f'lease = "{tmp_path / "gauge.lease"}"')
     outcome: list[str] = []
 

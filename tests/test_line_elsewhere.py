@@ -17,7 +17,7 @@ from commands import COMMAND, say
 from guard_rig import until
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.idle_line import make_safe, reset
+from labharness.lab.operate.idle_line import make_safe, reset
 from labharness.safety.guard import Latch
 from platforms import unix
 from rig import approved_copy

@@ -15,8 +15,8 @@ from commands import COMMAND, TIMEOUT_S, say
 from labharness.faces.cli import hand
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab import LabPlan
-from labharness.lab.control import LineControl
-from labharness.lab.lock import LineLock, LockOwner
+from labharness.lab.config.lock import LineLock, LockOwner
+from labharness.lab.wiring.control import LineControl
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 

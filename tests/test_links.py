@@ -25,7 +25,7 @@ from labharness.instruments.link.serial_port import SerialLink
 from labharness.instruments.link.tcp import TcpLink
 from labharness.instruments.link.visa import VisaLink
 from labharness.instruments.link.websocket import WebSocketLink
-from labharness.lab.kinds import load_driver, load_simulator
+from labharness.lab.config.kinds import load_driver, load_simulator
 from labharness.safety.guard import GuardCore, Latch
 from labharness.safety.guard.shell import LoopGuard
 

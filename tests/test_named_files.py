@@ -11,9 +11,9 @@ import pytest
 
 from commands import say
 from guard_rig import bench, until
+from labharness.core.files.named import open_named
 from labharness.lab import LabPlan
 from labharness.safety.guard import Latch, LatchUnreadable
-from labharness.safety.guard.named import open_named
 from labharness.safety.guard.spawn import Child
 from platforms import unix
 from rig import SHORT_LINE

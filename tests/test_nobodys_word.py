@@ -13,7 +13,7 @@ import pytest
 from commands import wrote
 from labharness.core.vocabulary import Command
 from labharness.lab import Lab, LabPlan
-from labharness.lab.energy import energy_sources
+from labharness.lab.config.energy import energy_sources
 from labharness.work.capability import CannotDo, LineFacts, Planned
 from labharness.work.capability.cvd import CvdSynthesis
 from labharness.work.desk.energised import BadPlan, energised, scope, stated
@@ -47,7 +47,7 @@ def lying(monkeypatch: pytest.MonkeyPatch, **changes: object) -> None:
     """Offer a liar in the place of the capability that ships, and that approvals name."""
     liar = type("TheirLiar", (Liar,), changes)()
     offered = {liar.declaration.name: liar}
-    monkeypatch.setattr("labharness.lab.house.capabilities", lambda: offered)
+    monkeypatch.setattr("labharness.lab.config.lab_facts.capabilities", lambda: offered)
 
 
 def nothing_energised(ran: Ran, wires: list[Lab]) -> None:

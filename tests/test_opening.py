@@ -10,8 +10,8 @@ from labharness.core.clock import run as run_on
 from labharness.core.vocabulary import Command, Ending
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.files import BadLabFile
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line.opening import NotOpened
 from labharness.safety.kernel import EnvelopeInvalid
 from rig import SHORT_LINE, approved_copy

@@ -7,7 +7,7 @@ import pytest
 
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.safety.guard import NotPermitted
 from labharness.safety.kernel import Mode
 from rig import plant_fault

@@ -16,7 +16,7 @@ from guard_rig import ON, GuardBench, bench, until
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link.identity import BY_ID, LinkAddress, LinkIdentity, identify
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.lock import LineBusy, LineLock, owner_elsewhere
+from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
 from labharness.safety.guard import Latch, LatchUnreadable, places
 from labharness.safety.guard.latch import LEFT_ARMED, LatchedElsewhere
 from labharness.safety.guard.port_latch import PortLatch, clear_ports

@@ -16,9 +16,9 @@ from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import plain
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, default_lab_path, read_lab
-from labharness.lab.comm_loss import hardware, what_stays
-from labharness.lab.house import house_facts
-from labharness.lab.preflight import predict
+from labharness.lab.config.comm_loss import hardware, what_stays
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.wiring.preflight import predict
 from labharness.work.plan import InstructionSet, Stays
 from rig import EXAMPLE, HERE, SHORT_LINE, SOON, Ran, accepted, approved_copy, submission
 

@@ -16,7 +16,7 @@ from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
 from labharness.line.escalation import HOLD_S_MAX, DownStage

@@ -14,7 +14,7 @@ from pymodbus.client import ModbusSerialClient
 
 from commands import COMMAND, say, spawn
 from labharness.lab import read_lab
-from labharness.lab.control import LineControl, NoOwner
+from labharness.lab.wiring.control import LineControl, NoOwner
 from platforms import unix
 from programmed import programmed
 from served import Served

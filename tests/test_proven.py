@@ -9,8 +9,8 @@ import pytest
 from commands import say
 from labharness.instruments.driver import Adds, Off
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.config import default_lab_path
-from labharness.lab.proven import unproven
+from labharness.lab.config.lab_plan import default_lab_path
+from labharness.lab.config.proven import unproven
 from labharness.line import Contact, Finding
 from labharness.safety.kernel import Envelope, Procedure, Step
 from rig import SHORT_LINE

@@ -12,7 +12,7 @@ from labharness.core.clock import PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import Lab, LabPlan
-from labharness.lab.control import CLIENTS_MAX, ControlSocket
+from labharness.lab.wiring.control import CLIENTS_MAX, ControlSocket
 from labharness.line import Line
 from labharness.safety.guard import PortBusy
 from labharness.work.desk import ByHand, Nobody

@@ -10,7 +10,7 @@ import pytest
 from alarmed import Watched, watch
 from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config import SAFE_TABLE
+from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX
 from labharness.safety.kernel import Mode

@@ -27,7 +27,7 @@ from labharness.faces.report.traces import phase_labels
 from labharness.faces.report.words import LANGUAGES
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, read_lab
-from labharness.lab.tasks import TaskRun
+from labharness.lab.wiring.tasks import TaskRun
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
 from rig import EXAMPLE, SHORT_LINE, as_submit

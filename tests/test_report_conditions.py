@@ -149,7 +149,7 @@ def test_every_curve_is_named_once_beside_itself_and_not_over_another() -> None:
 def test_the_lab_file_states_objective_and_grating(tmp_path: Path) -> None:
     from commands import edited_lab
     from labharness.lab import read_lab
-    from labharness.lab.runs import about_process, optics_of
+    from labharness.lab.wiring.runs import about_process, optics_of
 
     lab = edited_lab(tmp_path, "[raman]\n", '[raman]\nobjective = "50x, NA 0.5"\n')
     plan = read_lab(lab)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from labharness.core.vocabulary import Cause, Trip
-from labharness.lab import Lab, LabPlan, idle_line
-from labharness.lab.alarms import NotDone
-from labharness.lab.idle_line import NotReset, reset
+from labharness.lab import Lab, LabPlan
+from labharness.lab.operate import idle_line
+from labharness.lab.operate.idle_line import NotReset, reset
+from labharness.lab.wiring.alarms import NotDone
 from labharness.safety.guard import Latch
 from rig import cut, part, plant_fault
 

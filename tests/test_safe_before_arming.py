@@ -11,10 +11,12 @@ from labharness.core.clock import Clock, PacedLoop
 from labharness.core.clock import run as run_on
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
-from labharness.lab import Lab, LabPlan, attend, preflight, tasks
-from labharness.lab.attend import Attendance
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.tasks import RunResult, TaskRun
+from labharness.lab import Lab, LabPlan
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.operate import attend
+from labharness.lab.operate.attend import Attendance
+from labharness.lab.wiring import preflight, tasks
+from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.line import Line, Tripped
 from labharness.safety.guard import Latch
 from labharness.safety.kernel import Mode

@@ -20,8 +20,8 @@ from commands import edited_lab, say, spawn
 from labharness.core.clock import PacedLoop, run
 from labharness.instruments.link import LinkLost
 from labharness.lab import read_lab
-from labharness.lab.operators import ServedOperator
-from labharness.lab.preflight import predict
+from labharness.lab.wiring.operators import ServedOperator
+from labharness.lab.wiring.preflight import predict
 from labharness_simulators.plant import CvdTube
 from platforms import serves_ports
 from rig import SHORT_LINE

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from commands import edited_lab
 from labharness.lab import read_lab
-from labharness.lab.served_file import ServedLinks, served_text
+from labharness.lab.config.served_file import ServedLinks, served_text
 
 ALERT = """[[alert]]
 name = "pager"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.lab.tasks import TaskRun
+from labharness.lab.wiring.tasks import TaskRun
 from rig import submission
 
 SEEDS = range(1, 101)

@@ -13,7 +13,7 @@ import pytest
 from commands import COMMAND, TIMEOUT_S, say, spawn
 from labharness.journal.reading import read
 from labharness.lab import LabPlan, read_lab
-from labharness.lab.control import CLIENTS_MAX, LINE_BYTES_MAX, LineControl, NoOwner
+from labharness.lab.wiring.control import CLIENTS_MAX, LINE_BYTES_MAX, LineControl, NoOwner
 from platforms import unix
 from rig import EXAMPLE, SHORT_LINE
 

@@ -12,7 +12,7 @@ import pytest
 from commands import ROOT, Said, say, spawn_on_full_disk, wrote
 from labharness.core.clock import wall_clock_utc
 from labharness.lab import BadLabFile, Lab, LabPlan
-from labharness.lab.hazards import read_hazards, record_proof
+from labharness.lab.config.hazards import read_hazards, record_proof
 from labharness.line import Instrument
 from labharness.work.admission.risk import safe_in_time
 from rig import SOON, Ran, accepted, approved_copy

@@ -20,7 +20,7 @@ from labharness.faces.cli import watching
 from labharness.faces.cli.keys import Keys, rows_of
 from labharness.faces.cli.watching import bounds_text, how_it_ended, level, watch_line
 from labharness.lab import LabPlan
-from labharness.lab.control import LineControl, NoOwner
+from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
 from platforms import has_terminals
 from rig import SHORT_LINE

@@ -9,7 +9,7 @@ from typing import Any
 from labharness.chaos.scenario import CONTACTS, Fault
 from labharness.journal import JournalFailed
 from labharness.lab import Lab
-from labharness.lab.simulated import SimulatedLab
+from labharness.lab.wiring.simulated import SimulatedLab
 
 __all__ = ["inject"]
 

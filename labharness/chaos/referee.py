@@ -28,8 +28,8 @@ from labharness.chaos.rules import (
 from labharness.chaos.scenario import Fault
 from labharness.core.vocabulary.channels import owner_of
 from labharness.instruments.simulation import BusFaults
-from labharness.lab.config import LabPlan
-from labharness.lab.simulated import SimulatedLab
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.wiring.simulated import SimulatedLab
 
 __all__ = ["Referee", "RefereeViolation"]
 

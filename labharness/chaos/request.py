@@ -3,9 +3,9 @@
 import json
 
 from labharness.chaos.scenario import Scenario
-from labharness.lab.config import LabPlan
-from labharness.lab.files import read_text
-from labharness.lab.house import repository_key
+from labharness.lab.config.lab_facts import repository_key
+from labharness.lab.config.lab_file import read_text
+from labharness.lab.config.lab_plan import LabPlan
 from labharness.protocols.hcp.codec import HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.admission.approval import StandingApproval, sign

@@ -16,8 +16,8 @@ from typing import Any
 
 from labharness.chaos.scenario import draw, write_scenario
 from labharness.chaos.world import Verdict, play
-from labharness.lab.config import read_lab
-from labharness.safety.guard.named import open_named
+from labharness.core.files.named import open_named
+from labharness.lab.config.lab_plan import read_lab
 
 __all__ = ["Search", "Tally", "play_one", "search"]
 

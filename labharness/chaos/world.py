@@ -27,12 +27,12 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.digests import digest_of
 from labharness.journal import JournalFailed, SqliteJournal
-from labharness.lab.config import SAFE_TABLE, LabPlan
-from labharness.lab.idle_line import still_active
-from labharness.lab.lab import Lab
-from labharness.lab.runs import BadOutput
-from labharness.lab.simulated import SimulatedLab
-from labharness.lab.tasks import RunResult, TaskRun
+from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.operate.idle_line import still_active
+from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.runs import BadOutput
+from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.safety.guard import Latch
 from labharness.work.desk.folder import JOURNAL_NAME
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from labharness.core.files.durable import sync_folder
 from labharness.core.vocabulary.digests import digest_of
 
 __all__ = ["INDEX", "Artifact", "ArtifactRefused", "Artifacts", "resolve", "resolve_all"]
@@ -161,9 +162,4 @@ def _write_whole(file: Path, data: bytes) -> None:
         stream.flush()
         os.fsync(stream.fileno())
     part.replace(file)
-    # The name itself is durable only once its directory is.
-    handle = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(file.parent)

@@ -1,7 +1,7 @@
-"""The composition root: what a lab's files say, and the lab they make."""
+"""A lab: its files, the line they make, work by hand, and the doctor."""
 
-from labharness.lab.config import LabPlan, default_lab_path, read_lab
-from labharness.lab.files import BadLabFile
-from labharness.lab.lab import Lab
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan, default_lab_path, read_lab
+from labharness.lab.wiring.lab import Lab
 
 __all__ = ["BadLabFile", "Lab", "LabPlan", "default_lab_path", "read_lab"]

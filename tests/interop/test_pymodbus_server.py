@@ -15,7 +15,7 @@ from labharness.core.clock import PacedLoop, run
 from labharness.core.vocabulary import DeviceFault, Request, disobeyed
 from labharness.instruments.driver import Driver, Identity
 from labharness.instruments.link.tcp import TcpLink
-from labharness.lab.kinds import load_driver
+from labharness.lab.config.kinds import load_driver
 from labharness.safety.guard import GuardCore, Latch
 from labharness.safety.guard.shell import LoopGuard
 

@@ -8,8 +8,8 @@ from labharness.core.clock import utc_text, wall_clock_utc
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, complain, latched, say
 from labharness.lab import LabPlan
-from labharness.lab.alarms import NotDone, channel_answers, channels, do, listed, senders
-from labharness.lab.machine import seen_latch
+from labharness.lab.doctor.machine import seen_latch
+from labharness.lab.wiring.alarms import NotDone, channel_answers, channels, do, listed, senders
 from labharness.safety.alarm import (
     ALERT_S_MAX,
     Actor,

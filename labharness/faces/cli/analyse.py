@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labharness.core.files.named import open_named
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.analyse_entry import entry, json_text
 from labharness.faces.cli.analyse_said import headline, lines_said
@@ -17,7 +18,6 @@ from labharness.faces.cli.analyse_written import (
     write_table,
 )
 from labharness.faces.cli.show import complain, one_line, say
-from labharness.safety.guard.named import open_named
 
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed

@@ -7,11 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labharness.core.files.named import open_named
 from labharness.core.vocabulary.extras import EXTRAS
 from labharness.faces.cli.analyse_own import in_the_way
 from labharness.faces.cli.analyse_said import headline
 from labharness.faces.cli.show import write_whole
-from labharness.safety.guard.named import open_named
 
 if TYPE_CHECKING:
     from labharness.analysis.analysed import Analysed

@@ -8,7 +8,7 @@ from labharness.core.vocabulary.durations import clock_text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.plan import prediction_lines
 from labharness.faces.cli.show import OutputLost, account, chosen_lab, complain, say
-from labharness.lab.approvals import ApprovalFolder, BadDecision, Pending
+from labharness.lab.wiring.approvals import ApprovalFolder, BadDecision, Pending
 
 __all__ = ["approvals"]
 

@@ -352,7 +352,7 @@ def _speed(text: str) -> float | None:
 
 
 def _times(text: str) -> float:
-    from labharness.lab.simulate import SPEED_MAX
+    from labharness.lab.wiring.simulate import SPEED_MAX
 
     return _up_to(text, SPEED_MAX, f"a number above 0, up to {SPEED_MAX:g}")
 

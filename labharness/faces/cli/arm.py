@@ -3,14 +3,14 @@
 import argparse
 from pathlib import Path
 
+from labharness.core.files.named import is_there
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say
 from labharness.lab import read_lab
-from labharness.lab.arming import GUARDED, armed_of, write_armed
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.lock import LineBusy
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.config.lock import LineBusy
+from labharness.lab.wiring.arming import GUARDED, armed_of, write_armed
 from labharness.safety.guard.latch import MARKER_FILE
-from labharness.safety.guard.named import is_there
 
 __all__ = ["arm"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labharness.core.clock import wall_clock_utc
+from labharness.core.files.named import open_named
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say, write_whole
-from labharness.lab.files import BadLabFile, LabFile, parse
-from labharness.safety.guard.named import open_named
+from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
 
 if TYPE_CHECKING:
     from labharness.analysis import SpotEvidence

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, say
-from labharness.lab.doctor import Check, examine
-from labharness.lab.machine import look
+from labharness.lab.doctor.findings import Check, examine
+from labharness.lab.doctor.machine import look
 
 __all__ = ["doctor"]
 

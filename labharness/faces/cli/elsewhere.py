@@ -4,8 +4,8 @@ from pathlib import Path
 
 from labharness.faces.cli.show import complain
 from labharness.lab import BadLabFile, LabPlan, read_lab
-from labharness.lab.control import Late, LineControl, NoOwner
-from labharness.lab.lock import LockOwner, guarded_elsewhere, owner_elsewhere
+from labharness.lab.config.lock import LockOwner, guarded_elsewhere, owner_elsewhere
+from labharness.lab.wiring.control import Late, LineControl, NoOwner
 
 __all__ = ["driven_elsewhere", "guarded_by", "owner_abroad"]
 

@@ -35,9 +35,17 @@ from labharness.faces.cli.watching import value_text, watch_line
 from labharness.instruments.link import LinkLost
 from labharness.journal import JournalFailed
 from labharness.lab import LabPlan, default_lab_path
-from labharness.lab.attend import Attendance, BrokeOff
-from labharness.lab.channels import BadChannel, check_readable, check_settable, needed_first
-from labharness.lab.control import (
+from labharness.lab.config.channels import BadChannel, check_readable, check_settable, needed_first
+from labharness.lab.config.lock import (
+    MAKES_SAFE,
+    LineBusy,
+    LineLock,
+    LockOwner,
+    read_owner,
+)
+from labharness.lab.operate.attend import Attendance, BrokeOff
+from labharness.lab.operate.idle_line import make_safe, read_now
+from labharness.lab.wiring.control import (
     ANSWER_S_MAX,
     LATE_S,
     NO_OPTION,
@@ -46,15 +54,7 @@ from labharness.lab.control import (
     NoOwner,
     running_beside,
 )
-from labharness.lab.idle_line import make_safe, read_now
-from labharness.lab.lock import (
-    MAKES_SAFE,
-    LineBusy,
-    LineLock,
-    LockOwner,
-    read_owner,
-)
-from labharness.lab.runs import BadOutput, fresh_folder
+from labharness.lab.wiring.runs import BadOutput, fresh_folder
 from labharness.line import NoReply, NotArmed
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.guard.armed import lab_home

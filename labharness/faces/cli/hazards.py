@@ -7,7 +7,7 @@ from labharness.core.clock import VIRTUAL_EPOCH, wall_clock_utc
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED
 from labharness.faces.cli.show import chosen_lab, say
 from labharness.lab import LabPlan
-from labharness.lab.hazards import record_proof
+from labharness.lab.config.hazards import record_proof
 
 __all__ = ["hazards"]
 

@@ -6,10 +6,10 @@ from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.rules import rules
 from labharness.faces.cli.show import OutputLost, chosen_lab, complain, say
 from labharness.lab import LabPlan
-from labharness.lab.house import house_facts
-from labharness.lab.idle_line import NotReset, identify, reset
-from labharness.lab.lock import LineBusy
-from labharness.lab.usable import unsigned, unusable
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lock import LineBusy
+from labharness.lab.config.usable import unsigned, unusable
+from labharness.lab.operate.idle_line import NotReset, identify, reset
 from labharness.line import Finding, port_costs
 from labharness.safety.guard import LatchUnreadable
 

@@ -6,7 +6,7 @@ import json
 from labharness.core.vocabulary.spelling import meant
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say
-from labharness.lab.kinds import capabilities, driver_kinds
+from labharness.lab.config.kinds import capabilities, driver_kinds
 
 __all__ = ["offers"]
 

@@ -14,7 +14,7 @@ from labharness.faces.cli.show import chosen_lab, complain, say
 from labharness.faces.report.comm_loss import comm_loss
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
-from labharness.lab.forecast import Forecast, forecast
+from labharness.lab.wiring.forecast import Forecast, forecast
 from labharness.protocols.hcp.codec import BadPayload, NotHcp
 from labharness.protocols.hcp.terms import Rejected
 from labharness.safety.guard import LatchUnreadable

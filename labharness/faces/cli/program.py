@@ -8,8 +8,8 @@ from labharness.core.vocabulary.durations import clock_text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_REJECTED, EXIT_USAGE
 from labharness.faces.cli.show import account, chosen_lab, complain, say
 from labharness.lab import LabPlan
-from labharness.lab.control import LineControl, NoOwner
-from labharness.lab.programs import examine, read_program_file
+from labharness.lab.config.programs import examine, read_program_file
+from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.line import Instrument, programmer_of
 
 __all__ = ["program"]

@@ -10,9 +10,9 @@ from labharness.core.clock import pause
 from labharness.instruments.driver import Cools
 from labharness.instruments.link import LinkLost
 from labharness.lab import LabPlan
-from labharness.lab.control import LineControl, NoOwner
-from labharness.lab.idle_line import read_now
-from labharness.lab.lock import LineBusy
+from labharness.lab.config.lock import LineBusy
+from labharness.lab.operate.idle_line import read_now
+from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.line.effects import warmer
 
 __all__ = ["still_rising"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
+from labharness.core.files.named import open_named
 from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.durations import clock_text, parse_duration
 from labharness.faces.cli import (
@@ -28,9 +29,9 @@ from labharness.faces.cli.show import (
 from labharness.faces.cli.stopping import stoppable
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
-from labharness.lab.operators import Operator, TerminalOperator
-from labharness.lab.runs import BadOutput
-from labharness.lab.tasks import RunResult, TaskRun
+from labharness.lab.wiring.operators import Operator, TerminalOperator
+from labharness.lab.wiring.runs import BadOutput
+from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import (
     MESSAGE_BYTES_MAX,
@@ -41,7 +42,6 @@ from labharness.protocols.hcp.codec import (
     encode,
 )
 from labharness.protocols.hcp.messages import TaskSubmit
-from labharness.safety.guard.named import open_named
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
 
 __all__ = ["read_submit", "run"]

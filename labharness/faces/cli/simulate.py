@@ -11,7 +11,7 @@ from labharness.faces.cli.show import BadPath, complain, say
 from labharness.instruments.simulation.control import BadRequest, NoSimulatedLab, ask
 from labharness.instruments.simulation.served import CannotServe
 from labharness.lab import BadLabFile, read_lab
-from labharness.lab.simulate import CONTROL_NAME, BadFolder, serve
+from labharness.lab.wiring.simulate import CONTROL_NAME, BadFolder, serve
 
 __all__ = ["simulate"]
 

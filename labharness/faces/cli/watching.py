@@ -15,9 +15,9 @@ from labharness.faces.cli import EXIT_COMPLETED, EXIT_USAGE
 from labharness.faces.cli.keys import Keys
 from labharness.faces.cli.show import complain, latched, say
 from labharness.lab import LabPlan
-from labharness.lab.control import LineControl, NoOwner
-from labharness.lab.idle_line import watch
-from labharness.lab.lock import read_owner
+from labharness.lab.config.lock import read_owner
+from labharness.lab.operate.idle_line import watch
+from labharness.lab.wiring.control import LineControl, NoOwner
 from labharness.safety.kernel import Envelope
 from labharness.work.desk.folder import ANSWER_NAME, SUBMIT_NAME
 

@@ -13,9 +13,9 @@ from labharness.core.clock import run as run_on
 from labharness.faces.testing.faults import Act, Injection, fault, simulated_of
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
-from labharness.lab.config import SAFE_TABLE
-from labharness.lab.runs import SIMULATED_SEED
-from labharness.lab.tasks import RunResult, TaskRun
+from labharness.lab.config.lab_plan import SAFE_TABLE
+from labharness.lab.wiring.runs import SIMULATED_SEED
+from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp.codec import HcpMessage, decode
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.desk.folder import JOURNAL_NAME

@@ -11,8 +11,8 @@ from typing import Any
 
 from labharness.instruments.simulation import BusFaults
 from labharness.lab import BadLabFile, Lab, LabPlan
-from labharness.lab.kinds import load_plant
-from labharness.lab.simulated import SimulatedLab
+from labharness.lab.config.kinds import load_plant
+from labharness.lab.wiring.simulated import SimulatedLab
 
 __all__ = [
     "Act",

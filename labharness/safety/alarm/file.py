@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from labharness.core.clock import utc_text
+from labharness.core.files.durable import sync_folder
 from labharness.safety.alarm.board import Fact
 from labharness.safety.alarm.states import Actor, AlarmEvent, Severity
 
@@ -74,8 +75,8 @@ class AlarmFile:
             os.fsync(handle)
         finally:
             os.close(handle)
-        if fresh and os.name == "posix":
-            _sync_folder(self.path.parent)
+        if fresh:
+            sync_folder(self.path.parent)
 
     def look(self) -> tuple[Fact, ...]:
         """Return the facts appended since the last look, by whomever; a call without news is cheap.
@@ -180,11 +181,3 @@ def _fact(line: bytes) -> Fact | None:
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None  # whatever a hand or a broken disk wrote there, it is no fact
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_read
 from labharness.instruments.link.identity import LinkAddress
 from labharness.safety.guard.core import GuardCore, SafeFrame
 from labharness.safety.guard.fields import BadFields, Fields
-from labharness.safety.guard.named import open_named
 from labharness.safety.guard.written import (
     EXCHANGE_S_MAX,
     read_request,

@@ -9,15 +9,15 @@ written, or nobody lived to write it, the armed marker is what the next one find
 
 import errno
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from labharness.core.files.durable import sync_folder, write_durably
+from labharness.core.files.named import is_there, open_named
 from labharness.core.vocabulary import Cause, Trip
 from labharness.safety.guard.fields import Fields
-from labharness.safety.guard.named import is_there, open_named, open_own
 from labharness.safety.guard.port_latch import LEFT_ARMED, PortLatch, PortRecord
 from labharness.safety.guard.written import read_trip, write_trip
 
@@ -29,13 +29,11 @@ __all__ = [
     "joined",
     "not_tried",
     "probe",
-    "write_durably",
 ]
 
 MARKER_FILE = "guard.armed"
 NOT_YET = "not written yet"
 LATCH_BYTES_MAX = 65_536  # a trip has a few hundred; what is longer is none
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a fresh file takes the place of its name: it is no link
 PROBE_BYTES = 4096  # a trip and its sentence are shorter; a full disk still takes an empty file
 
 _encode = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one while a line trips
@@ -282,25 +280,3 @@ def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
     beside = latch_file.with_suffix(".probe")
     write(beside, " " * PROBE_BYTES)
     beside.unlink()
-
-
-def write_durably(path: Path, text: str) -> None:
-    """Put a small file in its place whole, and on the disk before this returns."""
-    fresh = path.with_suffix(".new")
-    with os.fdopen(open_own(fresh, os.O_WRONLY | os.O_TRUNC | NO_LINK), "wb") as file:
-        file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make what was renamed or removed in a folder outlive a power cut."""
-    if os.name != "posix":
-        return  # Windows makes a rename durable by itself and cannot open a folder
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

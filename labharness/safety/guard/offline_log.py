@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from labharness.core.clock import utc_text, wall_clock_utc
-from labharness.safety.guard.named import is_there, open_named, open_own
+from labharness.core.files.named import is_there, open_named, open_own
 
 __all__ = ["OfflineLog"]
 

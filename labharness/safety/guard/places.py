@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from labharness.safety.guard.named import GROUP_FILE_MODE, open_named
+from labharness.core.files.named import GROUP_FILE_MODE, open_named
 
 __all__ = ["KEPT_PLACE", "LATCH_PLACES", "LOCK_PLACES", "makeable", "opened_in", "places_to_look"]
 

@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from labharness.core.files.durable import sync_folder
+from labharness.core.files.named import is_there, open_named
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link.identity import LinkAddress, identify
 from labharness.safety.guard import places
 from labharness.safety.guard.fields import Fields
-from labharness.safety.guard.named import is_there, open_named
 from labharness.safety.guard.written import read_trip, write_trip
 
 __all__ = ["LEFT_ARMED", "PortLatch", "PortRecord", "clear_ports"]
@@ -171,7 +172,7 @@ def _write_first(name: str, data: bytes) -> None:
                 _replace(handle, data)
             finally:
                 os.close(handle)
-            _sync(place)
+            sync_folder(place)
         except OSError as why:
             trouble = why
         else:
@@ -192,11 +193,3 @@ def _replace(handle: int, data: bytes) -> None:
         raise OSError(28, "only a part could be written")
     os.ftruncate(handle, len(data))
     os.fsync(handle)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from labharness.core.clock.process import pause
+from labharness.core.files.named import open_named
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.safety.guard import places
-from labharness.safety.guard.named import open_named
 
 if os.name == "posix":
     import fcntl

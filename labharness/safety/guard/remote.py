@@ -13,14 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from labharness.core.clock import steady_s
+from labharness.core.files.durable import write_durably
+from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Cause, Request, Trip
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
 from labharness.safety.guard.contract import Done, LatchView, Tells
 from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
 from labharness.safety.guard.fields import Fields
-from labharness.safety.guard.latch import write_durably
-from labharness.safety.guard.named import open_named
 from labharness.safety.guard.port_latch import PortLatch
 from labharness.safety.guard.port_queue import PortQueue
 from labharness.safety.guard.remote_ports import GuardedLink, SeenLatch, Stream

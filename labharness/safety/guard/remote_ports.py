@@ -7,10 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary import Trip
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.links import nobody
-from labharness.safety.guard.latch import Latch, joined, probe, write_durably
+from labharness.safety.guard.latch import Latch, joined, probe
 from labharness.safety.guard.port_latch import PortLatch
 from labharness.safety.guard.socket_lines import LineSplitter
 

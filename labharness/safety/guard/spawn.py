@@ -11,7 +11,7 @@ from pathlib import Path
 
 from labharness.core.clock import steady_s
 from labharness.core.clock.process import pause
-from labharness.safety.guard.named import open_named, open_own
+from labharness.core.files.named import open_named, open_own
 
 __all__ = ["Child"]
 

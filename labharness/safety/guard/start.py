@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from labharness.core.clock import Chance, steady_s
+from labharness.core.files.named import is_there, open_own
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.descriptors import Descriptor, SerialDescriptor, TcpDescriptor
 from labharness.instruments.link.identity import identify
@@ -22,7 +23,6 @@ from labharness.safety.guard.armed import (
     read_armed,
     read_whole,
 )
-from labharness.safety.guard.named import is_there, open_own
 from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.safety.guard.process import ProcessGuard
 

@@ -1,0 +1,1 @@
+"""Files: opened by name without waiting, written durably, read as strict TOML."""

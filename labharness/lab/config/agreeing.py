@@ -1,0 +1,165 @@
+"""Whether a lab's files agree with each other: all that does not, at once, each in one sentence."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from labharness.core.vocabulary import OPERATOR
+from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver import Cools
+from labharness.lab.config.envelopes import LineFile
+from labharness.line import Contact, Instrument
+from labharness.line.parts import channel_of
+from labharness.safety.kernel import Bound, Envelope, Role
+
+__all__ = ["addresses", "contacts", "cooling", "limited", "shown", "there", "units", "wiring"]
+
+
+def addresses(instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name two instruments of one port that would both answer, settings left out included."""
+    seen: dict[str, dict[object, str]] = {}
+    for each in instruments:
+        address = getattr(each.driver, "unit", getattr(each.driver, "address", None))
+        others = seen.setdefault(each.port, {})
+        if address in others or (others and (address is None or None in others)):
+            other = others.get(address) or next(iter(others.values()))
+            both = f"instruments {other!r} and {each.name!r} have one address on port {each.port!r}"
+            why = "one of them has none" if address is None or None in others else f"{address!r}"
+            yield f"{both}: {why}"
+        others[address] = each.name
+
+
+def limited(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name what can be set on a line, though nothing says how far."""
+    rows = {row.channel for row in line.limit}
+    for each in instruments:
+        for channel, spec in each.driver.channels.items():
+            if spec.settable and f"{each.name}.{channel}" not in rows:
+                yield f"{each.name}.{channel} can be set and has no limit; give it a [[limit]]"
+
+
+def there(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name what a procedure sets, though no instrument has it."""
+    by_name = {each.name: each for each in instruments}
+    for name, row in line.procedures.items():
+        for channel, *_ in row.steps:
+            try:
+                channel_of(by_name, channel)
+            except LookupError as why:
+                yield f"procedure {name!r} sets {channel!r}: {why}"
+
+
+def wiring(line: LineFile, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Return what is wrong in the rows of relays and of temperatures."""
+    by_name = {each.name: each for each in instruments}
+    seen: set[str] = set()
+    for row in line.contact:
+        who = f"contact {row.channel!r}"
+        try:
+            instrument, channel, _ = channel_of(by_name, row.channel)
+            instrument.driver.settable(channel)
+        except (LookupError, ValueError) as why:
+            yield f"{who}: {why}"
+        if row.channel in seen:
+            yield f"{who} is there twice"
+        seen.add(row.channel)
+        for fed in row.feeds:
+            if fed not in by_name or not by_name[fed].driver.off:
+                able = ", ".join(each.name for each in instruments if each.driver.off)
+                yield f"{who} feeds {fed!r}; what adds energy is {able or 'none'}"
+    known = _declared(instruments)
+    for cools in line.cooling:
+        if cools.channel not in known:
+            said = ", ".join(known) or "none"
+            yield f"cooling {cools.channel!r}: no heat is shown by it; there are {said}"
+
+
+def units(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name rows on what is not read, not set at arming, or in another unit."""
+    scanned = {
+        f"{each.name}.{channel}"
+        for each in instruments
+        for scan in each.driver.scans()
+        for channel in scan.channels
+    }
+    for channel in envelope.watches:
+        if channel not in scanned:
+            yield f"watch {channel}: no instrument on this line reads it"
+    known: Mapping[str, str] = {
+        f"{each.name}.{channel}": spec.unit
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    rows = [
+        (f"limit {name}", name, limit.unit)
+        for name, limit in envelope.limits.items()
+        if not name.startswith(f"{OPERATOR}.")
+    ]
+    rows += [(f"trip {row.name!r}", row.channel, row.unit) for row in envelope.trips]
+    for what, channel, unit in rows:
+        if known.get(channel) != unit:
+            yield f"{what}: {channel} is in {known.get(channel)!r}, not {unit!r}"
+    for each in instruments:
+        for channel, value in each.prepare:
+            name = f"{each.name}.{channel}"
+            limit = envelope.limits.get(name)
+            if limit is None or limit.role is not Role.PREPARE or not math.isfinite(value):
+                yield f"prepare {name} = {value}: the line has no prepare limit"
+
+
+def shown(envelope: Envelope, instruments: Sequence[Instrument]) -> Iterator[str]:
+    """Name what is asked of a reading though its instrument never shows it, or nothing else."""
+    shows = {
+        f"{each.name}.{channel}": spec.shows
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    for who, bound in _asked(envelope):
+        low, high = shows.get(bound.channel, (-math.inf, math.inf))
+        never = bound.low > high or bound.high < low
+        if never or (math.isfinite(low) and bound.low <= low and high <= bound.high):
+            so = "never" if never else "always"
+            yield f"{who}: {bound} is {so} so, because {bound.channel} is {low:g} to {high:g}"
+
+
+def _asked(envelope: Envelope) -> Iterator[tuple[str, Bound]]:
+    """Return every bound on a reading with the row that states it."""
+    rows: list[tuple[str, Iterable[object]]] = []
+    for lock in envelope.interlocks:
+        rows.append((f"interlock {lock.name!r}", (*lock.require, *lock.forbid, lock.during)))
+    for plausible in envelope.plausible:
+        rows.append((f"plausible {plausible.name!r}", (*plausible.during, plausible.expects)))
+    for limit in envelope.limits.values():
+        rows.append((f"limit {limit.channel}: foreign_while", (limit.foreign_while,)))
+    for procedure in envelope.procedures.values():
+        rows.append((f"procedure {procedure.name!r}", (*procedure.when, procedure.unless)))
+    for contaminant, states in envelope.purge.present.items():
+        rows.append((f"purge: {contaminant}", states))
+    check = envelope.purge.leak_check
+    rows.append(("the leak check", check.isolated if check else ()))
+    for who, bounds in rows:
+        yield from ((who, each) for each in bounds if isinstance(each, Bound))
+    for trip in envelope.trips:
+        yield f"trip {trip.name!r}", Bound(trip.channel, trip.low, trip.high)
+
+
+def contacts(line: LineFile) -> tuple[Contact, ...]:
+    """Return what the relays of a line feed."""
+    return tuple(Contact(**row.model_dump()) for row in line.contact)
+
+
+def cooling(line: LineFile, instruments: Sequence[Instrument]) -> dict[str, Cools]:
+    """Return how each temperature goes once nothing heats: by its driver, or as the line says."""
+    found = _declared(instruments)
+    for row in line.cooling:
+        own = split_channel(row.channel)[1]
+        found[row.channel] = Cools(channel=own, **row.model_dump(exclude={"channel", "source"}))
+    return found
+
+
+def _declared(instruments: Sequence[Instrument]) -> dict[str, Cools]:
+    return {
+        f"{each.name}.{off.cools.channel}": off.cools
+        for each in instruments
+        for off in each.driver.off or ()
+        if off.cools is not None
+    }

@@ -1,0 +1,110 @@
+"""What may be read or set by hand: a wrong name or unit is told before anything is opened."""
+
+import math
+from collections.abc import Sequence
+
+from labharness.core.vocabulary.channels import split_channel
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.line import Instrument
+from labharness.safety.kernel import Bound
+
+__all__ = ["BadChannel", "check_readable", "check_settable", "needed_first"]
+
+PROCESS = ("temperature", "flow", "pressure")
+"""What a channel called ``setpoint`` sets."""
+
+
+class BadChannel(ValueError):
+    """A name or a unit that cannot be; the message says what can."""
+
+
+def check_readable(plan: LabPlan, channel: str) -> None:
+    """Refuse what is no channel of this line.
+
+    Raises:
+        BadChannel: Names those there are.
+    """
+    name, dot, _ = channel.partition(".")
+    instrument = _instrument(plan, name)
+    if not dot:
+        raise BadChannel(f"{name}: name one of {_full(name, list(instrument.driver.channels))}")
+    _known(instrument, channel)
+
+
+def check_settable(plan: LabPlan, channel: str, value: float, unit: str) -> None:
+    """Refuse what is no channel that may be set, or another unit than its own.
+
+    Raises:
+        BadChannel: Names those there are, or the unit.
+    """
+    name, dot, own = channel.partition(".")
+    instrument = _instrument(plan, name)
+    settable = [each for each, spec in instrument.driver.channels.items() if spec.settable]
+    if not settable:
+        raise BadChannel(f"{name} has nothing that may be set")
+    if not dot:
+        raise BadChannel(f"{name}: name a channel: {_full(name, settable)}")
+    _known(instrument, channel)
+    spec = instrument.driver.channels[own]
+    if not spec.settable:
+        what = f"; what may be set: {_full(name, settable)}"
+        if own in PROCESS and "setpoint" in settable:
+            what = f"; to set the {own}: {name}.setpoint"
+        raise BadChannel(f"{channel} is read only{what}")
+    if unit == spec.unit:
+        return
+    if not unit:
+        raise BadChannel(f"no unit: write {value:g} {spec.unit}")
+    in_unit = f"is in {spec.unit}" if spec.unit else "has no unit"
+    raise BadChannel(f"{channel} {in_unit}, not in {unit!r}")
+
+
+def needed_first(plan: LabPlan, channel: str, refusal: str) -> str:
+    """Return the command that an interlock asks for first, where another setting is what it lacks.
+
+    Args:
+        plan: The lab's files, read.
+        channel: What was to be set.
+        refusal: Why it was refused; it repeats the condition that does not hold.
+
+    Returns:
+        What to do first, with the command, or ``""`` where what is lacking is no setting.
+    """
+    for row in plan.envelope.interlocks:
+        bounds = [each for each in row.require if isinstance(each, Bound)]
+        for lacking in bounds if channel in row.guards else ():
+            limit = plan.envelope.limits.get(lacking.channel)
+            if limit is None or f" takes {lacking};" not in refusal:
+                continue
+            same = [each for each in bounds if each.channel == lacking.channel]
+            low = max(limit.low, *(each.low for each in same), lacking.low)
+            high = min(limit.high, *(each.high for each in same), lacking.high)
+            value = high if lacking.low == -math.inf else low
+            within = "" if low == high else f" ({low:g} to {high:g} {limit.unit})"
+            setting = f"{lacking.channel} {value:g} {limit.unit}".rstrip()
+            return f"first{within}: labharness set {setting}{plan.option}"
+    return ""
+
+
+def _instrument(plan: LabPlan, name: str) -> Instrument:
+    by_name = plan.by_name
+    if name not in by_name:
+        there = ", ".join(by_name)
+        raise BadChannel(f"no instrument {name!r}{meant(name, by_name.keys())}; there are {there}")
+    return by_name[name]
+
+
+def _known(instrument: Instrument, channel: str) -> None:
+    own = split_channel(channel)[1]
+    there = instrument.driver.channels
+    if own not in there:
+        listed = ", ".join(there)
+        raise BadChannel(
+            f"{instrument.name} ({instrument.kind}) has no channel {own!r}"
+            f"{meant(own, there.keys())}; it has {listed}"
+        )
+
+
+def _full(name: str, channels: Sequence[str]) -> str:
+    return ", ".join(f"{name}.{each}" for each in channels)

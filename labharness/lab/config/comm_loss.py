@@ -1,0 +1,115 @@
+"""What a line would do by itself if everything that talks to it died, as its drivers state it."""
+
+from collections.abc import Callable, Iterator
+
+from labharness.core.vocabulary import OPERATOR
+from labharness.instruments.driver import Channel
+from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.safety.kernel import Envelope
+from labharness.work.plan import Stays
+
+__all__ = ["hardware", "if_killed", "what_stays"]
+
+HEAT, FLOW = "degC", "sccm"
+HOT = "high_temperature"  # the category of the hazard table
+FLOW_SCCM_MIN = 0.2  # a controller at rest on the nominal plant reads 0
+
+Latest = Callable[[str], float]
+"""Gives the last reading of a channel; NaN where there is none."""
+
+
+def if_killed(plan: LabPlan, latest: Latest) -> tuple[str, ...]:
+    """Give, by channel, all that is not as the safe table has it, and what it then does."""
+    found = []
+    for channel, wanted in _safe(plan).items():
+        spec = _spec(plan, channel)
+        value = _shown(plan, channel, latest)
+        if value == value and abs(value - wanted) > spec.resolution:
+            what = f"{channel} = {value:g} {spec.unit}".rstrip()
+            found.append(f"{what}: {spec.on_comm_loss}")
+    return tuple(found)
+
+
+def what_stays(plan: LabPlan, latest: Latest) -> tuple[Stays, ...]:
+    """Return heat, switches under power and gas flows of the same moment, as a person says them.
+
+    What energises is the envelope's to say: a value above an interlock whose loss under power runs
+    a procedure. A heater counts as off only where a switch that an interlock guards together with
+    its setpoint, and with no other heater's, reads as the safe table has it.
+    """
+    found, told = [], set[str]()
+    for channel in plan.envelope.limits:
+        if channel.startswith(f"{OPERATOR}."):
+            continue  # what a person opens stays as the person left it
+        spec = _spec(plan, channel)
+        value = _shown(plan, channel, latest)
+        mains = _switches(plan, channel)
+        off = any(_shown(plan, each, latest) == _safe(plan)[each] for each in mains)
+        if spec.unit == HEAT and _energises(plan.envelope, channel, value) and not off:
+            told.update(mains)
+            found.append(_stays("heats", channel.partition(".")[0], value, spec))
+    flows = []
+    for channel, flow_sccm in _flows(plan, latest):
+        spec = _spec(plan, channel)
+        value = _shown(plan, channel, latest)
+        told.update(_switches(plan, channel))
+        shown = value if value == value else flow_sccm
+        flows.append(_stays("flows", channel.partition(".")[0], shown, spec))
+    for channel in _safe(plan):
+        spec = _spec(plan, channel)
+        value = _shown(plan, channel, latest)
+        if not spec.unit and channel not in told and _energises(plan.envelope, channel, value):
+            found.append(_stays("on", channel, value, spec))
+    return (*found, *flows)
+
+
+def hardware(plan: LabPlan) -> tuple[str, ...]:
+    """Name the hardware that the hazard table puts before heat."""
+    rows = (row for row in plan.hazards.hazard if HOT in row.categories)
+    return tuple(f"{row.name}: {row.safeguard}" for row in rows if row.safeguard.strip())
+
+
+def _stays(what: str, name: str, value: float, spec: Channel) -> Stays:
+    return Stays(what=what, name=name, value=value, unit=spec.unit, does=spec.on_comm_loss)
+
+
+def _safe(plan: LabPlan) -> dict[str, float]:
+    return {step.channel: step.value for step in plan.envelope.procedures[SAFE_TABLE].steps}
+
+
+def _spec(plan: LabPlan, channel: str) -> Channel:
+    name, _, own = channel.partition(".")
+    return next(each.driver.channels[own] for each in plan.instruments if each.name == name)
+
+
+def _shown(plan: LabPlan, channel: str, latest: Latest) -> float:
+    shows = _spec(plan, channel).readback or channel.partition(".")[2]
+    return latest(f"{channel.partition('.')[0]}.{shows}")
+
+
+def _energises(envelope: Envelope, channel: str, value: float) -> bool:
+    rows = (row for row in envelope.interlocks if row.on_loss and channel in row.guards)
+    return any(value > row.above for row in rows)
+
+
+def _switches(plan: LabPlan, channel: str) -> tuple[str, ...]:
+    """Return the switches of the safe table that an interlock guards with this channel alone."""
+    found = dict[str, None]()
+    for row in plan.envelope.interlocks:
+        if channel not in row.guards:
+            continue
+        switches = [each for each in row.guards if not _spec(plan, each).unit]
+        if len(row.guards) == 1 + len(switches):
+            found.update(dict.fromkeys(each for each in switches if each in _safe(plan)))
+    return tuple(found)
+
+
+def _flows(plan: LabPlan, latest: Latest) -> Iterator[tuple[str, float]]:
+    """Return of each gas that flows the channel that sets it, and what is measured."""
+    for each in plan.instruments:
+        for name, spec in each.driver.channels.items():
+            measured = latest(f"{each.name}.flow")
+            bounded = f"{each.name}.{name}" in plan.envelope.limits
+            if spec.settable and bounded and spec.unit == FLOW and measured > FLOW_SCCM_MIN:
+                yield f"{each.name}.{name}", measured
+                break

@@ -1,0 +1,215 @@
+"""An envelope file that is based on another one: the rows it changes, each named, with a source."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError, field_validator
+
+from labharness.core.files.tables import BadTable, all_errors, keys_of, read_table, read_toml
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config.envelope_rows import LineFile
+from labharness.safety.kernel import EnvelopeInvalid
+
+__all__ = ["base_of", "patch_line"]
+
+BASED_ON = "based_on"
+ROW_KEYS = ("name", "action", "channel")
+"""What a row is called by: the first of these that it has."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ChangeRow(_Strict):
+    """A ``[[change]]``: one row of the base set anew, removed or added.
+
+    Attributes:
+        table: The table as its brackets in the base write it.
+        row: The row's name; its action or channel where it has none. For a table of rows only.
+        set: New values of named keys.
+        add: A row, or a table, that the base does not have.
+        remove: Whether the row, or the table, is left out.
+        source: Where the change comes from. It becomes the source of the row.
+    """
+
+    table: str
+    row: str | None = None
+    set: dict[str, Any] = Field(default_factory=dict)
+    add: dict[str, Any] = Field(default_factory=dict)
+    remove: StrictBool = False
+    source: str
+
+    @field_validator("source")
+    @classmethod
+    def _said(cls, given: str) -> str:
+        if not given.strip():
+            raise ValueError("it is empty; say where the change comes from")
+        return given
+
+
+class PatchFile(_Strict):
+    """The envelope file of a line that differs from another one in a few rows."""
+
+    based_on: str
+    line: str
+    description: str | None = None
+    change: tuple[ChangeRow, ...] = ()
+
+
+class _Wrong(ValueError):
+    """A change that cannot be made, in words that follow the name of the change."""
+
+
+def base_of(text: str, where: str) -> str | None:
+    """Return what an envelope file is based on: a shipped line or a path; ``None`` for nothing.
+
+    Raises:
+        EnvelopeInvalid: The file is no TOML, or its ``based_on`` is no text.
+    """
+    try:
+        table = read_toml(text, where)
+    except BadTable as why:
+        raise EnvelopeInvalid(str(why)) from None
+    base = table.get(BASED_ON)
+    if base is not None and not isinstance(base, str):
+        raise EnvelopeInvalid(f"{where}: {BASED_ON}: {base!r} is no name and no path")
+    return base
+
+
+def patch_line(text: str, where: str, base_text: str, base_where: str) -> LineFile:
+    """Read an envelope file that is based on another one.
+
+    Args:
+        text: The file with the changes.
+        where: Its name in errors.
+        base_text: The file it is based on.
+        base_where: That file's name in errors.
+
+    Raises:
+        EnvelopeInvalid: A file is not as it must be, the base has a base itself, or a change names
+            no row, names several, has an unknown key, or changes nothing; names file and change.
+    """
+    try:
+        patch = read_table(PatchFile, text, where)
+        table = read_toml(base_text, base_where)
+        if BASED_ON in table:
+            raise BadTable(
+                f"{where}: {BASED_ON}: {base_where} is itself based on {table[BASED_ON]!r}; "
+                "an envelope is based on one that stands by itself"
+            )
+        line = read_table(LineFile, base_text, base_where)
+    except BadTable as why:
+        raise EnvelopeInvalid(str(why)) from None
+    table["line"] = patch.line
+    table["description"] = patch.description or line.description
+    line = LineFile.model_validate(table)
+    for number, change in enumerate(patch.change, 1):
+        try:
+            _make(change, table)
+            line = LineFile.model_validate(table)
+        except ValidationError as why:
+            raise EnvelopeInvalid(
+                f"{where}: {_named(change, number)}: {all_errors(why, table, LineFile)}"
+            ) from None
+        except _Wrong as why:
+            raise EnvelopeInvalid(f"{where}: {_named(change, number)}: {why}") from None
+    return line
+
+
+def _named(change: ChangeRow, number: int) -> str:
+    row = "" if change.row is None else f" {change.row!r}"
+    return f"change {number} ({change.table}{row})"
+
+
+def _make(change: ChangeRow, line: dict[str, Any]) -> None:
+    """Make one change in the tables of a line.
+
+    Raises:
+        _Wrong: It cannot be made, or would change nothing.
+    """
+    asked = [bool(change.set), bool(change.add), change.remove]
+    if asked.count(True) != 1:
+        raise _Wrong("it takes one of set, add and remove")
+    if "source" in {**change.set, **change.add}:
+        raise _Wrong("source stands beside set and add, not in them")
+    has_source = "source" in keys_of((*change.table.split("."), 0), LineFile)
+    source = {"source": change.source} if has_source else {}
+    if change.add:
+        _add(change, line, {**change.add, **source})
+        return
+    row, remove = _found(change, line)
+    if change.remove:
+        remove()
+        return
+    same = sorted(key for key, value in change.set.items() if key in row and row[key] == value)
+    if same:
+        raise _Wrong(f"{same[0]} is {row[same[0]]!r} already: it changes nothing")
+    row |= change.set | source
+
+
+def _found(change: ChangeRow, line: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], object]]:
+    """Return the one row or table that a change names, and how to leave it out."""
+    place, key = _place(change.table, line)
+    found = place.get(key)
+    if found is None:
+        there = [each for each, value in place.items() if isinstance(value, dict | list)]
+        raise _Wrong(f"there is no such table{meant(key, there)}; there are {', '.join(there)}")
+    if isinstance(found, dict):
+        if change.row is not None:
+            raise _Wrong("this table has no rows; name it whole in table and leave row out")
+        return found, lambda: place.pop(key)
+    if not isinstance(found, list):
+        raise _Wrong("this is a key, no table; it stands in the set of its table")
+    names = [_name(each) for each in found]
+    if change.row is None:
+        raise _Wrong("this table has rows; it takes row, the name or channel of one")
+    count = names.count(change.row)
+    if count != 1:
+        many = f"{count} rows have" if count else "no row has"
+        raise _Wrong(f"{many} this name in the base{'' if count else meant(change.row, names)}")
+    at = names.index(change.row)
+    return found[at], lambda: found.pop(at)
+
+
+def _add(change: ChangeRow, line: dict[str, Any], row: dict[str, Any]) -> None:
+    if change.row is not None:
+        raise _Wrong("a row that is added is named in add; leave row out")
+    place, key = _place(change.table, line)
+    there = place.get(key)
+    if there is None and _holds_rows(change.table):
+        there = place[key] = []
+    if there is None:
+        place[key] = row
+    elif not isinstance(there, list):
+        raise _Wrong("the base has this table already; set changes its keys")
+    elif _name(row) in map(_name, there):
+        raise _Wrong(f"the base has a row {_name(row)!r} already; set changes its keys")
+    else:
+        there.append(row)
+
+
+def _place(path: str, line: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the table that holds the table at a path, and its key there."""
+    *above, key = path.split(".")
+    place: Any = line
+    for each in above:
+        place = place.get(each) if isinstance(place, dict) else None
+    if isinstance(place, list):
+        raise _Wrong(f"{'.'.join(above)} has rows; write that in table, and the row's name in row")
+    if not isinstance(place, dict):
+        raise _Wrong(f"there is no table {'.'.join(above)} in the base")
+    return place, key
+
+
+def _holds_rows(path: str) -> bool:
+    """Whether a table of a line is written in two brackets, so that it may have several rows."""
+    field = LineFile.model_fields.get(path)
+    if field is not None:
+        return str(field.annotation).startswith("tuple[")
+    return path.startswith("purge.present.")
+
+
+def _name(row: object) -> str:
+    keys = row if isinstance(row, Mapping) else {}
+    return next((str(keys[key]) for key in ROW_KEYS if key in keys), "")

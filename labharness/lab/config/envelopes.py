@@ -1,0 +1,365 @@
+"""Reading envelope files: strict tables in, one frozen ``kernel.Envelope`` out.
+
+This is a face: units are converted here, so that the kernel only compares.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from labharness.core.files.tables import BadTable, all_errors, read_table
+from labharness.core.vocabulary import OPERATOR, Cause
+from labharness.core.vocabulary.channels import split_channel
+from labharness.instruments.driver import Channel
+from labharness.lab.config.envelope_rows import (
+    BoundRow,
+    InterlockRow,
+    KindLimits,
+    LimitRow,
+    LineFile,
+    OpeningRow,
+    Parameter,
+    PlausibleRow,
+    PurgedRow,
+    PurgeRow,
+    SafetyEnvelope,
+    TightRow,
+)
+from labharness.safety.kernel import (
+    Backfill,
+    Bound,
+    Condition,
+    Envelope,
+    EnvelopeInvalid,
+    Interlock,
+    LeakCheck,
+    Limit,
+    Plausible,
+    Procedure,
+    Purge,
+    Step,
+    TripRow,
+    Watch,
+)
+
+__all__ = [
+    "KindLimits",
+    "LineFile",
+    "SafetyEnvelope",
+    "build_envelope",
+    "parse_kind",
+    "parse_line",
+]
+
+T = TypeVar("T", bound=BaseModel)
+
+QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
+    "temperature": {"celsius": ("degC", 1.0)},
+    "pressure": {"torr": ("Torr", 1.0)},  # absolute by now
+    "gas_flow_rate": {"sccm": ("sccm", 1.0)},
+}
+NOT_OF_A_BACKFILL = {"source", "low_unit", "high_unit"}
+QUANTITY_CAUSES = {
+    "temperature": Cause.OVER_TEMPERATURE,
+    "pressure": Cause.OVER_PRESSURE,
+    "gas_flow_rate": Cause.OVER_FLOW,
+}
+
+
+def parse_line(text: str, where: str) -> LineFile:
+    """Read a line's envelope file.
+
+    Raises:
+        EnvelopeInvalid: Not TOML, an unknown key or name, a missing row; says where.
+    """
+    return _parse(LineFile, text, where)
+
+
+def parse_kind(text: str, where: str) -> KindLimits:
+    """Read a kind's envelope file; raises as ``parse_line`` does."""
+    return _parse(KindLimits, text, where)
+
+
+def build_envelope(
+    file: LineFile,
+    kinds: Mapping[str, KindLimits],
+    settable: Mapping[str, Channel],
+    *,
+    volume_cm3: float,
+) -> Envelope:
+    """Make the kernel's envelope of a line.
+
+    Args:
+        file: The line's rules, their pressures absolute.
+        kinds: For each instrument on the line its own limits.
+        settable: Each channel that a driver can set, as the driver declares it.
+        volume_cm3: Volume of the tube, as the lab file states it.
+
+    Raises:
+        EnvelopeInvalid: A rule contradicts an instrument's own limits, or another rule.
+    """
+    procedure_of = file.safety_envelope.emergency_procedures
+    wrong = list(_unanswered(file))
+    limits: dict[str, Limit] = {}
+    channels = [row.channel for row in file.limit]
+    doubled = dict.fromkeys(each for each in channels if channels.count(each) > 1)
+    wrong += [f"a channel has two limits: {each}" for each in doubled]
+    for row in file.limit:
+        try:
+            limits[row.channel] = _limit(row, file, kinds, settable)
+        except EnvelopeInvalid as why:
+            wrong.append(str(why))
+    if wrong:
+        raise EnvelopeInvalid("; ".join(wrong))
+    limits |= {f"{OPERATOR}.{row.action}": _opening(row, file, kinds) for row in file.opening}
+    units = {channel: limit.unit for channel, limit in limits.items()}
+    return Envelope(
+        line=file.line,
+        limits=limits,
+        interlocks=tuple(
+            Interlock(
+                name=row.name,
+                guards=row.guards,
+                require=tuple(_condition(each, row.name) for each in row.require),
+                forbid=tuple(each.read() for each in row.forbid),
+                during=_bound(row.during),
+                source=row.source,
+                above=_above(row),
+                upto=math.inf if row.upto is None else row.upto,
+                below=-math.inf if row.below is None else row.below,
+                on_loss=row.on_loss,
+                prohibits=row.prohibits,
+            )
+            for row in file.interlock
+        ),
+        watches={
+            row.channel: Watch(
+                channel=row.channel,
+                stale_s=row.stale_s,
+                procedure=procedure_of[Cause.COMMUNICATION] if row.trips else "",
+            )
+            for row in file.watch
+        },
+        trips=(*_declared_trips(file), *_quantity_trips(file, limits)),
+        procedures={
+            name: Procedure(
+                name=name,
+                steps=tuple(
+                    Step(
+                        channel=each[0],
+                        value=each[1],
+                        unit=units.get(each[0], ""),
+                        optional=len(each) == 3,
+                    )
+                    for each in row.steps
+                ),
+                wire_s_max=row.wire_s_max,
+                verify_s_max=row.verify_s_max,
+                when=tuple(each.read() for each in row.when),
+                unless=_bound(row.unless),
+                instead=row.instead,
+            )
+            for name, row in file.procedures.items()
+        },
+        purge=_purge(file.purge, volume_cm3),
+        procedure_of=procedure_of,
+        plausible=tuple(_plausible(row, procedure_of) for row in file.plausible),
+    )
+
+
+def _unanswered(file: LineFile) -> Iterator[str]:
+    procedure_of = file.safety_envelope.emergency_procedures
+    missing = [cause.value for cause in Cause if cause not in procedure_of]
+    if missing:
+        yield f"emergency_procedures has no procedure for {', '.join(map(repr, missing))}"
+    for action in file.safety_envelope.prohibited_actions:
+        if not any(row.prohibits == action for row in file.interlock):
+            yield f"no interlock says that it prohibits {action!r}"
+
+
+def _bound(row: BoundRow | None) -> Bound | None:
+    return None if row is None else row.read()
+
+
+def _condition(row: Mapping[str, Any], name: str) -> Condition:
+    for model in (BoundRow, PurgedRow, TightRow):
+        if set(row) <= set(model.model_fields):
+            try:
+                read: Condition = model.model_validate(row).read()
+            except ValidationError as why:
+                raise EnvelopeInvalid(
+                    f"interlock {name!r}: {all_errors(why, row, model)}"
+                ) from None
+            return read
+    raise EnvelopeInvalid(
+        f"interlock {name!r}: a condition is {{channel, at_least, at_most}}, "
+        f"{{purged_of, volumes}} or {{tight_since}}; got {dict(row)}"
+    )
+
+
+def _plausible(row: PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausible:
+    return Plausible(
+        name=row.name,
+        channel=row.channel,
+        found_s=row.found_s,
+        cause=row.cause,
+        procedure="" if row.warns else procedure_of[row.cause],
+        source=row.source,
+        during=tuple(each.read() for each in row.during),
+        rise_min=-math.inf if row.rise_min is None else row.rise_min,
+        span_min=row.span_min,
+        span_max=math.inf if row.span_max is None else row.span_max,
+        expects=_bound(row.expects),
+        agrees_with=row.agrees_with,
+        differ_max=math.inf if row.differ_max is None else row.differ_max,
+    )
+
+
+def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
+    fill, check = row.backfill, row.leak_check
+    return Purge(
+        volume_cm3=volume_cm3,
+        inert=row.inert,
+        present={name: tuple(each.read() for each in rows) for name, rows in row.present.items()},
+        outside=row.outside,
+        backfill=None if fill is None else Backfill(**fill.model_dump(exclude=NOT_OF_A_BACKFILL)),
+        leak_check=None
+        if check is None
+        else LeakCheck(
+            channel=check.channel,
+            isolated=tuple(each.read() for each in check.isolated + check.inlets),
+            inlets=tuple(each.channel for each in check.inlets),
+            below=check.below,
+            over_s=check.over_s,
+            leak_max=check.leak_max,
+        ),
+    )
+
+
+def _limit(
+    row: LimitRow,
+    file: LineFile,
+    kinds: Mapping[str, KindLimits],
+    settable: Mapping[str, Channel],
+) -> Limit:
+    instrument, channel = split_channel(row.channel)
+    kind = kinds.get(instrument)
+    own = kind.limits.get(channel) if kind is not None else None
+    if kind is None or own is None:
+        raise EnvelopeInvalid(f"limit {row.channel}: no instrument on this line can be set so")
+    if own.unit != row.unit or not own.low <= row.low <= row.high <= own.high:
+        raise EnvelopeInvalid(
+            f"limit {row.channel}: {row.low:g} to {row.high:g} {row.unit} is not within what "
+            f"{kind.kind} allows, {own.low:g} to {own.high:g} {own.unit}"
+        )
+    spec = settable.get(row.channel)
+    shown_by = "" if spec is None or spec.readback is None else f"{instrument}.{spec.readback}"
+    itself = spec.own if spec is not None and shown_by else None
+    if row.on_foreign and itself is None:
+        why = "its read-back moves by itself" if shown_by else "nothing shows what was set"
+        raise EnvelopeInvalid(f"limit {row.channel}: on_foreign takes a read-back, and {why}")
+    if row.foreign_while is not None and not row.on_foreign:
+        raise EnvelopeInvalid(f"limit {row.channel}: foreign_while takes on_foreign")
+    high = row.high
+    for quantity, parameter in file.safety_envelope.parameters.items():
+        if row.channel in file.quantities.get(quantity, ()) and parameter.hard_limit:
+            high = min(high, _in_house_units(quantity, parameter)[0])
+    return Limit(
+        channel=row.channel,
+        unit=row.unit,
+        low=row.low,
+        high=high,
+        source=row.source,
+        role=row.role,
+        step_max=math.inf if row.step_max is None else row.step_max,
+        readback=shown_by,
+        always_safe=row.always_safe,
+        resolution=math.inf if spec is None or itself is None else spec.resolution,
+        own=itself or (),
+        on_foreign=row.on_foreign,
+        foreign_while=_bound(row.foreign_while),
+    )
+
+
+def _opening(row: OpeningRow, file: LineFile, kinds: Mapping[str, KindLimits]) -> Limit:
+    """Make what a person is asked to open a command: its contact to 0, judged as any other."""
+    if OPERATOR in kinds:
+        raise EnvelopeInvalid(f"opening {row.action!r}: an instrument is called {OPERATOR!r} too")
+    if row.opens not in {watch.channel for watch in file.watch}:
+        raise EnvelopeInvalid(f"opening {row.action!r}: {row.opens} is not watched")
+    return Limit(
+        channel=f"{OPERATOR}.{row.action}",
+        unit="",
+        low=0.0,
+        high=0.0,
+        source=row.source,
+        readback=row.opens,
+    )
+
+
+def _above(row: InterlockRow) -> float:
+    """A row with only ``below`` stands before no command upwards."""
+    if row.above is not None:
+        return row.above
+    return 0.0 if row.below is None else math.inf
+
+
+def _declared_trips(file: LineFile) -> tuple[TripRow, ...]:
+    return tuple(
+        TripRow(
+            name=row.name,
+            channel=row.channel,
+            cause=row.cause,
+            procedure=file.safety_envelope.emergency_procedures[row.cause],
+            unit=row.unit,
+            source=row.source,
+            low=-math.inf if row.low is None else row.low,
+            high=math.inf if row.high is None else row.high,
+        )
+        for row in file.trip
+    )
+
+
+def _quantity_trips(file: LineFile, limits: Mapping[str, Limit]) -> tuple[TripRow, ...]:
+    """Ruling 8: a parameter applies to every channel of its quantity, each by itself."""
+    rows: list[TripRow] = []
+    contract = file.safety_envelope
+    for quantity, channels in file.quantities.items():
+        parameter = contract.parameters.get(quantity)
+        if parameter is None:
+            continue
+        high, unit = _in_house_units(quantity, parameter)
+        cause = QUANTITY_CAUSES[quantity]
+        rows.extend(
+            TripRow(
+                name=f"{quantity} above the safety envelope",
+                channel=channel,
+                cause=cause,
+                procedure=contract.emergency_procedures[cause] if parameter.hard_limit else "",
+                unit=unit,
+                source=parameter.source,
+                high=high,
+            )
+            for channel in channels
+            if channel not in limits
+        )
+    return tuple(rows)
+
+
+def _in_house_units(quantity: str, parameter: Parameter) -> tuple[float, str]:
+    known = QUANTITY_UNITS[quantity]
+    if parameter.unit not in known:
+        raise EnvelopeInvalid(
+            f"parameters.{quantity}: unit {parameter.unit!r} is not one of {', '.join(known)}"
+        )
+    unit, factor = known[parameter.unit]
+    return parameter.max * factor, unit
+
+
+def _parse(model: type[T], text: str, where: str) -> T:
+    try:
+        return read_table(model, text, where)
+    except BadTable as why:
+        raise EnvelopeInvalid(str(why)) from None

@@ -1,0 +1,189 @@
+"""The hazard table: what *hardware* stands before each hazard, and the log of its proof tests.
+
+The table says what there is, the log beside it who tested it, when, and with what result. Neither
+is in the digest that approvals are bound to: a proof test voids no approval, and one that is
+overdue is weighed anew with every request.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+
+from pydantic import Field, PrivateAttr, StrictInt
+
+from labharness.core.clock import wall_clock_utc
+from labharness.core.files.durable import append_durably
+from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config.lab_file import BadLabFile, Strict, parse, read_text
+
+__all__ = ["HazardRow", "HazardTable", "Proof", "read_hazards", "record_proof"]
+
+LOG_SUFFIX = ".proofs.jsonl"
+PROOF_FROM = date(2000, 1, 1)
+"""A day before it is a slip: no proof test counts so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """One proof test of one hazard's safeguard.
+
+    Attributes:
+        by: Who tested it; ``""`` for the date in the table.
+        reason: How, and what was found.
+    """
+
+    hazard: str
+    day: date
+    by: str = ""
+    reason: str = ""
+    passed: bool = True
+
+
+class HazardRow(Strict):
+    """One hazard, and the *hardware* that stands before it when all software is dead.
+
+    Attributes:
+        safeguard: The hardware; empty when there is none.
+        proof_tested: Day of its last proof test before the log was begun.
+        proof_days: How long a proof test counts.
+        categories: Hazard categories (HCP L3) it belongs to.
+    """
+
+    name: str
+    hazard: str
+    safeguard: str
+    proof_tested: date | None = None
+    proof_days: StrictInt = Field(ge=1, le=3660)
+    categories: tuple[str, ...]
+    _proofs: tuple[Proof, ...] = PrivateAttr(default=())
+    _read_on: date = PrivateAttr(default=date.min)
+
+    def last_proof(self, today: date) -> Proof | None:
+        """Return the newest proof test up to a day."""
+        known = [each for each in self._proofs if each.day <= today]
+        if self.proof_tested is not None and self.proof_tested <= today:
+            known.insert(0, Proof(hazard=self.name, day=self.proof_tested))
+        # of two on one day the later line counts
+        return max(enumerate(known), key=lambda each: (each[1].day, each[0]))[1] if known else None
+
+    def _days(self) -> tuple[date, ...]:
+        logged = tuple(each.day for each in self._proofs)
+        return logged if self.proof_tested is None else (self.proof_tested, *logged)
+
+    def missing(self, today: date) -> str:
+        """Return what is missing or overdue; ``""`` when nothing is.
+
+        A test of a day to come proves nothing, and neither does the day that the clock shows: then
+        one of the two is wrong. A day between a simulated run's and the calendar's is not to come:
+        it does not count yet.
+        """
+        if not self.safeguard.strip():
+            return f"{self.name}: no hardware safeguard"
+        last = self.last_proof(today)
+        now = max(today, self._read_on)
+        if days := [day for day in self._days() if day > now]:
+            return (
+                f"{self.name}: a proof test of {self.safeguard} is dated {max(days)}, and today is "
+                f"{now}: set the clock right if it went back, or take that date out"
+            )
+        if last is None:
+            return f"{self.name}: {self.safeguard} was never proof-tested"
+        if not last.passed:
+            return f"{self.name}: {self.safeguard} failed its proof test on {last.day}"
+        age = (today - last.day).days
+        if age > self.proof_days:
+            return f"{self.name}: proof test of {self.safeguard} is {age - self.proof_days} d late"
+        return ""
+
+
+class HazardTable(Strict):
+    """All hazards of a lab."""
+
+    hazard: tuple[HazardRow, ...]
+    _path: Path = PrivateAttr(default=Path())
+
+    def missing(self, categories: Sequence[str], today: date) -> tuple[str, ...]:
+        """Return which safeguards against these categories are missing or overdue."""
+        rows = [row for row in self.hazard if set(row.categories) & set(categories)]
+        covered = {category for row in rows for category in row.categories}
+        gaps = tuple(f"{c}: no row in the hazard table" for c in categories if c not in covered)
+        return gaps + tuple(filter(None, (row.missing(today) for row in rows)))
+
+
+def read_hazards(path: Path) -> HazardTable:
+    """Read a hazard table and the log of proof tests beside it.
+
+    Raises:
+        BadLabFile: One of them cannot be read or says something that cannot be; a log that cannot
+            be read proves nothing.
+    """
+    table: HazardTable = parse(HazardTable, read_text(path), str(path))
+    table._path = path
+    log = path.with_suffix(LOG_SUFFIX)
+    proofs = _read_log(log) if log.exists() else ()
+    today = wall_clock_utc().date()
+    for row in table.hazard:
+        row._read_on = today
+        row._proofs = tuple(each for each in proofs if each.hazard == row.name)
+    return table
+
+
+def record_proof(
+    table: HazardTable,
+    hazard: str,
+    *,
+    day: date,
+    today: date,
+    by: str,
+    reason: str,
+    passed: bool,
+) -> Proof:
+    """Add a proof test to the log.
+
+    Raises:
+        BadLabFile: No such hazard, nothing there to test, a day to come or long past, a name that
+            misleads, or a log that cannot be written.
+    """
+    if why_not := bad_name(by):
+        raise BadLabFile(why_not)
+    row = next((row for row in table.hazard if row.name == hazard), None)
+    if row is None:
+        known = ", ".join(repr(row.name) for row in table.hazard)
+        near = meant(hazard, [row.name for row in table.hazard])
+        raise BadLabFile(f"no hazard {hazard!r}{near}; the table has {known}")
+    if not row.safeguard.strip():
+        raise BadLabFile(f"{hazard}: the table names no hardware safeguard that could be tested")
+    if day < PROOF_FROM:
+        raise BadLabFile(f"{hazard}: {day} is before {PROOF_FROM}: no proof test counts so long")
+    if day > today:
+        raise BadLabFile(f"{hazard}: {day} is yet to come; today is {today}")
+    proof = Proof(hazard=hazard, day=day, by=by, reason=reason, passed=passed)
+    log = table._path.with_suffix(LOG_SUFFIX)
+    line = json.dumps({**asdict(proof), "day": day.isoformat()}, ensure_ascii=False, sort_keys=True)
+    try:
+        append_durably(log, line)
+    except OSError as why:
+        raise BadLabFile(f"{log}: {why.strerror or why}") from None
+    return proof
+
+
+def _read_log(path: Path) -> tuple[Proof, ...]:
+    proofs = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        try:
+            body = json.loads(line)
+            proofs.append(
+                Proof(
+                    hazard=str(body["hazard"]),
+                    day=date.fromisoformat(body["day"]),
+                    by=str(body["by"]),
+                    reason=str(body["reason"]),
+                    passed=body["passed"] is True,
+                )
+            )
+        except (ValueError, KeyError, TypeError):
+            raise BadLabFile(f"{path}, line {number}: no record of a proof test") from None
+    return tuple(proofs)

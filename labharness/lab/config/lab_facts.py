@@ -1,0 +1,113 @@
+"""What the desk is told of a lab: who may ask, for what, on which line, and what was approved."""
+
+from collections.abc import Mapping
+
+from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.lab.config.energy import energy_sources
+from labharness.lab.config.kinds import capabilities, shipped_file
+from labharness.lab.config.lab_file import BadLabFile, read_text
+from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.work.admission.approval import (
+    BadApproval,
+    StandingApproval,
+    public_key_of,
+    read_approval,
+)
+from labharness.work.admission.callers import BadCallers, Caller, read_callers
+from labharness.work.capability import Capability, LineFacts
+from labharness.work.desk import LabFacts
+
+__all__ = ["house_facts", "line_facts", "repository_key"]
+
+REPOSITORY_KEY = "labs/repository.key"
+
+
+def house_facts(plan: LabPlan) -> LabFacts:
+    """Gather what the desk is told of a lab, save how plans are flown: that takes a loop.
+
+    Raises:
+        BadLabFile: The callers file or an approval cannot be honoured.
+    """
+    file = plan.file
+    offered, callers, approvals = _asked_for(plan)
+    specs = {
+        f"{each.name}.{channel}": spec
+        for each in plan.instruments
+        for channel, spec in each.driver.channels.items()
+    }
+    return LabFacts(
+        lab_digest=plan.lab_digest,
+        envelope_digest=plan.envelope_digest,
+        link_kinds=plan.links,
+        attended=file.lab.attended == "always",
+        shared=file.lab.shared,
+        safeguards_missing=plan.hazards.missing,
+        sources=energy_sources(plan),
+        on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
+        callers=callers,
+        capabilities=offered,
+        approvals=tuple(approvals),
+        approval_key=public_key_of(repository_key()),
+        safety_envelope=plan.safety_envelope,
+        line_facts=line_facts(plan),
+        safe_procedure=SAFE_TABLE,
+        watched={channel: specs[channel].unit for channel in plan.envelope.watches},
+        warnings=plan.warnings(),
+        lab_option=plan.option,
+    )
+
+
+def _asked_for(
+    plan: LabPlan,
+) -> tuple[Mapping[str, Capability], Mapping[str, Caller], list[StandingApproval]]:
+    """Read what is offered, to whom, and what was approved.
+
+    Raises:
+        BadLabFile: Says of every file that cannot be honoured why.
+    """
+    approvals: list[StandingApproval] = []
+    wrong: list[str] = []
+    callers = None
+    offered = None
+    try:
+        offered = capabilities()
+    except LookupError as why:
+        wrong.append(str(why))
+    try:
+        callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
+    except (BadCallers, BadLabFile) as why:
+        wrong.append(str(why))
+    for path in plan.file.lab.approvals:
+        try:
+            if plan.beside(path).exists():
+                approvals.append(read_approval(read_text(plan.beside(path))))
+        except (BadApproval, BadLabFile) as why:
+            wrong.append(str(why))
+    if wrong or callers is None or offered is None:
+        raise BadLabFile(f"{plan.path.parent}: {'; '.join(wrong)}")
+    return offered, callers, approvals
+
+
+def line_facts(plan: LabPlan) -> LineFacts:
+    """Return what a planner may know of the line."""
+    file = plan.file
+    return LineFacts(
+        limits={
+            channel: (limit.low, limit.high, limit.unit)
+            for channel, limit in plan.envelope.limits.items()
+        },
+        tube_volume_cm3=file.tube.volume_cm3,
+        ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
+        laser_nm=file.raman.laser_nm,
+        raman_reference=file.raman.reference(),
+        growth=file.growth,
+    )
+
+
+def repository_key() -> bytes:
+    """Return the private key of the repository.
+
+    It is no secret: an approval signed with it is honoured only while every link of the lab is a
+    loopback.
+    """
+    return bytes.fromhex(shipped_file(REPOSITORY_KEY).read_text("utf-8").strip())

@@ -1,0 +1,419 @@
+"""The lab file: strict tables in, frozen values out, and a digest over the text."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    model_validator,
+)
+
+from labharness.core.files.named import open_named
+from labharness.core.files.tables import BadTable, read_table
+from labharness.core.vocabulary.digests import digest_of, joined
+from labharness.core.vocabulary.persons import bad_name
+from labharness.instruments.link.identity import LinkAddress, network_host
+from labharness.safety.alarm import LEVEL_MAX, Severity
+
+__all__ = [
+    "AcceptedRow",
+    "BadLabFile",
+    "LabFile",
+    "Strict",
+    "digest",
+    "parse",
+    "read_lab_file",
+    "read_text",
+]
+
+AMBIENT_TORR_MIN, AMBIENT_TORR_MAX = 450.0, 800.0
+"""The standard atmosphere (ISO 2533) has 462 Torr at 4,000 m and 798 at -400 m, the weather a few
+per cent beside that; what is beyond is a slip of the pen, or of a unit."""
+
+TEXT_BYTES_MAX = 4 * 1024 * 1024  # a lab file has a few kB; the log of proof tests grows by a line
+
+PLACEHOLDER = "NAME"  # in the line that the doctor prints
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class BadLabFile(ValueError):
+    """A file of the lab cannot be honoured as it stands; the message says where and why."""
+
+
+class Strict(BaseModel):
+    """A table in which an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class LabHead(Strict):
+    """What the lab is.
+
+    Attributes:
+        id: Names its state directory.
+        line: A shipped line's name, or the path of a line's envelope file.
+        attended: Whether a person is there: ``always``, or ``never`` (every run is unattended).
+        shared: Whether other users' work stands on the same instruments.
+        callers: Path of the callers file.
+        hazards: Path of the hazard table.
+        approvals: Paths of standing approvals.
+        state_dir: Where latch and approvals live: stated where a port is real, one place for all
+            accounts; default the user's state directory.
+        ambient_torr: Pressure of the room, which the envelope states pressures against.
+    """
+
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")
+    title: str
+    line: str
+    attended: Literal["always", "never"]
+    shared: StrictBool = False
+    callers: str
+    hazards: str
+    approvals: tuple[str, ...] = ()
+    state_dir: str | None = None
+    ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)
+
+
+class OperatorRow(Strict):
+    """Who does the manual steps: a person at the terminal, or one that is simulated.
+
+    Attributes:
+        kind: ``served`` is a simulated person in a room that another process serves.
+        delay_s: Time until the simulated one comes.
+        control: Address (``host:port``) of the served lab's control port.
+    """
+
+    kind: Literal["terminal", "simulated", "served"]
+    delay_s: StrictFloat = Field(default=0.0, ge=0, le=86_400)
+    control: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+:[0-9]{1,5}$")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if (self.kind == "served") != (self.control is not None):
+            raise ValueError("operator 'served' takes control = \"host:port\", and no other does")
+        return self
+
+
+class PlantRow(Strict):
+    """The simulated plant behind loopback ports."""
+
+    kind: str
+    settings: dict[str, StrictBool | StrictFloat] = Field(default_factory=dict)
+
+
+def _is_websocket(url: str) -> bool:
+    """Return whether an address can be opened: ``ws``, a host, and a number of a port if any."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "ws" and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        return False
+
+
+class PortRow(Strict):
+    """One link. Which keys it takes depends on the link.
+
+    Attributes:
+        exclusive: The lab's word that no other machine drives this port.
+        lease: A file that every machine that may drive it locks first.
+    """
+
+    name: str
+    link: Literal["loopback", "serial", "tcp", "visa", "websocket"]
+    baud: StrictInt = Field(default=0, ge=0, le=10_000_000)
+    path: str | None = None
+    parity: Literal["N", "E", "O"] = "N"
+    stop_bits: StrictInt = Field(default=1, ge=1, le=2)
+    host: str | None = None
+    port: StrictInt | None = Field(default=None, ge=1, le=65_535)
+    resource: str | None = None
+    url: str | None = None
+    exclusive: StrictBool = False
+    lease: str | None = Field(default=None, pattern=r"^/")
+
+    @model_validator(mode="after")
+    def _over_a_network(self) -> Self:
+        if (self.exclusive or self.lease) and not network_host(self.address):
+            what = "exclusive" if self.exclusive else "lease"
+            raise ValueError(f"port {self.name!r} leads over no network: it takes no {what}")
+        return self
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        needs = {
+            "serial": (self.path, "path"),
+            "tcp": (self.host and self.port, "host and port"),
+            "visa": (self.resource, "resource"),
+            "websocket": (self.url, "url"),
+        }
+        value, what = needs.get(self.link, (True, ""))
+        if not value:
+            raise ValueError(f"port {self.name!r}: link {self.link!r} takes {what}")
+        if self.link == "websocket" and not _is_websocket(str(self.url)):
+            raise ValueError(
+                f"port {self.name!r}: websocket url {self.url!r} is not ws://host:port/path"
+            )
+        if self.link == "serial" and not self.baud:
+            raise ValueError(f"port {self.name!r}: link 'serial' takes baud")
+        return self
+
+    @property
+    def address(self) -> LinkAddress:
+        """How this port is named, for its lock and its latch on this machine."""
+        return LinkAddress(
+            port=self.name,
+            path=self.path or "",
+            host=self.host or "",
+            tcp_port=self.port or 0,
+            url=self.url or "",
+            resource=self.resource or "",
+        )
+
+
+PollPeriod = Annotated[StrictFloat, Field(gt=0, le=3600)]
+
+
+class AcceptedRow(Strict):
+    """Somebody's word that what a driver is unverified in was compared with the instrument.
+
+    Attributes:
+        by: A person's name.
+        on: The day.
+        doubt: Which doubt, as ``labharness doctor`` prints it.
+    """
+
+    by: str
+    on: date
+    doubt: str = Field(pattern=r"^[0-9a-f]{8}$")
+
+    @model_validator(mode="after")
+    def _a_person(self) -> Self:
+        why = bad_name(self.by)
+        if why or self.by in ("", PLACEHOLDER):
+            raise ValueError(f"accepted.by: {why or 'it takes the name of a person'}")
+        return self
+
+
+class InstrumentRow(Strict):
+    """One instrument: its kind, its port, and the settings of its driver.
+
+    Attributes:
+        part: The part of the simulated plant it is wired to.
+        simulator: Settings that only its simulator has.
+        prepare: Channel and value pairs to set at arming, in order.
+        polls: Poll periods (s) by scan name.
+        accepted: Who has accepted what its driver is unverified in.
+        firmware: What it must tell as its firmware, where the lab says; else any that its driver
+            speaks to.
+        serial: What it must tell as its serial number, likewise.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
+    kind: str
+    port: str
+    firmware: str = Field(default="", max_length=80)
+    serial: str = Field(default="", max_length=80)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    prepare: tuple[tuple[str, StrictFloat], ...] = ()
+    polls: dict[str, PollPeriod] = Field(default_factory=dict)
+    part: str | None = None
+    simulator: dict[str, Any] = Field(default_factory=dict)
+    accepted: AcceptedRow | None = None
+
+
+class TubeRow(Strict):
+    """The tube whose volumes the purge proof counts."""
+
+    volume_cm3: StrictFloat = Field(gt=0, le=1_000_000)
+
+
+class CalibrationRow(Strict):
+    """What a known monolayer has shown on this microscope.
+
+    Attributes:
+        value: Ratio of heights.
+        uncertainty: One standard deviation of the value: other spots, other days, focus.
+        date: When it was measured.
+        on: The sample, with its oxide.
+    """
+
+    value: StrictFloat = Field(gt=0)
+    uncertainty: StrictFloat = Field(gt=0)
+    date: date
+    on: str = Field(min_length=1, max_length=200)
+
+    def told(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**self.model_dump(), "date": self.date.isoformat()}
+
+
+class RamanRow(Strict):
+    """The instrument's own reference for Raman evidence, from a known sample on it.
+
+    Attributes:
+        a1g_si: Calibration of A1g over silicon. Without it the ratio counts as a broad prior.
+        pl_raman: Calibration of photoluminescence over A1g; likewise.
+        a1g_si_monolayer: A value without uncertainty, date and sample, with its ``source``: no
+            calibration, but the middle of that prior.
+        objective: As people write it, ``100x, NA 0.9``; it is told in the report.
+        grating: Likewise.
+    """
+
+    laser_nm: StrictFloat = Field(gt=300, lt=1100)
+    a1g_si: CalibrationRow | None = None
+    pl_raman: CalibrationRow | None = None
+    a1g_si_monolayer: StrictFloat | None = Field(default=None, gt=0)
+    source: str | None = None
+    objective: str | None = Field(default=None, min_length=1, max_length=80)
+    grating: str | None = Field(default=None, min_length=1, max_length=80)
+
+    @model_validator(mode="after")
+    def _one_value(self) -> Self:
+        if self.a1g_si is not None and self.a1g_si_monolayer is not None:
+            raise ValueError("raman: a1g_si is the calibration; take a1g_si_monolayer out")
+        if (self.a1g_si_monolayer is None) != (self.source is None):
+            raise ValueError("raman: a1g_si_monolayer and source come together")
+        return self
+
+    def reference(self) -> dict[str, dict[str, Any]]:
+        """Return what is known of this microscope, for a planner."""
+        found = {
+            name: row.told()
+            for name, row in (("a1g_si", self.a1g_si), ("pl_raman", self.pl_raman))
+            if row is not None
+        }
+        if self.a1g_si_monolayer is not None:
+            found["a1g_si"] = {"value": self.a1g_si_monolayer, "on": self.source}
+        return found
+
+
+class AlertRow(Strict):
+    """One way to reach somebody when there is an alarm.
+
+    Attributes:
+        url: An apprise address. It may hold a secret, so it is shown nowhere.
+        severities: Alarms that are told of on it.
+        level: 0 is told at once; each further level after five more unacknowledged minutes.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,30}$")
+    url: SecretStr
+    severities: tuple[Severity, ...] = Field(default=tuple(Severity), min_length=1)
+    level: StrictInt = Field(default=0, ge=0, le=LEVEL_MAX)
+
+
+class LabFile(Strict):
+    """A whole lab: what stands where, and who may use it."""
+
+    lab: LabHead
+    operator: OperatorRow
+    tube: TubeRow
+    raman: RamanRow
+    port: tuple[PortRow, ...] = Field(min_length=1)
+    instrument: tuple[InstrumentRow, ...] = Field(min_length=1)
+    plant: PlantRow | None = None
+    growth: dict[str, StrictFloat] = Field(default_factory=dict)
+    alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        wrong = tuple(self._disagreements())
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def _disagreements(self) -> Iterator[str]:
+        """Name all that does not fit, so that nobody mends one thing a round."""
+        ports = [row.name for row in self.port]
+        names = [row.name for row in self.instrument]
+        alerts = [row.name for row in self.alert]
+        for what, rows in (("port", ports), ("instrument", names), ("alert", alerts)):
+            for double in sorted({row for row in rows if rows.count(row) > 1}):
+                yield f"{what} {double!r} is there twice"
+        for row in self.instrument:
+            if row.port not in ports:
+                known = ", ".join(ports)
+                yield f"instrument {row.name!r}: no port {row.port!r}; there are {known}"
+        links: dict[tuple[object, ...], str] = {}
+        for each in self.port:
+            if not any(row.port == each.name for row in self.instrument):
+                yield f"port {each.name!r} has no instrument"
+            if each.link == "loopback":
+                continue
+            link = (each.link, each.path, each.host, each.port, each.resource, each.url)
+            other = links.setdefault(link, each.name)
+            if other != each.name:
+                yield f"ports {other!r} and {each.name!r} are one link"
+        loopback = {row.name for row in self.port if row.link == "loopback"}
+        for row in self.instrument:
+            if row.port in loopback and (self.plant is None or row.part is None):
+                yield f"instrument {row.name!r} is on a loopback: it takes a part, and a [plant]"
+
+    @property
+    def has_a_plant(self) -> bool:
+        """Whether every instrument stands in a simulated plant too."""
+        return self.plant is not None and all(row.part is not None for row in self.instrument)
+
+    def on_loopbacks(self) -> "LabFile":
+        """Return the same lab with every port, and the operator, in the simulated lab.
+
+        A flight on the nominal plant never touches a real link or a person.
+        """
+        ports = tuple(row.model_copy(update={"link": "loopback"}) for row in self.port)
+        operator = self.operator.model_copy(update={"kind": "simulated", "control": None})
+        return self.model_copy(update={"port": ports, "operator": operator})
+
+
+def digest(*texts: str) -> str:
+    """Return the digest of files, in order, as ``sha256:<hex>``."""
+    return digest_of(joined(*(text.replace("\r\n", "\n").encode() for text in texts)))
+
+
+def read_lab_file(path: Path) -> tuple[LabFile, str]:
+    """Read a lab file; return it and its text.
+
+    Raises:
+        BadLabFile: It is not there, no TOML, or says something that cannot be.
+    """
+    text = read_text(path)
+    return parse(LabFile, text, str(path)), text
+
+
+def read_text(path: Path) -> str:
+    """Read a text file of the lab.
+
+    Raises:
+        BadLabFile: It cannot be read as UTF-8 text, or is no file of a lab by its size.
+    """
+    try:
+        with open_named(path) as file:
+            data = file.read(TEXT_BYTES_MAX + 1)
+        if len(data) > TEXT_BYTES_MAX:
+            raise BadLabFile(f"{path} has more than {TEXT_BYTES_MAX} bytes, as no lab's file has")
+        return data.decode("utf-8")
+    except OSError as why:
+        raise BadLabFile(f"{path}: {why.strerror}") from None
+    except UnicodeDecodeError as why:
+        raise BadLabFile(f"{path} is no UTF-8 text: {why.reason}") from None
+
+
+def parse(model: type[T], text: str, where: str) -> T:
+    """Read TOML into a strict table.
+
+    Raises:
+        BadLabFile: It is no TOML, or says something that cannot be.
+    """
+    try:
+        return read_table(model, text, where)
+    except BadTable as why:
+        raise BadLabFile(str(why)) from None

@@ -1,0 +1,451 @@
+"""What a lab's files say, read and checked against each other; nothing is opened."""
+
+import os
+import shlex
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from getpass import getuser
+from pathlib import Path
+from typing import Any, TypeVar
+
+from labharness.core.vocabulary.extras import all_to_install
+from labharness.instruments.driver import Channel, Driver
+from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify, network_host
+from labharness.lab.config import agreeing
+from labharness.lab.config.ambient import in_the_room, room_of, units_of, unknown_room
+from labharness.lab.config.envelope_patch import base_of, patch_line
+from labharness.lab.config.envelopes import (
+    KindLimits,
+    LineFile,
+    build_envelope,
+    parse_kind,
+    parse_line,
+)
+from labharness.lab.config.hazards import HazardTable, read_hazards
+from labharness.lab.config.installed import absent
+from labharness.lab.config.kinds import envelope_file, load_driver, shipped_file, shipped_line
+from labharness.lab.config.lab_file import (
+    BadLabFile,
+    InstrumentRow,
+    LabFile,
+    digest,
+    read_lab_file,
+    read_text,
+)
+from labharness.lab.config.lock import LineLock, LockOwner
+from labharness.lab.config.programs import check_covered
+from labharness.lab.config.proven import unproven
+from labharness.lab.config.reads import unproven_reads
+from labharness.lab.config.settings import check_fitting, check_plant
+from labharness.line import (
+    Contact,
+    Finding,
+    Instrument,
+    PortTiming,
+    Room,
+    check_wires,
+    compile_procedures,
+)
+from labharness.safety.guard import SafeFrame
+from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
+from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.kernel import Envelope, EnvelopeInvalid
+
+__all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
+
+T = TypeVar("T")
+
+DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
+SAFE_TABLE = "immediate_shutdown"
+SHARED_MODE = 0o2770
+"""Of the state directory of real ports: each account of its group drives, latches and resets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabPlan:
+    """Everything a lab's files say, read and checked; nothing is opened.
+
+    Attributes:
+        path: The lab file.
+        file: What it says.
+        envelope: The line's rules.
+        safety_envelope: The same in the words of HCP L3, as callers are told.
+        instruments: The line's instruments, with their drivers.
+        lab_digest: Over the lab file.
+        envelope_digest: Over the line's envelope file, the one it is based on, and those of its
+            kinds.
+        hazards: The hazard table.
+        state_dir: Where latch and approvals live.
+        room: The room, against which pressures are stated.
+        contacts: What its relays feed.
+    """
+
+    path: Path
+    file: LabFile
+    envelope: Envelope
+    safety_envelope: Mapping[str, Any]
+    instruments: tuple[Instrument, ...]
+    lab_digest: str
+    envelope_digest: str
+    hazards: HazardTable
+    state_dir: Path
+    room: Room
+    contacts: tuple[Contact, ...] = ()
+
+    @property
+    def by_name(self) -> dict[str, Instrument]:
+        """The line's instruments, each by its name."""
+        return {each.name: each for each in self.instruments}
+
+    def procedures(self) -> dict[str, tuple[SafeFrame, ...]]:
+        """Return the frames of every procedure, in order of hazard."""
+        return compile_procedures(self.envelope, self.by_name)
+
+    @property
+    def timings(self) -> dict[str, PortTiming]:
+        """What the wire of each port costs."""
+        return {row.name: PortTiming(link=row.link, baud=row.baud) for row in self.file.port}
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The kinds of link this lab uses."""
+        return tuple(sorted({row.link for row in self.file.port}))
+
+    @property
+    def lacking(self) -> str:
+        """All that its links and alerts import and is not installed, and the command; or ``""``."""
+        return all_to_install(absent(self.links, alerts=bool(self.file.alert)))
+
+    @property
+    def real_ports(self) -> tuple[str, ...]:
+        """The ports that lead to a real instrument."""
+        return tuple(row.name for row in self.file.port if row.link != "loopback")
+
+    @property
+    def option(self) -> str:
+        """What a command takes to mean this lab: `` --lab FILE``, quoted; nothing if it ships."""
+        if self.path == default_lab_path():
+            return ""
+        return f" --lab {shlex.quote(str(self.path))}"
+
+    def owner(self, folder: Path) -> LockOwner:
+        """Say that this process drives the line, and writes into a folder."""
+        return self._owner(str(folder.resolve()), "")
+
+    def looker(self, does: str) -> LockOwner:
+        """Say that this process has the line for a while, what it does, and drives nothing."""
+        return self._owner("", does)
+
+    def _owner(self, folder: str, does: str) -> LockOwner:
+        home = os.path.realpath(self.state_dir)
+        return LockOwner(os.getpid(), self.option_anywhere, folder, does, _account(), home)
+
+    def lock(self, owner: LockOwner) -> LineLock:
+        """Have the line to oneself, by whichever lab file others come to its ports.
+
+        Raises:
+            LineBusy: Another process has it.
+            OSError: State directory or lock cannot be written.
+        """
+        drives = not owner.does  # who only looks, and who makes safe, waits for no other machine
+        leases = [row.lease for row in self.file.port if row.lease and drives]
+        return LineLock(self.state_dir, owner, self.identities(), leases)
+
+    @property
+    def addresses(self) -> tuple[LinkAddress, ...]:
+        """How the real ports are named; none where a system has no such locks (Windows)."""
+        if os.name != "posix":
+            return ()
+        return tuple(row.address for row in self.file.port if row.link != "loopback")
+
+    def identities(self) -> tuple[LinkIdentity, ...]:
+        """Find what the real ports are on this machine."""
+        return tuple(identify(each) for each in self.addresses)
+
+    def port_latch(self, ports: Container[str] | None = None) -> PortLatch | None:
+        """Return the latch of real ports on this machine, of all or of those named."""
+        addresses = [each for each in self.addresses if ports is None or each.port in ports]
+        reset = f"labharness reset --name NAME --reason REASON{self.option_anywhere}"
+        return PortLatch(addresses, self.state_dir, reset) if addresses else None
+
+    @property
+    def reset_command(self) -> str:
+        """The command that opens this lab's latch, once the cause is gone."""
+        return f"labharness reset --name NAME --reason REASON{self.option}"
+
+    @property
+    def option_anywhere(self) -> str:
+        """How a command is told that it is for this lab, typed in whatever folder."""
+        return self.option and f" --lab {shlex.quote(str(self.path.resolve()))}"
+
+    @property
+    def sign_again(self) -> str:
+        """The command that signs its standing approval again; ``""`` where none may be signed."""
+        if self.real_ports or not self.file.lab.approvals:
+            return ""
+        if self.path == default_lab_path():
+            return "make approve-sim"
+        return f"python -m labharness.lab.wiring.approve_sim {shlex.quote(str(self.path))}"
+
+    def beside(self, path: str) -> Path:
+        """Find a file that the lab file names."""
+        return self.path.parent / path
+
+    def make_state_dir(self) -> None:
+        """Make the state directory: that of real ports for its group too, else for nobody else.
+
+        Raises:
+            OSError: It cannot be made.
+        """
+        if self.state_dir.is_dir():
+            return
+        self.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self.real_ports and os.name == "posix":
+            self.state_dir.chmod(SHARED_MODE)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Name the drivers on real links whose facts are not all from a manual."""
+        return tuple(
+            f"{each.name} ({each.kind}) is unverified: {each.driver.unverified}"
+            for each in self.unverified()
+        )
+
+    def unverified(self) -> tuple[Instrument, ...]:
+        """Return the instruments on real links whose driver says what rests on no manual."""
+        return tuple(
+            each
+            for each in self.instruments
+            if each.driver.unverified and each.port in self.real_ports
+        )
+
+    def check(self) -> tuple[Finding, ...]:
+        """Compute wire times and staleness, prove the procedures, and return what does not hold."""
+        return (
+            *check_wires(self.envelope, self.instruments, self.timings, self.procedures()),
+            *unproven(self.envelope, self.instruments, self.contacts),
+            *self.unclaimed(),
+            *unknown_room(self.room),
+        )
+
+    def unclaimed(self) -> tuple[Finding, ...]:
+        """Name the ports over a network of which nothing keeps another machine away."""
+        return tuple(
+            Finding(
+                f"port {row.name}",
+                f"leads to {network_host(row.address)} over a network, and nothing says that no "
+                f"other machine drives it: under [[port]] {row.name} state exclusive = true if the "
+                'network is this machine\'s alone, or lease = "/PATH" of a file on a share of that '
+                "host that each machine locks first",
+                f'# under [[port]] name = "{row.name}":\nexclusive = true',
+            )
+            for row in self.file.port
+            if network_host(row.address) and not (row.exclusive or row.lease)
+        )
+
+    def must_hold(self) -> None:
+        """Refuse a lab of which something does not hold, or that lacks what its links import.
+
+        Raises:
+            BadLabFile: Says every such thing.
+        """
+        if self.lacking:
+            raise BadLabFile(f"{self.path}: {self.lacking}")
+        findings = self.check()
+        if findings:
+            said = "; ".join(map(str, findings))
+            paste = f"; labharness lab check{self.option} prints the lines to paste"
+            more = paste if any(each.paste for each in findings) else ""
+            raise BadLabFile(f"{self.path}: {said}{more}")
+
+
+def default_lab_path() -> Path:
+    """Return the path of the simulated lab that ships."""
+    try:
+        return Path(str(shipped_file(DEFAULT_LAB)))
+    except LookupError as why:
+        raise BadLabFile(f"the simulated lab is not there: {why}") from None
+
+
+def read_lab(path: Path) -> LabPlan:
+    """Read a lab file and all it names.
+
+    Raises:
+        BadLabFile: Something in it cannot be honoured; says all of it: what, where, and what is
+            allowed.
+    """
+    file, lab_text = read_lab_file(path)
+    wrong: list[str] = []
+
+    def tried(read: Callable[..., T], *given: object) -> T | None:
+        try:
+            return read(*given)
+        except (BadLabFile, EnvelopeInvalid, LookupError) as why:
+            wrong.append(str(why).removeprefix(f"{path}: "))
+            return None
+
+    made = [tried(_instrument, row) for row in file.instrument]
+    instruments = tuple(each for each in made if each is not None)
+    tried(check_plant, file, str(path))
+    wrong += agreeing.addresses(instruments)
+    rules = tried(_line, file.lab.line, path)
+    hazards = tried(read_hazards, path.parent / file.lab.hazards)
+    state_dir = tried(_state_dir, file, path)
+    kinds = tried(_kinds, instruments)
+    if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
+        raise _bad(path, wrong)
+    (line, line_texts), (limits, kind_texts) = rules, kinds
+    wrong += agreeing.limited(line, instruments)
+    wrong += agreeing.there(line, instruments)
+    wrong += agreeing.wiring(line, instruments)
+    units = units_of(instruments)
+    placed = tried(in_the_room, line, units, file.lab.ambient_torr)
+    if placed is None:
+        raise _bad(path, wrong)
+    ruled, known_torr = placed
+    volume_cm3 = file.tube.volume_cm3
+    build = partial(build_envelope, ruled, limits, _settable(instruments), volume_cm3=volume_cm3)
+    envelope = tried(build)
+    if wrong or envelope is None:
+        raise _bad(path, wrong)
+    room = tried(room_of, ruled, known_torr, envelope, units)
+    wrong += agreeing.units(envelope, instruments)
+    wrong += agreeing.shown(envelope, instruments)
+    tried(check_covered, envelope, instruments)
+    procedures = tried(compile_procedures, envelope, {each.name: each for each in instruments})
+    real = tuple(row.name for row in file.port if row.link != "loopback")
+    wrong += unproven_reads(instruments, envelope, procedures or {}, real)
+    if wrong or room is None:
+        raise _bad(path, wrong)
+    contacts = agreeing.contacts(line)
+    cools = agreeing.cooling(line, instruments)
+    instruments = tuple(
+        replace(
+            each,
+            fed_by=tuple(row for row in contacts if each.name in row.feeds),
+            cools=tuple(cools[name] for name in cools if name.startswith(f"{each.name}.")),
+        )
+        for each in instruments
+    )
+    return LabPlan(
+        path=path,
+        file=file,
+        envelope=envelope,
+        room=room,
+        safety_envelope=line.safety_envelope.to_json(file.lab.ambient_torr),
+        instruments=instruments,
+        lab_digest=digest(lab_text),
+        envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
+        hazards=hazards,
+        state_dir=state_dir,
+        contacts=contacts,
+    )
+
+
+def _account() -> str:
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a number without a name, as in a container
+        return ""
+
+
+def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:
+    return BadLabFile(f"{path}: {'; '.join(dict.fromkeys(wrong))}")
+
+
+def _kinds(instruments: Sequence[Instrument]) -> tuple[dict[str, KindLimits], dict[str, str]]:
+    """Read what each instrument may be asked by itself; return it, and the texts of its files."""
+    texts: dict[str, str] = {}
+    limits: dict[str, KindLimits] = {}
+    for each in instruments:
+        if each.kind not in texts:
+            texts[each.kind] = envelope_file(each.kind).read_text("utf-8")
+        limits[each.name] = _renamed(
+            parse_kind(texts[each.kind], f"envelope of {each.kind}"), each.driver
+        )
+    return limits, texts
+
+
+def _state_dir(file: LabFile, path: Path) -> Path:
+    """Find where the latch lives: one place, from whichever folder a command is given."""
+    try:
+        if any(row.link != "loopback" for row in file.port):
+            must_be_stated(file.lab.id, file.lab.state_dir)
+        found = state_home(file.lab.id, file.lab.state_dir, path)
+    except BadArming as why:
+        raise BadLabFile(f"{path}: {why}") from None
+    except RuntimeError as why:  # nobody's home
+        raise BadLabFile(f"{path}: state directory: {why}") from None
+    if not found.is_absolute():
+        where = "LABHARNESS_STATE or XDG_STATE_HOME" if file.lab.state_dir is None else str(path)
+        raise BadLabFile(f"state directory {found}: it takes an absolute path in {where}")
+    return found
+
+
+def _instrument(row: InstrumentRow) -> Instrument:
+    where = f"instrument {row.name!r}"
+    try:
+        kind = load_driver(row.kind)
+    except LookupError as why:
+        raise BadLabFile(f"{where}: {why}") from None
+    try:
+        check_fitting(kind, row.settings)
+        driver = kind(**row.settings)
+    except (TypeError, ValueError) as why:
+        raise BadLabFile(f"{where} ({row.kind}), settings: {why}") from None
+    scans = {scan.name for scan in driver.scans()}
+    for scan in row.polls:
+        if scan not in scans:
+            known = ", ".join(sorted(scans))
+            raise BadLabFile(f"{where}: no scan {scan!r}; there are {known}")
+    return Instrument(
+        name=row.name,
+        kind=row.kind,
+        driver=driver,
+        port=row.port,
+        prepare=row.prepare,
+        polls=dict(row.polls),
+        firmware=row.firmware,
+        serial=row.serial,
+    )
+
+
+def _renamed(limits: KindLimits, driver: Driver) -> KindLimits:
+    if not driver.renamed:
+        return limits
+    names = {name: limits.limits[own] for name, own in driver.renamed.items()}
+    return KindLimits(kind=limits.kind, limits=names)
+
+
+def _settable(instruments: Sequence[Instrument]) -> dict[str, Channel]:
+    return {
+        f"{each.name}.{channel}": spec
+        for each in instruments
+        for channel, spec in each.driver.channels.items()
+        if spec.settable
+    }
+
+
+def _line(named: str, lab_path: Path) -> tuple[LineFile, tuple[str, ...]]:
+    """Read a line's rules, and the base that they are changes of; give them and their texts."""
+    place, text = _line_text(named, lab_path)
+    where = f"envelope of line {named}"
+    base = base_of(text, where)
+    if base is None:
+        return parse_line(text, where), (text,)
+    try:
+        _, base_text = _line_text(base, place)
+    except LookupError:
+        raise EnvelopeInvalid(f"{where}: based_on: no line that ships is called {base!r}") from None
+    except BadLabFile as why:
+        raise EnvelopeInvalid(f"{where}: based_on: {why}") from None
+    return patch_line(text, where, base_text, f"envelope of line {base}"), (text, base_text)
+
+
+def _line_text(line: str, beside: Path) -> tuple[Path, str]:
+    """Find a line that ships by its name, or a file beside another one; give path and text."""
+    if line.endswith(".toml"):
+        path = beside.parent / line
+        return path, read_text(path)
+    shipped = shipped_line(line)
+    return Path(str(shipped)), shipped.read_text("utf-8")

@@ -1,0 +1,96 @@
+"""One machine a TCP instrument: a lease on a file that every machine that may drive it can lock.
+
+A lock of this machine says nothing to another one. Where an instrument has no room for a claim that
+others can read (no driver here declares such a register), the claim is a lock on a file of a share
+of the gateway's host; the share must carry locks between machines (NFS 4, SMB).
+"""
+
+import errno
+import json
+import os
+import platform
+from contextlib import suppress
+from pathlib import Path
+from threading import Thread
+
+from labharness.core.files.named import open_named, open_own
+
+if os.name == "posix":
+    import fcntl
+
+__all__ = ["LEASE_S_MAX", "Lease", "Leased"]
+
+LEASE_S_MAX = 5.0
+"""For a share to answer; one whose host is gone would keep whoever asks for minutes."""
+
+WHO_BYTES_MAX = 4096
+
+
+class Leased(RuntimeError):
+    """Another process, maybe on another machine, has the lease; the message says which."""
+
+
+class Lease:
+    """Holds a lease for as long as the process lives; the share's host lets go when it dies.
+
+    Args:
+        path: The file.
+        who: Of this process, for others to read.
+
+    Raises:
+        Leased: Another one has it.
+        OSError: The share does not answer in time, or takes no lock.
+    """
+
+    def __init__(self, path: Path, who: str) -> None:
+        self._handle = -1
+        self._given_up = False
+        found: list[BaseException | None] = []
+
+        def take() -> None:
+            try:
+                self._take(path, who)
+            except (OSError, Leased) as why:
+                found.append(why)
+            else:
+                found.append(None)
+            if self._given_up:
+                self.release()
+
+        taking = Thread(target=take, daemon=True)
+        taking.start()
+        taking.join(LEASE_S_MAX)
+        if not found:
+            self._given_up = True
+            text = f"its share does not answer within {LEASE_S_MAX:g} s"
+            raise OSError(errno.ETIMEDOUT, text, str(path))
+        if found[0] is not None:
+            raise found[0]
+
+    def _take(self, path: Path, who: str) -> None:
+        handle = open_own(path, os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as why:
+            os.close(handle)
+            if why.errno in (errno.EAGAIN, errno.EACCES):
+                raise Leased(f"{path} is leased by {_who(path)}") from None
+            raise
+        with suppress(OSError):  # what it says is of use to persons only
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(f"{who} on {platform.node()}").encode(), 0)
+        self._handle = handle
+
+    def release(self) -> None:
+        """Let go; twice is no error."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+def _who(path: Path) -> str:
+    try:
+        with open_named(path) as file:
+            return str(json.loads(file.read(WHO_BYTES_MAX)))
+    except (OSError, ValueError, RecursionError):
+        return "a process that says nothing of itself"

@@ -1,0 +1,241 @@
+"""One owner a line: a lock on a file of the lab's state directory, and one on each real port.
+
+The first keeps out who reads the same lab file, the others whoever comes by another one.
+"""
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO
+
+from labharness.core.files.named import open_named, open_own
+from labharness.instruments.link.identity import LinkIdentity
+from labharness.lab.config.lease import Lease, Leased
+from labharness.safety.guard.places import LOCK_PLACES
+from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+
+__all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "LockOwner", "guarded_elsewhere"]
+__all__ += ["owner_elsewhere", "read_owner"]
+
+LOCK_NAME = "line.lock"
+OWNER_NAME = "owner.json"  # beside it; it counts only while the lock is held
+OWNER_BYTES_MAX = 65_536
+MAKES_SAFE = "makes the line safe"  # what nobody is told to end
+
+
+@dataclass(frozen=True, slots=True)
+class LockOwner:
+    """Who holds a line, for whoever finds it taken.
+
+    Attributes:
+        pid: Of its process.
+        lab_option: What a command takes to mean this lab: `` --lab FILE``, or nothing.
+        folder: Where the journal goes; ``""`` of who drives nothing.
+        does: What who drives nothing does instead, such as ``"reads the line"``.
+        account: Whose process it is.
+        state_dir: Of its lab, where its door is.
+    """
+
+    pid: int
+    lab_option: str
+    folder: str
+    does: str = ""
+    account: str = ""
+    state_dir: str = ""
+
+    def __str__(self) -> str:
+        """Return which process it is, and what it does with the line."""
+        does = self.does or f"owns the line and writes {self.folder}"
+        return f"process {self.pid} {does}"
+
+    @property
+    def abroad(self) -> str:
+        """Say the same to who came by another lab file."""
+        of = f" of {self.account}" if self.account else ""
+        does = self.does or "owns the line"
+        by = self.lab_option.strip()
+        return f"process {self.pid}{of} {does} by another lab file ({by})"
+
+    @property
+    def advice(self) -> str:
+        """What whoever wants the line does about it, as it follows on who it is."""
+        if not self.does:
+            return f"; see it: labharness watch{self.lab_option}"
+        if self.does == MAKES_SAFE:
+            return ": wait until it has ended"
+        return f": end it (Ctrl-C there, or kill {self.pid}), or wait until it has ended"
+
+
+class Unknown(LockOwner):
+    """Whoever holds a port and has said nothing of itself."""
+
+    @property
+    def abroad(self) -> str:
+        """Say that it is not known."""
+        return "a process that says nothing of itself has a port of this line"
+
+    @property
+    def advice(self) -> str:
+        """What is left to do."""
+        return f": find out which: fuser -v {LOCK_PLACES[-1]}/*"
+
+
+UNKNOWN = Unknown(0, "", "")
+
+
+def read_owner(state_dir: Path) -> LockOwner | None:
+    """Return who held a line last, as far as it is known."""
+    try:
+        with open_named(state_dir / OWNER_NAME) as file:
+            return _owner_of(json.loads(file.read(OWNER_BYTES_MAX)))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def owner_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> LockOwner | None:
+    """Return who holds one of these ports by another lab file, as far as it is known."""
+    held = who_holds(ports, LINE)
+    if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
+        return None
+    return _owner_of(held[1]) or UNKNOWN
+
+
+def guarded_elsewhere(ports: Sequence[LinkIdentity], state_dir: Path) -> Path | None:
+    """Return the lab file whose guard process holds one of these ports, where it is another's."""
+    held = who_holds(ports, GUARD)
+    if held is None or held[1].get("state_dir") == os.path.realpath(state_dir):
+        return None
+    lab = held[1].get("lab")
+    return Path(lab) if isinstance(lab, str) else None
+
+
+def _owner_of(said: object) -> LockOwner | None:
+    try:
+        found = LockOwner(**said)  # type: ignore[arg-type]  # a file may say anything
+    except TypeError:
+        return None
+    texts = (found.lab_option, found.folder, found.does, found.account, found.state_dir)
+    whole = type(found.pid) is int and all(isinstance(each, str) for each in texts)
+    return found if whole else None
+
+
+class LineBusy(RuntimeError):
+    """Another process owns the line.
+
+    Args:
+        text: Which, and what to do about it.
+        owner: Which, where it is known.
+    """
+
+    def __init__(self, text: str, owner: LockOwner | None = None) -> None:
+        super().__init__(text)
+        self.owner = owner
+
+
+class LineLock:
+    """Owns a line for as long as the process lives; the system lets go when it dies.
+
+    Args:
+        state_dir: The lab's state directory; it must exist.
+        owner: Written down for others to find.
+        ports: What the line's real ports are on this machine.
+        leases: Files that every machine locks that may drive one of them.
+
+    Raises:
+        LineBusy: Another process holds it; says which, and what to do about it, where it is known.
+    """
+
+    def __init__(
+        self,
+        state_dir: Path,
+        owner: LockOwner | None = None,
+        ports: Sequence[LinkIdentity] = (),
+        leases: Sequence[str] = (),
+    ) -> None:
+        self._ports: PortLock | None = None
+        self._leases: list[Lease] = []
+        self._file: IO[bytes] = os.fdopen(open_own(state_dir / LOCK_NAME, os.O_RDWR), "r+b")
+        self._told = state_dir / OWNER_NAME if owner is not None else None
+        try:
+            _lock(self._file)
+        except OSError:
+            self._file.close()
+            raise _busy(state_dir) from None
+        if ports:
+            try:
+                self._ports = PortLock(ports, LINE, {} if owner is None else asdict(owner))
+            except PortTaken as why:
+                self._file.close()
+                raise _taken(why) from None
+            except OSError:
+                self._file.close()
+                raise
+        try:
+            self._lease(leases, owner)
+        except (OSError, LineBusy):
+            self._told = None
+            self.release()
+            raise
+        with suppress(OSError):  # what it says is of use to persons only
+            (state_dir / OWNER_NAME).unlink(missing_ok=True)
+            if owner is not None:
+                handle = open_own(state_dir / OWNER_NAME, os.O_WRONLY | os.O_TRUNC)
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(owner)))
+
+    def _lease(self, paths: Sequence[str], owner: LockOwner | None) -> None:
+        who = "a process" if owner is None else f"process {owner.pid} of {owner.account}"
+        for path in sorted({*paths}):
+            try:
+                self._leases.append(Lease(Path(path), who))
+            except Leased as why:
+                text = f"{why}: wait until it has ended, or end it there"
+                raise LineBusy(text) from None
+
+    def release(self) -> None:
+        """Let go, once: another process may have the line by now."""
+        if self._file.closed:
+            return
+        if self._told is not None:
+            with suppress(OSError):
+                self._told.unlink(missing_ok=True)
+        for lease in self._leases:
+            lease.release()
+        if self._ports is not None:
+            self._ports.release()
+        self._file.close()
+
+    def __enter__(self) -> "LineLock":
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.release()
+
+
+def _busy(state_dir: Path) -> LineBusy:
+    owner = read_owner(state_dir)
+    if owner is None:
+        return LineBusy(f"another process owns the line ({state_dir})")
+    return LineBusy(f"{owner}{owner.advice}", owner)
+
+
+def _taken(why: PortTaken) -> LineBusy:
+    owner = _owner_of(why.who)
+    said = UNKNOWN if owner is None else owner
+    return LineBusy(f"port {why.port}: {said.abroad}{said.advice}", owner)
+
+
+if os.name == "posix":
+    import fcntl
+
+    def _lock(file: IO[bytes]) -> None:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+else:
+    import msvcrt
+
+    def _lock(file: IO[bytes]) -> None:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]  # Windows

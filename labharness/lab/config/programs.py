@@ -1,0 +1,102 @@
+"""Program files, and what a lab's envelope must say before an instrument may run one."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from labharness.core.files.tables import BadTable, read_toml
+from labharness.core.vocabulary import BadProgram, Program, read_program
+from labharness.instruments.driver import Programmer
+from labharness.lab.config.lab_file import BadLabFile, read_text
+from labharness.line import Instrument
+from labharness.safety.kernel import Bound, Envelope, EnvelopeInvalid
+
+__all__ = ["check_covered", "examine", "read_program_file"]
+
+
+def read_program_file(path: Path) -> Program:
+    """Read a file of segments.
+
+    Raises:
+        BadProgram: It is not there, no TOML, or says something that cannot be.
+    """
+    try:
+        return read_program(read_toml(read_text(path), str(path)))
+    except (BadLabFile, BadTable) as why:  # each names the file
+        raise BadProgram(str(why)) from None
+    except BadProgram as why:
+        raise BadProgram(f"{path}: {why}") from None
+
+
+def examine(envelope: Envelope, instrument: Instrument, program: Program) -> tuple[str, ...]:
+    """Return what in a program the envelope's limits or the instrument never take.
+
+    Whether the line is ready for it (purged, vented, its lid shut) is judged when it is uploaded,
+    and again when it is started.
+    """
+    programmer = instrument.driver.programmer
+    if programmer is None:
+        return (f"{instrument.name} ({instrument.kind}) runs no programs: its settings name none",)
+    found = []
+    for number, (segment, (target_c, rate)) in enumerate(
+        zip(program.segments, program.course(), strict=True), 1
+    ):
+        if segment.target_c is not None:
+            for channel, value in ((programmer.setpoint, target_c), (programmer.rate, rate)):
+                limit = envelope.limits[f"{instrument.name}.{channel}"]
+                if not limit.low <= value <= limit.high:
+                    found.append(
+                        f"segment {number} ({segment}): {limit.channel} {value:g} {limit.unit}, "
+                        f"allowed {limit.low:g} to {limit.high:g} {limit.unit}"
+                    )
+    try:
+        programmer.blocks(program)
+    except ValueError as why:
+        found.append(str(why))
+    return tuple(found)
+
+
+def check_covered(envelope: Envelope, instruments: Sequence[Instrument]) -> None:
+    """Refuse an envelope under which a program could go on where nothing may heat.
+
+    Raises:
+        EnvelopeInvalid: Says all that is missing.
+    """
+    wrong = [
+        f"{each.name} runs programs, and {missing}"
+        for each in instruments
+        if each.driver.programmer is not None
+        for missing in _missing(envelope, each.name, each.driver.programmer)
+    ]
+    if wrong:
+        raise EnvelopeInvalid("; ".join(wrong))
+
+
+def _missing(envelope: Envelope, name: str, programmer: Programmer) -> Iterator[str]:
+    status, setpoint = f"{name}.{programmer.status}", f"{name}.{programmer.setpoint}"
+    reset = programmer.reset
+    for procedure in envelope.procedures.values():
+        steps = procedure.steps
+        sets = any(step.channel == setpoint for step in steps)
+        ends = (
+            each.channel == status and each.value == reset and not each.optional for each in steps
+        )
+        if sets and not any(ends):
+            yield f"procedure {procedure.name!r} does not reset them: add [{status!r}, {reset:g}]"
+    watch = envelope.watches.get(status)
+    if watch is None or not watch.procedure:
+        yield f"nothing watches {status}: add a [[watch]] whose silence trips"
+    rows = [row for row in envelope.interlocks if status in row.guards]
+    if not any(row.on_loss and reset <= row.above < programmer.run for row in rows):
+        yield f"no [[interlock]] with on_loss guards {status} above {reset:g}"
+    low = envelope.limits[setpoint].low
+    shut = (row for row in envelope.interlocks if setpoint in row.guards and row.above < low)
+    if not any(_asks_for_reset(row.require, status, reset) for row in shut):
+        yield (
+            f"no [[interlock]] on {setpoint} above less than {low:g} requires {status} "
+            f"at_most {reset:g}"
+        )
+
+
+def _asks_for_reset(require: Sequence[object], status: str, reset: float) -> bool:
+    bounds = (each for each in require if isinstance(each, Bound))
+    return any(each.channel == status and each.high == reset for each in bounds)

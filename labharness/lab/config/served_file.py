@@ -1,0 +1,117 @@
+"""The lab file of a served lab: the same, each loopback turned into the link it is served on."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.safety.guard.armed import state_home
+
+__all__ = ["ServedLinks", "check_target", "served_text"]
+
+FIRST_LINE = "# Written by `labharness simulate`; it is written again at its next start.\n"
+ID_CHARACTERS_MAX = 63
+SUFFIX = "-served"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedLinks:
+    """Where a lab is served.
+
+    Attributes:
+        control: Address of the control port.
+        ports: Address of each port: a path, ``host:port`` or ``ws://host:port``.
+    """
+
+    control: str
+    ports: Mapping[str, str]
+
+
+def check_target(target: Path, source: Path) -> None:
+    """Refuse to write over a file that is not ours.
+
+    Raises:
+        BadLabFile: Somebody else's file is there.
+    """
+    try:
+        with target.open("r", encoding="utf-8") as file:
+            first = file.readline(len(FIRST_LINE))
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError):
+        first = ""
+    if first != FIRST_LINE:
+        raise BadLabFile(f"{target} is in the way: `labharness simulate` did not write it")
+
+
+def served_text(plan: LabPlan, links: ServedLinks) -> str:
+    """Write the lab file for the harness's side.
+
+    Its id is another one, and its state directory, so that its latch is; its approvals are gone,
+    because they are bound to the file they were given for. The plant stays in it: pre-flight flies
+    on it.
+    """
+    body: dict[str, Any] = plan.file.model_dump(exclude_unset=True, exclude_none=True)
+    head = body["lab"]
+    head["id"] = head["id"][: ID_CHARACTERS_MAX - len(SUFFIX)] + SUFFIX
+    named = head.get("state_dir")
+    home = state_home(head["id"], None if named is None else named.rstrip("/") + SUFFIX, plan.path)
+    head["state_dir"] = str(home.absolute())
+    head.pop("approvals", None)
+    for name in ("callers", "hazards", "line"):
+        if name != "line" or head[name].endswith(".toml"):
+            head[name] = str(plan.beside(head[name]).resolve())
+    if plan.file.operator.kind == "simulated":
+        body["operator"].update(kind="served", control=links.control)
+    for row in body.get("alert", ()):
+        row["url"] = row["url"].get_secret_value()  # it is shown nowhere else
+    for row in body["port"]:
+        if row["name"] in links.ports:
+            row.update(_link(row, links.ports[row["name"]]))
+    return FIRST_LINE + "".join(f"{line}\n" for line in _toml(body))
+
+
+def _link(row: Mapping[str, Any], address: str) -> dict[str, Any]:
+    if row.get("baud"):
+        return {"link": "serial", "path": address}
+    if address.startswith("ws://"):
+        return {"link": "websocket", "url": address}
+    host, _, port = address.rpartition(":")
+    return {"link": "tcp", "host": host, "port": int(port)}
+
+
+def _toml(body: Mapping[str, Any]) -> Iterator[str]:
+    """Write tables, and arrays of tables, of plain values."""
+    for name, value in body.items():
+        if isinstance(value, Mapping):
+            yield f"[{name}]"
+            yield from (f"{_key(key)} = {_value(each)}" for key, each in value.items())
+            yield ""
+        else:
+            for row in value:
+                yield f"[[{name}]]"
+                yield from (f"{_key(key)} = {_value(each)}" for key, each in row.items())
+                yield ""
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "a").replace("-", "a").isalnum() else _text(name)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return str(value)  # numbers and dates as TOML writes them
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

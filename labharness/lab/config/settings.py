@@ -1,0 +1,78 @@
+"""Settings of a lab file, held against what takes them before anything is made of them."""
+
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
+
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config.kinds import load_simulator, plant_kinds
+from labharness.lab.config.lab_file import BadLabFile, LabFile
+
+__all__ = ["check_fitting", "check_plant"]
+
+TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def check_fitting(
+    make: Callable[..., object], settings: Mapping[str, Any], *, given: int = 0
+) -> None:
+    """Refuse a setting that a driver, a simulator or a plant does not have, or of another type.
+
+    Args:
+        make: What takes the settings, by name.
+        settings: As the lab file says.
+        given: How many of its first arguments are no settings.
+
+    Raises:
+        ValueError: One does not fit, or one that is needed is missing.
+    """
+    takes = list(signature(make).parameters.values())[given:]
+    asked = {each.name: each for each in takes if each.kind is not each.VAR_KEYWORD}
+    open_to_more = len(asked) < len(takes)
+    for name, value in settings.items():
+        if name not in asked:
+            if open_to_more:
+                continue
+            known = ", ".join(asked) or "none"
+            raise ValueError(f"no setting {name!r}{meant(name, asked.keys())}; there are {known}")
+        wanted = asked[name].annotation
+        if wanted is float and type(value) is int:
+            continue
+        if wanted in TYPES and type(value) is not wanted:
+            raise ValueError(f"{name} is {value!r}; it must be {TYPES[wanted]}")
+    for name, each in asked.items():
+        if each.default is each.empty and name not in settings:
+            raise ValueError(f"{name} is missing")
+
+
+def check_plant(file: LabFile, where: str) -> None:
+    """Refuse a plant, or simulators of its parts, that cannot be made as the lab file says.
+
+    Raises:
+        BadLabFile: Says what is allowed.
+    """
+    if file.plant is None:
+        return
+    kind = file.plant.kind
+    known = plant_kinds()
+    if kind not in known:
+        raise BadLabFile(f"{where}: plant.kind: {kind!r} is none of {', '.join(sorted(known))}")
+    try:
+        check_fitting(known[kind], file.plant.settings, given=1)
+        parts = known[kind](None, **file.plant.settings).parts
+    except (TypeError, ValueError) as why:
+        raise BadLabFile(f"{where}: plant.settings: {why}") from None
+    for row in file.instrument:
+        if row.part is None:
+            continue
+        if row.part not in parts:
+            there = ", ".join(parts)
+            raise BadLabFile(
+                f"{where}: instrument {row.name!r}: the plant has no part {row.part!r}; there are "
+                f"{there}"
+            )
+        try:
+            face = load_simulator(row.kind)
+            check_fitting(face, {**row.settings, **row.simulator}, given=3)
+        except (LookupError, ValueError) as why:
+            raise BadLabFile(f"{where}: instrument {row.name!r}, simulator: {why}") from None

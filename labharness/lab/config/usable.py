@@ -1,0 +1,68 @@
+"""What a lab's files say that no task and no alarm could use: for ``lab check`` and the doctor.
+
+None of it can harm: a task would be rejected for it, or a call reach nobody. It is found before.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from labharness.lab.config.kinds import capabilities, plant_kinds
+from labharness.lab.config.lab_facts import line_facts
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.line import Finding
+from labharness.safety.alarm import strange_addresses
+
+__all__ = ["unsigned", "unusable"]
+
+
+def unusable(plan: LabPlan) -> tuple[Finding, ...]:
+    """Find the values that no growth takes, addresses that nothing knows, and gases elsewhere."""
+    return (*_growth(plan), *_alerts(plan), *_gases(plan))
+
+
+def unsigned(plan: LabPlan) -> tuple[str, ...]:
+    """Name the standing approvals of the lab file that are not there."""
+    return tuple(path for path in plan.file.lab.approvals if _is_gone(plan.beside(path)))
+
+
+def _is_gone(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # who reads it says why it cannot be read
+    return False
+
+
+def _growth(plan: LabPlan) -> Iterator[Finding]:
+    facts = line_facts(plan)
+    try:
+        offered = capabilities()
+    except LookupError as why:
+        yield Finding("capabilities", str(why))
+        return
+    for name, capability in offered.items():
+        for what in capability.misfits(facts):
+            yield Finding(name, what)
+
+
+def _alerts(plan: LabPlan) -> Iterator[Finding]:
+    addresses = {row.name: row.url.get_secret_value() for row in plan.file.alert}
+    for name in strange_addresses(addresses):
+        yield Finding(f"alert {name!r}", "apprise does not know an address like its url")
+
+
+def _gases(plan: LabPlan) -> Iterator[Finding]:
+    """Hold each gas in words against what the simulated plant lets through there."""
+    if plan.file.plant is None:
+        return
+    parts = plant_kinds()[plan.file.plant.kind](None, **plan.file.plant.settings).parts
+    for row in plan.file.instrument:
+        flows = getattr(parts.get(row.part), "gas", None)
+        said = row.settings.get("gas")
+        if isinstance(said, str) and isinstance(flows, str) and said != flows:
+            yield Finding(
+                f"instrument {row.name!r}",
+                f"its settings say gas {said!r}, and {row.part} of the plant has {flows!r}",
+            )

@@ -1,0 +1,367 @@
+"""What this machine says of itself, for the doctor: looked at, never changed.
+
+No instrument is asked anything. A serial port is opened and closed, a TCP or WebSocket port is
+connected to; neither while another process owns the line.
+"""
+
+import asyncio
+import os
+import platform
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from getpass import getuser
+from importlib.metadata import PackageNotFoundError, distribution, requires
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+
+from labharness.core.clock import Clock, PacedLoop
+from labharness.core.clock import run as run_on
+from labharness.core.vocabulary.extras import EXTRAS
+from labharness.instruments.link import Link, LinkLost
+from labharness.lab.config.lab_file import BadLabFile, PortRow, read_text
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
+from labharness.lab.config.usable import unsigned, unusable
+from labharness.lab.doctor.looked_up import (
+    ClockFacts,
+    FolderFacts,
+    LatchFacts,
+    MachineFacts,
+    OwnerFacts,
+    SerialFacts,
+)
+from labharness.safety.guard import Latch, LatchUnreadable, places
+from labharness.safety.guard.latch import MARKER_FILE
+from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
+from labharness.work.admission.callers import BadCallers, read_callers
+
+__all__ = ["look", "seen_latch"]
+
+REACH_S_MAX = 6.0
+"""A link gives up by itself after 5 s; this bounds one that does not."""
+
+WATCH_S = 0.05
+"""For so long the clocks are watched; seconds."""
+
+ASK_S_MAX = 2.0
+"""Bound of a question to the system's time service."""
+
+FILES_MAX = 1000
+"""Files of the state directory whose times are looked at; it holds a handful."""
+
+COMMAND_LETTERS_MAX = 60
+
+
+def look(plan: LabPlan, runs: Path) -> MachineFacts:
+    """Look up what ``examine`` needs; nothing is made, set or sent.
+
+    Args:
+        plan: The lab's files, read.
+        runs: The folder that takes the folders of runs.
+    """
+    owner = _owner(plan)
+    paths = [str(row.path) for row in plan.file.port if row.link == "serial"]
+    unreached, clock = run_on(_in_time(plan, owner), PacedLoop(1.0))
+    return MachineFacts(
+        python=platform.python_version(),
+        missing=_missing(),
+        modules=frozenset(name for name in EXTRAS if find_spec(name)),
+        serial=_serial_ports(paths, in_use=owner.held) if os.name == "posix" else {},
+        unreached=unreached,
+        state=_folder(plan.state_dir, sync=True),
+        runs=_folder(runs.absolute(), sync=False),
+        clock=clock,
+        owner=owner,
+        latch=_latch(plan, owned=owner.held),
+        callers=_callers(plan),
+        approvals={path: _approval(plan, path) for path in plan.file.lab.approvals},
+        user=getuser(),
+        unusable=unusable(plan),
+        unsigned=unsigned(plan),
+        ports_not_kept=_ports_not_kept() if plan.addresses else "",
+    )
+
+
+def _missing() -> tuple[str, ...]:
+    found = []
+    for each in requires("labharness") or ():
+        name, _, marker = each.partition(";")
+        if "extra" in marker:
+            continue
+        (name,) = re.findall(r"^[\w.-]+", name)
+        try:
+            distribution(name)
+        except PackageNotFoundError:
+            found.append(name)
+    return tuple(found)
+
+
+# ---- what takes time: reaching ports, and watching the clocks
+
+
+async def _in_time(plan: LabPlan, owner: OwnerFacts) -> tuple[dict[str, str], ClockFacts]:
+    clock = Clock(asyncio.get_running_loop())
+    from_s, from_utc = clock.now_s(), clock.utc()
+    rows = [row for row in plan.file.port if row.link in ("tcp", "websocket")]
+    troubles = await asyncio.gather(*(_reach(row) for row in rows if not owner.held))
+    await asyncio.sleep(WATCH_S)
+    now_utc = clock.utc()
+    facts = ClockFacts(
+        now_utc=now_utc,
+        wall_s=(now_utc - from_utc).total_seconds(),
+        ticks_s=clock.now_s() - from_s,
+        synchronised=await asyncio.to_thread(_synchronised),
+    )
+    return dict(zip((row.name for row in rows), troubles, strict=False)), facts
+
+
+async def _reach(row: PortRow) -> str:
+    """Return why a port does not connect; ``""`` when it does."""
+    try:
+        link = _link(row)
+    except (ImportError, ValueError) as why:
+        return str(why)
+    try:
+        async with asyncio.timeout(REACH_S_MAX):
+            await link.open()
+    except (LinkLost, TimeoutError) as why:
+        return str(why) or f"{row.name} does not answer within {REACH_S_MAX:g} s"
+    finally:
+        link.close()
+    return ""
+
+
+def _link(row: PortRow) -> Link:
+    if row.link == "tcp":
+        from labharness.instruments.link.tcp import TcpLink
+
+        return TcpLink(str(row.host), int(row.port or 0))
+    from labharness.instruments.link.websocket import WebSocketLink
+
+    return WebSocketLink(str(row.url))
+
+
+def _synchronised() -> bool | None:
+    """Ask systemd, which knows of every time service that disciplines the kernel's clock."""
+    if shutil.which("timedatectl") is None:
+        return None
+    command = ["timedatectl", "show", "--property=NTPSynchronized", "--value"]
+    try:
+        said = subprocess.run(
+            command, capture_output=True, text=True, timeout=ASK_S_MAX, check=False
+        ).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return {"yes": True, "no": False}.get(said)
+
+
+# ---- serial ports
+
+
+def _serial_ports(paths: Sequence[str], *, in_use: bool) -> dict[str, SerialFacts]:
+    folder = Path("/dev/serial/by-id")
+    by_id = {str(each.resolve()): str(each) for each in folder.glob("*")}
+    kinds = ("ttyUSB*", "ttyACM*", "ttyAMA*")
+    present = tuple(sorted(str(each) for kind in kinds for each in Path("/dev").glob(kind)))
+    held = _holders([Path(path) for path in paths])
+    found = {}
+    for path in paths:
+        node = Path(path)
+        try:
+            status = node.stat()
+        except OSError:
+            found[path] = SerialFacts(exists=False, present=present)
+            continue
+        group, joined = _group(status)
+        is_device = stat.S_ISCHR(status.st_mode)
+        allowed = os.access(node, os.R_OK | os.W_OK)
+        found[path] = SerialFacts(
+            exists=True,
+            is_device=is_device,
+            allowed=allowed,
+            group=group,
+            joined=joined,
+            held_by=held.get(str(node.resolve()), ""),
+            trouble=_opens(node) if is_device and allowed and not in_use else "",
+            by_id=by_id.get(str(node.resolve()), ""),
+            present=present,
+        )
+    return found
+
+
+def _opens(node: Path) -> str:
+    """Return why this process cannot have the device for itself alone; ``""`` when it can."""
+    import fcntl
+
+    try:
+        handle = os.open(node, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError as why:
+        return why.strerror or str(why)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "another process has locked it"
+    except OSError as why:
+        return why.strerror or str(why)
+    finally:
+        os.close(handle)
+    return ""
+
+
+def _group(status: os.stat_result) -> tuple[str, bool]:
+    """Return the group that may use a device, and whether the next log-in is in it."""
+    import grp
+
+    if status.st_mode & 0o060 != 0o060:
+        return "", False
+    try:
+        entry = grp.getgrgid(status.st_gid)
+    except KeyError:
+        return "", False
+    return entry.gr_name, getuser() in entry.gr_mem and status.st_gid not in os.getgroups()
+
+
+def _holders(paths: Sequence[Path]) -> dict[str, str]:
+    """Name the other processes that have a file open, as far as this user may see them."""
+    wanted = {str(path.resolve()) for path in paths}
+    found: dict[str, list[str]] = {}
+    for process in Path("/proc").glob("[0-9]*") if wanted else ():
+        if process.name == str(os.getpid()):
+            continue
+        with suppress(OSError):  # it ended meanwhile, or it is another user's
+            targets = {os.readlink(each) for each in (process / "fd").iterdir()}
+            for path in sorted(targets & wanted):
+                found.setdefault(path, []).append(_process(process))
+    return {path: ", ".join(each) for path, each in found.items()}
+
+
+def _process(process: Path) -> str:
+    words = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return f"process {process.name} ({words.strip()[:COMMAND_LETTERS_MAX]})"
+
+
+# ---- folders and files
+
+
+def _folder(path: Path, *, sync: bool) -> FolderFacts:
+    there = path
+    # unlike Path.exists, this takes what may not be looked into for absent
+    while not os.path.exists(there) and there != there.parent:
+        there = there.parent
+    status = there.stat()
+    exists, posix = there == path, os.name == "posix"
+    writable = os.access(there, os.W_OK | os.X_OK)
+    times = []
+    if exists and there.is_dir() and os.access(there, os.R_OK | os.X_OK):
+        for each in islice(there.iterdir(), FILES_MAX):
+            with suppress(OSError):  # gone meanwhile
+                times.append(each.stat().st_mtime)
+    return FolderFacts(
+        path=str(there),
+        exists=exists,
+        is_folder=there.is_dir(),
+        writable=writable,
+        mode=stat.S_IMODE(status.st_mode) if posix else 0o700,
+        ours=not posix or status.st_uid == os.getuid(),
+        filesystem=_filesystem(there),
+        sync_trouble=_syncs(there) if sync and writable and there.is_dir() else "",
+        free_bytes=shutil.disk_usage(there).free,
+        newest=datetime.fromtimestamp(max(times), UTC) if times else None,
+    )
+
+
+def _syncs(folder: Path) -> str:
+    """Return why a file does not reach the disk; one without a name is tried, as for a latch."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"labharness doctor")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as why:
+        return why.strerror or str(why)
+    return ""
+
+
+def _filesystem(path: Path) -> str:
+    """Find the kind of the mount a path lies on; its table is ``proc_pid_mountinfo(5)``."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    best, kind = "", ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point = before.split()[4]
+        if len(point) >= len(best) and path.resolve().is_relative_to(point):
+            best, kind = point, after.split()[0]
+    return kind
+
+
+def _owner(plan: LabPlan) -> OwnerFacts:
+    elsewhere = owner_elsewhere(plan.identities(), plan.state_dir)
+    if elsewhere is not None:
+        return OwnerFacts(held=True, by=elsewhere.abroad)
+    state_dir, lock = plan.state_dir, plan.state_dir / "line.lock"
+    if not os.path.exists(lock):
+        return OwnerFacts(held=False)
+    try:
+        LineLock(state_dir).release()
+    except LineBusy:
+        by = _holders([lock]).get(str(lock.resolve()), "") if os.name == "posix" else ""
+        return OwnerFacts(held=True, by=by)
+    except OSError as why:
+        return OwnerFacts(held=False, trouble=f"{lock}: {why.strerror}")
+    return OwnerFacts(held=False, left_behind=True)
+
+
+def seen_latch(plan: LabPlan) -> LatchFacts:
+    """Look whether a line is latched; nothing is opened or changed."""
+    return _latch(plan, owned=_owner(plan).held)
+
+
+def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
+    path = plan.state_dir / "latch.json"
+    try:
+        latch = Latch(path, plan.port_latch())
+        if latch.trip is None or (latch.write_error and owned):  # the mark of a line in use
+            return LatchFacts()
+        marked = latch.write_error and latch.marker is not None
+        if latch.write_error and not marked:  # a port's record is all there is of it
+            return LatchFacts(latch.trip)
+        file = path.with_name(MARKER_FILE) if marked else path
+        return LatchFacts(latch.trip, datetime.fromtimestamp(file.stat().st_mtime, UTC))
+    except LatchUnreadable as why:
+        return LatchFacts(trouble=str(why))
+    except OSError as why:
+        return LatchFacts(trouble=f"{path}: {why.strerror}", hidden=True)
+
+
+def _ports_not_kept() -> str:
+    """Return why what latches a port is not kept over a restart; ``""`` where it is."""
+    kept, shared = places.KEPT_PLACE, places.SHARED_PLACE
+    if not os.path.lexists(kept):
+        return f"{kept} is not there: what latches a port is kept in {shared}, which may be cleared"
+    if not os.access(kept, os.R_OK | os.W_OK | os.X_OK):
+        return f"this account may not use {kept}: what latches a port is kept in {shared}"
+    return ""
+
+
+def _callers(plan: LabPlan) -> int | str:
+    try:
+        return len(read_callers(read_text(plan.beside(plan.file.lab.callers))))
+    except (BadCallers, BadLabFile) as why:
+        return str(why)
+
+
+def _approval(plan: LabPlan, path: str) -> StandingApproval | str:
+    try:
+        return read_approval(read_text(plan.beside(path)))
+    except (BadApproval, BadLabFile) as why:
+        return str(why)

@@ -1,0 +1,1 @@
+"""A line without a run: read, set, watched and made safe by hand."""

@@ -1,0 +1,306 @@
+"""A line driven by hand: armed, set, watched by a person, and made safe on the way out.
+
+The same gate as a run: the safe table first, each value judged, journaled and read back, trips in
+force. What ends it (its time, a stop request, a trip) leaves the line in its safe state, and a hot
+one is watched until it is cold.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labharness.core.clock import Chance, Clock, utc_text
+from labharness.core.clock import run as run_on
+from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.config.lock import LineBusy, LineLock
+from labharness.lab.wiring.alarms import line_alarms, somebody_knows
+from labharness.lab.wiring.control import served
+from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.operators import TerminalOperator
+from labharness.lab.wiring.runs import BadOutput, about_process, make_loop, seed_of
+from labharness.line import (
+    COLD_C,
+    HoldTooLong,
+    Line,
+    LineAlarms,
+    NotArmed,
+    Tripped,
+    latch_lost,
+    watch_until_cold,
+)
+from labharness.safety.guard import LatchUnreadable
+from labharness.safety.kernel import IllegalMode
+from labharness.work.desk import ByHand
+from labharness.work.desk.folder import JOURNAL_NAME
+
+__all__ = ["Attendance", "BrokeOff", "Left"]
+
+NOT_SET = 1  # the exit code of a command that was not carried out
+
+
+class BrokeOff(RuntimeError):
+    """Something of ours broke; a line that was armed was made safe on the way out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How an attended line was left.
+
+    Attributes:
+        ended: What ended it, in one sentence.
+        unverified: Steps of the safe state that could not be shown.
+        tripped: Why it tripped, and so is latched; ``""`` where it has not.
+    """
+
+    ended: str
+    unverified: tuple[str, ...]
+    tripped: str
+
+
+class Attendance:
+    """One person at one line.
+
+    Args:
+        plan: The lab's files.
+        folder: Where the journal of it goes.
+        by: Who attends.
+        speed: Lab seconds a real second; ``None`` for virtual time.
+        for_s: Lab time after which it ends by itself; ``None`` until it is stopped.
+        tell: Told warnings and what happens.
+    """
+
+    def __init__(
+        self,
+        plan: LabPlan,
+        folder: Path,
+        *,
+        by: str,
+        speed: float | None,
+        for_s: float | None,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._by = by
+        self._speed = speed
+        self._for_s = for_s
+        self._tell = tell
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._over: asyncio.Event | None = None
+        self._ended = ""
+        self._line: Line | None = None
+        self._alarms: LineAlarms | None = None
+
+    def run(
+        self, first: Mapping[str, Any], told: Callable[[Mapping[str, Any]], int]
+    ) -> tuple[int, Left]:
+        """Arm the line, carry out ``first``, stay until the end, and leave the line safe.
+
+        Args:
+            first: What is to be set, as the control socket takes it.
+            told: Given the answer at once; where it gives anything but 0 nobody stays.
+
+        Returns:
+            What ``told`` gave, and how the line was left.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            NotArmed: The line cannot be armed as it stands.
+            LinkLost: A link does not open.
+            NoReply: An instrument is silent, or answers as another.
+            LineBusy: Another process owns the line.
+            BrokeOff: Something of ours broke.
+            BadOutput: The folder holds another journal.
+            OSError: State directory or journal folder cannot be written.
+        """
+        self._plan.must_hold()
+        if (self._folder / JOURNAL_NAME).exists():
+            raise BadOutput(f"{self._folder} holds a run already; name a fresh folder")
+        self._plan.make_state_dir()
+        try:
+            with self._plan.lock(self._plan.owner(self._folder)) as lock:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                loop = self._loop = make_loop(self._speed, self._plan)
+                return run_on(self._main(Clock(loop), first, told, lock), loop)
+        except (BadLabFile, NotArmed, ConnectionError, OSError, LineBusy, LatchUnreadable) as why:
+            if tripped := self._latched():
+                raise BrokeOff(f"{why}{tripped}") from None
+            raise
+        except JournalFailed as why:
+            text = f"the journal of {self._folder} cannot be written: {why}{self._latched()}"
+            raise BrokeOff(text) from None
+        except Exception as why:  # noqa: BLE001 - no traceback reaches a user
+            text = f"something of ours broke: {type(why).__name__}: {why}{self._latched()}"
+            raise BrokeOff(text) from None
+
+    def stop(self, reason: str) -> None:
+        """End it, from a signal handler; before it has begun it then never begins."""
+        self._ended = self._ended or reason
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.abort, reason)
+
+    # ---- what the control socket asks of an owner (desk.Owner)
+
+    def abort(self, reason: str) -> None:
+        """End it: the line is made safe."""
+        self._ended = self._ended or reason
+        if self._over is not None:
+            self._over.set()
+        if self._alarms is not None:
+            self._alarms.give_up()
+
+    async def hold(self, reason: str) -> str:
+        """Let no further value be set."""
+        line = self._driven()
+        await line.hold()
+        return line.holding.said()
+
+    async def resume(self, reason: str) -> None:
+        """Let values be set again; raises ``NotArmed`` where the line is not held."""
+        line = self._driven()
+        line.check()
+        if not line.holding.on:
+            raise NotArmed("the line is not held")
+        line.start()
+
+    def about(self) -> Mapping[str, Any]:
+        """Return who attends."""
+        return {"session_id": None, "state": "BY_HAND", "step": f"attended by {self._by}"}
+
+    def _latched(self) -> str:
+        """Return how a line that tripped on it was left, and what it takes now."""
+        if self._line is None or self._line.memory.trip is None:
+            return ""
+        found = self._line.trip_response.verifications
+        unverified = found[-1].unverified() if found else ("nothing was read back",)
+        safe = f"NOT verified: {', '.join(unverified)}" if unverified else "verified"
+        reset = self._plan.reset_command
+        return (
+            f"; it tripped ({self._line.memory.trip.detail}): its safe frames were sent, {safe}, "
+            f"and it is latched; when the cause is gone: {reset}"
+        )
+
+    def _driven(self) -> Line:
+        if self._line is None:
+            raise NotArmed("the line is not open yet")
+        return self._line
+
+    # ---- inside
+
+    async def _main(
+        self,
+        clock: Clock,
+        first: Mapping[str, Any],
+        told: Callable[[Mapping[str, Any]], int],
+        lock: LineLock,
+    ) -> tuple[int, Left]:
+        run = {
+            "by_hand": self._by,
+            "lab_digest": self._plan.lab_digest,
+            "envelope_digest": self._plan.envelope_digest,
+            "ambient_torr": self._plan.file.lab.ambient_torr,
+            "epoch": utc_text(clock.utc()),
+        }
+        self._over = asyncio.Event()
+        if self._ended:
+            self._over.set()
+        journal = SqliteJournal(
+            self._folder / JOURNAL_NAME,
+            run=run,
+            about=about_process(self._plan),
+            block_s=block_lab_s(clock.speed),
+        )
+        try:
+            lab = Lab(
+                self._plan,
+                clock=clock,
+                chance=Chance(seed_of(self._plan)),
+                journal=journal,
+                operator=TerminalOperator(lambda prompt: ""),
+            )
+            alarms = self._alarms = line_alarms(lab)
+            line = self._line = lab.line
+            line.on_warning = self._tell
+            hands = ByHand(line, self)
+            try:
+                home = self._plan.state_dir
+                async with served(home, hands.answer, clock, self._tell, hands.lose_door):
+                    code = NOT_SET
+                    if await self._armed(line) and not self._over.is_set():
+                        code = told(await hands.answer(first))
+                    else:
+                        self._tell(f"labharness set: {first['channel']} was not set")
+                    if code:
+                        self._ended = self._ended or "it was not set"
+                    else:
+                        await self._stay(line)
+                    return code, await self._leave(line)
+            finally:
+                await line.close()
+                lock.release()  # whoever comes to help may have the line
+                with suppress(JournalFailed):
+                    journal.flush()
+                await somebody_knows(alarms, clock, self._tell)
+        finally:
+            with suppress(JournalFailed):  # the line has tripped on it, and says so
+                journal.close()
+
+    async def _armed(self, line: Line) -> bool:
+        """Arm the line and let values through; give ``False`` where it tripped meanwhile.
+
+        What an arming says that a trip broke off is of no use beside the trip.
+        """
+        try:
+            await line.open()
+            await line.arm(SAFE_TABLE)
+            line.start()
+        except (NotArmed, Tripped, IllegalMode, ConnectionError):
+            if line.memory.trip is None:
+                raise
+            self._ended = self._ended or f"it tripped while it was armed: {line.memory.trip.detail}"
+            return False
+        return True
+
+    async def _stay(self, line: Line) -> None:
+        over = self._over
+        if over is None:
+            raise RuntimeError("an attendance that never began cannot stay")
+        until_s = float("inf") if self._for_s is None else line.clock.now_s() + self._for_s
+        self._tell(self._until(line.clock))
+        try:
+            while not over.is_set() and line.clock.now_s() < until_s:
+                await line.next_tick()
+                line.holding.check()
+        except Tripped as why:
+            self._ended = str(why)
+        except HoldTooLong as why:
+            self._ended = str(why)
+            line.monitor.note("warning", {"detail": self._ended})
+            self._tell(f"{self._ended}: the line is made safe")
+        self._ended = self._ended or f"its {self._for_s:g} s are over"
+
+    def _until(self, clock: Clock) -> str:
+        """Return what ends the attendance: whoever sits there may never have ended one."""
+        ends = ["Ctrl-C"]
+        if not clock.virtual:  # no other terminal keeps up with it
+            ends.append(f"labharness stop{self._plan.option} at another terminal")
+        if self._for_s is not None:
+            ends.append(f"{self._for_s:g} s")
+        last = f" or {ends[-1]}" if len(ends) > 1 else ""
+        return f"attended here until {', '.join(ends[:-1] or ends)}{last}; then it is left safe"
+
+    async def _leave(self, line: Line) -> Left:
+        verification = await line.settle(SAFE_TABLE)
+        if lost := await latch_lost(line.guard, line.clock):
+            self._tell(lost)
+        self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
+        await watch_until_cold(line)
+        line.disarm()
+        trip = line.memory.trip
+        tripped = "" if trip is None else trip.detail
+        return Left(self._ended, verification.unverified(), tripped)

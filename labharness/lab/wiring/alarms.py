@@ -1,0 +1,259 @@
+"""The alarms of a lab: wired to its line, looked at, and acted on from another terminal."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from labharness.core.clock import Clock, wall_clock_utc
+from labharness.core.vocabulary.persons import bad_name
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.lock import LineBusy, LineLock
+from labharness.lab.wiring.lab import Lab
+from labharness.line import LineAlarms
+from labharness.line.alarms import CHANNEL, UNVERIFIED
+from labharness.safety.alarm import (
+    Actor,
+    Alarm,
+    AlarmEvent,
+    AlarmFile,
+    AlertChannel,
+    AppriseChannels,
+    BadAddress,
+    Board,
+    Channels,
+    Fact,
+    NullSenders,
+    expired,
+    take,
+)
+
+__all__ = [
+    "ALL",
+    "NotDone",
+    "channel_answers",
+    "channels",
+    "do",
+    "line_alarms",
+    "line_is_verified",
+    "listed",
+    "reset_alarms",
+    "senders",
+    "somebody_knows",
+]
+
+FILE_NAME = "alarms.jsonl"
+ALL = "all"
+
+
+class NotDone(RuntimeError):
+    """Nothing was changed; the message says why."""
+
+
+def line_alarms(lab: Lab) -> LineAlarms:
+    """Wire the alarms of an opened lab.
+
+    Raises:
+        BadLabFile: An alert cannot be sent as the lab file has it.
+    """
+    plan, virtual = lab.plan, lab.clock.virtual
+    return LineAlarms(
+        line=lab.line,
+        clock=lab.clock,
+        file=AlarmFile(_path(plan)),
+        channels=channels(plan),
+        senders=NullSenders() if virtual else senders(plan),
+        title=plan.file.lab.title,
+        option=plan.option_anywhere,
+    )
+
+
+async def somebody_knows(alarms: LineAlarms, clock: Clock, tell: Callable[[str], None]) -> None:
+    """Go on calling for a line that was left latched or not verified, until somebody knows.
+
+    The line is anybody's meanwhile. At another speed than the real one nobody is waited for.
+    """
+    if clock.speed == 1.0:
+        await alarms.answered(tell)
+
+
+def channels(plan: LabPlan) -> tuple[AlertChannel, ...]:
+    """Return whom the lab file has told."""
+    return tuple(
+        AlertChannel(name=row.name, severities=frozenset(row.severities), level=row.level)
+        for row in plan.file.alert
+    )
+
+
+def senders(plan: LabPlan) -> Channels:
+    """Return how they are told.
+
+    Raises:
+        BadLabFile: apprise is not installed, or does not know an address.
+    """
+    if not plan.file.alert:
+        return NullSenders()
+    try:
+        return AppriseChannels({row.name: row.url.get_secret_value() for row in plan.file.alert})
+    except BadAddress as why:
+        raise BadLabFile(f"{plan.path}: {why}") from None
+
+
+def listed(plan: LabPlan, now: datetime) -> tuple[Board, tuple[Alarm, ...], int]:
+    """Return the board, the alarms that are still of interest, and how many lines are damaged.
+
+    Raises:
+        NotDone: The file cannot be read.
+    """
+    file = AlarmFile(_path(plan))
+    board, _ = _board(file, now)
+    kept = [alarm for alarm in board.alarms.values() if alarm.state.retained]
+    return board, tuple(sorted(kept, key=lambda alarm: alarm.gravity)), file.damaged
+
+
+def do(
+    plan: LabPlan,
+    event: AlarmEvent,
+    name: str,
+    *,
+    now: datetime,
+    role: Actor,
+    who: str,
+    why: str,
+    shelve_s: float = 0.0,
+) -> tuple[str, ...]:
+    """Do something about one alarm, or acknowledge all; return the alarms that were changed.
+
+    Acknowledging a first-out acknowledges what has joined it. A process that owns the line sees
+    it with its next poll.
+
+    Raises:
+        NotDone: There is no such alarm, or its state, its severity or the role forbids it, or the
+            name misleads.
+    """
+    if misleads := bad_name(who):
+        raise NotDone(misleads)
+    file = AlarmFile(_path(plan))
+    board, ended = _board(file, now)
+    names: Sequence[str] = (name,)
+    if event is AlarmEvent.ACKNOWLEDGE:
+        names = [each for each in _meant(board, name) if not board.alarms[each].state.acked]
+        if not names:
+            if name != ALL and name not in board.alarms:
+                raise NotDone(_unknown(board, name))
+            raise NotDone(f"{name}: nothing is unacknowledged")
+    elif name not in board.alarms:
+        raise NotDone(_unknown(board, name))
+    facts = [
+        Fact(event=event, alarm=each, at=now, role=role, who=who, why=why, shelve_s=shelve_s)
+        for each in names
+    ]
+    for fact in facts:
+        taken = take(board, fact)
+        if taken.refusal:
+            raise NotDone(f"{fact.alarm}: {taken.refusal}")
+        board = taken.board
+    _append(file, [*ended, *facts])  # a shelf that ended unwatched would swallow the next one
+    return tuple(names)
+
+
+def reset_alarms(plan: LabPlan, *, now: datetime, who: str, why: str) -> None:
+    """Reset every latched alarm: the line was found without a cause, and a person resets it.
+
+    Raises:
+        NotDone: The file cannot be read or written.
+    """
+    file = AlarmFile(_path(plan))
+    board, _ = _board(file, now)
+    facts = []
+    for alarm in board.alarms.values():
+        if alarm.state.latched:
+            gone = Fact(
+                event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why="its cause is gone"
+            )
+            people = (
+                Fact(event=event, alarm=alarm.name, at=now, role=Actor.OPERATOR, who=who, why=why)
+                for event in (AlarmEvent.ACKNOWLEDGE, AlarmEvent.RESET)
+            )
+            for fact in (gone, *people):
+                taken = take(board, fact)
+                if not taken.refusal:
+                    board = taken.board
+                    facts.append(fact)
+    if facts:
+        _append(file, facts)
+
+
+def channel_answers(plan: LabPlan, channel: str) -> None:
+    """Say that a channel of alert takes messages; who owns the line finds that out by itself."""
+    with suppress(LineBusy, OSError), LineLock(plan.state_dir):
+        _end(plan, CHANNEL + channel, "it takes messages")
+
+
+def line_is_verified(plan: LabPlan, procedure: str) -> None:
+    """Say that a line that nobody owns was made safe, and every step was seen."""
+    _end(plan, UNVERIFIED, f"{procedure} is verified")
+
+
+def _end(plan: LabPlan, prefix: str, why: str) -> None:
+    """Say of alarms that they are no longer active: something was done that ended their cause.
+
+    The line has no owner meanwhile. A file that takes nothing changes nothing.
+    """
+    file, now = AlarmFile(_path(plan)), wall_clock_utc()
+    with suppress(NotDone):
+        board, ended = _board(file, now)
+        facts = [
+            Fact(event=AlarmEvent.DEACTIVATE, alarm=alarm.name, at=now, why=why)
+            for alarm in board.alarms.values()
+            if alarm.state.active and not alarm.state.latched and _begins(alarm.name, prefix)
+        ]
+        if facts:
+            _append(file, [*ended, *facts])
+
+
+def _begins(name: str, prefix: str) -> bool:
+    return name == prefix or (prefix.endswith("/") and name.startswith(prefix))
+
+
+def _path(plan: LabPlan) -> Path:
+    return plan.state_dir / FILE_NAME
+
+
+def _board(file: AlarmFile, now: datetime) -> tuple[Board, tuple[Fact, ...]]:
+    """Return the board as it is, and the ends of shelves that are not in the file."""
+    board = Board()
+    try:
+        facts = file.look_at_all()
+    except OSError as why:
+        raise NotDone(f"{file.path} cannot be read: {why.strerror or why}") from None
+    for fact in facts:
+        board = take(board, fact).board
+    ended = tuple(expired(board, now))
+    for fact in ended:
+        board = take(board, fact).board
+    return board, ended
+
+
+def _meant(board: Board, name: str) -> Sequence[str]:
+    if name == ALL:
+        return tuple(board.alarms)
+    group = board.group_of(name)
+    if group is not None and group.first_out == name:
+        return group.members
+    return (name,) if name in board.alarms else ()
+
+
+def _append(file: AlarmFile, facts: Sequence[Fact]) -> None:
+    try:
+        file.append(facts)
+    except OSError as why:
+        raise NotDone(f"{file.path} cannot be written: {why.strerror or why}") from None
+
+
+def _unknown(board: Board, name: str) -> str:
+    known = ", ".join(board.alarms) or "none"
+    near = meant(name, list(board.alarms))
+    return f"there is no alarm {name!r}{near}; this lab has had {known}"

@@ -1,0 +1,113 @@
+"""What became of each request for approval: a log that only grows, and is asked first.
+
+A request counts while this log says that it was asked for and nothing since. So files that come
+back from a backup count for nothing, nor do any once the log is gone. Each line holds the digest of
+the line before it: one that is changed, put in or taken out is seen. What it cannot see is a whole
+state directory that is put back as it was; an agreement ends after a day all the same.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from labharness.core.files.durable import append_durably, sync_folder
+from labharness.core.vocabulary.digests import digest_of
+
+__all__ = ["ASKED", "ApprovalLog", "BadLog", "Entry"]
+
+ASKED: Final = "asked"
+"""What became of a request that is still open."""
+
+
+class BadLog(ValueError):
+    """The log cannot be read, or is not as it was written; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The last that the log says of a request.
+
+    Attributes:
+        became: `ASKED`, or how it was closed.
+        at: When, UTC.
+        request: Digest of what was asked for; ``""`` for a closed one.
+        ticket: Digest of the line that opened it, which no other line has; ``""`` for a closed one.
+    """
+
+    became: str
+    at: str
+    request: str = ""
+    ticket: str = ""
+
+
+class ApprovalLog:
+    """The log of one lab's requests. It has one writer at a time: who owns the line.
+
+    Args:
+        path: The file; it need not be there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> dict[str, Entry]:
+        """Return the last entry of each request, by its id.
+
+        Raises:
+            BadLog: It cannot be read, or a line is not the one that was written.
+        """
+        entries: dict[str, Entry] = {}
+        before, chained = b"", False
+        for number, line in enumerate(self._lines(), 1):
+            body = _body(line)
+            # A power cut may leave half a line, which says nothing; the next one answers for it.
+            if body is not None and (chained or "after" in body):
+                if body.get("after") != digest_of(before):
+                    raise BadLog(
+                        f"{self.path}, line {number}: it does not follow on the line before it, so "
+                        "nobody can tell which agreements were used; move the file away, and have "
+                        "each task agreed to again"
+                    )
+                chained = True
+                name, entry = str(body.get("id")), _entry(body, line)
+                entries[name] = entry
+            before = line
+        return entries
+
+    def append(self, body: Mapping[str, Any]) -> None:
+        """Add a line; it outlives a power cut from when this returns.
+
+        Raises:
+            BadLog: The log cannot be read.
+            OSError: The disk does not take it.
+        """
+        lines = self._lines()
+        line = {**body, "after": digest_of(lines[-1] if lines else b"")}
+        append_durably(self.path, json.dumps(line, ensure_ascii=False))
+        if not lines:
+            sync_folder(self.path.parent)
+
+    def _lines(self) -> list[bytes]:
+        try:
+            return [line for line in self.path.read_bytes().split(b"\n") if line]
+        except FileNotFoundError:
+            return []
+        except OSError as why:
+            raise BadLog(f"{self.path} cannot be read: {why.strerror or why}") from None
+
+
+def _body(line: bytes) -> dict[str, Any] | None:
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return body if isinstance(body, dict) else {}
+
+
+def _entry(body: Mapping[str, Any], line: bytes) -> Entry:
+    became, at = str(body.get("became")), str(body.get("at"))
+    if became != ASKED:
+        return Entry(became, at)
+    return Entry(became, at, str(body.get("request")), digest_of(line))

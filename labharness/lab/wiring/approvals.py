@@ -1,0 +1,397 @@
+"""Persons' agreement to one plan: asked for, given, and used once, as files of the lab's state.
+
+A request is one JSON file that holds all a person is shown: the compiled plan, what pre-flight
+saw, who asks, at what risk. What persons say of it is appended to a file beside it, and is bound to
+the digest of plan, envelope and lab file: one changed byte voids it. A run that begins with an
+agreement uses it up: ``approvals.jsonl`` says so before the run begins, and is asked before an
+agreement counts.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from labharness.core.clock import Clock, utc_text, wall_clock_utc
+from labharness.core.files.durable import append_durably, sync_folder, write_durably
+from labharness.core.vocabulary.digests import digest_of
+from labharness.core.vocabulary.persons import bad_name, same_person
+from labharness.lab.wiring.approval_log import ASKED, ApprovalLog, BadLog, Entry
+from labharness.protocols.hcp.terms import ReasonCode, Rejected
+from labharness.work.admission.approval import Approved, PersonalApproval, verify_personal
+from labharness.work.desk import ApprovalRequest
+
+__all__ = ["VALID_S", "ApprovalFolder", "BadDecision", "Decision", "Pending", "Persons"]
+
+LOOK_S = 1.0  # world time between two looks at what persons have said
+VALID_S = 24 * 3600.0  # how long a request stands, and an agreement counts
+REQUESTS_MAX = 100
+DECISIONS_MAX = 20  # on one request; two persons are ever needed
+TEXT_MAX = 500  # characters of a name or a reason
+ID_LENGTH = 12
+
+
+class BadDecision(ValueError):
+    """What was said cannot count; the message says why and what would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one person said of one request.
+
+    Attributes:
+        digest: Of the plan, the envelope and the lab file that it was said of.
+        ticket: Of the request that it was said of; another request for the same plan has another.
+        account: The operating system's name for who typed it.
+        at: UTC.
+    """
+
+    name: str
+    reason: str
+    agrees: bool
+    digest: str
+    ticket: str
+    account: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A request that waits, and what has been said of it.
+
+    Attributes:
+        ticket: What the log knows it by.
+        decisions: What was said of it, under its ticket.
+        stale: How many more were said of an earlier request for the same, and count no more.
+    """
+
+    id: str
+    asked_at: str
+    request: ApprovalRequest
+    ticket: str
+    decisions: tuple[Decision, ...]
+    stale: int
+
+    @property
+    def used_up(self) -> str:
+        """Return what counts no more, as it follows on what is lacking; ``""`` for nothing."""
+        said = f"; {self.stale} said so of an earlier request for it, which counts no more"
+        return said if self.stale else ""
+
+
+class ApprovalFolder:
+    """The requests of one lab and what persons said of them.
+
+    Args:
+        state_dir: The lab's state directory.
+        now: World time.
+    """
+
+    def __init__(self, state_dir: Path, now: Callable[[], datetime] = wall_clock_utc) -> None:
+        self._folder = state_dir / "approvals"
+        self._log = ApprovalLog(state_dir / "approvals.jsonl")
+        self._now = now
+
+    def ask(self, request: ApprovalRequest) -> str:
+        """Lay a request down for persons to find; return its id.
+
+        The same plan at the same risk asked for by the same person has the same id, so that what
+        was said of it since still counts.
+
+        Raises:
+            OSError: The folder cannot be written.
+            BadDecision: Too many requests wait already, or the log cannot be read.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._end_what_is_old()
+        bound, at = _bound(request), utc_text(self._now())
+        name = _id(bound)
+        waiting = {each.id for each in self.pending()}
+        if name not in waiting and len(waiting) >= REQUESTS_MAX:
+            raise BadDecision(f"{REQUESTS_MAX} requests wait for approval already")
+        known = self._read_log().get(name)
+        if known is None or not known.ticket or known.request != bound:
+            self._append({"at": at, "id": name, "became": ASKED, "request": bound})
+        body = {"asked_at": at, **asdict(request)}
+        write_durably(self._path(name), json.dumps(body, ensure_ascii=False, indent=1))
+        return name
+
+    def pending(self) -> tuple[Pending, ...]:
+        """Return the requests that wait, the oldest first; what is older than a day waits no more.
+
+        Raises:
+            BadDecision: The log cannot be read.
+        """
+        found = []
+        log = self._read_log()
+        for path in sorted(self._folder.glob("*.json")):
+            with suppress(BadDecision):
+                found.append(self._pending(path.stem, log))
+        return tuple(sorted(found, key=lambda each: each.asked_at))
+
+    def read(self, name: str) -> Pending:
+        """Return one request.
+
+        Raises:
+            BadDecision: There is no such request, it is closed, its file is damaged, or the log
+                cannot be read.
+        """
+        return self._pending(name, self._read_log())
+
+    def _pending(self, name: str, log: Mapping[str, Entry]) -> Pending:
+        path = self._path(name)
+        entry = log.get(name)
+        try:
+            body = json.loads(path.read_text("utf-8"))
+            asked_at = body.pop("asked_at")
+            listed = {name: tuple(body[name]) for name in ("risk_reasons", "hazards")}
+            request = ApprovalRequest(**{**body, **listed})
+            old, bound = _age_s(asked_at, self._now()) > VALID_S, _bound(request)
+        except FileNotFoundError:
+            raise BadDecision(self._unknown(name)) from None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as why:
+            raise BadDecision(f"{path} cannot be read: {why}") from None
+        if old:
+            raise BadDecision(self._unknown(name))
+        if entry is None or not entry.ticket:
+            closed = "it was never asked for" if entry is None else f"{entry.became}, {entry.at}"
+            raise BadDecision(
+                f"{path} counts for nothing: {self._log.path} says of it: {closed}. A request that "
+                "was closed does not come back; run the task again, and have it agreed to"
+            )
+        if bound != entry.request or _id(bound) != name:
+            raise BadDecision(f"{path} does not hold the plan it was asked for")
+        said = self._decisions(name)
+        counts = tuple(each for each in said if each.ticket == entry.ticket)
+        return Pending(name, asked_at, request, entry.ticket, counts, len(said) - len(counts))
+
+    def _read_log(self) -> dict[str, Entry]:
+        try:
+            return self._log.read()
+        except BadLog as why:
+            raise BadDecision(str(why)) from None
+
+    def _append(self, body: Mapping[str, object]) -> None:
+        try:
+            self._log.append(body)
+        except BadLog as why:
+            raise BadDecision(str(why)) from None
+
+    def _end_what_is_old(self) -> None:
+        for path in self._folder.glob("*.json"):
+            with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+                asked_at = json.loads(path.read_text("utf-8"))["asked_at"]
+                if _age_s(asked_at, self._now()) > VALID_S:
+                    self.settle(path.stem, "expired: nobody used it within a day")
+
+    def decide(self, name: str, person: str, reason: str, *, agrees: bool, account: str) -> Pending:
+        """Write down what a person says of a request.
+
+        Raises:
+            BadDecision: No such request; no name or reason, or a name that misleads; the requester
+                approves; too many said.
+            OSError: It cannot be written.
+        """
+        for what, text in (("name", person), ("reason", reason)):
+            if not text.strip() or len(text) > TEXT_MAX:
+                raise BadDecision(f"a decision takes a {what} of 1 to {TEXT_MAX} characters")
+        if why := bad_name(person):
+            raise BadDecision(why)
+        pending = self.read(name)
+        request = pending.request
+        if len(pending.decisions) >= DECISIONS_MAX:
+            raise BadDecision(f"{DECISIONS_MAX} decisions on {name} were given already")
+        if agrees and same_person(person, request.requester):
+            asked = f"{request.requester!r} asked for it and cannot approve it"
+            raise BadDecision(asked if person == request.requester else f"{asked}, as {person!a}")
+        at = utc_text(self._now())
+        decision = Decision(person, reason, agrees, request.digest(), pending.ticket, account, at)
+        append_durably(self._said(name), json.dumps(asdict(decision)))
+        return self.read(name)
+
+    def verdict(self, name: str, request: ApprovalRequest) -> Approved | Decision | str:
+        """Return the agreement there is, the refusal there is, or what is still lacking.
+
+        Args:
+            name: The request's id.
+            request: As it is known to who asks, not as it lies in the file.
+        """
+        pending = self.read(name)
+        for each in pending.decisions:
+            if not each.agrees:
+                return each
+        agreed = [
+            PersonalApproval(each.name, each.reason, each.digest)
+            for each in pending.decisions
+            if 0.0 <= _age_s(each.at, self._now()) <= VALID_S
+        ]
+        found = verify_personal(
+            agreed,
+            digest=request.digest(),
+            requester=request.requester,
+            risk_level=request.risk_level,
+        )
+        return found if isinstance(found, Approved) else found.reason
+
+    def settle(self, name: str, became: str) -> None:
+        """Close a request: what became of it is on the disk before its files go.
+
+        Raises:
+            BadDecision: The log cannot be read.
+            OSError: The log cannot be written.
+        """
+        path = self._path(name)
+        try:
+            body = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            body = {}
+        line = {
+            "at": utc_text(self._now()),
+            "id": name,
+            "became": became,
+            "requester": body.get("requester"),
+            "capability": body.get("capability"),
+            "risk_level": body.get("risk_level"),
+            "decisions": [asdict(each) for each in self._decisions(name)],
+        }
+        self._append(line)
+        self._said(name).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        sync_folder(self._folder)
+
+    def _decisions(self, name: str) -> tuple[Decision, ...]:
+        try:
+            lines = self._said(name).read_text("utf-8").splitlines()
+        except OSError:
+            return ()
+        found = []
+        for line in lines[: 2 * DECISIONS_MAX]:
+            # a line that power cut short, or that nobody here wrote, says nothing
+            with suppress(ValueError, TypeError, RecursionError):
+                decision = Decision(**json.loads(line))
+                _age_s(decision.at, self._now())
+                found.append(decision)
+        return tuple(found)
+
+    def _path(self, name: str) -> Path:
+        if len(name) != ID_LENGTH or not set(name) <= set("0123456789abcdef"):
+            raise BadDecision(self._unknown(name))
+        return self._folder / f"{name}.json"
+
+    def _said(self, name: str) -> Path:
+        return self._path(name).with_suffix(".decisions")
+
+    def _unknown(self, name: str) -> str:
+        waiting = ", ".join(path.stem for path in sorted(self._folder.glob("*.json")))
+        return f"no request {name!r} waits for approval; there are: {waiting or 'none'}"
+
+
+class Persons:
+    """Waits for persons to agree to a plan, by looking at the folder.
+
+    Args:
+        folder: Where requests lie.
+        clock: Lab time; its loop runs while persons think.
+        wait_s: World time to wait for; 0 looks once, which is all a virtual run can do, because
+            nobody keeps up with its time.
+        tell: Called with the id as soon as the request is there to be found.
+        lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
+        sign_again: The command that signs the lab's standing approval; ``""`` for none.
+    """
+
+    def __init__(
+        self,
+        folder: ApprovalFolder,
+        clock: Clock,
+        wait_s: float,
+        tell: Callable[[str], None],
+        *,
+        lab_option: str = "",
+        sign_again: str = "",
+    ) -> None:
+        self._folder = folder
+        self._lab_option = lab_option
+        self._sign_again = sign_again
+        self._clock = clock
+        self._wait_s = wait_s
+        self._tell = tell
+
+    async def decide(self, request: ApprovalRequest) -> Approved | Rejected:
+        """Wait for an agreement, a refusal, or the end of the time."""
+        try:
+            name = self._folder.ask(request)
+        except (OSError, BadDecision) as why:
+            return _rejected("approval_denied", f"Nobody could be asked: {why}", request)
+        self._tell(name)
+        try:
+            return await self._answer(name, request)
+        except BadDecision as why:
+            return _rejected("approval_denied", f"No agreement can count: {why}", request)
+        except OSError as why:
+            said = f"No agreement can count: what became of it cannot be kept: {why}"
+            return _rejected("approval_denied", said, request)
+        except asyncio.CancelledError:
+            with suppress(OSError, BadDecision):
+                self._folder.settle(name, "withdrawn: the run was aborted")
+            raise
+
+    async def _answer(self, name: str, request: ApprovalRequest) -> Approved | Rejected:
+        looks = int(self._wait_s / LOOK_S)
+        for look in range(looks + 1):
+            verdict = self._folder.verdict(name, request)
+            if isinstance(verdict, Approved):
+                self._folder.settle(name, f"used by session {request.session_id}")
+                return verdict
+            if isinstance(verdict, Decision):
+                self._folder.settle(name, f"refused by {verdict.name}")
+                said = f"{verdict.name} refused it: {verdict.reason}"
+                return _rejected("approval_denied", said, request)
+            if look < looks:
+                await asyncio.sleep(LOOK_S * (self._clock.speed or 1.0))
+        if looks:
+            self._folder.settle(name, f"expired: nobody agreed within {self._wait_s:g} s")
+            why = f"Nobody approved it within {self._wait_s:g} s: {request.why}"
+            return _rejected("approval_expired", why, request)
+        return _rejected(
+            "approval_expired" if request.expired else "approval_denied",
+            f"No approval covers this task: {request.why}{self._folder.read(name).used_up}",
+            request,
+            self._way_out(name, request),
+        )
+
+    def _way_out(self, name: str, request: ApprovalRequest) -> str:
+        if request.edited and self._sign_again:
+            return (
+                "The lab's files were edited since they were approved: read what was edited, then "
+                f"sign again: {self._sign_again}"
+            )
+        lab = self._lab_option
+        return (
+            "A person other than the requester looks at it (labharness approvals show "
+            f"{name}{lab}) and agrees (labharness approvals approve {name} --name WHO --reason WHY"
+            f"{lab}); then run it again"
+        )
+
+
+def _bound(request: ApprovalRequest) -> str:
+    """Return the digest of what is asked for, at which risk, by whom: computed, never read."""
+    asked = f"{request.digest()}\n{request.risk_level}\n{request.requester}"
+    return digest_of(asked.encode())
+
+
+def _id(bound: str) -> str:
+    """Return the name that people type; nothing is compared by it alone."""
+    return bound.removeprefix("sha256:")[:ID_LENGTH]
+
+
+def _rejected(
+    code: ReasonCode, why: str, request: ApprovalRequest, suggestion: str | None = None
+) -> Rejected:
+    return Rejected(code, why, request.risk_level, suggestion)
+
+
+def _age_s(at: str, now: datetime) -> float:
+    return (now - datetime.fromisoformat(at).astimezone(UTC)).total_seconds()

@@ -1,0 +1,108 @@
+"""What a lab arms its guard process with: compiled from the lab's files, written as armed.json."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labharness.core.files.durable import write_durably
+from labharness.core.vocabulary import Cause, Request
+from labharness.core.vocabulary.channels import split_channel
+from labharness.lab.config.lab_file import PortRow
+from labharness.lab.config.reads import port_protocol
+from labharness.line import Instrument
+from labharness.safety.guard import SafeFrame
+from labharness.safety.guard.armed import ARMED_FILE, Armed, ArmedPort
+from labharness.safety.kernel import Envelope
+
+if TYPE_CHECKING:
+    from labharness.lab.config.lab_plan import LabPlan
+
+__all__ = ["GUARDED", "armed_of", "guard_command", "write_armed"]
+
+GUARDED = ("serial", "tcp")  # links that the guard process takes
+SILENCE_S_MAX = 0.5  # five heartbeats
+
+
+def armed_of(
+    plan: "LabPlan", procedures: Mapping[str, tuple[SafeFrame, ...]], safe_table: str
+) -> Armed | None:
+    """Compile the arming of a lab; ``None`` where no port is one for the guard process."""
+    rows = [row for row in plan.file.port if row.link in GUARDED]
+    if not rows:
+        return None
+    names = {row.name for row in rows}
+    ours = {
+        name: tuple(frame for frame in frames if frame.port in names)
+        for name, frames in procedures.items()
+    }
+    return Armed(
+        lab=plan.file.lab.id,
+        lab_digest=plan.lab_digest,
+        envelope_digest=plan.envelope_digest,
+        silence_s_max=SILENCE_S_MAX,
+        safe_table=safe_table,
+        lost=plan.envelope.procedure_of[Cause.COMMUNICATION],
+        ports=tuple(_port(row, plan) for row in rows),
+        procedures=ours,
+    )
+
+
+def write_armed(state_dir: Path, armed: Armed) -> Path:
+    """Write armed.json; raises ``OSError``."""
+    state_dir.mkdir(parents=True, exist_ok=True)
+    path = state_dir / ARMED_FILE
+    write_durably(path, armed.text())
+    return path
+
+
+def guard_command(lab_file: Path) -> tuple[str, ...]:
+    """Return the command that starts the guard process of a lab for one run."""
+    return (
+        sys.executable,
+        "-m",
+        "labharness.faces.cli",
+        "guard",
+        str(lab_file.resolve()),
+        "--once",
+    )
+
+
+def _port(row: PortRow, plan: "LabPlan") -> ArmedPort:
+    here = [each for each in plan.instruments if each.port == row.name]
+    reads = [request for each in here for request in _reads(each)]
+    writes = [request for each in here for request in _writes(each, plan.envelope)]
+    longest_s = max((each.timeout_s + each.settle_s for each in (*reads, *writes)), default=0.0)
+    return ArmedPort(
+        name=row.name,
+        link=row.link,
+        path=row.path or "",
+        baud=row.baud,
+        parity=row.parity,
+        stop_bits=row.stop_bits,
+        host=row.host or "",
+        tcp_port=row.port or 0,
+        protocol=port_protocol(here),
+        exchange_s_max=longest_s,
+        reads=tuple({request.frame: request for request in reads}.values()),
+    )
+
+
+def _reads(instrument: Instrument) -> tuple[Request, ...]:
+    driver = instrument.driver
+    found = [driver.identify().request]
+    found += [scan.request for scan in driver.scans()]
+    found += [query.request for query in driver.queries()]
+    return tuple(found)
+
+
+def _writes(instrument: Instrument, envelope: Envelope) -> tuple[Request, ...]:
+    """Return a write of each channel that the envelope lets be set, for its time-out alone."""
+    found: list[Request] = []
+    for name, limit in envelope.limits.items():
+        owner, channel = split_channel(name)
+        if owner == instrument.name:
+            with suppress(ValueError):  # the least value allowed may be none that the wire carries
+                found += instrument.driver.write(channel, limit.low)
+    return tuple(found)

@@ -1,0 +1,288 @@
+"""The control socket: how another terminal reaches the process that owns a line.
+
+A Unix socket in the lab's state directory, for its owner's account only (0600). One JSON object a
+line each way; a request is answered before the next one is. Only a run whose time is real, or N
+times real, serves it: in virtual time nobody could keep up. Windows has no such socket in Python:
+there a run is stopped at its own terminal.
+"""
+
+import asyncio
+import json
+import os
+import select
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from labharness.core.clock import Clock
+from labharness.lab.config.lock import read_owner
+from labharness.safety.guard.door import LOOK_S, DoorPaths
+
+__all__ = [
+    "ANSWER_S_MAX",
+    "LATE_S",
+    "NO_OPTION",
+    "ControlSocket",
+    "Late",
+    "LineControl",
+    "NoOwner",
+    "running_beside",
+    "served",
+]
+
+NAME = "control.sock"
+NO_OPTION = "no --lab"  # how a command names the lab that ships
+LINE_BYTES_MAX = 64 * 1024
+LABS_MAX = 1000  # state directories that are looked at
+CLIENTS_MAX = 8
+IDLE_S_MAX = 600.0  # a terminal that says nothing for so long is hung up on
+WRITE_S_MAX = 10.0  # nor is a terminal waited for that does not take its answer
+LAST_S_MAX = 2.0  # for who is being answered when the line's owner ends
+CONNECT_S_MAX = 2.0
+LATE_S = 3.0  # whoever waits longer for an answer is told so
+ANSWER_S_MAX = 120.0  # the longest a command may take to settle, be read back, and be told
+
+QUESTIONS = ("read", "status")  # whatever else is asked is done, though nobody hears the answer
+
+Answer = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+Late = Sequence[tuple[float, Callable[[], None]]]
+
+
+class NoOwner(ConnectionError):
+    """No process owns the line, or it does not answer; the message says which."""
+
+
+class ControlSocket:
+    """Serves one line while it is owned.
+
+    Args:
+        state_dir: The lab's state directory; whoever serves holds its ``line.lock``.
+        answer: Gives the answer to one request.
+        speed: Lab seconds a real second; waits are in real time.
+
+    Raises:
+        OSError: The socket cannot be made (no such thing on this system, path too long).
+    """
+
+    def __init__(self, state_dir: Path, answer: Answer, speed: float) -> None:
+        self._path = state_dir / NAME
+        self._answer = answer
+        self._speed = speed
+        self._server: asyncio.Server | None = None
+        self._clients: dict[asyncio.StreamWriter, None] = {}
+        self._answers: set[asyncio.Task[dict[str, Any]]] = set()
+
+    async def __aenter__(self) -> "ControlSocket":
+        if not hasattr(asyncio, "start_unix_server"):
+            raise OSError("this system's Python has no Unix sockets")
+        self._path.unlink(missing_ok=True)  # of an owner that died: we hold the lock
+        before = os.umask(0o177)  # 0600 from its first moment
+        try:
+            self._server = await asyncio.start_unix_server(
+                self._serve, self._path, limit=LINE_BYTES_MAX
+            )
+        finally:
+            os.umask(before)
+        return self
+
+    async def __aexit__(self, *ended: object) -> None:
+        if self._server is not None:
+            self._server.close()
+            if self._answers:  # who made the line safe, and so ended its owner, is told of it
+                await asyncio.wait(self._answers, timeout=LAST_S_MAX * self._speed)
+            for each in list(self._clients):
+                each.close()
+            self._path.unlink(missing_ok=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._clients) >= CLIENTS_MAX:  # a stop must find a door: the longest idle goes
+            idle = next(iter(self._clients))
+            del self._clients[idle]
+            idle.transport.abort()
+        heard = asyncio.create_task(reader.readuntil())
+        try:
+            while True:
+                self._clients.pop(writer, None)
+                self._clients[writer] = None  # the one heard last stands last
+                async with asyncio.timeout(IDLE_S_MAX * self._speed):
+                    text = await heard
+                heard = asyncio.create_task(reader.readuntil())
+                answer = await self._answer_to(text, heard)
+                if answer is None:
+                    return
+                async with asyncio.timeout(WRITE_S_MAX * self._speed):
+                    writer.write(_line(answer))
+                    await writer.drain()
+        except asyncio.LimitOverrunError:
+            said = {"ok": False, "error": f"a request has at most {LINE_BYTES_MAX} bytes"}
+            writer.write(_line(said))
+        except (asyncio.IncompleteReadError, TimeoutError, ConnectionError):
+            pass  # it hung up, or was asleep
+        finally:
+            _hung_up(heard)  # or nobody would have looked at how it ended
+            heard.cancel()
+            self._clients.pop(writer, None)
+            writer.close()
+
+    async def _answer_to(self, text: bytes, heard: asyncio.Task[bytes]) -> dict[str, Any] | None:
+        """Return the answer; ``None`` to a question whose asker has hung up meanwhile."""
+        try:
+            asked = json.loads(text)
+        except (ValueError, RecursionError):
+            asked = None
+        if not isinstance(asked, dict):
+            return {"ok": False, "error": "a request is one JSON object on one line"}
+        answering = asyncio.create_task(self._answered(asked))
+        if asked.get("do") not in QUESTIONS:
+            self._answers.add(answering)
+            answering.add_done_callback(self._answers.discard)
+            return await answering
+        await asyncio.wait((answering, heard), return_when=asyncio.FIRST_COMPLETED)
+        if not answering.done() and _hung_up(heard):
+            answering.cancel()  # or it would stand in the queue of its port for nobody
+            return None
+        return await answering
+
+    async def _answered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return await self._answer(asked)
+        except Exception as why:  # noqa: BLE001 - a terminal's question must not end what runs
+            return {"ok": False, "error": f"internal failure: {why!r}"}
+
+
+def _hung_up(heard: asyncio.Task[bytes]) -> bool:
+    """Return whether whoever is listened to has gone."""
+    ended = heard.exception() if heard.done() and not heard.cancelled() else None
+    return isinstance(ended, asyncio.IncompleteReadError | ConnectionError)
+
+
+@asynccontextmanager
+async def served(
+    state_dir: Path,
+    answer: Answer,
+    clock: Clock,
+    tell: Callable[[str], None],
+    lost: Callable[[str], None] | None = None,
+) -> AsyncIterator[None]:
+    """Serve a line's control socket where time is real; where it cannot be, say so and go on.
+
+    Args:
+        state_dir: The lab's state directory.
+        answer: Gives the answer to one request.
+        clock: Of the line.
+        tell: Told why no other terminal can reach it.
+        lost: Called once when the socket or its folder is not there any more, and says which.
+    """
+    async with AsyncExitStack() as stack:
+        if clock.speed is not None:
+            try:
+                await stack.enter_async_context(ControlSocket(state_dir, answer, clock.speed))
+            except OSError as why:
+                tell(f"no other terminal can reach this line: {why}")
+            if lost is not None:
+                places = DoorPaths((state_dir / NAME, state_dir))
+                watching = asyncio.create_task(_watch(places, lost, clock.speed), name="door")
+                stack.callback(watching.cancel)
+        yield
+
+
+async def _watch(places: DoorPaths, lost: Callable[[str], None], speed: float) -> None:
+    while not (why := places.lost()):  # noqa: ASYNC110 - a folder tells of nothing by itself
+        await asyncio.sleep(LOOK_S * speed)
+    lost(why)
+
+
+class LineControl:
+    """One conversation with the owner of a line, for a terminal.
+
+    Args:
+        state_dir: The lab's state directory.
+        late: After how many seconds without an answer what is called, the soonest first: a
+            person may know why.
+
+    Raises:
+        NoOwner: Nobody serves the socket.
+        PermissionError: Whether somebody does, this account may not know.
+    """
+
+    def __init__(self, state_dir: Path, late: Late = ()) -> None:
+        self._late = late
+        path = state_dir / NAME
+        if not hasattr(socket, "AF_UNIX"):
+            raise NoOwner("this system has no control socket")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(CONNECT_S_MAX)
+        try:
+            self._socket.connect(str(path))
+        except PermissionError as why:
+            self._socket.close()
+            text = f"{why.strerror}: the line is driven by the account that this folder belongs to"
+            raise PermissionError(why.errno, text, str(path)) from None
+        except OSError as why:
+            self._socket.close()
+            raise NoOwner(f"no process serves {path} ({why.strerror or why})") from None
+        self._socket.settimeout(ANSWER_S_MAX)
+        self._lines = self._socket.makefile("rb")
+
+    def ask(self, **asked: object) -> dict[str, Any]:
+        """Ask one thing and give the answer.
+
+        Raises:
+            NoOwner: The owner went away, or takes too long.
+        """
+        try:
+            self._socket.sendall(_line(asked))
+            waited_s = 0.0
+            for at_s, tell in self._late:
+                if select.select([self._socket], [], [], at_s - waited_s)[0]:
+                    break
+                waited_s = at_s
+                tell()
+            text = self._lines.readline(16 * LINE_BYTES_MAX)
+        except TimeoutError:
+            raise NoOwner(f"the line's owner gave no answer within {ANSWER_S_MAX:g} s") from None
+        except OSError as why:
+            raise NoOwner(f"the line's owner has gone ({why.strerror})") from None
+        if not text.endswith(b"\n"):
+            raise NoOwner("the line's owner has gone")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def close(self) -> None:
+        """Hang up."""
+        with suppress(OSError):
+            self._lines.close()
+        self._socket.close()
+
+    def __enter__(self) -> "LineControl":
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self.close()
+
+
+def running_beside(state_dir: Path) -> dict[str, str]:
+    """Return the other labs of this account that are served now, and how a command names each.
+
+    Returns:
+        By the name of their state directories: ``--lab FILE``; "no --lab" for the shipped one.
+    """
+    found = {}
+    for path in sorted(islice(state_dir.parent.glob(f"*/{NAME}"), LABS_MAX)):
+        if path.parent == state_dir:
+            continue
+        try:
+            LineControl(path.parent).close()
+        except (NoOwner, PermissionError):
+            continue
+        owner = read_owner(path.parent)
+        option = "--lab FILE" if owner is None else owner.lab_option.strip()
+        found[path.parent.name] = option or NO_OPTION
+    return found
+
+
+def _line(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body).encode() + b"\n"  # ASCII: no text of anybody's can fail to encode

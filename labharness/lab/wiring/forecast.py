@@ -1,0 +1,98 @@
+"""What a task would do: weighed and flown on the nominal plant; nothing is opened or submitted."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labharness.core.clock import Chance, Clock, VirtualLoop
+from labharness.core.clock import run as run_on
+from labharness.journal import SqliteJournal
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.operators import TerminalOperator
+from labharness.lab.wiring.preflight import flights
+from labharness.lab.wiring.runs import SIMULATED_SEED
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.work.admission.approval import Approved, NotApproved
+from labharness.work.desk import Admitting
+from labharness.work.desk.folder import JOURNAL_NAME
+from labharness.work.plan import Prediction
+
+__all__ = ["Forecast", "forecast"]
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a task would do.
+
+    Attributes:
+        asks: Why it would wait for a person's approval; ``""`` where it would not.
+        risk_level: What admission weighed it at.
+        approved: Who approved it beforehand; ``""`` where nobody has, or need.
+        unknown: What could not be looked at; ``""`` for nothing.
+    """
+
+    prediction: Prediction
+    asks: str
+    risk_level: str
+    approved: str
+    unknown: str
+
+
+def forecast(plan: LabPlan, payload: TaskSubmit) -> Forecast | Rejected:
+    """Return what a task would do, or why it would be rejected.
+
+    Raises:
+        BadLabFile: The lab has no simulated plant to fly on.
+        LatchUnreadable: The line counts as latched.
+    """
+    if not plan.file.has_a_plant:
+        raise BadLabFile(f"{plan.path}: without a [plant] nothing can be predicted")
+    loop = VirtualLoop()
+    facts = replace(house_facts(plan), predict=flights(plan, loop))
+    unknown = _hidden(plan)
+    has_state = not unknown and plan.state_dir.is_dir()
+
+    async def main(folder: Path) -> Forecast | Rejected:
+        clock = Clock(loop)
+        with SqliteJournal(folder / JOURNAL_NAME) as journal:
+            lab = Lab(
+                plan if has_state else replace(plan, state_dir=folder),  # a flight makes none
+                clock=clock,
+                chance=Chance(SIMULATED_SEED),
+                journal=journal,
+                operator=TerminalOperator(lambda prompt: ""),
+            )
+            admitting = Admitting(facts=facts, line=lab.line, clock=clock)
+            weighed = admitting.weigh(payload)
+            if isinstance(weighed, Rejected):
+                return await admitting.advise(payload, weighed)
+            flown = await admitting.predict(weighed, {})
+            if isinstance(flown, Rejected):
+                return await admitting.advise(payload, flown)
+            weighed, found = flown
+            if found is None:
+                raise BadLabFile(f"{plan.path}: nothing can be predicted")
+            approved = admitting.approve(weighed, payload.caller_id)
+            return Forecast(
+                found,
+                asks=approved.reason if isinstance(approved, NotApproved) else "",
+                risk_level=weighed.admitted.risk.level,
+                approved=", ".join(approved.by) if isinstance(approved, Approved) else "",
+                unknown=unknown,
+            )
+
+    with TemporaryDirectory() as folder:
+        return run_on(main(Path(folder)), loop)
+
+
+def _hidden(plan: LabPlan) -> str:
+    """Return why the latch is not to be seen, as from an account that may not enter its folder."""
+    try:
+        (plan.state_dir / "latch.json").exists()
+    except OSError as why:
+        return f"whether the line is latched cannot be seen: {plan.state_dir}: {why.strerror}"
+    return ""

@@ -1,0 +1,143 @@
+"""The composition root: wires a lab's line behind its gate, over real links or a simulated lab."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from labharness.core.clock import Chance, Clock
+from labharness.instruments.link import Link, LoopbackLink
+from labharness.journal import Journal
+from labharness.lab.config.lab_file import BadLabFile, PortRow
+from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.wiring.arming import armed_of, guard_command
+from labharness.lab.wiring.operators import Operator, ServedOperator, SimulatedOperator
+from labharness.lab.wiring.simulated import STEP_S, SimulatedLab
+from labharness.line import Line
+from labharness.line.line import TICK_S
+from labharness.line.parts import read_frames
+from labharness.safety.guard import Guard, GuardCore, Latch, SafeFrame
+from labharness.safety.guard.armed import Armed
+from labharness.safety.guard.shell import LoopGuard
+
+__all__ = ["Lab"]
+
+
+class Lab:
+    """One opened lab: its line behind the gate, and where there is one its simulated lab.
+
+    Attributes:
+        guard: The guard on this loop; ``line.guard`` has the ports of the guard process too.
+
+    Args:
+        plan: What its files say.
+        clock: The run's time.
+        chance: The run's seed.
+        journal: Where the run's facts go.
+        operator: Who does manual steps, where the lab file names a person.
+        tick_s: Poll period of the line.
+        nominal: A plant without scatter and noise, stepped as coarsely as it is polled; every
+            port is a loopback to it, whatever link the file names.
+        sim_lab: The simulated lab, where it was there before this harness and outlives it.
+        latch: Reads the latch from its path, and from the records of the real ports.
+    """
+
+    def __init__(
+        self,
+        plan: LabPlan,
+        *,
+        clock: Clock,
+        chance: Chance,
+        journal: Journal,
+        operator: Operator | None = None,
+        tick_s: float = TICK_S,
+        nominal: bool = False,
+        sim_lab: SimulatedLab | None = None,
+        latch: Callable[..., Latch] = Latch,
+    ) -> None:
+        plan = replace(plan, file=plan.file.on_loopbacks()) if nominal else plan
+        file = plan.file
+        self.plan = plan
+        self.clock = clock
+        self.nominal = nominal
+        self.simulated = sim_lab
+        if sim_lab is None and any(row.link == "loopback" for row in file.port):
+            step_s = tick_s if nominal else STEP_S
+            self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
+        plan.make_state_dir()
+        procedures = plan.procedures()
+        armed = None if nominal else armed_of(plan, procedures, SAFE_TABLE)
+        far = () if armed is None else tuple(port.name for port in armed.ports)
+        self.links: dict[str, Link] = {
+            row.name: self._link(row) for row in file.port if row.name not in far
+        }
+        ports = None if nominal else plan.port_latch()
+        self.guard = self._near_guard(procedures, latch(plan.state_dir / "latch.json", ports=ports))
+        whole = self._whole_guard(armed, procedures)
+        self.line = Line(
+            envelope=plan.envelope,
+            instruments=plan.instruments,
+            guard=whole,
+            links=self.links,
+            journal=journal,
+            clock=clock,
+            tick_s=tick_s,
+            attended=plan.file.lab.attended == "always",
+            room=plan.room,
+        )
+        self.operator = operator or self._own_operator()
+
+    def _near_guard(
+        self, procedures: Mapping[str, tuple[SafeFrame, ...]], latch: Latch
+    ) -> LoopGuard:
+        """Return the guard of the ports that stay in this process."""
+        near = dict(self.links)
+        found = read_frames(self.plan.instruments)
+        reads = {port: frames for port, frames in found.items() if port in near}
+        ours = {
+            name: tuple(frame for frame in frames if frame.port in near)
+            for name, frames in procedures.items()
+        }
+        return LoopGuard(GuardCore(reads, ours), near, latch)
+
+    def _whole_guard(
+        self, armed: Armed | None, procedures: Mapping[str, tuple[SafeFrame, ...]]
+    ) -> Guard:
+        """Return the line its guard: the guard process for the ports that it can hold."""
+        if armed is None:
+            return self.guard
+        from labharness.safety.guard.remote import RemoteGuard
+        from labharness.safety.guard.split import SplitGuard
+
+        near = tuple(self.links)
+        latch = self.plan.port_latch(near)
+        remote = RemoteGuard(armed, self.plan.state_dir, guard_command(self.plan.path), latch)
+        self.links |= {port.name: remote.link(port.name) for port in armed.ports}
+        return SplitGuard(remote, self.guard, procedures) if near else remote
+
+    def _own_operator(self) -> Operator:
+        row = self.plan.file.operator
+        if row.control is not None:
+            return ServedOperator(row.control, row.delay_s)
+        if row.kind != "simulated" or self.simulated is None:
+            raise BadLabFile(f"{self.plan.path}: operator {row.kind!r} needs somebody to ask")
+        return SimulatedOperator(self.simulated, row.delay_s)
+
+    def _link(self, row: PortRow) -> Link:
+        if row.link == "loopback":
+            if self.simulated is None:
+                raise BadLabFile(f"port {row.name!r}: a loopback needs a [plant]")
+            return LoopbackLink(self.simulated.buses[row.name])
+        if row.link == "serial":
+            from labharness.instruments.link.serial_port import SerialLink
+
+            return SerialLink(str(row.path), row.baud, row.parity, row.stop_bits)
+        if row.link == "tcp":
+            from labharness.instruments.link.tcp import TcpLink
+
+            return TcpLink(str(row.host), int(row.port or 0))
+        if row.link == "visa":
+            from labharness.instruments.link.visa import VisaLink
+
+            return VisaLink(str(row.resource))
+        from labharness.instruments.link.websocket import WebSocketLink
+
+        return WebSocketLink(str(row.url))

@@ -1,0 +1,135 @@
+"""Who does the manual steps of a run: a simulated person, or one at the terminal."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from threading import Thread
+from typing import Protocol
+
+from labharness.instruments.link import LinkLost
+from labharness.lab.wiring.simulated import SimulatedLab
+
+__all__ = ["Operator", "ServedOperator", "SimulatedOperator", "TerminalOperator"]
+
+STEP_S_MAX = 3_600.0  # a manual step in a served lab
+
+
+class Operator(Protocol):
+    """Somebody with hands."""
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do, or have done, a manual step; return the name of who confirms it."""
+        ...
+
+
+class SimulatedOperator:
+    """Comes after a delay, does the step in the simulated lab, and confirms it.
+
+    Args:
+        sim_lab: Where the plant stands.
+        delay_s: Time until somebody comes.
+    """
+
+    def __init__(self, sim_lab: SimulatedLab, delay_s: float) -> None:
+        self._sim_lab = sim_lab
+        self._delay_s = delay_s
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do the step and confirm it."""
+        await asyncio.sleep(self._delay_s)
+        await asyncio.sleep(self._sim_lab.operate(action, details))
+        self._sim_lab.finish(action)
+        return "simulated operator"
+
+
+class ServedOperator:
+    """Does the step in a simulated lab that another process serves, through its control port.
+
+    Args:
+        control: Address (``host:port``) of the control port.
+        delay_s: Time until somebody comes.
+    """
+
+    def __init__(self, control: str, delay_s: float) -> None:
+        self._control = control
+        self._delay_s = delay_s
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do the step and confirm it.
+
+        Raises:
+            LinkLost: The simulated lab does not answer, or refuses the step.
+        """
+        await asyncio.sleep(self._delay_s)
+        host, _, port = self._control.rpartition(":")
+        request = {"ask": "operate", "action": action, "details": dict(details)}
+        try:
+            async with asyncio.timeout(STEP_S_MAX):
+                reader, writer = await asyncio.open_connection(host, int(port))
+                try:
+                    writer.write(json.dumps(request).encode() + b"\n")
+                    answer = json.loads(await reader.readline())
+                finally:
+                    writer.close()
+        except (OSError, ValueError) as why:
+            raise LinkLost(f"served lab at {self._control}: {why or 'timeout'}") from None
+        if "error" in answer:
+            raise LinkLost(f"served lab at {self._control}: {answer['error']}")
+        return "simulated operator"
+
+
+class TerminalOperator:
+    """Asks the person at the terminal and waits for a name.
+
+    Args:
+        ask: Shows a text and gives the line that was typed; it may block, and is called in a
+            thread. Raises ``EOFError`` or ``OSError`` where nobody can type any more.
+    """
+
+    def __init__(self, ask: Callable[[str], str]) -> None:
+        self._ask = ask
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Wait until somebody types a name.
+
+        Raises:
+            LinkLost: Nobody can: the terminal has gone, or there never was one.
+        """
+        what = ", ".join(f"{name} = {value}" for name, value in details.items())
+        prompt = f"{text}\n  {what}\n  When it is done, type your name: "
+        loop = asyncio.get_running_loop()
+        while True:  # a person may take any time; the run's max_duration bounds it
+            typed: asyncio.Future[str] = loop.create_future()
+            # a daemon, because nobody can wake a thread from a terminal, and exit must not wait
+            Thread(target=_ask, args=(self._ask, prompt, loop, typed), daemon=True).start()
+            try:
+                name = (await typed).strip()
+            except EOFError:
+                text = f"nobody is at the terminal to confirm {action!r}: standard input has ended"
+                raise LinkLost(text) from None
+            if name:
+                return name
+
+
+def _ask(
+    ask: Callable[[str], str],
+    prompt: str,
+    loop: asyncio.AbstractEventLoop,
+    typed: "asyncio.Future[str]",
+) -> None:
+    try:
+        text: str | EOFError = ask(prompt)
+    except (EOFError, OSError):
+        text = EOFError()
+    with suppress(RuntimeError):  # the run is over and its loop closed
+        loop.call_soon_threadsafe(_answer, typed, text)
+
+
+def _answer(typed: "asyncio.Future[str]", text: str | EOFError) -> None:
+    if typed.done():
+        return
+    if isinstance(text, str):
+        typed.set_result(text)
+    else:
+        typed.set_exception(text)

@@ -1,0 +1,388 @@
+"""Pre-flight: a plan run on the nominal simulated plant, behind the same gate, before it is real.
+
+Everything is the line's own code: drivers, wire faces, guard, kernel and procedures. Three things
+differ. The plant is nominal (no scatter, no noise, never the run's seed). The polls are coarser,
+and staleness with them, but none so coarse that its instrument's own watchdog would act. Steps that
+set nothing (the leak check's slope, all that looks at the sample) are not run; they take the time
+they are expected to.
+"""
+
+import asyncio
+import math
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from labharness.core.clock import Chance, Clock, VirtualLoop, run
+from labharness.core.vocabulary import Command, Outcome
+from labharness.core.vocabulary.channels import owner_of, split_channel
+from labharness.instruments.driver import Driver
+from labharness.journal.null_journal import NullJournal
+from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
+from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan, read_lab
+from labharness.lab.wiring.lab import Lab
+from labharness.line import Instrument, NoReply, NotArmed, Tripped
+from labharness.safety.kernel import Envelope
+from labharness.work.plan import (
+    PHYSICAL_VERBS,
+    Executor,
+    Instruction,
+    InstructionSet,
+    PredictedStep,
+    PredictedViolation,
+    Prediction,
+    RunningStep,
+    Status,
+    Stays,
+    StepFailed,
+    StepRecord,
+    Verb,
+    stated_commands,
+)
+
+__all__ = ["COARSE_TICK_S", "flights", "predict", "predict_in_thread"]
+
+COARSE_TICK_S = 20.0
+TICK_S_PER_CM3 = 0.01  # 500 sccm then change a shut tube by less than 0.1 atm from poll to poll
+FINE_TICK_S = 1.0  # of the plan's own commands there is no coarser one
+TRAJECTORY_POINTS_MAX = 400  # of one channel; enough for a page, little enough for a record
+EXPECT = "expect"
+SETS_NOTHING = frozenset({"rate_of_rise"})
+TUBE_CHANNELS = frozenset({"flow", "pressure"})
+PROCESS_CHANNELS = ("temperature", "flow", "pressure")
+
+
+def flights(
+    plan: LabPlan, loop: asyncio.AbstractEventLoop
+) -> Callable[[InstructionSet, Mapping[str, float]], Awaitable[Prediction]]:
+    """Fly plans inline in virtual time, and in a worker process where time is real."""
+
+    async def fly(instructions: InstructionSet, readings: Mapping[str, float]) -> Prediction:
+        if isinstance(loop, VirtualLoop):
+            return predict_in_thread(plan, instructions, readings)
+        worker = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        try:
+            return await loop.run_in_executor(
+                worker, _from_file, plan.path, instructions, dict(readings)
+            )
+        finally:  # who makes the line safe meanwhile does not wait for the end of a flight
+            worker.shutdown(wait=False, cancel_futures=True)
+
+    return fly
+
+
+def predict_in_thread(
+    lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
+) -> Prediction:
+    """Predict while a loop is running in this thread: the loop stands until it is done."""
+    found: list[Prediction] = []
+    broken: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            found.append(predict(lab, instructions, readings))
+        except BaseException as why:  # noqa: BLE001 - handed to the thread that waits for it
+            broken.append(why)
+
+    thread = threading.Thread(target=work, name="preflight")
+    thread.start()
+    thread.join()
+    if broken:
+        raise broken[0]
+    return found[0]
+
+
+def _from_file(
+    path: Path, instructions: InstructionSet, readings: Mapping[str, float]
+) -> Prediction:
+    """Predict in a worker process, which reads the lab's files for itself."""
+    return predict(read_lab(path), instructions, readings)
+
+
+def predict(
+    lab: LabPlan, instructions: InstructionSet, readings: Mapping[str, float]
+) -> Prediction:
+    """Run a plan on the nominal plant of a lab.
+
+    Args:
+        lab: The lab's files; a lab without a simulated plant cannot be predicted.
+        instructions: The plan.
+        readings: The line's read-back state, from which the plant begins.
+    """
+    tube_s = _tube_s(lab)
+    polls_s = _polls_s(lab, instructions, tube_s)
+    with TemporaryDirectory(prefix="labharness-preflight-") as folder:
+        nominal = replace(
+            lab,
+            envelope=_patient(lab.envelope, polls_s),
+            instruments=tuple(
+                _sparing(each, lab.envelope, polls_s[each.name]) for each in lab.instruments
+            ),
+            state_dir=Path(folder),
+        )
+        flight = _Flight(nominal, instructions, readings, min(polls_s.values()), tube_s)
+        return run(flight.fly(), flight.loop)
+
+
+class _Flight:
+    """One plan on one nominal plant."""
+
+    def __init__(
+        self,
+        lab: LabPlan,
+        instructions: InstructionSet,
+        readings: Mapping[str, float],
+        tick_s: float,
+        look_s: float,
+    ) -> None:
+        self.loop = VirtualLoop()
+        self._plan = lab
+        self._instructions = InstructionSet(tuple(map(_physical, instructions.instructions)))
+        self._readings = readings
+        self._tick_s = tick_s
+        self._look_ticks = round(look_s / tick_s)
+        self._points: dict[str, list[tuple[float, float]]] = {}
+        self._start_s = 0.0
+        self._killed: dict[str, tuple[tuple[str, ...], tuple[Stays, ...]]] = {}
+
+    async def fly(self) -> Prediction:
+        """Fly it."""
+        lab = self._lab = Lab(
+            self._plan,
+            clock=Clock(self.loop),
+            chance=Chance(0),  # nothing nominal is drawn; never the run's seed
+            journal=NullJournal(),
+            tick_s=self._tick_s,
+            nominal=True,
+        )
+        line = self._line = lab.line
+        if lab.simulated is not None:
+            lab.simulated.begin_at(self._readings)
+        watched = self._plan.envelope.watches
+        units = {
+            f"{each.name}.{channel}": spec.unit
+            for each in self._plan.instruments
+            for channel, spec in each.driver.channels.items()
+            if channel in PROCESS_CHANNELS and f"{each.name}.{channel}" in watched
+        }
+        self._points = {channel: [] for channel in units}
+        verbs = {each.action: self._verb(each.action) for each in self._instructions.instructions}
+        executor = Executor(self._instructions, self, verbs)
+        violation = None
+        try:
+            await line.open()
+            await line.arm(SAFE_TABLE)
+            line.start()
+            self._start_s = self.loop.time()
+            self._keep_points()
+            await executor.run()
+        except (Tripped, StepFailed, NotArmed, NoReply) as why:
+            violation = self._violation(executor, why)
+        records = executor.records()
+        await line.trip_response.verified()
+        if line.memory.trip is None:
+            line.disarm()
+        await line.close()
+        return Prediction(
+            duration_s=self.loop.time() - self._start_s,
+            steps=tuple(self._step(each) for each in records if each.started_s is not None),
+            trajectory={channel: _thinned(points) for channel, points in self._points.items()},
+            units=units,
+            highest={
+                channel: max(value for _, value in points)
+                for channel, points in self._points.items()
+                if points
+            },
+            gas_used_cm3={
+                owner_of(channel): _volume_cm3(points)
+                for channel, points in self._points.items()
+                if channel.endswith(".flow")
+            },
+            violation=violation,
+            hardware=hardware(self._plan),
+        )
+
+    # ---- what the plan asks of a line (plan.Operations)
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command on the nominal line."""
+        self._line.check()
+        outcome = await self._line.perform(command)
+        self._line.check()
+        return outcome
+
+    async def read(self, channel: str) -> float:
+        """Measure one channel."""
+        return await self._line.read(channel)
+
+    async def query(self, instrument: str, name: str) -> object:
+        """Ask an instrument."""
+        return await self._line.query(instrument, name)
+
+    def latest(self, channel: str) -> float:
+        """Return the last reading."""
+        return self._line.latest(channel)
+
+    def volumes_purged(self, contaminant: str) -> float:
+        """Return the purge proof."""
+        return self._line.volumes_purged(contaminant)
+
+    async def next_tick(self) -> None:
+        """Wait for the next poll of the tube; what a watchdog adds between shows nothing."""
+        await self._line.next_tick()
+        while round((self.loop.time() - self._start_s) / self._tick_s) % self._look_ticks:
+            await self._line.next_tick()  # a trip ends it
+        self._keep_points()
+
+    def now_s(self) -> float:
+        """Return the flight's time."""
+        return self.loop.time()
+
+    def held_s(self) -> float:
+        """Return the time for which it was held: nobody holds a prediction."""
+        return 0.0
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Have the simulated operator do a manual step."""
+        return await self._line.by_hand(
+            action, lambda: self._lab.operator.confirm(action, text, details)
+        )
+
+    # ---- inside
+
+    def _verb(self, action: str) -> Verb:
+        verb = self._expect if action == EXPECT else PHYSICAL_VERBS[action]
+
+        async def watched(step: RunningStep) -> Mapping[str, object]:
+            result = await verb(step)
+            latest, name = self._line.latest, step.instruction.instruction_id
+            self._killed[name] = if_killed(self._plan, latest), what_stays(self._plan, latest)
+            return result
+
+        return watched
+
+    async def _expect(self, step: RunningStep) -> Mapping[str, object]:
+        """Let a step that is not run take its expected time."""
+        until_s = self.loop.time() + step.instruction.expected_s
+        while self.loop.time() < until_s:
+            await self.next_tick()
+        return {}
+
+    def _keep_points(self) -> None:
+        at_s = self.loop.time() - self._start_s
+        for channel, points in self._points.items():
+            value = self._line.latest(channel)
+            if value == value:
+                points.append((at_s, value))
+
+    def _step(self, record: StepRecord) -> PredictedStep:
+        started_s = (record.started_s or 0.0) - self._start_s
+        ended_s = started_s if record.ended_s is None else record.ended_s - self._start_s
+        killed, stays = self._killed.get(record.instruction.instruction_id, ((), ()))
+        return PredictedStep(
+            instruction_id=record.instruction.instruction_id,
+            stage=record.instruction.stage,
+            started_s=started_s,
+            ended_s=ended_s,
+            if_killed=killed,
+            stays=stays,
+        )
+
+    def _violation(self, executor: Executor, why: Exception) -> PredictedViolation:
+        failed = [r for r in executor.records() if r.status in (Status.FAILED, Status.TIMEOUT)]
+        where = failed[0].instruction if failed else None
+        trip = why.trip if isinstance(why, Tripped) else None
+        return PredictedViolation(
+            instruction_id=where.instruction_id if where else "arming",
+            stage=where.stage if where else "arming",
+            channel=trip.channel if trip else _channel(where),
+            predicted=trip.value if trip else None,
+            detail=trip.detail if trip else str(why),
+        )
+
+
+def _tube_s(lab: LabPlan) -> float:
+    """Choose how often the tube is looked at: its pressure passes no limit between two polls."""
+    return min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
+
+
+def _polls_s(lab: LabPlan, instructions: InstructionSet, tube_s: float) -> dict[str, float]:
+    """Choose how often each instrument is polled: coarsely, but twice within its own watchdog.
+
+    A watchdog counts where the plan energises what it guards. What flows and presses is polled as
+    the tube is looked at; a small one fills quickly.
+    """
+    polls_s = {
+        each.name: COARSE_TICK_S if TUBE_CHANNELS.isdisjoint(each.driver.channels) else tube_s
+        for each in lab.instruments
+    }
+    drivers: dict[str, Driver] = {each.name: each.driver for each in lab.instruments}
+    energising = (
+        split_channel(command.channel)
+        for each in instructions.instructions
+        for command in stated_commands(each.action, each.parameters)
+        if isinstance(command.value, str) or command.value > 0  # what a step finds out may be
+    )
+    for name, channel in energising:
+        spec = drivers[name].channels.get(channel) if name in drivers else None
+        if spec is not None and spec.on_comm_loss.startswith("safe("):
+            within_s = float(spec.on_comm_loss.removeprefix("safe(").removesuffix(")"))
+            polls_s[name] = min(polls_s[name], max(FINE_TICK_S, math.floor(within_s / 2)))
+    return polls_s
+
+
+def _patient(envelope: Envelope, polls_s: Mapping[str, float]) -> Envelope:
+    """Scale staleness with the poll, so that one lost reply would still be none.
+
+    What is not plausible in a sound instrument is not asked: the nominal plant has no noise, and
+    between two coarse polls every reading jumps, and what came in runs ahead of what is measured.
+    """
+    purge = envelope.purge
+    if purge.backfill is not None:
+        purge = replace(purge, backfill=replace(purge.backfill, unmeasured_max=1.0))
+    watches = {
+        channel: replace(watch, stale_s=watch.stale_s * polls_s[owner_of(channel)])
+        for channel, watch in envelope.watches.items()
+    }
+    return replace(envelope, watches=watches, plausible=(), purge=purge)
+
+
+def _physical(instruction: Instruction) -> Instruction:
+    """Keep a step that sets or waits; let any other only take its time."""
+    if instruction.action in PHYSICAL_VERBS and instruction.action not in SETS_NOTHING:
+        return instruction
+    return replace(instruction, action=EXPECT, parameters={})
+
+
+def _sparing(instrument: Instrument, envelope: Envelope, poll_s: float) -> Instrument:
+    """Poll only what the kernel watches; the rest is read where a command reads it back."""
+    polls: dict[str, float | None] = {}
+    for scan in instrument.driver.scans():
+        watched = any(f"{instrument.name}.{each}" in envelope.watches for each in scan.channels)
+        asked_s = (instrument.polls or {}).get(scan.name, scan.period_s)
+        polls[scan.name] = None if not watched or asked_s is None else max(asked_s, poll_s)
+    return replace(instrument, polls=polls)
+
+
+def _channel(instruction: Instruction | None) -> str:
+    if instruction is None:
+        return ""
+    named = instruction.parameters.get("channel") or instruction.parameters.get("setpoint") or ""
+    return str(named)
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    every = max(1, math.ceil(len(points) / TRAJECTORY_POINTS_MAX))
+    return tuple((round(at_s, 1), round(value, 3)) for at_s, value in points[::every])
+
+
+def _volume_cm3(points: Sequence[tuple[float, float]]) -> float:
+    total = 0.0
+    for (before_s, flow), (after_s, _) in pairwise(points):
+        total += max(flow, 0.0) / 60.0 * (after_s - before_s)
+    return round(total, 1)

@@ -1,0 +1,118 @@
+"""What every run has, of a task or by hand: a folder, a loop, and a seed where nothing is real."""
+
+import asyncio
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from labharness.core.clock import PacedLoop, VirtualLoop, utc_text, wall_clock_utc
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.work.desk.folder import (
+    ANSWER_NAME,
+    ARTIFACTS_NAME,
+    JOURNAL_NAME,
+    REPORT_NAME,
+    SUBMIT_NAME,
+)
+
+__all__ = [
+    "SIMULATED_SEED",
+    "BadOutput",
+    "about_process",
+    "fresh_folder",
+    "make_folder",
+    "make_loop",
+    "optics_of",
+    "seed_of",
+]
+
+SIMULATED_SEED = 1  # what a simulated run takes when nobody names a seed: the example is repeatable
+
+
+class BadOutput(ValueError):
+    """The output folder cannot take a run."""
+
+
+def about_process(plan: LabPlan) -> dict[str, Any]:
+    """Return which process writes a journal, where, when and for which lab; no digest covers it."""
+    return {
+        "at": utc_text(wall_clock_utc()),
+        "lab": f"{plan.file.lab.title} ({plan.file.lab.id})",
+        "pid": os.getpid(),
+        "lab_file": str(plan.path),
+        "labharness": version("labharness"),
+        "python": platform.python_version(),
+        "system": platform.platform(),
+    }
+
+
+def optics_of(plan: LabPlan) -> dict[str, dict[str, str]]:
+    """Return what the lab states of its microscope, for a journal's header; nothing else."""
+    stated = {"objective": plan.file.raman.objective, "grating": plan.file.raman.grating}
+    found = {name: text for name, text in stated.items() if text is not None}
+    return {"raman": found} if found else {}
+
+
+WRITTEN = (SUBMIT_NAME, ANSWER_NAME, REPORT_NAME, ARTIFACTS_NAME)
+"""What a run leaves beside its journal."""
+
+
+def fresh_folder(session_id: str) -> Path:
+    """Name a folder for a run after the hour and its session."""
+    moment = wall_clock_utc().strftime("%Y%m%dT%H%M%S%f")[:-3]
+    return Path("runs") / f"{moment}-{session_id[:8]}"
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a run, and the one of its artifacts.
+
+    Raises:
+        BadOutput: It holds a run already, or somebody's files of the names that a run writes, or
+            cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / JOURNAL_NAME).exists():
+            raise BadOutput(f"{folder} holds a run already; name a fresh folder")
+        artifacts = folder / ARTIFACTS_NAME
+        if kept := [name for name in WRITTEN if _is_kept(folder / name)]:
+            raise BadOutput(
+                f"{folder} holds {', '.join(kept)} already, which a run would write over; name a "
+                "fresh folder"
+            )
+        artifacts.mkdir(exist_ok=True)
+    except OSError as why:
+        raise BadOutput(f"output folder {folder}: {why.strerror}") from None
+
+
+def _is_kept(path: Path) -> bool:
+    """Return whether somebody has something there: an empty folder is nothing."""
+    if path.is_dir() and not path.is_symlink():
+        return any(path.iterdir())
+    return os.path.lexists(path)
+
+
+def make_loop(speed: float | None, plan: LabPlan) -> asyncio.AbstractEventLoop:
+    """Make the loop of a run: ``None`` is as fast as it goes, a number is that many times real.
+
+    Raises:
+        BadLabFile: Real instruments cannot run faster than real time.
+    """
+    if speed == 1.0:
+        return PacedLoop(1.0)
+    if plan.real_ports:
+        raise BadLabFile(
+            f"port {plan.real_ports[0]!r} leads to a real instrument, "
+            "which runs at --speed real only"
+        )
+    return VirtualLoop() if speed is None else PacedLoop(speed)
+
+
+def seed_of(plan: LabPlan, asked: int | None = None) -> int | None:
+    """Return the seed of a run: the one asked for, or the usual; none where anything is real."""
+    if plan.real_ports:
+        return None
+    return SIMULATED_SEED if asked is None else asked

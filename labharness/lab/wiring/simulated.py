@@ -1,0 +1,139 @@
+"""The far end of loopback ports: a plant, a wire face an instrument, a bus a port."""
+
+import random
+from collections.abc import Callable, Generator, Mapping
+from inspect import signature
+from typing import Any
+
+import simpy
+
+from labharness.core.clock import Chance, Clock
+from labharness.instruments.simulation import Face, LoopEnvironment, SimulatedBus
+from labharness.lab.config.kinds import load_plant, load_simulator
+from labharness.lab.config.lab_file import BadLabFile, LabFile
+
+__all__ = ["STEP_S", "SimulatedLab"]
+
+STEP_S = 1.0  # the plant's step; its own substeps are finer where they must be
+
+
+class SimulatedLab:
+    """A plant that lives in the loop's time, and the buses its instruments hang on.
+
+    Args:
+        file: What stands where.
+        clock: Whose time it lives in.
+        chance: The seed of its scatter and noise.
+        step_s: The plant's step.
+        nominal: No scatter, no noise.
+        wire_time: The buses count the time on the wire; not where a served port does.
+
+    Attributes:
+        plant: The physics.
+        env: Its world.
+        buses: By port.
+        framings: By port, a face that knows how long a frame is on it.
+        faces: By instrument.
+
+    Raises:
+        BadLabFile: No plant, or one that its settings do not make.
+    """
+
+    def __init__(
+        self,
+        file: LabFile,
+        clock: Clock,
+        chance: Chance,
+        *,
+        step_s: float = STEP_S,
+        nominal: bool = False,
+        wire_time: bool = True,
+    ) -> None:
+        if file.plant is None:
+            raise BadLabFile("a loopback port takes a [plant]")
+        self.env = LoopEnvironment(clock.loop)
+        self._step_s = step_s
+        make_plant = load_plant(file.plant.kind)
+        try:
+            self.plant: Any = make_plant(
+                None if nominal else chance.stream("plant"),
+                **_at_its_ambient(make_plant, file, nominal=nominal),
+            )
+        except (TypeError, ValueError) as why:
+            raise BadLabFile(f"[plant] {file.plant.kind}: {why}") from None
+        self.env.process(self._live())
+        self.buses: dict[str, SimulatedBus] = {}
+        self.framings: dict[str, Face] = {}
+        self.faces: dict[str, Any] = {}
+        for port in file.port:
+            if port.link != "loopback":
+                continue
+            faces = []
+            for row in file.instrument:
+                if row.port == port.name:
+                    self.faces[row.name] = self._face(row, chance.stream(f"face/{row.name}"))
+                    faces.append(self.faces[row.name])
+            if faces:
+                self.framings[port.name] = faces[0]
+            baud = port.baud if wire_time else 0
+            self.buses[port.name] = SimulatedBus(
+                self.env, faces, baud=baud, chance=chance.stream(f"bus/{port.name}")
+            )
+
+    def _face(self, row: Any, chance: random.Random) -> Any:  # noqa: ANN401 - each kind its own
+        part = self.plant.parts.get(row.part)
+        if part is None:
+            known = ", ".join(self.plant.parts)
+            raise BadLabFile(
+                f"instrument {row.name!r}: the plant has no part {row.part!r}: {known}"
+            )
+        settings = {**row.settings, **row.simulator}
+        make_face: Callable[..., Any] = load_simulator(row.kind)
+        try:
+            return make_face(self.env, part, chance, **settings)
+        except (TypeError, ValueError) as why:
+            raise BadLabFile(f"instrument {row.name!r}: simulator {row.kind}: {why}") from None
+
+    def _live(self) -> Generator[simpy.Event, object, None]:
+        step = self.plant.step
+        seconds = self.env.seconds
+        step_s = self._step_s
+        while True:
+            yield seconds(step_s)
+            step(step_s)
+
+    def begin_at(self, readings: Mapping[str, float]) -> None:
+        """Put the plant into the state that a real line was read back in."""
+        self.plant.begin_at(readings)
+
+    def operate(self, action: str, details: Mapping[str, object]) -> float:
+        """Begin a manual step in the simulated lab; return the seconds it takes."""
+        self.env.sync()
+        return float(self.plant.operate(action, details))
+
+    def finish(self, action: str) -> None:
+        """End a manual step in the simulated lab."""
+        self.env.sync()
+        self.plant.finish(action)
+
+
+def _at_its_ambient(
+    make_plant: Callable[..., Any], file: LabFile, *, nominal: bool
+) -> dict[str, bool | float]:
+    """Return a plant's settings, with the room's pressure as the lab file states it.
+
+    A plant may be told of another room, as a wrong statement would have it: the nominal one, on
+    which plans are flown, stands where the lab says.
+    """
+    settings = dict(file.plant.settings) if file.plant else {}
+    stated = file.lab.ambient_torr
+    if stated is not None and "ambient_torr" in signature(make_plant).parameters:
+        settings = (
+            {**settings, "ambient_torr": stated}
+            if nominal
+            else {
+                "ambient_torr": stated,
+                **settings,
+            }
+        )
+    return settings

@@ -1,0 +1,300 @@
+"""Running one task on one lab: everything wired, from the message to the answer in its folder."""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from labharness.core.clock import VIRTUAL_EPOCH, Chance, Clock, utc_text, wall_clock_utc
+from labharness.core.clock import run as run_on
+from labharness.core.files.durable import write_durably
+from labharness.core.files.named import open_own
+from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
+from labharness.journal.artifacts import Artifacts
+from labharness.lab.config.lab_facts import house_facts
+from labharness.lab.config.lab_file import BadLabFile
+from labharness.lab.config.lab_plan import LabPlan
+from labharness.lab.config.lock import LOCK_NAME, LineBusy
+from labharness.lab.wiring.alarms import line_alarms, somebody_knows
+from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
+from labharness.lab.wiring.control import served
+from labharness.lab.wiring.lab import Lab
+from labharness.lab.wiring.operators import Operator
+from labharness.lab.wiring.preflight import flights
+from labharness.lab.wiring.runs import (
+    BadOutput,
+    about_process,
+    fresh_folder,
+    make_folder,
+    make_loop,
+    optics_of,
+    seed_of,
+)
+from labharness.lab.wiring.simulated import SimulatedLab
+from labharness.line import LineAlarms
+from labharness.protocols.hcp import answers
+from labharness.protocols.hcp.codec import HcpMessage, encode
+from labharness.protocols.hcp.messages import TaskSubmit
+from labharness.protocols.hcp.terms import Rejected
+from labharness.safety.guard import LatchUnreadable
+from labharness.safety.guard.latch import LatchedElsewhere
+from labharness.work.admission.approval import StandingApproval
+from labharness.work.desk import ByHand, Desk, LabFacts
+from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
+
+__all__ = ["RunResult", "TaskRun"]
+
+WAIT = "Wait for the other run, or see what the message names"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left behind."""
+
+    message: HcpMessage
+    folder: Path
+    journal_head: str
+
+
+class TaskRun:
+    """One task on one lab.
+
+    Args:
+        plan: The lab's files, read.
+        submit: The message.
+        payload: Its payload.
+        speed: ``None`` for virtual time, else how many times real time.
+        seed: Of a simulated run; ``None`` takes the default. A lab with real links draws entropy.
+        out: The folder to fill; ``None`` makes ``runs/<time>-<session>``.
+        operator: Who does manual steps on a lab whose file names a person.
+        approval_wait_s: World time to wait for persons to approve; ``None`` takes the default: a
+            day, and in virtual time, which passes without them, not at all.
+        tell: Shown every event.
+        prepare: Called with the lab before anything is opened; tests inject faults through it.
+        sim_lab: The simulated lab, where it was there before this task and outlives it.
+        approvals: Standing approvals beside those that the lab file names.
+    """
+
+    def __init__(
+        self,
+        plan: LabPlan,
+        submit: HcpMessage,
+        payload: TaskSubmit,
+        *,
+        speed: float | None,
+        seed: int | None,
+        out: Path | None,
+        operator: Operator | None = None,
+        approval_wait_s: float | None = None,
+        tell: Callable[[str, Mapping[str, Any]], None] = lambda kind, data: None,
+        prepare: Callable[[Lab], None] = lambda lab: None,
+        sim_lab: SimulatedLab | None = None,
+        approvals: tuple[StandingApproval, ...] = (),
+    ) -> None:
+        self._plan = plan
+        self._submit = submit
+        self._payload = payload
+        self.seed = seed_of(plan, seed)
+        self._chance = Chance(self.seed)
+        self.session_id = self._chance.uuid4()
+        self._speed = speed
+        self._operator = operator
+        self._approval_wait_s = approval_wait_s
+        self._tell = tell
+        self._prepare = prepare
+        self._sim_lab = sim_lab
+        self._approvals = approvals
+        self._desk: Desk | None = None
+        self._alarms: LineAlarms | None = None
+        self._abort_reason = ""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.folder = out if out is not None else fresh_folder(self.session_id)
+
+    def execute(self) -> RunResult:
+        """Run to the terminal message and write it beside the journal.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            BadOutput: The output folder cannot take the run.
+        """
+        loop = make_loop(self._speed, self._plan)
+        try:
+            work = self.work(loop)
+        except BaseException:
+            loop.close()
+            raise
+        try:
+            return run_on(work, loop)
+        except (BadLabFile, BadOutput):
+            raise
+        except Exception as why:  # noqa: BLE001 - the line was made safe; no traceback reaches a user
+            message = answers.task_failed(
+                message_id=self._chance.uuid4(),
+                timestamp=utc_text(wall_clock_utc()),
+                session_id=self.session_id,
+                error_code="internal_error",
+                error_message=f"{type(why).__name__}: {why}",
+            )
+            return RunResult(message, self.folder, "")
+
+    def work(self, loop: asyncio.AbstractEventLoop) -> Coroutine[Any, Any, RunResult]:
+        """Return the whole of the task as a coroutine, for whoever runs the loop.
+
+        Raises:
+            BadLabFile: The lab's files cannot be honoured.
+            BadOutput: The output folder cannot take the run.
+        """
+        self._plan.must_hold()
+        facts = house_facts(self._plan)
+        facts = replace(facts, approvals=facts.approvals + self._approvals)
+        self._try_state_dir()
+        make_folder(self.folder)
+        self._loop = loop
+        if self._plan.file.has_a_plant:
+            facts = replace(facts, predict=flights(self._plan, loop))
+        try:
+            (self.folder / SUBMIT_NAME).write_bytes(encode(self._submit) + b"\n")
+        except OSError as why:
+            with suppress(OSError):  # half of it would stand in the way of the next try
+                (self.folder / SUBMIT_NAME).unlink()
+            raise BadOutput(f"output folder {self.folder}: {SUBMIT_NAME}: {why.strerror}") from None
+        return self._main(facts, loop)
+
+    def _try_state_dir(self) -> None:
+        """See that a latch could be kept before anything is left in the run's folder."""
+        try:
+            self._plan.make_state_dir()
+            os.close(open_own(self._plan.state_dir / LOCK_NAME, os.O_RDWR))
+        except OSError as why:
+            raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
+
+    def abort(self, reason: str) -> None:
+        """Ask for an abort, from a signal handler or another thread; too early counts too."""
+        self._abort_reason = self._abort_reason or reason
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._pass_on_abort)
+
+    def _pass_on_abort(self) -> None:
+        if self._desk is not None and self._abort_reason:
+            self._desk.abort(self._abort_reason)
+        if self._alarms is not None and self._abort_reason:
+            self._alarms.give_up()
+
+    async def _main(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
+        clock = Clock(loop)
+        run = {
+            "session_id": self.session_id,
+            "seed": self.seed,
+            "lab_digest": self._plan.lab_digest,
+            "envelope_digest": self._plan.envelope_digest,
+            "ambient_torr": self._plan.file.lab.ambient_torr,
+            "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
+            **optics_of(self._plan),
+        }
+        try:
+            journal = SqliteJournal(
+                self.folder / JOURNAL_NAME,
+                run=run,
+                about=about_process(self._plan),
+                block_s=block_lab_s(clock.speed),
+            )
+            journal.commit()
+        except JournalFailed as why:
+            raise BadOutput(f"the output folder cannot take a journal: {why}") from None
+        self._tell("begun", {})
+        try:
+            message = await self._answer(facts, clock, journal)
+            with suppress(JournalFailed):  # the desk has said so already
+                journal.flush()
+            self._keep(message)
+            if self._alarms is not None:
+                await somebody_knows(self._alarms, clock, self._warn)
+        finally:
+            with suppress(JournalFailed):
+                journal.close()
+        return RunResult(message, self.folder, journal.head.hash)
+
+    def _keep(self, message: HcpMessage) -> None:
+        try:
+            write_durably(self.folder / ANSWER_NAME, encode(message).decode() + "\n")
+        except OSError as why:  # who asked is answered all the same
+            self._warn(f"{self.folder / ANSWER_NAME} cannot be written: {why.strerror or why}")
+
+    async def _answer(self, facts: LabFacts, clock: Clock, journal: SqliteJournal) -> HcpMessage:
+        try:
+            self._plan.make_state_dir()
+            lock = self._plan.lock(self._plan.owner(self.folder))
+        except OSError as why:
+            raise BadLabFile(f"state directory {self._plan.state_dir}: {why.strerror}") from None
+        except LineBusy as why:
+            looks = why.owner is not None and why.owner.does
+            return self._busy(clock, str(why), "Run it again then" if looks else WAIT)
+        try:
+            with lock:
+                lab = Lab(
+                    self._plan,
+                    clock=clock,
+                    chance=self._chance,
+                    journal=journal,
+                    operator=self._operator,
+                    sim_lab=self._sim_lab,
+                )
+                self._alarms = line_alarms(lab)
+                self._prepare(lab)
+                self._desk = Desk(
+                    facts=facts,
+                    line=lab.line,
+                    operator=lab.operator,
+                    approvers=self._persons(clock),
+                    clock=clock,
+                    chance=self._chance,
+                    journal=journal,
+                    session_id=self.session_id,
+                    artifacts=Artifacts(self.folder / ARTIFACTS_NAME, self.session_id),
+                    tell=self._tell,
+                )
+                clock.loop.call_soon(self._pass_on_abort)
+                hands = ByHand(lab.line, self._desk)
+                home = self._plan.state_dir
+                async with served(home, hands.answer, clock, self._warn, hands.lose_door):
+                    return await self._desk.run(self._submit, self._payload)
+        except LatchUnreadable as why:
+            there = isinstance(why, LatchedElsewhere)  # it says how it is reset
+            then = "Reset it there first" if there else f"Then: {self._plan.reset_command}"
+            return self._busy(clock, str(why), then)
+        except JournalFailed as why:  # before the line was opened: nothing was sent
+            raise BadOutput(f"the run's journal cannot be written: {why}") from None
+
+    def _warn(self, text: str) -> None:
+        self._tell("warning", {"message": text})
+
+    def _persons(self, clock: Clock) -> Persons:
+        wait_s = self._approval_wait_s
+        if wait_s is None:
+            wait_s = 0.0 if clock.virtual else VALID_S
+
+        def asked(name: str) -> None:
+            if wait_s:
+                self._tell("approval_asked", {"id": name, "wait_s": wait_s})
+
+        folder = ApprovalFolder(self._plan.state_dir)
+        return Persons(
+            folder,
+            clock,
+            wait_s,
+            asked,
+            lab_option=self._plan.option,
+            sign_again=self._plan.sign_again,
+        )
+
+    def _busy(self, clock: Clock, why: str, suggestion: str) -> HcpMessage:
+        rejected = Rejected("resource_unavailable", why, suggestion=suggestion)
+        return answers.task_rejected(
+            message_id=self._chance.uuid4(),
+            timestamp=utc_text(clock.utc()),
+            in_reply_to=self._submit.message_id,
+            rejected=rejected,
+        )
