@@ -144,3 +144,10 @@ async def until_tripped(lab: Lab, within_s: float) -> str:
 def part(plant: Any, name: str) -> Any:
     """Return a part of a plant, of whichever kind it is."""
     return plant.parts[name]
+
+
+def heat_is_off(ran: Ran, *, inert: bool = True) -> bool:
+    """By the plant's own account: no mains, no hydrogen, the inert open (or shut with all gas)."""
+    assert ran.lab.simulated is not None
+    coils = ran.lab.simulated.plant.parts["relays"].coils
+    return not (coils[6] or coils[7] or coils[2]) and coils[0] is inert and coils[1] is not inert

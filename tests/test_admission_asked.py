@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from audited import SUBMISSION, judged
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission.asked import unheard
 from labharness.work.admission.audit import Admitted
 from labharness.work.capability.cvd import CAPABILITY
-from test_admission_audit import SUBMISSION, judged
 
 PRODUCED = CAPABILITY.declaration.output_schema
 

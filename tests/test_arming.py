@@ -14,8 +14,8 @@ from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.safety.kernel import Mode
+from real_wires import quick
 from rig import approved_copy, cut
-from test_guarded_line import quick
 
 GRID = (0.0, 0.13, 0.29, 0.41, 0.57, 0.73, 0.89)
 """Seconds after a grid point of the polls at which a line is armed."""

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from commands import say
+from hostile import HOSTILE, grown, hostile_journal
 from labharness.faces.report.both_runs import both_runs
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.reading import read_run
 from labharness.faces.report.svg import COLOURS
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
-from test_report import HOSTILE, grown, hostile_journal
 
 NAMES = ("runs/first", "runs/hotter")
 

@@ -22,8 +22,9 @@ from labharness.lab.config.lock import LineBusy
 from labharness.line import NotArmed
 from labharness.line.effects import Effects, warmer
 from labharness.work.desk import ByHand, Nobody
+from procedures_failing import ON, SHUTDOWN, cause, is_off
 from rig import SHORT_LINE, approved_copy
-from test_procedures_fail import FURNACE, ON, SHUTDOWN, cause, is_off
+from procedures_failing import FURNACE
 
 SHORT = read_lab(SHORT_LINE)
 RELIEVE = "relieve_pressure"

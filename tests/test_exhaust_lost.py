@@ -4,13 +4,13 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import alarmed
 from alarmed import Watched, watch
 from commands import say
+from exhaust import heat, truth
 from labharness.core.vocabulary import Cause
 from labharness.faces.testing.faults import simulated_of
 from labharness.journal.reading import read
@@ -32,22 +32,6 @@ O2_MAX = 0.01  # a share: what a purge leaves
 ARGON_VALVE, BYPASS_SHUT, HYDROGEN_VALVE, VENT, FURNACE, SULFUR = 0, 1, 2, 4, 6, 7
 
 lose_exhaust = plant_fault("exhaust_lost", True)
-
-
-def heat(lab: Lab, *, furnace_c: float = 25.0, sulfur_c: float = 25.0) -> None:
-    """Leave a tube hot, its heaters off: swept as the end of a run has left it."""
-    plant = simulated_of(lab).plant
-    for name, nodes, celsius in (
-        ("furnace", ("heater_k", "tube_k"), furnace_c),
-        ("sulfur", ("boat_k",), sulfur_c),
-    ):
-        for node in (*nodes, "_thermocouple_k"):
-            setattr(part(plant, name), node, celsius + 273.15)
-
-
-def truth(lab: Lab) -> dict[str, Any]:
-    found: dict[str, Any] = simulated_of(lab).plant.truth()
-    return found
 
 
 def is_held_in_argon(lab: Lab) -> None:

@@ -10,8 +10,7 @@ from labharness.lab import Lab, LabPlan
 from labharness.line import holding
 from labharness.work.desk import ByHand
 from labharness.work.desk.desk import Desk
-from rig import Injection, Ran
-from test_trips import heat_is_off
+from rig import Injection, Ran, heat_is_off
 
 Word = Callable[..., Awaitable[dict[str, Any]]]
 Act = Callable[[Lab, Word], Awaitable[None]]

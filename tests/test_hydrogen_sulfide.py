@@ -9,12 +9,12 @@ import pytest
 
 import alarmed
 from alarmed import Watched, watch
+from exhaust import heat, truth
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, LabPlan
+from left_alone import HAZARDS, is_refused, on_their_own, unattended
 from rig import SOON, Ran, accepted, lab_with, part, submission
-from test_exhaust_lost import heat, truth
-from test_unattended import HAZARDS, is_refused, on_their_own, unattended
 
 Run = Callable[..., Ran]
 

@@ -15,8 +15,8 @@ from labharness.journal import reading
 from labharness.lab import LabPlan
 from labharness.safety.guard import Latch
 from platforms import fill_disk, fills_a_disk, unix
+from real_wires import quick
 from rig import approved_copy
-from test_guarded_line import quick
 
 READY_S_MAX = 60.0
 KEPT_S = 5.0

@@ -20,8 +20,8 @@ from labharness.lab import LabPlan, read_lab
 from labharness.lab.operate.idle_line import make_safe, reset
 from labharness.safety.guard import Latch
 from platforms import unix
+from real_wires import quick, served
 from rig import approved_copy
-from test_guarded_line import quick, served
 
 pytestmark = unix
 

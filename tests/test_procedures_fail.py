@@ -1,7 +1,7 @@
 """Making safe while things fail: each write in turn, each port, any moment, any queue, any disk."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from itertools import permutations
@@ -9,14 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from labharness.core.clock import Chance, Clock, VirtualLoop
-from labharness.core.clock import run as run_on
-from labharness.core.vocabulary import Cause, Command, Ending, Outcome, Request, Trip
+from labharness.core.vocabulary import Cause, Command, Ending, Outcome, Request
 from labharness.instruments.link import LinkLost
-from labharness.journal import JournalFailed, SqliteJournal
+from labharness.journal import JournalFailed
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import StepState
 from labharness.line.command import WAITING_MAX
 from labharness.line.escalation import HOLD_S_MAX, DownStage
@@ -24,54 +21,11 @@ from labharness.line.procedures import compile_procedures
 from labharness.line.trip_response import tails
 from labharness.safety.guard import Latch, SafeFrame, Source
 from labharness.safety.kernel import EnvelopeInvalid, Mode
+from procedures_failing import SHUTDOWN, cause, energised, is_off
 
-Work = Callable[[Lab], Awaitable[None]]
-ON = (
-    Command("box.furnace_contactor", 1.0, ""),
-    Command("box.sulfur_contactor", 1.0, ""),
-    Command("laser.emission", 1.0, ""),
-)
-FURNACE, SULFUR, HYDROGEN = 6, 7, 2  # coils from 0, as wired
 PORTS = ("heat", "inert", "hydrogen", "relays", "laser")
-SHUTDOWN = "immediate_shutdown"
 PROCEDURES = (SHUTDOWN, "close_all_valves_and_alert", "relieve_pressure", "hold_vacuum")
 FIRST_WAVE_S = 2.0  # wire_s_max of every procedure
-
-
-def energised(plan: LabPlan, folder: Path, work: Work) -> Lab:
-    """Arm and start the line, give its heaters mains and the laser leave, then do ``work``."""
-    loop = VirtualLoop()
-    labs: list[Lab] = []
-
-    async def main() -> None:
-        with SqliteJournal(folder / "journal.sqlite") as journal:
-            lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
-            labs.append(lab)
-            await lab.line.open()
-            await lab.line.arm(SAFE_TABLE)
-            lab.line.start()
-            for command in ON:
-                outcome = await lab.line.perform(command)
-                assert outcome.ending is Ending.CONFIRMED, outcome
-            await work(lab)
-            await lab.line.close()
-
-    folder.mkdir(exist_ok=True)
-    plan.state_dir.mkdir(parents=True, exist_ok=True)
-    Latch(plan.state_dir / "latch.json").open()
-    run_on(main(), loop)
-    return labs[0]
-
-
-def cause(lab: Lab, procedure: str, of: Cause = Cause.EMERGENCY_STOP_LOOP) -> Trip:
-    return Trip(of, procedure, "test", None, lab.clock.loop.time(), "test")
-
-
-def is_off(lab: Lab) -> bool:
-    """By the plant's own account, no heater has mains and no hydrogen comes."""
-    assert lab.simulated is not None
-    coils = lab.simulated.plant.parts["relays"].coils
-    return not (coils[FURNACE] or coils[SULFUR] or coils[HYDROGEN])
 
 
 def fail_write(lab: Lab, number: int, *, raises: bool) -> list[str]:

@@ -17,8 +17,8 @@ from labharness.lab import read_lab
 from labharness.lab.wiring.control import LineControl, NoOwner
 from platforms import unix
 from programmed import programmed
+from real_wires import quick
 from served import Served
-from test_guarded_line import quick
 
 BOUND_S = 10.0  # the guard's own time is held elsewhere; this bounds a test that hangs
 STORES = bytes.fromhex("01 10 20")  # function 16 into the stored programs from 2088h on

@@ -1,16 +1,14 @@
 """The report of a run: what it shows, that nothing hostile gets in, and that it repeats."""
 
-import json
 import math
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from hostile import grown, hostile_journal
 from labharness.faces.cli import main
 from labharness.faces.report.compare import differences
 from labharness.faces.report.facts import Points, RunFacts
@@ -26,16 +24,10 @@ from labharness.faces.report.svg import (
 from labharness.faces.report.traces import phase_labels
 from labharness.faces.report.words import LANGUAGES
 from labharness.journal import SqliteJournal
-from labharness.lab import Lab, read_lab
-from labharness.lab.wiring.tasks import TaskRun
+from labharness.lab import Lab
 from labharness.work.desk.folder import JOURNAL_NAME
 from markup import parsed
-from rig import EXAMPLE, SHORT_LINE, as_submit
 
-HOSTILE = (
-    "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\u202e{intent}\ud800\x1b[2J"
-)
-HEATS = {"what": "heats", "value": 1.0}
 VOID = {"br", "input", "meta"}
 
 
@@ -43,31 +35,6 @@ def hot(lab: Lab) -> None:
     """Let the furnace run away: 20 degC a second more than it is told."""
     assert lab.simulated is not None
     lab.simulated.plant.faults.add_furnace_c_per_s = 20.0
-
-
-def grown(folder: Path, act: Callable[[Lab], None] | None = None, **payload: Any) -> Path:
-    """Run the example on the short line, with a fault a minute into the growth."""
-    body = json.loads(EXAMPLE.read_text("utf-8"))
-    for part, values in payload.items():
-        body["payload"][part].update(values)
-    opened: list[Lab] = []
-
-    def tell(kind: str, data: Any) -> None:
-        if act is not None and kind == "progress" and data["stage"] == "material_growth":
-            opened[0].clock.loop.call_later(60.0, act, opened[0])
-
-    message, submit = as_submit(body)
-    TaskRun(
-        read_lab(SHORT_LINE),
-        message,
-        submit,
-        speed=None,
-        seed=1,
-        out=folder,
-        tell=tell,
-        prepare=opened.append,
-    ).execute()
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -253,75 +220,6 @@ def test_what_pre_flight_expected_lies_beside_what_was_measured(
 def nearest(low: Points, high: Points, at_s: float) -> tuple[float, float]:
     index = min(range(len(low)), key=lambda each: abs(low[each][0] - at_s))
     return low[index][1], high[index][1]
-
-
-def hostile_journal(folder: Path) -> Path:
-    """Write a journal whose every free text is hostile."""
-    path = folder / JOURNAL_NAME
-    journal = SqliteJournal(
-        path, run={"session_id": HOSTILE, "seed": None}, about={"python": HOSTILE}
-    )
-    step = {
-        "instructionId": "one",
-        "metadata": {"stage": HOSTILE, "description": HOSTILE},
-    }
-    planned = {"instructions": {"instructions": [step]}, "recipe": {HOSTILE: HOSTILE}}
-    asked = {
-        "intent": HOSTILE,
-        "caller_id": HOSTILE,
-        "inputs": {HOSTILE: [HOSTILE, {"a": HOSTILE}]},
-    }
-    spots = [{"x_um": HOSTILE, "y_um": 0}]
-    told = {"event_type": "warning", "data": {"message": HOSTILE}}
-    record: list[tuple[str, dict[str, Any]]] = [
-        ("submitted", {"payload": {**asked, "context": {HOSTILE: HOSTILE}}}),
-        ("approved", {"by": [HOSTILE], "reason": HOSTILE}),
-        ("planned", planned),
-        (
-            "prediction",
-            {
-                "trajectory": {HOSTILE: [[0.0, 1.0]]},
-                "bands": {},
-                "units": {HOSTILE: HOSTILE},
-                "duration_s": 1.0,
-                "steps": [
-                    {
-                        "instruction": "one",
-                        "started_s": 0,
-                        "ended_s": 1,
-                        "if_killed": [HOSTILE],
-                        "stays": [dict.fromkeys(("name", "unit", "does"), HOSTILE) | HEATS],
-                    }
-                ],
-                "hardware": [HOSTILE],
-                "gas_used_cm3": {HOSTILE: 1.0},
-            },
-        ),
-        ("identified", {"instrument": HOSTILE, "model": HOSTILE, "firmware": HOSTILE}),
-        ("task_accepted", {"risk_level": HOSTILE}),
-        ("step", {"instruction": "one", "status": "RUNNING"}),
-        ("event", told),
-        ("trip", {"cause": HOSTILE, "detail": HOSTILE}),
-        (
-            "terminal",
-            {
-                "type": "task_failed",
-                "payload": {
-                    "error_code": HOSTILE,
-                    "error_message": HOSTILE,
-                    "error_details": {"phase": HOSTILE, "step": HOSTILE},
-                    "partial_outputs": {"raman_analysis": {"spots": spots, HOSTILE: HOSTILE}},
-                    "artifacts": [
-                        {"name": HOSTILE, "uri": HOSTILE, "size_bytes": 1, "checksum": HOSTILE}
-                    ],
-                },
-            },
-        ),
-    ]
-    for at, (kind, body) in enumerate(record):
-        journal.append(kind, body, float(at))
-    journal.close()
-    return path
 
 
 def test_hostile_words_of_callers_instruments_and_files_stay_words(tmp_path: Path) -> None:

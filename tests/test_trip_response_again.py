@@ -6,21 +6,17 @@ from pathlib import Path
 import pytest
 
 from alarmed import Watched, watch
+from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command
 from labharness.lab import Lab, LabPlan
 from labharness.line.escalation import DownStage, Reached
 from labharness.line.trip_response import AGAIN_S
 from labharness.safety.guard import Source
 from labharness.work.desk import ByHand, Nobody
-from test_procedures_fail import ON, SHUTDOWN, cause, energised, is_off
+from procedures_failing import ON, SHUTDOWN, cause, energised, is_off
 
 RELIEVE = "relieve_pressure"
 FLOOD = 10  # annunciations in 10 min are none
-
-
-def cut(lab: Lab, port: str, *, off: bool = True) -> None:
-    assert lab.simulated is not None
-    lab.simulated.buses[port].faults.cut = off
 
 
 def sent(lab: Lab) -> int:

@@ -9,7 +9,7 @@ from labharness.faces.cli import main
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.safety.guard import Source
-from rig import SHORT_LINE, Injection, Ran, approved_copy, cut, plant_fault, submission
+from rig import SHORT_LINE, Injection, Ran, approved_copy, cut, heat_is_off, plant_fault, submission
 
 Run = Callable[..., Ran]
 DWELL = "material_growth"
@@ -63,13 +63,6 @@ def test_a_fault_in_the_dwell_runs_its_procedure_verified_and_latched(
     assert verification.within_s < 10
     assert heat_is_off(ran, inert=procedure != "relieve_pressure")
     assert_latched_until_reset(ran, short_plan, run_task)
-
-
-def heat_is_off(ran: Ran, *, inert: bool = True) -> bool:
-    """By the plant's own account: no mains, no hydrogen, the inert open (or shut with all gas)."""
-    assert ran.lab.simulated is not None
-    coils = ran.lab.simulated.plant.parts["relays"].coils
-    return not (coils[6] or coils[7] or coils[2]) and coils[0] is inert and coils[1] is not inert
 
 
 def assert_latched_until_reset(ran: Ran, plan: LabPlan, run_task: Run) -> None:

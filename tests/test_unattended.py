@@ -3,61 +3,22 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
-from commands import ROOT, Said, say, spawn_on_full_disk, wrote
+from commands import say, spawn_on_full_disk
 from labharness.core.clock import wall_clock_utc
-from labharness.lab import BadLabFile, Lab, LabPlan
+from labharness.lab import BadLabFile, Lab
 from labharness.lab.config.hazards import read_hazards, record_proof
-from labharness.line import Instrument
 from labharness.work.admission.risk import safe_in_time
-from rig import SOON, Ran, accepted, approved_copy
+from left_alone import HAZARDS, hazards, is_refused, on_their_own, unattended
+from rig import SOON, Ran, accepted
 
 Run = Callable[..., Ran]
-HAZARDS = ROOT / "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
 TODAY = date(2026, 1, 1)  # the day of every virtual run
 OVER_HEAT = "independent over-temperature limiter on its own thermocouple, opens the mains"
-
-
-def unattended(folder: Path, hazards: str | None = None, attended: str = "never") -> LabPlan:
-    """The short line with nobody there, its hazard table in a folder of its own."""
-    (folder / "hazards.toml").write_text(hazards or HAZARDS.read_text("utf-8"), "utf-8")
-
-    def edit(text: str) -> str:
-        text = text.replace('attended = "always"', f'attended = "{attended}"')
-        table = f"{ROOT}/envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml"
-        return text.replace(table, "hazards.toml")
-
-    plan = approved_copy(folder, edit=edit)
-    assert plan.file.lab.hazards == "hazards.toml"
-    return plan
-
-
-def on_their_own(plan: LabPlan, does: str) -> LabPlan:
-    """Return every channel of every instrument one behaviour when nobody talks to it."""
-
-    def changed(instrument: Instrument) -> Instrument:
-        driver = instrument.driver
-        channels = {
-            name: replace(spec, on_comm_loss=does) for name, spec in driver.channels.items()
-        }
-        driver.channels = channels
-        return instrument
-
-    return replace(plan, instruments=tuple(map(changed, plan.instruments)))
-
-
-def is_refused(ran: Ran, labs: list[Lab], *words: str) -> None:
-    assert ran.type == "task_rejected", ran.body
-    assert ran.body["reason_code"] == "safety_violation"
-    for word in words:
-        assert word in ran.body["reason_message"] + ran.body["suggestion"], ran.body
-    assert wrote(labs) == [], "nothing was sent"
-    assert [each.guard.core.log for each in labs if not each.nominal] == [[]]
 
 
 def test_unattended_work_runs_where_everything_holds(tmp_path: Path, run_task: Run) -> None:
@@ -132,10 +93,6 @@ def test_attended_work_with_an_overdue_test_is_one_level_riskier(
 )
 def test_safe_is_safe_within_five_seconds(does: str, good: bool) -> None:
     assert safe_in_time(does) is good
-
-
-def hazards(plan: LabPlan, *arguments: str) -> Said:
-    return say("hazards", *arguments, "--lab", plan.path)
 
 
 @pytest.mark.thorough
