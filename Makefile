@@ -16,29 +16,31 @@ help: ## list what there is
 
 # A file's tests stay in one process, because they share what they grew. All test files are compiled
 # first, half of them on each core: four processes would each do it for themselves, 10 s long. Files
-# run in their order, not those of many tests first: what computes stands beside what waits. Python is
-# started hundreds of times, and is not to compile our modules each time. `make check` has the tidy
-# tests. Only the files that hold a mark are read for the tests that run beside their like, or alone.
+# run in the order of their own names, whatever the folder: what computes then stands beside what
+# waits. Python is started hundreds of times, and is not to compile our modules each time. `make check`
+# has the tidy tests. Only files that hold a mark are read for tests that run beside their like, or alone.
+FILES := find tests -name 'test_*.py' -not -name test_tidy.py -not -path '*/interop/*'
+BY_NAME := sed 's|.*/\(.*\)|\1 &|' | sort | cut -d' ' -f2
 test: TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest
 test: .venv/.installed-dev ## what is asked of every change, in minutes
-	for half in a-f g-z; do $(TESTS) -q --collect-only tests/test_[$$half]*.py > /dev/null & done; wait
+	for half in a-g h-z; do $(TESTS) -q --collect-only $$($(FILES) -name "test_[$$half]*") > /dev/null & done; wait
 	$(TESTS) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak and not thorough and not calm and not serial" \
-	  --ignore tests/test_tidy.py --junitxml build/junit.xml || $(AGAIN)
+	  --junitxml build/junit.xml $$($(FILES) | $(BY_NAME)) || $(AGAIN)
 	$(TESTS) -n $(WORKERS) -m "calm and not soak" --junitxml build/junit-calm.xml \
-	  $$(grep -l "mark.calm" tests/test_*.py) || $(AGAIN)
+	  $$($(FILES) | xargs grep -l "mark.calm") || $(AGAIN)
 	$(TESTS) -m "serial and not soak" --junitxml build/junit-serial.xml \
-	  $$(grep -l "mark.serial" tests/test_*.py) || $(AGAIN)
+	  $$($(FILES) | xargs grep -l "mark.serial") || $(AGAIN)
 
 thorough: .venv/.installed-dev ## the dearer tests, which a change must pass before it lands
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "thorough and not soak" \
-	  --junitxml build/junit-thorough.xml $$(grep -l "mark.thorough" tests/test_*.py) || $(AGAIN)
+	  --junitxml build/junit-thorough.xml $$($(FILES) | xargs grep -l "mark.thorough") || $(AGAIN)
 
 check: .venv/.installed-dev ## format, lint, types, imports, tidy rules
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q tests/test_tidy.py
+	$(BIN)/pytest -q tests/house/test_tidy.py
 
 interop: build/interop/.installed build/interop-newer/.installed ## clients that others wrote, on the served simulators
 	build/interop/bin/python -m pytest -q tests/interop

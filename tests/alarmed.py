@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -11,13 +12,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from commands import edited_lab
 from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import LineAlarms
-from labharness.safety.alarm import AlarmFile, AlertChannel, Channels, NullSenders
+from labharness.safety.alarm import AlarmFile, AlertChannel, Channels, NullSenders, Severity
+from rig import approved_copy
 
 Act = Callable[[Lab], None]
 
@@ -139,3 +142,40 @@ def silent_server() -> Iterator[str]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(8)
         yield f"json://127.0.0.1:{listening.getsockname()[1]}/?token=hush"
+
+
+ESTOP = "emergency_stop_loop/box.estop_closed"
+
+
+LEVELS = (
+    AlertChannel(name="mail"),
+    AlertChannel(name="chat", severities=frozenset({Severity.CRITICAL})),
+    AlertChannel(name="boss", level=1),
+    AlertChannel(name="chief", level=2),
+)
+
+
+def after(act: Act, minutes: float) -> Callable[[Watched], Awaitable[None]]:
+    async def work(watched: Watched) -> None:
+        act(watched.lab)
+        await asyncio.sleep(minutes * 60)
+
+    return work
+
+
+def warns_of_pressure(folder: Path) -> tuple[LabPlan, str]:
+    """A line on which too much pressure only warns, and the name of that alarm."""
+
+    def edit(text: str) -> str:
+        hard = 'max = 0.15\nunit = "atm gauge"\nhard_limit = '
+        return text.replace(f"{hard}true", f"{hard}false")
+
+    return approved_copy(folder, edit=edit), "over_pressure/gauge.pressure/warning"
+
+
+def quick_lab(folder: Path) -> Path:
+    """Return the short line without what takes the spectrometer long to prepare."""
+    lab = edited_lab(folder, "[operator]", "[operator]")
+    text = lab.read_text("utf-8")
+    lab.write_text(re.sub(r"prepare = \[\n.*mono_open.*\n\]\n", "", text), "utf-8")
+    return lab

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from labharness.faces.cli import main
-from labharness.lab import Lab
+from labharness.lab import Lab, LabPlan
+from labharness.lab.config.lab_facts import house_facts
 from labharness.protocols.hcp.codec import decode
 from labharness.safety.guard import Source
-from rig import EXAMPLE, SHORT_LINE, line_texts
+from labharness.work.plan import InstructionSet
+from rig import EXAMPLE, SHORT_LINE, line_texts, submission
 
 ROOT = SHORT_LINE.parent.parent
 COMMAND = (sys.executable, "-m", "labharness.faces.cli")
@@ -178,3 +180,11 @@ def spawn_with(packages: Path, *arguments: object) -> Said:
         check=False,
     )
     return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+def planned(plan: LabPlan, *, recipe: dict[str, float] | None = None) -> InstructionSet:
+    facts = house_facts(plan)
+    _, payload = submission(recipe=recipe or {})
+    found = facts.capabilities[payload.capability].plan(payload.inputs, {}, facts.line_facts)
+    instructions: InstructionSet = found.instructions  # type: ignore[union-attr]  # it can be planned
+    return instructions

@@ -13,7 +13,6 @@ GUARD = (
     "test_latch*",
     "test_remote_guard",
     "test_both_shells",
-    "test_refused*",
     "test_port_latch",
     "test_named_files",
 )
@@ -34,10 +33,9 @@ LINE = (
     "test_failures",
     "test_over_pressure",
     "test_unattended",
-    "test_findings_*",
-    "test_blind_spots",
+    "test_dangers_*",
+    "test_cross_checks",
     "test_arming",
-    "test_confirmed*",
 )
 ALARM = ("test_alarm_*",)
 ADMISSION = ("test_admission_*", "test_approvals", "test_preflight")
@@ -54,18 +52,18 @@ DRIVERS = (
     "test_reply_rules",
     "test_testing_conformance",
     "test_reads_of_others",
-    "test_corpus_instruments",
+    "test_bad_instruments",
     "test_drawers_agree",
     "test_proven",
 )
 SHIPPED = (
     "test_proven",
-    "test_corpus_lab",
+    "test_bad_lab_files",
     "test_by_hand_dangers",
     "test_unattended",
     "test_proofs_on_the_line",
-    "test_blind_spots",
-    "test_findings_rules",
+    "test_cross_checks",
+    "test_dangers_in_the_rules",
     "test_opening",
     "test_preflight",
     "test_admission_*",
@@ -106,7 +104,7 @@ class Room:
     @property
     def test_files(self) -> list[str]:
         """Return the files of tests as they are found."""
-        found = {path for each in self.tests for path in ROOT.glob(f"tests/{each}.py")}
+        found = {path for each in self.tests for path in ROOT.glob(f"tests/**/{each}.py")}
         return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
     def mutants(self) -> list[Mutant | RowMutant]:

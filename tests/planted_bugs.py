@@ -39,7 +39,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse._states",
         "abs(value - wanted.value) <= spec.resolution",
         "True",
-        "tests/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
+        "tests/line/test_trips.py::test_a_step_that_does_not_take_is_reported_as_it_is",
         promise=12,
         detector="verdict",
         dear=True,
@@ -49,7 +49,7 @@ PLANTED = (
         "labharness.line.line:Line.settle",
         "not verification.complete and self.memory.trip is None",
         "False and self.memory.trip is None",
-        "tests/test_failures.py::"
+        "tests/line/test_failures.py::"
         "test_a_stopped_line_that_nothing_verifies_latches_and_keeps_out_the_next_run",
         promise=12,
         detector="verdict",
@@ -60,7 +60,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse._verify_in_force",
         "self._open and (not self._closed)",
         "False",
-        "tests/test_trip_response_again.py::"
+        "tests/line/test_trip_response_again.py::"
         "test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once",
         promise=12,
         detector="byte log",
@@ -71,7 +71,7 @@ PLANTED = (
         "labharness.line.escalation:bring_down",
         "if trip_response.in_force is not None:\n    break",
         "if False:\n    break",
-        "tests/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
+        "tests/line/test_trip_response_again.py::test_the_way_down_ends_at_a_trip_that_comes_meanwhile[laser]",
         promise=15,
         detector="verdict",
     ),
@@ -80,7 +80,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.make_safe",
         "self._memory.trip is not None",
         "False",
-        "tests/test_trip_response_again.py::"
+        "tests/line/test_trip_response_again.py::"
         "test_nothing_but_the_procedure_in_force_is_sent_while_a_trip_stands",
         promise=15,
         detector="byte log",
@@ -90,7 +90,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.make_safe",
         "self._guard.trip(replace(latched, procedure=procedure))",
         "self._guard.repeat(list(self._guard.procedures[procedure]))",
-        "tests/test_guarded_line.py::"
+        "tests/line/test_guarded_line.py::"
         "test_what_was_made_safe_by_hand_stays_so_when_another_guard_begins",
         promise=15,
         detector="byte log",
@@ -102,7 +102,7 @@ PLANTED = (
         "self._since_s is not None and self._memory.trip is not None",
         "self._since_s is not None and self._memory.trip is not None and (not "
         "any((self._memory.trip.procedure == each.procedure for each in self.verifications)))",
-        "tests/test_trip_response_again.py::"
+        "tests/line/test_trip_response_again.py::"
         "test_a_procedure_that_comes_back_is_verified_by_what_is_read_after_it[0.05]",
         promise=12,
         detector="verdict",
@@ -129,7 +129,7 @@ PLANTED = (
         "    await asyncio.sleep(LOOK_S)\n"
         "    looked = await self._states(name, until_s - self._loop.time())\n"
         "    found |= {each: looked[each] for each in open_steps}",
-        "tests/test_trip_response_again.py::test_complete_is_what_one_look_shows",
+        "tests/line/test_trip_response_again.py::test_complete_is_what_one_look_shows",
         promise=12,
         detector="verdict",
     ),
@@ -138,7 +138,7 @@ PLANTED = (
         "labharness.lab.wiring.preflight:_Flight.fly",
         "self._violation(executor, why)",
         "None",
-        "tests/test_preflight.py::"
+        "tests/lab/wiring/test_preflight.py::"
         "test_a_plan_that_would_trip_is_refused_before_anything_is_written",
         promise=9,
         detector="byte log",
@@ -149,7 +149,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.__init__",
         "self.trip",
         "self._run",
-        "tests/test_alarm_of_a_trip.py::"
+        "tests/safety/alarm/test_alarm_of_a_trip.py::"
         "test_a_trip_that_the_guard_raises_calls_and_is_gone_when_all_is_read_again[guard]",
         promise=23,
         detector="alarm audit",
@@ -160,7 +160,7 @@ PLANTED = (
         "labharness.safety.alarm.states",
         "HIDEABLE: Final = frozenset({Severity.FAULT, Severity.WARNING})",
         "HIDEABLE: Final = frozenset(Severity)",
-        "tests/test_alarm_states.py::"
+        "tests/safety/alarm/test_alarm_states.py::"
         "test_a_trip_alarm_cannot_be_shelved_suppressed_or_taken_out_of_service",
         promise=21,
         detector="alarm audit",
@@ -171,7 +171,7 @@ PLANTED = (
         "labharness.safety.alarm.board:_grouped",
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "False",
-        "tests/test_alarm_board.py::test_a_gas_leak_hours_into_another_trip_calls",
+        "tests/safety/alarm/test_alarm_board.py::test_a_gas_leak_hours_into_another_trip_calls",
         promise=22,
         detector="alarm audit",
         daily=True,
@@ -181,7 +181,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._ended",
         "self._raise(CHANNEL + channel, Severity.FAULT, text, source=HOUSE)",
         "pass",
-        "tests/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
+        "tests/safety/alarm/test_alarm_line.py::test_a_channel_that_never_ends_is_dead_after_ten_seconds",
         promise=23,
         detector="alarm audit",
     ),
@@ -190,7 +190,7 @@ PLANTED = (
         "labharness.line.active_causes:causes_of",
         "found = active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "found: tuple[str, ...] = ()",
-        "tests/test_reset.py::"
+        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[emergency stop]",
         promise=14,
         detector="verdict",
@@ -200,7 +200,7 @@ PLANTED = (
         "labharness.line.active_causes:causes_of",
         "active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "active_trips(memory, now)",
-        "tests/test_reset.py::"
+        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas not read]",
         promise=14,
         detector="verdict",
@@ -211,7 +211,7 @@ PLANTED = (
         "return found + _lost_contacts(memory, instruments, now)",
         "asked = trip.cause is Cause.INTERLOCK_LOST\n"
         "return found + (_lost_contacts(memory, instruments, now) if asked else ())",
-        "tests/test_reset.py::"
+        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known"
         "[exhaust lost after the first cause]",
         promise=14,
@@ -222,7 +222,7 @@ PLANTED = (
         "labharness.lab.operate.idle_line:reset.open_latch",
         "if active:\n    raise NotReset(f\"the cause still stands: {'; '.join(active)}\")",
         "if False:\n    raise NotReset(f\"the cause still stands: {'; '.join(active)}\")",
-        "tests/test_reset.py::"
+        "tests/lab/operate/test_reset.py::"
         "test_no_reset_opens_the_latch_while_its_cause_stands_or_is_not_known[gas leak]",
         promise=14,
         detector="verdict",
@@ -232,7 +232,7 @@ PLANTED = (
         "labharness.work.admission.risk:_refusal",
         "context.stays_energised and (not context.attended)",
         "False",
-        "tests/test_unattended.py::"
+        "tests/envelopes/test_unattended.py::"
         "test_unattended_heating_is_refused_when_an_instrument_would_stay_as_it_is",
         promise=3,
         detector="byte log",
@@ -243,7 +243,7 @@ PLANTED = (
         "labharness.line.line:Line.settle",
         "self.memory.mode is Mode.RUNNING",
         "False",
-        "tests/test_hands_in_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
+        "tests/line/test_hands_in_a_run.py::test_after_a_stop_nothing_is_set_any_more_by_whomever[stop]",
         promise=14,
         detector="verdict",
         dear=True,
@@ -253,7 +253,7 @@ PLANTED = (
         "labharness.work.desk.by_hand:ByHand._stop",
         "self._owner.abort(text)",
         "self._by_hand(asked, 'stop')\nself._owner.abort(text)",
-        "tests/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
+        "tests/line/test_hands_in_a_run.py::test_a_stop_is_never_refused_for_its_words[no name]",
         promise=13,
         detector="verdict",
         dear=True,
@@ -263,7 +263,7 @@ PLANTED = (
         "labharness.work.capability.cvd.looking:add_look",
         "False",
         "True",
-        "tests/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
+        "tests/line/test_hands_in_a_run.py::test_no_hold_leaves_the_laser_standing_on_one_spot",
         promise=12,
         detector="verdict",
         dear=True,
@@ -273,7 +273,7 @@ PLANTED = (
         "labharness.work.capability.cvd.planner:_fill",
         "False",
         "True",
-        "tests/test_hands_in_a_run.py::"
+        "tests/line/test_hands_in_a_run.py::"
         "test_a_hold_asked_for_while_a_shut_tube_fills_waits_and_can_be_withdrawn",
         promise=10,
         detector="verdict",
@@ -284,7 +284,7 @@ PLANTED = (
         "labharness.core.files.durable:append_durably",
         "b'\\n' if cut_short else b''",
         "b''",
-        "tests/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
+        "tests/lab/wiring/test_approvals.py::test_what_is_said_after_a_decision_that_was_cut_short_is_heard",
         promise=20,
         detector="journal audit",
         daily=True,
@@ -294,7 +294,7 @@ PLANTED = (
         "labharness.core.clock.chance:Chance.stream",
         "random.Random(f'{self.seed}/{path}')",
         "random.Random(f'{self.seed}/{hash(path)}')",
-        "tests/test_chaos.py::"
+        "tests/chaos/test_chaos.py::"
         "test_the_same_scenario_gives_the_same_digest_here_and_in_a_process_of_other_hashes",
         promise=7,
         detector="referee",
@@ -305,7 +305,7 @@ PLANTED = (
         "labharness.line.command:Writer.perform",
         "self._waiting >= WAITING_MAX",
         "self._waiting >= WAITING_MAX and (not self.simulated)",
-        "tests/test_tidy.py::test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
+        "tests/house/test_tidy.py::test_nothing_but_what_wires_the_lab_asks_whether_it_is_simulated",
         promise=8,
         detector="lint",
         daily=True,
@@ -315,7 +315,7 @@ PLANTED = (
         "labharness.line.monitor:Monitor.take",
         "self._answer(trips)",
         "self._loop.call_later(0.5, self._answer, trips)",
-        "tests/test_deadlines_of_causes.py::"
+        "tests/line/test_deadlines_of_causes.py::"
         "test_a_limit_that_is_passed_trips_within_a_poll_and_a_quarter_second",
         promise=11,
         detector="deadline",
@@ -325,7 +325,7 @@ PLANTED = (
         "labharness.line.monitor:Monitor.take",
         "self._answer(trips)",
         "self._journal.sample(scan.stream, now, values)\nself._answer(trips)",
-        "tests/test_line_monitor.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
+        "tests/line/test_line_monitor.py::test_a_trip_goes_before_the_sample_that_showed_it_is_kept",
         promise=13,
         detector="deadline",
     ),
@@ -334,7 +334,7 @@ PLANTED = (
         "labharness.journal.store",
         "BUSY_TIMEOUT_S: Final = 0.01",
         "BUSY_TIMEOUT_S: Final = 1.0",
-        "tests/test_deadlines_burdened.py::"
+        "tests/line/test_deadlines_burdened.py::"
         "test_a_trip_keeps_its_software_time_under_any_burden[locked_database]",
         promise=13,
         detector="deadline",
@@ -345,7 +345,7 @@ PLANTED = (
         "labharness.line.monitor:Monitor.note",
         "self.journal_lost = str(why)",
         "self.journal_lost = str(why)\nraise",
-        "tests/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
+        "tests/line/test_procedures_fail.py::test_a_trip_waits_for_no_disk[disk full]",
         promise=13,
         detector="deadline",
         dear=True,
@@ -355,7 +355,7 @@ PLANTED = (
         "labharness.line.line:Line.unless_tripped",
         "asyncio.wait((task, tick), return_when=asyncio.FIRST_COMPLETED)",
         "asyncio.wait((task,))",
-        "tests/test_procedures_fail.py::test_a_trip_does_not_wait_for_a_planner_in_mid_thought",
+        "tests/line/test_procedures_fail.py::test_a_trip_does_not_wait_for_a_planner_in_mid_thought",
         promise=13,
         detector="deadline",
         dear=True,
@@ -365,7 +365,7 @@ PLANTED = (
         "labharness.line.trip_response:TripResponse.trip",
         "trip.cause.overrules(None if in_force is None else in_force.cause)",
         "True",
-        "tests/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
+        "tests/line/test_procedures_fail.py::test_of_three_trips_in_any_order_the_worst_is_in_force",
         promise=15,
         detector="verdict",
         daily=True,
@@ -379,7 +379,7 @@ PLANTED = (
         "GAS_LEAK = 'gas_leak_detected'\n"
         "EMERGENCY_STOP_LOOP = 'emergency_stop_loop'\n"
         "OVER_PRESSURE = 'over_pressure'",
-        "tests/test_over_pressure.py::"
+        "tests/envelopes/test_over_pressure.py::"
         "test_a_tube_whose_outlet_clogs_is_relieved_whatever_else_trips_before_or_after",
         promise=15,
         detector="referee",
@@ -389,7 +389,7 @@ PLANTED = (
         "labharness.line.active_causes:stop_procedure",
         "named |= {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "named = {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
-        "tests/test_over_pressure.py::"
+        "tests/envelopes/test_over_pressure.py::"
         "test_a_line_that_nobody_owns_is_made_safe_as_the_gravest_cause_asks",
         promise=15,
         detector="referee",
@@ -399,7 +399,7 @@ PLANTED = (
         "labharness.line.command:Writer._in_turn",
         "await self._journal.durable(intent)",
         "",
-        "tests/test_failpoints.py::"
+        "tests/line/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[purge: journal commit 1: dies within]",
         promise=16,
@@ -411,7 +411,7 @@ PLANTED = (
         "labharness.lab.wiring.tasks:TaskRun._keep",
         "OSError",
         "ZeroDivisionError",
-        "tests/test_failpoints.py::"
+        "tests/line/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: fsync answer.new 1: full]",
         promise=20,
@@ -423,7 +423,7 @@ PLANTED = (
         "labharness.journal.store:SqliteJournal._open",
         '"""PRAGMA synchronous=FULL"""',
         '"""PRAGMA synchronous=OFF"""',
-        "tests/test_journal_store.py::test_a_commit_waits_for_the_disk_itself",
+        "tests/journal/test_journal_store.py::test_a_commit_waits_for_the_disk_itself",
         promise=20,
         detector="journal audit",
     ),
@@ -432,7 +432,7 @@ PLANTED = (
         "labharness.journal.store:SqliteJournal.commit",
         "self._there() != self._files",
         "False",
-        "tests/test_journal_store.py::"
+        "tests/journal/test_journal_store.py::"
         "test_a_journal_that_was_taken_away_says_that_nothing_is_durable[folder-False]",
         promise=20,
         detector="journal audit",
@@ -443,7 +443,7 @@ PLANTED = (
         "labharness.journal.store:SqliteJournal.commit",
         "self._block_end_s = -math.inf",
         "self._queue.clear()\nself._block_end_s = -math.inf",
-        "tests/test_journal_store.py::test_a_full_disk_stops_the_journal_until_there_is_room",
+        "tests/journal/test_journal_store.py::test_a_full_disk_stops_the_journal_until_there_is_room",
         promise=20,
         detector="journal audit",
         dear=True,
@@ -453,7 +453,7 @@ PLANTED = (
         "labharness.line.monitor:Monitor.lose_journal",
         "procedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
         "return\nprocedure = self._memory.envelope.procedure_of[Cause.JOURNAL_LOST]",
-        "tests/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
+        "tests/line/test_failures.py::test_a_journal_that_is_lost_trips_the_line",
         promise=20,
         detector="verdict",
         dear=True,
@@ -463,7 +463,7 @@ PLANTED = (
         "labharness.core.files.durable:write_durably",
         "sync_folder(path.parent)",
         "",
-        "tests/test_latch.py::"
+        "tests/safety/guard/test_latch.py::"
         "test_a_latch_and_its_opening_are_in_their_folder_before_anybody_goes_on",
         promise=14,
         detector="journal audit",
@@ -474,7 +474,7 @@ PLANTED = (
         "labharness.safety.alarm.file:AlarmFile.append",
         "os.fsync(handle)",
         "",
-        "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
+        "tests/core/files/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[an alarm]",
         promise=20,
         detector="journal audit",
         dear=True,
@@ -484,7 +484,7 @@ PLANTED = (
         "labharness.core.files.durable:append_durably",
         "os.fsync(file.fileno())",
         "",
-        "tests/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
+        "tests/core/files/test_appending.py::test_a_line_is_on_the_disk_before_anybody_goes_on[a decision]",
         promise=20,
         detector="journal audit",
         dear=True,
@@ -496,7 +496,7 @@ PLANTED = (
         "if self.board.alarms[fact.alarm].state.suppressed_or_shelved:\n"
         "    return\n"
         "group = self.board.group_of(fact.alarm)",
-        "tests/test_alarm_line.py::test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal",
+        "tests/safety/alarm/test_alarm_line.py::test_whoever_hides_an_alarm_of_a_run_stands_in_its_journal",
         promise=21,
         detector="journal audit",
         dear=True,
@@ -506,7 +506,7 @@ PLANTED = (
         "labharness.safety.alarm.board:_grouped",
         "alarm.source == HOUSE",
         "False",
-        "tests/test_alarm_line.py::test_a_second_channel_that_dies_is_told_as_the_first_was",
+        "tests/safety/alarm/test_alarm_line.py::test_a_second_channel_that_dies_is_told_as_the_first_was",
         promise=23,
         detector="alarm audit",
         dear=True,
@@ -516,7 +516,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._save",
         "self._saving = loop.run_in_executor(None, self._file.append, facts)",
         "self._saving = loop.create_future()\nself._saving.set_result(self._file.append(facts))",
-        "tests/test_alarm_channels.py::test_a_disk_that_stands_still_keeps_nobody_from_being_told",
+        "tests/safety/alarm/test_alarm_channels.py::test_a_disk_that_stands_still_keeps_nobody_from_being_told",
         promise=23,
         detector="deadline",
         dear=True,
@@ -526,7 +526,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._waited_s",
         "self._clock.now_s()",
         "self._clock.now_s() + self._clock.jumped_s",
-        "tests/test_alarm_line.py::"
+        "tests/safety/alarm/test_alarm_line.py::"
         "test_whoever_sets_the_calendar_does_not_change_who_is_told_and_when",
         promise=23,
         detector="alarm audit",
@@ -537,7 +537,7 @@ PLANTED = (
         "labharness.line.alarms:LineAlarms._saw",
         "if name in self._active(name):\n    self._end_unheard(name)",
         "",
-        "tests/test_alarm_line.py::"
+        "tests/safety/alarm/test_alarm_line.py::"
         "test_a_trip_calls_though_its_alarm_was_left_standing_by_an_earlier_watch",
         promise=23,
         detector="alarm audit",
@@ -548,7 +548,7 @@ PLANTED = (
         "labharness.lab.operate.attend:Attendance._main",
         "await somebody_knows(alarms, clock, self._tell)",
         "",
-        "tests/test_alarm_unanswered.py::"
+        "tests/safety/alarm/test_alarm_unanswered.py::"
         "test_the_next_level_is_called_though_the_owner_has_left_the_line",
         promise=23,
         detector="alarm audit",
@@ -559,7 +559,7 @@ PLANTED = (
         "labharness.safety.alarm.board:take",
         "not 0 <= fact.shelve_s <= SHELVED_MAX.total_seconds()",
         "False",
-        "tests/test_alarm_board.py::test_no_shelf_lasts_longer_than_the_bound",
+        "tests/safety/alarm/test_alarm_board.py::test_no_shelf_lasts_longer_than_the_bound",
         promise=21,
         detector="alarm audit",
         dear=True,
@@ -569,7 +569,7 @@ PLANTED = (
         "labharness.safety.alarm.board:_grouped",
         "alarm.gravity < group.gravest and recent < CALLS_MAX",
         "True",
-        "tests/test_alarm_board.py::test_what_follows_a_first_out_joins_its_group_silently",
+        "tests/safety/alarm/test_alarm_board.py::test_what_follows_a_first_out_joins_its_group_silently",
         promise=22,
         detector="alarm audit",
         dear=True,
@@ -579,7 +579,7 @@ PLANTED = (
         "labharness.lab.config.hazards:HazardRow.missing",
         "age > self.proof_days",
         "False",
-        "tests/test_unattended.py::"
+        "tests/envelopes/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[overdue]",
         promise=35,
         detector="byte log",
@@ -590,7 +590,7 @@ PLANTED = (
         "labharness.line.upload:Programs._write",
         "found != block.holds",
         "False",
-        "tests/test_programs.py::"
+        "tests/line/test_programs.py::"
         "test_a_value_that_was_altered_on_the_way_ends_the_upload_with_one_plain_error",
         promise=9,
         detector="verdict",
@@ -600,7 +600,7 @@ PLANTED = (
         "labharness.line.upload:Programs._store",
         "(programmer.empty, *rest, blocks[-1])",
         "(*rest, blocks[-1])",
-        "tests/test_programs.py::"
+        "tests/line/test_programs.py::"
         "test_a_harness_that_dies_in_an_upload_leaves_a_program_that_ends_at_once",
         promise=1,
         detector="byte log",

@@ -5,11 +5,11 @@ from planted_bug import PlantedBug
 __all__ = ["IN_THE_ENVELOPES"]
 
 SHIPPED = "envelopes/labharness_envelopes/lines/cvd_mos2.toml"
-PLANT = "tests/test_procedures_at_the_plant.py::"
+PLANT = "tests/envelopes/test_procedures_at_the_plant.py::"
 GUARD_ALONE = f"{PLANT}test_the_guard_alone_brings_the_plant_to_each_step_of_each_procedure"
 THE_LINE = f"{PLANT}test_the_line_brings_the_plant_to_the_procedure_that_fits_its_pressure"
-AMBIENT = "tests/test_ambient.py::"
-NUMBERS = "tests/test_numbers_of_the_line.py::"
+AMBIENT = "tests/envelopes/test_ambient.py::"
+NUMBERS = "tests/envelopes/test_numbers_of_the_line.py::"
 IN_THE_ENVELOPES = (
     PlantedBug(
         "channel forgotten in a procedure",
@@ -43,7 +43,7 @@ IN_THE_ENVELOPES = (
         f"{SHIPPED}:[purge.leak_check]",
         "leak_max = 0.75",
         "leak_max = 7.5",
-        "tests/test_by_hand_dangers.py::"
+        "tests/faces/cli/test_by_hand_dangers.py::"
         "test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes[3.0-short]",
         promise=10,
         detector="verdict",
@@ -73,7 +73,7 @@ IN_THE_ENVELOPES = (
         "labharness.lab.config.envelope_patch:_found",
         "count != 1",
         "count < 1",
-        "tests/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
+        "tests/lab/config/test_envelope_patch.py::test_a_change_that_names_two_rows_is_an_error",
         promise=9,
         detector="verdict",
     ),
@@ -82,7 +82,7 @@ IN_THE_ENVELOPES = (
         "labharness.lab.config.envelope_patch:_make",
         "if same:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
         "if False:\n    raise _Wrong(f'{same[0]} is {row[same[0]]!r} already: it changes nothing')",
-        "tests/test_envelope_patch.py::"
+        "tests/lab/config/test_envelope_patch.py::"
         "test_a_change_that_is_not_exactly_one_is_an_error_that_names_it[nothing changed]",
         promise=9,
         detector="verdict",
@@ -92,7 +92,7 @@ IN_THE_ENVELOPES = (
         "labharness.lab.config.lab_plan:_line",
         "(text, base_text)",
         "(text,)",
-        "tests/test_envelope_patch.py::"
+        "tests/lab/config/test_envelope_patch.py::"
         "test_the_envelope_digest_covers_the_changes_and_what_they_are_made_of",
         promise=9,
         detector="verdict",
@@ -157,7 +157,7 @@ IN_THE_ENVELOPES = (
         f"{SHIPPED}:a shut tube is filled gently without its pressure rising",
         "found_s = 100",
         "found_s = 1000",
-        "tests/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
+        "tests/faces/cli/test_rules_told.py::test_the_page_holds_the_rules_of_the_shipped_line_word_for_word",
         promise=47,
         detector="verdict",
     ),
@@ -166,7 +166,7 @@ IN_THE_ENVELOPES = (
         "labharness.lab.config.agreeing:shown",
         "bound.low > high or bound.high < low",
         "False",
-        "tests/test_corpus_lab.py::"
+        "tests/lab/config/test_bad_lab_files.py::"
         "test_a_bad_lab_file_exits_64_and_names_what_is_wrong_and_what_is_allowed"
         "[a contact that is asked for what it never shows]",
         promise=47,

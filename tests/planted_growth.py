@@ -20,7 +20,7 @@ IN_THE_GROWTH = (
         "'sulfur_mass_mg': 100.0, 'sulfur_temperature_c': 200.0, "
         "'sulfur_ramp_c_per_min': 30.0, 'sulfur_until_c': 900.0, 'open_below_c': 60.0, "
         "'cool_tau_s': 5800.0, 'leak_mbar_l_per_s': 0.001, 'operator_s': 600.0}",
-        "tests/test_cooling_of_a_growth.py::test_sulfur_flows_until_the_film_is_below_550_degrees",
+        "tests/work/capability/test_cooling_of_a_growth.py::test_sulfur_flows_until_the_film_is_below_550_degrees",
         promise=49,
         detector="referee",
         daily=True,
@@ -30,7 +30,7 @@ IN_THE_GROWTH = (
         "labharness.work.capability.cvd.planner:_cool",
         "_rest(steps, 'furnace', facts)",
         "",
-        "tests/test_cooling_of_a_growth.py::"
+        "tests/work/capability/test_cooling_of_a_growth.py::"
         "test_no_controller_asks_for_heat_behind_its_open_contactor[short]",
         promise=49,
         detector="referee",

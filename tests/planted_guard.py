@@ -10,7 +10,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.shell:LoopGuard.trip",
         "self.latch.close(trip)",
         "self.core.latched = True",
-        "tests/test_guard_shell.py::test_a_trip_writes_its_bytes_before_its_latch",
+        "tests/safety/guard/test_guard_shell.py::test_a_trip_writes_its_bytes_before_its_latch",
         promise=14,
         detector="verdict",
     ),
@@ -19,7 +19,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.core:GuardCore.send",
         "request.frame not in port.reads",
         "not any((request.frame[:2] == each[:2] for each in port.reads))",
-        "tests/test_guard_core.py::test_a_read_with_any_byte_changed_added_or_left_out_is_refused",
+        "tests/safety/guard/test_guard_core.py::test_a_read_with_any_byte_changed_added_or_left_out_is_refused",
         promise=4,
         detector="byte log",
         dear=True,
@@ -29,7 +29,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.core:Port.expire",
         "max(request.timeout_s, DRAIN_S_MIN)",
         "0.0",
-        "tests/test_guard_ports.py::"
+        "tests/safety/guard/test_guard_ports.py::"
         "test_a_late_reply_of_the_right_shape_is_never_taken_for_a_fresh_one",
         promise=11,
         detector="byte log",
@@ -39,7 +39,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.core:GuardCore.new_epoch",
         "self.epoch += 1\nself._permits.clear()",
         "self.epoch += 0",
-        "tests/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
+        "tests/safety/guard/test_guard_core.py::test_whatever_moves_the_epoch_voids_every_permit",
         promise=5,
         detector="verdict",
         daily=True,
@@ -49,7 +49,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.session:HarnessSession.hear",
         "self._part(f'the socket of the harness closed ({why})')",
         "self.close()",
-        "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+        "tests/safety/guard/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
         promise=1,
         detector="deadline",
         dear=True,
@@ -59,7 +59,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.watch:HarnessWatch.overdue",
         "now > self.due_s",
         "False",
-        "tests/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
+        "tests/safety/guard/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
         promise=2,
         detector="deadline",
         dear=True,
@@ -69,7 +69,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.watch:HarnessWatch.heartbeat",
         "max(self.heard_s, min(made_s, now))",
         "now",
-        "tests/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
+        "tests/safety/guard/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
         promise=2,
         detector="deadline",
         dear=True,
@@ -79,7 +79,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._lose",
         "self._run_procedure(trip, procedure)\nself.core.disarm()",
         "self.ports.repeat(self.core.procedures[procedure])\nself.latch.close(trip)",
-        "tests/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
+        "tests/safety/guard/test_guard_kills.py::test_a_harness_that_wakes_up_cannot_use_what_it_had",
         promise=1,
         detector="byte log",
         dear=True,
@@ -89,7 +89,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.armed:_read_procedure",
         "(read_safe(Fields(each, where)) for each in values)",
         "(read_safe(Fields(each, where)) for each in values[:-1])",
-        "tests/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
+        "tests/safety/guard/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
         promise=1,
         detector="byte log",
         daily=True,
@@ -99,7 +99,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.core:GuardCore.admit",
         "permit.number <= self.permit_count",
         "False",
-        "tests/test_guard_permits.py::test_a_permit_passes_once",
+        "tests/safety/guard/test_guard_permits.py::test_a_permit_passes_once",
         promise=5,
         detector="byte log",
     ),
@@ -108,7 +108,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.core:GuardCore._use",
         "permit.epoch != self.epoch",
         "False",
-        "tests/test_guard_permits.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
+        "tests/safety/guard/test_guard_permits.py::test_what_moves_the_epoch_voids_a_permit_on_its_way[epoch]",
         promise=5,
         detector="byte log",
     ),
@@ -117,7 +117,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.session:HarnessSession._permitted",
         "not fits(self._key, permit, request, given)",
         "False",
-        "tests/test_guard_permits.py::test_no_forged_permit_passes",
+        "tests/safety/guard/test_guard_permits.py::test_no_forged_permit_passes",
         promise=4,
         detector="byte log",
         dear=True,
@@ -127,7 +127,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._begin",
         "trip is None",
         "True",
-        "tests/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
+        "tests/safety/guard/test_guard_process.py::test_a_guard_that_comes_back_begins_with_the_safe_table[armed]",
         promise=3,
         detector="byte log",
         daily=True,
@@ -137,7 +137,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard.arm",
         "self._leaving_s < NEVER",
         "False",
-        "tests/test_guard_leaves.py::test_a_guard_that_is_told_to_stop_is_not_armed_any_more[15]",
+        "tests/safety/guard/test_guard_leaves.py::test_a_guard_that_is_told_to_stop_is_not_armed_any_more[15]",
         promise=3,
         detector="verdict",
     ),
@@ -146,7 +146,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard.run",
         "self.core.armed",
         "False",
-        "tests/test_guard_leaves.py::test_a_guard_that_ends_with_its_line_armed_makes_it_safe",
+        "tests/safety/guard/test_guard_leaves.py::test_a_guard_that_ends_with_its_line_armed_makes_it_safe",
         promise=3,
         detector="byte log",
         dear=True,
@@ -156,7 +156,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.core:Port._answered",
         "'' if self._safe_sent is None else disobeyed(request, reply)",
         '""""""',
-        "tests/test_chaos_found.py::"
+        "tests/chaos/test_chaos_found.py::"
         "test_each_way_is_off_though_one_safe_frame_was_lost_or_refused_when_the_harness_died"
         "[relays-write_refused]",
         promise=12,
@@ -167,7 +167,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process",
         "REPEAT_S = 1.0",
         "REPEAT_S = 10.0",
-        "tests/test_kills_while_refused.py::"
+        "tests/safety/guard/test_kills_while_refused.py::"
         "test_after_a_kill_with_one_frame_lost_or_refused_every_way_is_off[relays-write_refused]",
         promise=1,
         detector="deadline",
@@ -178,7 +178,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.duty:_OnPort.again",
         "() if first is None else self.frames[first:]",
         "tuple((frame for frame in self.frames if frame in self.open))",
-        "tests/test_guard_duty.py::"
+        "tests/safety/guard/test_guard_duty.py::"
         "test_a_port_is_sent_its_frames_from_the_first_that_failed_and_in_their_order",
         promise=12,
         detector="byte log",
@@ -188,7 +188,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._repeat",
         "self._alone",
         "False",
-        "tests/test_guard_alone.py::test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it",
+        "tests/safety/guard/test_guard_alone.py::test_a_guard_that_is_alone_goes_on_until_the_reading_shows_it",
         promise=12,
         detector="byte log",
         dear=True,
@@ -198,7 +198,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.duty:Duty.ended",
         "on.open.add",
         "on.unseen.discard",
-        "tests/test_guard_duty.py::"
+        "tests/safety/guard/test_guard_duty.py::"
         "test_whatever_is_lost_or_refused_on_the_way_all_is_off_when_nothing_is_left_to_do",
         promise=12,
         detector="verdict",
@@ -208,7 +208,7 @@ IN_THE_GUARD = (
         "labharness.line.procedures:_compile",
         "not (request.obeyed or isinstance(request.reply, Nothing))",
         "False",
-        "tests/test_procedures_fail.py::"
+        "tests/line/test_procedures_fail.py::"
         "test_a_driver_that_does_not_say_what_obedience_is_is_in_no_procedure",
         promise=12,
         detector="verdict",
@@ -218,7 +218,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.duty:Duty.ended",
         "if on is not None and (not finished.error):\n    on.open.discard(frame)",
         "if on is not None:\n    on.open.discard(frame)",
-        "tests/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
+        "tests/safety/guard/test_guard_process.py::test_a_guard_for_one_run_ends_with_it_when_its_work_is_done",
         promise=12,
         detector="byte log",
         dear=True,
@@ -228,7 +228,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._drop",
         "if self.core.latched and self.ports.duty.left(reading=False):\n    self._be_alone()",
         "",
-        "tests/test_guard_alone.py::"
+        "tests/safety/guard/test_guard_alone.py::"
         "test_what_a_living_harness_left_unanswered_is_sent_again_when_it_has_gone"
         "[tripped, and took its leave]",
         promise=12,
@@ -240,7 +240,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard.heartbeat",
         "self._marker.wanted = procedure",
         "self._put_off()\nself._marker.wanted = procedure",
-        "tests/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
+        "tests/safety/guard/test_guard_alone.py::test_who_only_looks_on_takes_no_duty_from_the_guard",
         promise=12,
         detector="byte log",
         dear=True,
@@ -250,7 +250,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.ports:Ports.insist",
         "self._send_again(self.duty.due(at_it, reading=reading))",
         "if not (at_it or self.busy):\n    self._send_again(self.duty.due(at_it, reading=reading))",
-        "tests/test_guard_alone.py::"
+        "tests/safety/guard/test_guard_alone.py::"
         "test_polls_that_nobody_answers_keep_no_safe_frame_back_on_another_port",
         promise=12,
         detector="byte log",
@@ -260,7 +260,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.latch:joined",
         "replace(first, procedure=later.procedure)",
         "first",
-        "tests/test_guard_alone.py::"
+        "tests/safety/guard/test_guard_alone.py::"
         "test_a_graver_trip_leaves_the_first_cause_and_its_own_procedure_in_the_latch",
         promise=15,
         detector="byte log",
@@ -271,7 +271,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._begin",
         "self._known(trip.procedure)",
         "self._known(self.latch.marker or trip.procedure)",
-        "tests/test_guard_alone.py::"
+        "tests/safety/guard/test_guard_alone.py::"
         "test_a_guard_that_comes_back_runs_what_ran_last_and_not_what_silence_would_have_run",
         promise=15,
         detector="byte log",
@@ -282,7 +282,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.duty:Duty.add",
         "[old for old in self.open() if wanted.get(old.channel, old.value) == old.value]",
         "[old for old in self.open() if wanted]",
-        "tests/test_guard_alone.py::"
+        "tests/safety/guard/test_guard_alone.py::"
         "test_frames_that_a_later_procedure_overrules_are_not_sent_again[repeat]",
         promise=12,
         detector="byte log",
@@ -292,7 +292,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard.heartbeat",
         "self._marker.wanted = procedure",
         "if self.core.armed:\n    self.latch.set_marker(procedure)",
-        "tests/test_guard_first_wave.py::"
+        "tests/safety/guard/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip",
         promise=13,
         detector="deadline",
@@ -303,7 +303,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._write_down",
         "return",
         "self.log.flush()",
-        "tests/test_guard_first_wave.py::"
+        "tests/safety/guard/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip",
         promise=13,
         detector="deadline",
@@ -314,7 +314,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.shell:LoopGuard.trip",
         "self._send_safe(port)",
         "self._loop.call_later(1.0, self._send_safe, port)",
-        "tests/test_deadlines_burdened.py::"
+        "tests/line/test_deadlines_burdened.py::"
         "test_a_trip_keeps_its_software_time_under_any_burden[ten_thousand_commands]",
         promise=13,
         detector="deadline",
@@ -325,7 +325,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.shell:LoopGuard.__init__",
         "if latch.trip is not None:\n    core.latched = True",
         "",
-        "tests/test_failpoints.py::"
+        "tests/line/test_failpoints.py::"
         "test_after_a_failing_write_a_restart_finds_the_line_as_it_is"
         "[ramp: replace latch.json 1: dies before]",
         promise=16,
@@ -337,7 +337,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.latch:Latch.clear_marker",
         "if self.write_error:\n    return",
         "",
-        "tests/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
+        "tests/safety/guard/test_latch_lost.py::test_a_mark_stays_for_as_long_as_it_stands_for_a_latch",
         promise=14,
         detector="verdict",
         daily=True,
@@ -355,7 +355,7 @@ IN_THE_GUARD = (
         "    self.marker = None\n"
         "    if self._ports is not None and self.trip is None:\n"
         "        self._ports.clear()",
-        "tests/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
+        "tests/safety/guard/test_guard_process.py::test_a_mark_that_does_not_go_neither_holds_up_nor_ends_the_guard",
         promise=12,
         detector="verdict",
         dear=True,
@@ -365,7 +365,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._keep_time",
         "if now >= self._disk_s:\n    self._write_down(now)",
         "self._write_down(now)",
-        "tests/test_guard_first_wave.py::"
+        "tests/safety/guard/test_guard_first_wave.py::"
         "test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure[asked for-latch.new]",
         promise=13,
         detector="deadline",
@@ -376,7 +376,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard.goodbye",
         "kept and (not armed)",
         "not armed",
-        "tests/test_guard_process.py::"
+        "tests/safety/guard/test_guard_process.py::"
         "test_what_a_guard_did_alone_stays_until_a_harness_has_it[goes on]",
         promise=20,
         detector="journal audit",
@@ -387,7 +387,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.remote:RemoteGuard._return",
         "await asyncio.sleep(RETURN_S)",
         "return",
-        "tests/test_remote_guard.py::"
+        "tests/safety/guard/test_remote_guard.py::"
         "test_a_guard_that_cannot_begin_at_first_is_tried_for_as_long_as_the_line_is_open",
         promise=3,
         detector="byte log",
@@ -398,7 +398,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.remote:RemoteGuard.trip",
         "self._trip = trip",
         "self._trip = self._trip or trip",
-        "tests/test_remote_guard.py::"
+        "tests/safety/guard/test_remote_guard.py::"
         "test_a_guard_that_comes_back_is_told_of_the_gravest_trip_and_not_of_the_first",
         promise=15,
         detector="byte log",
@@ -409,7 +409,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.remote:RemoteGuard.heartbeat",
         "self._child.end()",
         "pass",
-        "tests/test_guarded_line.py::"
+        "tests/line/test_guarded_line.py::"
         "test_a_guard_that_stands_still_is_replaced_by_one_that_makes_safe",
         promise=3,
         detector="deadline",
@@ -420,7 +420,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.start:_open_links.open_one",
         "links[name].open(OWED_S_MAX if owed else OPEN_S_MAX)",
         "links[name].open(OPEN_S_MAX)",
-        "tests/test_guard_process.py::"
+        "tests/safety/guard/test_guard_process.py::"
         "test_an_address_that_does_not_answer_holds_up_no_safe_table_on_another",
         promise=3,
         detector="deadline",
@@ -431,7 +431,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.start:_open_links",
         "failed and len(failed) == len(links) and (not owed)",
         "failed and (not owed)",
-        "tests/test_guarded_line.py::"
+        "tests/line/test_guarded_line.py::"
         "test_an_adapter_that_is_pulled_out_keeps_no_other_port_from_being_made_safe",
         promise=12,
         detector="verdict",
@@ -442,7 +442,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard.arm",
         "if shut:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
         "if False:\n    raise NotPermitted(f\"not all ports are open: {', '.join(shut)}\")",
-        "tests/test_remote_guard.py::"
+        "tests/safety/guard/test_remote_guard.py::"
         "test_a_link_that_does_not_open_is_lost_alone_and_keeps_the_line_from_being_armed",
         promise=3,
         detector="byte log",
@@ -453,7 +453,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.ports:Ports.reopen",
         "opening.start",
         "opening.run",
-        "tests/test_guard_links.py::"
+        "tests/safety/guard/test_guard_links.py::"
         "test_links_that_are_gone_hold_up_no_frame_of_the_others_and_are_opened_again",
         promise=13,
         detector="deadline",
@@ -464,7 +464,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.remote:RemoteGuard.open",
         "async with self._opening:\n    if self._transport is None:\n        await self._open()",
         "if True:\n    if self._transport is None:\n        await self._open()",
-        "tests/test_guarded_line.py::"
+        "tests/line/test_guarded_line.py::"
         "test_a_line_that_nobody_owns_is_made_safe_through_a_guard_of_its_own[quick]",
         promise=12,
         detector="verdict",
@@ -487,7 +487,7 @@ IN_THE_GUARD = (
         "except BadFields as why:\n"
         "    self.latch.hold(self._trip_of('harness', str(why), procedure))\n"
         "    raise",
-        "tests/test_guard_first_wave.py::test_a_reason_that_cannot_be_read_still_latches",
+        "tests/safety/guard/test_guard_first_wave.py::test_a_reason_that_cannot_be_read_still_latches",
         promise=13,
         detector="byte log",
         daily=True,
@@ -497,7 +497,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.ports:Ports._send_safe",
         "lost.append((name, why))",
         "self._end(name, why, now)",
-        "tests/test_guard_first_wave.py::test_a_link_that_is_lost_is_told_of_after_the_last_byte",
+        "tests/safety/guard/test_guard_first_wave.py::test_a_link_that_is_lost_is_told_of_after_the_last_byte",
         promise=13,
         detector="byte log",
     ),
@@ -506,7 +506,7 @@ IN_THE_GUARD = (
         "labharness.safety.guard.process:ProcessGuard._link_lost",
         "self.core.new_epoch()",
         "",
-        "tests/test_guard_links.py::"
+        "tests/safety/guard/test_guard_links.py::"
         "test_what_was_permitted_before_a_link_was_lost_is_void_on_the_next",
         promise=5,
         detector="byte log",

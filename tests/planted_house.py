@@ -10,7 +10,7 @@ IN_THE_HOUSE = (
         "labharness.lab.wiring.approvals:ApprovalFolder._pending",
         "tuple((each for each in said if each.ticket == entry.ticket))",
         "said",
-        "tests/test_approval_log.py::"
+        "tests/lab/wiring/test_approval_log.py::"
         "test_what_was_said_of_an_earlier_request_does_not_count_for_a_later_one",
         promise=24,
         detector="verdict",
@@ -21,7 +21,7 @@ IN_THE_HOUSE = (
         "labharness.lab.wiring.approval_log:ApprovalLog.read",
         "body.get('after') != digest_of(before)",
         "False",
-        "tests/test_approval_log.py::"
+        "tests/lab/wiring/test_approval_log.py::"
         "test_a_log_that_is_not_as_it_was_written_lets_nothing_begin[use gone]",
         promise=24,
         detector="verdict",
@@ -31,7 +31,7 @@ IN_THE_HOUSE = (
         "labharness.lab.wiring.approvals:Persons._answer",
         "self._folder.settle(name, f'used by session {request.session_id}')",
         "pass",
-        "tests/test_approval_log.py::"
+        "tests/lab/wiring/test_approval_log.py::"
         "test_no_run_begins_before_the_use_of_its_agreement_is_on_the_disk",
         promise=24,
         detector="verdict",
@@ -41,7 +41,7 @@ IN_THE_HOUSE = (
         "labharness.work.admission.approval:verify_personal",
         "one.digest == digest",
         "one.digest[:40] == digest[:40]",
-        "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-last]",
+        "tests/lab/wiring/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-last]",
         promise=24,
         detector="verdict",
     ),
@@ -50,7 +50,7 @@ IN_THE_HOUSE = (
         "labharness.lab.wiring.approvals:ApprovalFolder.verdict",
         "request.digest()",
         "agreed[0].digest if agreed else ''",
-        "tests/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-first]",
+        "tests/lab/wiring/test_approvals.py::test_a_decision_for_another_digest_is_not_counted[digest-first]",
         promise=24,
         detector="verdict",
     ),
@@ -59,7 +59,7 @@ IN_THE_HOUSE = (
         "labharness.core.vocabulary.persons:same_person",
         "_said(one) == _said(other) or _seen(one) == _seen(other)",
         "_said(one) == _said(other)",
-        "tests/test_persons.py::"
+        "tests/core/vocabulary/test_persons.py::"
         "test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own",
         promise=24,
         detector="verdict",
@@ -69,7 +69,7 @@ IN_THE_HOUSE = (
         "labharness.core.vocabulary.persons:same_person",
         '"""NFKC"""',
         '"""NFC"""',
-        "tests/test_persons.py::test_names_that_a_reader_takes_for_one_are_one",
+        "tests/core/vocabulary/test_persons.py::test_names_that_a_reader_takes_for_one_are_one",
         promise=24,
         detector="verdict",
         dear=True,
@@ -79,7 +79,7 @@ IN_THE_HOUSE = (
         "labharness.core.vocabulary.persons:bad_name",
         "mixed or (len(used) > 1 and (not used <= _EAST_ASIAN | {'LATIN'}))",
         "False",
-        "tests/test_persons.py::"
+        "tests/core/vocabulary/test_persons.py::"
         "test_whoever_answers_for_something_does_so_under_a_name_that_cannot_mislead",
         promise=24,
         detector="verdict",
@@ -90,7 +90,7 @@ IN_THE_HOUSE = (
         "labharness.core.vocabulary.persons:bad_name",
         "not _may_stand(each)",
         "False",
-        "tests/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
+        "tests/core/vocabulary/test_persons.py::test_a_name_that_misleads_is_refused_in_one_sentence",
         promise=24,
         detector="verdict",
         dear=True,
@@ -100,7 +100,7 @@ IN_THE_HOUSE = (
         "labharness.lab.config.hazards:HazardRow.missing",
         "[day for day in self._days() if day > now]",
         "[]",
-        "tests/test_unattended.py::"
+        "tests/envelopes/test_unattended.py::"
         "test_unattended_work_is_refused_without_hardware_that_was_tested[dated to come]",
         promise=35,
         detector="byte log",
@@ -111,7 +111,7 @@ IN_THE_HOUSE = (
         "labharness.lab.config.hazards:record_proof",
         "day > today",
         "False",
-        "tests/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",
+        "tests/envelopes/test_unattended.py::test_a_proof_test_of_tomorrow_is_not_recorded",
         promise=35,
         detector="verdict",
     ),
@@ -120,7 +120,7 @@ IN_THE_HOUSE = (
         "envelopes/labharness_envelopes/lines/cvd_mos2.toml:a hot furnace keeps its exhaust",
         'require = [{ channel = "box.exhaust_flow", at_least = 1 }]',
         'require = [{ channel = "box.exhaust_flow", at_least = 0 }]',
-        "tests/test_exhaust_lost.py::"
+        "tests/envelopes/test_exhaust_lost.py::"
         "test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon[a furnace]",
         promise=43,
         detector="referee",
@@ -131,7 +131,7 @@ IN_THE_HOUSE = (
         "envelopes/labharness_envelopes/lines/cvd_mos2.toml:[procedures.hold_inert]",
         '["box.nitrogen_bypass_shut", 1],',
         '["box.nitrogen_bypass_shut", 0],',
-        "tests/test_exhaust_lost.py::"
+        "tests/envelopes/test_exhaust_lost.py::"
         "test_a_hot_tube_that_nothing_heats_trips_calls_and_is_held_in_argon[sulfur]",
         promise=43,
         detector="referee",
@@ -142,7 +142,7 @@ IN_THE_HOUSE = (
         "labharness.safety.kernel.rules:lost",
         "not row.on_loss or (row.guards and (not does)) or (not memory.energised(rule, now))",
         "not row.on_loss or not does or (not memory.energised(rule, now))",
-        "tests/test_exhaust_lost.py::"
+        "tests/envelopes/test_exhaust_lost.py::"
         "test_whoever_watches_an_idle_hot_line_is_told_what_to_do_and_people_are_called",
         promise=43,
         detector="alarm audit",
@@ -152,7 +152,7 @@ IN_THE_HOUSE = (
         "labharness.line.active_causes:stop_procedure",
         "next(iter(states.values()), gravest)",
         "gravest",
-        "tests/test_exhaust_lost.py::"
+        "tests/envelopes/test_exhaust_lost.py::"
         "test_who_makes_such_a_line_safe_by_hand_shuts_the_bypass_and_holds_the_argon",
         promise=43,
         detector="referee",
@@ -164,7 +164,7 @@ IN_THE_HOUSE = (
         "molten sulfur than its exhaust dilutes",
         'forbid = [{ channel = "sulfur.temperature", at_least = 115 }]',
         'forbid = [{ channel = "sulfur.temperature", at_least = 1150 }]',
-        "tests/test_hydrogen_sulfide.py::"
+        "tests/envelopes/test_hydrogen_sulfide.py::"
         "test_no_more_hydrogen_flows_over_hot_sulfur_than_the_exhaust_dilutes",
         promise=45,
         detector="referee",
@@ -176,7 +176,7 @@ IN_THE_HOUSE = (
         "hydrogen than its exhaust dilutes",
         'require = [{ channel = "hydrogen.setpoint_active", at_most = 20 }]',
         'require = [{ channel = "hydrogen.setpoint_active", at_most = 200 }]',
-        "tests/test_hydrogen_sulfide.py::test_sulfur_is_not_heated_under_more_hydrogen_than_that",
+        "tests/envelopes/test_hydrogen_sulfide.py::test_sulfur_is_not_heated_under_more_hydrogen_than_that",
         promise=45,
         detector="verdict",
         dear=True,
@@ -186,7 +186,7 @@ IN_THE_HOUSE = (
         "envelopes/labharness_envelopes/labs/cvd_mos2/hazards.toml:hydrogen sulfide",
         'categories = ["flammable_gas"]',
         "categories = []",
-        "tests/test_hydrogen_sulfide.py::"
+        "tests/envelopes/test_hydrogen_sulfide.py::"
         "test_a_growth_in_hydrogen_is_asked_for_the_hardware_against_hydrogen_sulfide",
         promise=45,
         detector="byte log",

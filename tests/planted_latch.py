@@ -10,7 +10,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.latch:Latch.__init__",
         "is_there(path)",
         "path.exists()",
-        "tests/test_named_files.py::test_a_latch_that_is_no_file_is_a_latch",
+        "tests/core/files/test_named_files.py::test_a_latch_that_is_no_file_is_a_latch",
         promise=14,
         detector="verdict",
     ),
@@ -19,7 +19,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.core.files.named:open_named",
         "os.O_RDONLY | NO_WAIT",
         "os.O_RDONLY",
-        "tests/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
+        "tests/core/files/test_named_files.py::test_a_pipe_put_there_after_the_look_is_not_waited_for",
         promise=14,
         detector="deadline",
         dear=True,
@@ -29,7 +29,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.lab.operate.idle_line:_unowned_if_known",
         "OSError",
         "ZeroDivisionError",
-        "tests/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
+        "tests/core/files/test_named_files.py::test_no_other_file_of_a_line_is_waited_for[line.lock-pipe]",
         promise=12,
         detector="verdict",
     ),
@@ -54,7 +54,7 @@ IN_LATCH_AND_LOCK = (
         "    except OSError:\n"
         "        self._file.close()\n"
         "        raise",
-        "tests/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
+        "tests/safety/guard/test_port_latch.py::test_two_lab_files_that_lead_to_one_instrument_have_one_owner",
         promise=36,
         detector="verdict",
         daily=True,
@@ -64,7 +64,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.lab.config.lab_plan:LabPlan.lock",
         "LineLock(self.state_dir, owner, self.identities(), leases)",
         "LineLock(self.state_dir, owner, (), leases)",
-        "tests/test_line_elsewhere.py::"
+        "tests/lab/operate/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         promise=36,
         detector="verdict",
@@ -75,7 +75,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.faces.cli.hand:_made_safe",
         "_owner(plan, late) or owner_abroad(plan, late)",
         "_owner(plan, late)",
-        "tests/test_line_elsewhere.py::"
+        "tests/lab/operate/test_line_elsewhere.py::"
         "test_what_is_driven_elsewhere_is_refused_by_name_and_made_safe_by_its_owner",
         promise=36,
         detector="verdict",
@@ -86,7 +86,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.faces.cli.elsewhere:guarded_by",
         "other is None",
         "True",
-        "tests/test_line_elsewhere.py::"
+        "tests/lab/operate/test_line_elsewhere.py::"
         "test_a_guard_that_somebody_keeps_makes_its_ports_safe_for_who_comes_by_a_copy",
         promise=36,
         detector="verdict",
@@ -98,7 +98,7 @@ IN_LATCH_AND_LOCK = (
         "if record.state_dir != self._home and _stands(record.state_dir):\n"
         "    return (ours, record)",
         "if record.state_dir != self._home:\n    continue",
-        "tests/test_port_latch.py::test_a_latch_holds_whichever_lab_leads_to_its_port",
+        "tests/safety/guard/test_port_latch.py::test_a_latch_holds_whichever_lab_leads_to_its_port",
         promise=14,
         detector="verdict",
     ),
@@ -107,7 +107,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.latch:Latch.set_marker",
         "self._ports.set_marker(procedure)",
         "pass",
-        "tests/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
+        "tests/safety/guard/test_port_latch.py::test_a_port_that_was_left_armed_is_latched_for_every_lab",
         promise=14,
         detector="verdict",
     ),
@@ -116,7 +116,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.latch:Latch.clear_marker",
         "self._ports is not None and self.trip is None",
         "self._ports is not None",
-        "tests/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
+        "tests/safety/guard/test_port_latch.py::test_a_mark_that_goes_leaves_the_latch_of_a_port",
         promise=14,
         detector="verdict",
     ),
@@ -125,7 +125,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.latch:Latch.set_marker",
         "self._must_be_ours()",
         "pass",
-        "tests/test_port_latch.py::"
+        "tests/safety/guard/test_port_latch.py::"
         "test_a_line_is_not_marked_whose_port_was_latched_elsewhere_meanwhile",
         promise=14,
         detector="verdict",
@@ -135,7 +135,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.process:ProcessGuard.__init__",
         "Latch.or_shut(self._latch_file, armed.safe_table, self._port_latch)",
         "Latch.or_shut(self._latch_file, armed.safe_table)",
-        "tests/test_port_latch.py::"
+        "tests/safety/guard/test_port_latch.py::"
         "test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched",
         promise=14,
         detector="byte log",
@@ -146,7 +146,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.port_latch:_read",
         "raise ValueError(f'{path}: {why}') from None",
         "return None",
-        "tests/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
+        "tests/safety/guard/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",
         promise=14,
         detector="verdict",
     ),
@@ -155,7 +155,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.instruments.link.identity:_tcp",
         "{HERE if is_here(each) else _written(each) for each in (*found,)}",
         "{host}",
-        "tests/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
+        "tests/safety/guard/test_port_latch.py::test_a_host_is_the_same_by_whatever_name_it_is_reached",
         promise=36,
         detector="verdict",
     ),
@@ -164,7 +164,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.instruments.link.identity:_serial",
         "path.stat",
         "path.lstat",
-        "tests/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
+        "tests/safety/guard/test_port_latch.py::test_a_device_is_the_same_by_whatever_name_it_is_reached",
         promise=36,
         detector="verdict",
     ),
@@ -177,7 +177,7 @@ IN_LATCH_AND_LOCK = (
         "(*check_wires(self.envelope, self.instruments, self.timings, "
         "self.procedures()), *unproven(self.envelope, self.instruments, "
         "self.contacts), *unknown_room(self.room))",
-        "tests/test_lease.py::test_a_line_over_a_network_that_nobody_claims_is_not_armed",
+        "tests/instruments/link/test_lease.py::test_a_line_over_a_network_that_nobody_claims_is_not_armed",
         promise=36,
         detector="verdict",
     ),
@@ -186,7 +186,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.lab.config.lock:LineLock.__init__",
         "self._lease(leases, owner)",
         "pass",
-        "tests/test_lease.py::"
+        "tests/instruments/link/test_lease.py::"
         "test_who_holds_the_lease_on_another_machine_keeps_this_one_from_driving",
         promise=36,
         detector="verdict",
@@ -196,7 +196,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.safety.guard.process:ProcessGuard._keep_time",
         "self._door.lost and (not self._shut_out)",
         "False",
-        "tests/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"
+        "tests/safety/guard/test_port_latch.py::test_a_guard_that_finds_its_door_taken_away_makes_the_line_safe"
         "_latches_and_ends[the socket]",
         promise=36,
         detector="byte log",
@@ -207,7 +207,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.lab.wiring.control:served",
         "lost is not None",
         "False",
-        "tests/test_line_elsewhere.py::"
+        "tests/lab/operate/test_line_elsewhere.py::"
         "test_an_owner_that_finds_its_door_taken_away_makes_the_line_safe_and_says_so[the socket]",
         promise=36,
         detector="verdict",
@@ -218,7 +218,7 @@ IN_LATCH_AND_LOCK = (
         "labharness.lab.config.lab_plan:_state_dir",
         "must_be_stated(file.lab.id, file.lab.state_dir)",
         "pass",
-        "tests/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
+        "tests/safety/guard/test_port_latch.py::test_a_lab_with_a_real_port_states_one_place_for_all_accounts",
         promise=14,
         detector="verdict",
     ),

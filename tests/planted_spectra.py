@@ -10,7 +10,7 @@ IN_SPECTRA = (
         "labharness.analysis.despike",
         "NEIGHBOUR_EXCESS_MAX = {1: 0.2, 2: 0.065}",
         "NEIGHBOUR_EXCESS_MAX = {1: 0.4, 2: 0.4}",
-        "tests/test_analysis_bare.py::"
+        "tests/analysis/test_analysis_bare.py::"
         "test_a_clean_film_of_narrow_lines_is_named_at_coarse_pixels[MoSe2]",
         promise=50,
         detector="verdict",
@@ -21,7 +21,7 @@ IN_SPECTRA = (
         "labharness.analysis.material:_relief",
         "uniform_filter1d(despike(stack.counts)[0], 3, axis=1, mode='nearest')",
         "uniform_filter1d(stack.counts, 3, axis=1, mode='nearest')",
-        "tests/test_analysis_bare.py::"
+        "tests/analysis/test_analysis_bare.py::"
         "test_one_cosmic_ray_anywhere_does_not_take_the_name_of_a_film[WS2]",
         promise=50,
         detector="verdict",
@@ -31,7 +31,7 @@ IN_SPECTRA = (
         "labharness.analysis.bare:bareness",
         "looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1",
         "looked is None",
-        "tests/test_analysis_bare.py::test_in_noise_that_would_hide_a_film_none_is_denied",
+        "tests/analysis/test_analysis_bare.py::test_in_noise_that_would_hide_a_film_none_is_denied",
         promise=50,
         detector="verdict",
     ),
@@ -40,7 +40,7 @@ IN_SPECTRA = (
         "labharness.analysis.bare:bareness",
         "stands.any()",
         "stands.all() and (not stands.any())",
-        "tests/test_analysis_bare.py::"
+        "tests/analysis/test_analysis_bare.py::"
         "test_a_film_too_weak_for_a_name_is_not_denied[MoS2 on silicon-0.06]",
         promise=50,
         detector="verdict",
@@ -50,7 +50,7 @@ IN_SPECTRA = (
         "labharness.faces.cli.analyse_own:in_the_way",
         "bool(data) and (not (data.startswith(begins) and holds in data))",
         "False",
-        "tests/test_cli_analyse_own.py::"
+        "tests/faces/cli/test_cli_analyse_own.py::"
         "test_a_file_of_somebody_else_is_not_written_over[--table-out.csv]",
         promise=51,
         detector="verdict",

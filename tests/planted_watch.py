@@ -10,7 +10,7 @@ IN_THE_WATCH = (
         "labharness.line.preparing:prepare",
         "await read_all(polled, FULL_POLL_S_MAX)",
         "dict.fromkeys(polled)",
-        "tests/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
+        "tests/lab/wiring/test_arming.py::test_nothing_that_is_listened_to_was_read_before_prepare[0.13]",
         promise=9,
         detector="verdict",
     ),
@@ -19,7 +19,7 @@ IN_THE_WATCH = (
         "labharness.safety.kernel.rules:observe",
         "abs(value - track.told) > track.within",
         "False",
-        "tests/test_foreign_hands.py::"
+        "tests/envelopes/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-3000-furnace.setpoint_rate reads 300 degC/min, and 20 was confirmed]",
         promise=11,
@@ -30,7 +30,7 @@ IN_THE_WATCH = (
         "labharness_drivers.eurotherm_2400:Eurotherm2400.__init__",
         "self.block('bounds', 30, 6, bounds)",
         "self.block('bounds', 30, 6, bounds, period_s=30.0)",
-        "tests/test_foreign_hands.py::"
+        "tests/envelopes/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",
         promise=11,
@@ -41,7 +41,7 @@ IN_THE_WATCH = (
         "labharness.safety.kernel.rules:_foreign",
         "limit.on_foreign if at_stake else ''",
         '""""""',
-        "tests/test_foreign_hands.py::"
+        "tests/envelopes/test_foreign_hands.py::"
         "test_a_foreign_master_in_flowing_hydrogen_trips_within_two_polls"
         "[where0-514-2000-6-close_all_valves_and_alert]",
         promise=11,
@@ -52,7 +52,7 @@ IN_THE_WATCH = (
         "labharness.line.trip_response:TripResponse._count",
         "expect(self._memory, step.channel, math.nan)",
         "pass",
-        "tests/test_foreign_hands.py::"
+        "tests/envelopes/test_foreign_hands.py::"
         "test_what_a_procedure_prepare_or_a_person_at_a_disarmed_line_sets_is_nobody_elses",
         promise=11,
         detector="verdict",
@@ -62,7 +62,7 @@ IN_THE_WATCH = (
         "labharness.line.trip_response:TripResponse._tell",
         "state is StepState.VERIFIED",
         "False",
-        "tests/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
+        "tests/envelopes/test_foreign_hands.py::test_a_line_that_is_held_safe_or_has_tripped_goes_on_looking",
         promise=11,
         detector="verdict",
     ),
@@ -71,7 +71,7 @@ IN_THE_WATCH = (
         "labharness.lab.operate.attend:Attendance._main",
         "block_lab_s(clock.speed)",
         "block_lab_s(None)",
-        "tests/test_kept.py::"
+        "tests/journal/test_journal_of_a_killed_run.py::"
         "test_a_session_that_is_killed_keeps_its_outcomes_and_all_but_the_last_five_seconds",
         promise=20,
         detector="journal audit",
@@ -82,7 +82,7 @@ IN_THE_WATCH = (
         "labharness.journal.store:SqliteJournal.sample",
         "ended",
         "False",
-        "tests/test_journal_store.py::test_an_idle_line_meets_a_full_disk_within_five_seconds",
+        "tests/journal/test_journal_store.py::test_an_idle_line_meets_a_full_disk_within_five_seconds",
         promise=20,
         detector="journal audit",
     ),
@@ -91,7 +91,7 @@ IN_THE_WATCH = (
         "labharness.lab.operate.attend:Attendance._stay",
         "line.holding.check()",
         "pass",
-        "tests/test_by_hand.py::"
+        "tests/faces/cli/test_by_hand.py::"
         "test_a_hold_by_hand_that_nobody_ends_is_over_after_an_hour_and_leaves_the_line_safe",
         promise=12,
         detector="verdict",
@@ -102,7 +102,7 @@ IN_THE_WATCH = (
         "labharness.line.monitor:Monitor._answer",
         "(each.channel, each.detail.split(':')[0])",
         "('', each.detail.split(':')[0])",
-        "tests/test_warned.py::"
+        "tests/line/test_warned.py::"
         "test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled",
         promise=21,
         detector="journal audit",

@@ -31,14 +31,15 @@ OF_HARMS, REFEREE = 6, "referee"
 def _marked() -> Mapping[int, tuple[str, ...]]:
     """Return the tests that name each promise in a mark, as ``file::test``."""
     found: dict[int, list[str]] = {number: [] for number in PROMISES}
-    for path in sorted((ROOT / "tests").glob("test_*.py")):
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text("utf-8")
         if "mark.promise(" not in text:
             continue
+        file = path.relative_to(ROOT / "tests").as_posix()
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef):
                 for number in _promises_in(node):
-                    found.setdefault(number, []).append(f"{path.name}::{node.name}")
+                    found.setdefault(number, []).append(f"{file}::{node.name}")
     return {number: tuple(tests) for number, tests in found.items()}
 
 
