@@ -60,7 +60,7 @@ def test_every_kind_is_in_all_four_drawers() -> None:
     assert stems("drivers/labharness_drivers", "[!_]*.py") == set(KINDS)
     assert stems("simulators/labharness_simulators", "[!_]*.py") == set(KINDS)
     assert stems("envelopes/labharness_envelopes", "*.toml") == set(KINDS)
-    assert {f"test_{kind}" for kind in KINDS} <= stems("tests", "test_*.py")
+    assert {f"test_{kind}" for kind in KINDS} <= stems("tests/drivers", "test_*.py")
 
 
 def test_the_readme_names_every_kind_or_none() -> None:

@@ -27,7 +27,14 @@ from labharness.instruments.link.descriptors import open_port
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, ArmedPort
 
 FORBIDDEN = ("asyncio", "numpy", "pydantic", "sqlite3", "msgspec", "simpy", "pymodbus")
-OURS = {"core.clock", "core.vocabulary", "faces.cli", "instruments.link", "safety.guard"}
+OURS = {
+    "core.files",
+    "core.clock",
+    "core.vocabulary",
+    "faces.cli",
+    "instruments.link",
+    "safety.guard",
+}
 
 
 @pytest.fixture
