@@ -1,1 +1,1 @@
-"""What every room stands on: time and chance, and the nouns."""
+"""The ground that every room stands on: time, chance, and the shared value types."""

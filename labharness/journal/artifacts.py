@@ -1,4 +1,4 @@
-"""The files a session produced, each under its checksum."""
+"""The files of a session, each with its checksum."""
 
 import json
 import os
@@ -21,12 +21,12 @@ _URI: Final = re.compile(rf"hcp://session-({_SESSION})/artifacts/({_FILENAME})")
 
 
 class ArtifactRefused(ValueError):
-    """A name that may not be written, or an address that leads to no artifact."""
+    """A file name that may not be written, or an address without an artifact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A file by reference, with the fields HCP gives it."""
+    """A reference to a file, with the fields of HCP."""
 
     name: str
     type: str
@@ -39,11 +39,11 @@ class Artifacts:
     """The artifacts of one session in one directory, listed in its ``index.json``.
 
     Args:
-        directory: Where the files go; made if it is missing.
+        directory: Directory of the files; made if it is missing.
         session_id: The session they belong to; part of every address.
 
     Raises:
-        ArtifactRefused: The id is none, or the directory is another session's.
+        ArtifactRefused: The id is not valid, or the directory belongs to another session.
         OSError: The directory cannot be made.
     """
 
@@ -60,12 +60,12 @@ class Artifacts:
             raise ArtifactRefused(f"{directory} holds the artifacts of session {session}")
 
     def put(self, name: str, filename: str, mime: str, data: bytes) -> Artifact:
-        """Write a file, whole or not at all, and return its reference.
+        """Write a file completely or not at all, and return its reference.
 
         A file is evidence: it may be put again with the same bytes, never with others.
 
         Raises:
-            ArtifactRefused: The file name is unsafe or taken by other bytes.
+            ArtifactRefused: The file name is unsafe, or another file has it.
             OSError: The disk refused; the file is not listed.
         """
         if not re.fullmatch(_FILENAME, filename) or filename == INDEX:
@@ -100,8 +100,8 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
     """Return the file behind an artifact's address, in the first directory that has it.
 
     Args:
-        uri: ``hcp://session-<id>/artifacts/<file>``; nothing else leads anywhere.
-        roots: Artifact directories that may be read; each says in its index whose it is.
+        uri: ``hcp://session-<id>/artifacts/<file>``; no other form is accepted.
+        roots: Artifact directories that may be read; the index of each names its session.
 
     Raises:
         ArtifactRefused: The address is malformed, unlisted, or leads out of its directory.
@@ -114,7 +114,7 @@ def resolve(uri: str, roots: Iterable[Path]) -> Path:
 def resolve_all(uri: str, roots: Iterable[Path]) -> dict[Path, str]:
     """Return every file behind an artifact's address, with its checksum.
 
-    Runs of one seed have one session id, so that several may have the address.
+    Runs of one seed have one session id, so several files may have the address.
 
     Raises:
         ArtifactRefused: As `resolve`.

@@ -1,4 +1,4 @@
-"""The hash chain over a run's records, as pure arithmetic."""
+"""The hash chain over a run's records, as pure functions."""
 
 import hashlib
 import hmac
@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 GENESIS: Final = b"labharness journal, chain version 1\n"
-"""What every chain begins from; a change of the record format changes this text."""
+"""Text that every chain begins with; it changes when the record format changes."""
 
 FIRST_SEQ: Final = 1
 
 # Python writes floats by repr, the shortest text that reads back as the same number. ASCII escapes
-# keep even a broken string of an instrument (a lone surrogate) representable.
+# also carry a broken string of an instrument (a lone surrogate).
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -43,7 +43,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A record as it lies on disk: its bytes, its hash, and the packed samples it stands for."""
+    """A record as stored on disk: its bytes, its hash, and the packed samples that belong to it."""
 
     seq: int
     data: bytes
@@ -53,7 +53,7 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as it is read: number, lab time in seconds, kind and body."""
+    """A decoded record: number, lab time in seconds, kind and body."""
 
     seq: int
     at_s: float
@@ -64,10 +64,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What a check of the chain found; `head` is the last record that is good.
+    """The result of a check of the chain; `head` is the last good record.
 
-    `tail_known` says that the last record is the head that was kept elsewhere. Otherwise a cut tail
-    cannot be told from a run that ended there, nor a well-made record added at the end.
+    `tail_known` says that the last record equals a head that was kept elsewhere. Without it, a cut
+    tail looks like a run that ended there, and a well-made record added at the end is not noticed.
     """
 
     ok: bool
@@ -78,18 +78,18 @@ class VerifyReport:
 
 
 def canonical(value: Mapping[str, Any]) -> bytes:
-    """Return the one JSON text of a mapping: sorted keys, no spaces, ASCII, floats by repr.
+    """Return the canonical JSON text of a mapping: sorted keys, no spaces, ASCII, floats by repr.
 
     Raises:
-        ValueError: A number is NaN or infinite: missing data is ``None``, never NaN.
-        TypeError: A value is no JSON value.
+        ValueError: A number is NaN or infinite; missing data is ``None``, never NaN.
+        TypeError: A value cannot be written as JSON.
     """
     return _encode(value).encode("ascii")
 
 
 def record_bytes(seq: int, at_s: float, kind: str, body: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a record that the chain is built over."""
-    # float(): 0 and 0.0 are one instant and must have one text.
+    """Return the bytes of a record that enter its hash."""
+    # 0 and 0.0 are one instant and must have one text.
     return canonical({"seq": seq, "at_s": float(at_s), "kind": kind, "body": body})
 
 
@@ -99,15 +99,15 @@ def genesis_of(run: Mapping[str, Any]) -> bytes:
 
 
 def link_hash(previous: bytes, data: bytes) -> bytes:
-    """Return the hash of a record from the hash before it."""
+    """Return the hash of a record, from its bytes and the hash before it."""
     return hashlib.sha256(previous + data).digest()
 
 
 def unseal(sealed: Sealed) -> Record:
-    """Read a record from its bytes.
+    """Decode a record.
 
     Raises:
-        ValueError: The bytes are no record.
+        ValueError: The bytes are not a record.
     """
     fields = json.loads(sealed.data)
     if not isinstance(fields, dict) or fields.keys() != {"seq", "at_s", "kind", "body"}:
@@ -123,12 +123,12 @@ def unseal(sealed: Sealed) -> Record:
 def verify(
     records: Iterable[Sealed], *, genesis: bytes, outside: Head | None = None
 ) -> VerifyReport:
-    """Check a chain from its genesis on; name the first record that does not fit.
+    """Check a chain from its genesis; report the first record that does not fit.
 
     Args:
-        records: The records in the order in which they are stored.
+        records: The records in the order of storage.
         genesis: `genesis_of` the run's header.
-        outside: A head that was kept elsewhere, against which a cut tail shows.
+        outside: A head that was kept elsewhere; it reveals a cut tail.
     """
     good = Head(FIRST_SEQ - 1, genesis.hex())
     previous = genesis

@@ -1,4 +1,4 @@
-"""A journal that keeps nothing: for flights that are not real, and for a disk that is full."""
+"""A journal that stores nothing, for pre-flights and for a full disk."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,7 +8,7 @@ __all__ = ["NullJournal"]
 
 
 class NullJournal:
-    """Counts records and keeps nothing; nothing can make it fail."""
+    """A journal that only counts its records; it cannot fail."""
 
     keeps = False
 
@@ -17,7 +17,7 @@ class NullJournal:
 
     @property
     def head(self) -> Head:
-        """There is no chain."""
+        """The number of records, without a hash."""
         return Head(self._seq, "")
 
     def append(self, kind: str, body: Mapping[str, object], at_s: float) -> int:
@@ -26,14 +26,14 @@ class NullJournal:
         return self._seq
 
     def commit(self) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
     async def durable(self, seq: int) -> None:
-        """Keep nothing."""
+        """Return at once."""
 
     def stream(self, name: str, columns: Sequence[str]) -> int:
-        """Every stream is stream 0."""
+        """Return 0 for every stream."""
         return 0
 
     def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
-        """Keep nothing."""
+        """Drop the row."""

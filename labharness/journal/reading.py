@@ -1,4 +1,4 @@
-"""What a journal file holds, read without its writer."""
+"""Read a journal file without its writer."""
 
 import base64
 import contextlib
@@ -15,7 +15,7 @@ from labharness.journal.store import SELECT, JournalFailed, sqlite_errors
 __all__ = ["about", "export_jsonl", "read", "run_header", "samples", "sealed", "verify_file"]
 
 NOTHING_BESIDE = (sqlite3.SQLITE_READONLY_DIRECTORY, sqlite3.SQLITE_CANTOPEN)
-READ_S_MAX = 0.25  # longest wait of a reader for a lock: a journal that is being recovered has one
+READ_S_MAX = 0.25  # longest wait of a reader for a lock; a journal under recovery is locked
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -29,7 +29,7 @@ def read(path: Path) -> Iterator[Record]:
 
 
 def sealed(path: Path) -> Iterator[Sealed]:
-    """Return the committed records as they lie on disk.
+    """Return the committed records as stored on disk.
 
     Raises:
         JournalFailed: The file cannot be opened or read.
@@ -40,7 +40,7 @@ def sealed(path: Path) -> Iterator[Sealed]:
 
 
 def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
-    """Return every sampled row as stream name, lab time (s) and values; NaN was not measured.
+    """Return every sampled row as stream name, lab time (s) and values; NaN means not measured.
 
     Rows come block by block: in order of time within a stream, and by minute across streams.
 
@@ -64,17 +64,17 @@ def samples(path: Path) -> Iterator[tuple[str, float, tuple[float, ...]]]:
 
 
 def run_header(path: Path) -> dict[str, Any]:
-    """Return the facts that name the run and are hashed into the chain."""
+    """Return the facts that identify the run and are hashed into the chain."""
     return _header(path, "run")
 
 
 def about(path: Path) -> dict[str, Any]:
-    """Return the facts of the process that wrote the file; they are not part of the chain."""
+    """Return the facts about the process that wrote the file; they are not part of the chain."""
     return _header(path, "about")
 
 
 def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
-    """Check the chain of a journal file; name the first record that does not fit.
+    """Check the chain of a journal file; report the first record that does not fit.
 
     Raises:
         JournalFailed: The file cannot be opened or read.
@@ -83,9 +83,9 @@ def verify_file(path: Path, outside: Head | None = None) -> VerifyReport:
 
 
 def export_jsonl(path: Path, out: BinaryIO, until_seq: int | None = None) -> int:
-    """Write the run's header and its records as JSON Lines; return how many records there were.
+    """Write the run's header and its records as JSON Lines; return the number of records.
 
-    The same chain gives the same bytes: each record stands as the very text that was hashed, with
+    The same chain gives the same bytes: each record is written as the text that was hashed, with
     its hash and, for samples, its block in base64.
 
     Raises:
@@ -136,8 +136,8 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 def _connected(path: Path) -> sqlite3.Connection:
     """Open a journal for reading.
 
-    SQLite makes a file beside it. Where none can be made, as in an archive, a journal whose writer
-    has closed it is read as it lies; one that has records in its write-ahead log is not.
+    SQLite makes a file beside it. In a directory that is read-only, such as an archive, a closed
+    journal is opened as immutable; one with records in its write-ahead log is refused.
     """
     uri = f"{path.absolute().as_uri()}?mode=ro"
     database = sqlite3.connect(uri, uri=True, timeout=READ_S_MAX)
@@ -153,7 +153,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _pending(log: Path) -> bool:
-    """Return whether a write-ahead log holds records; one that cannot be looked at may."""
+    """Return whether a write-ahead log holds records, or may hold some (it cannot be read)."""
     try:
         return log.stat().st_size > 0
     except FileNotFoundError:

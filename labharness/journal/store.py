@@ -37,28 +37,28 @@ __all__ = [
 ]
 
 COMMIT_RECORDS: Final = 1_000
-"""Queued records after which a commit is made unasked."""
+"""Number of queued records that triggers a commit."""
 
 BLOCK_LAB_S: Final = 60.0
-"""Lab time (s) whose samples make one block in virtual time, where no power fails meanwhile. Wall
-time never decides: the same seed must give the same journal."""
+"""Lab time (s) of one block of samples in virtual time, where no power can fail. Wall time is not
+used: the same seed must give the same journal."""
 
 KEPT_S_MAX: Final = 4.0
-"""Real time (s) after which what was measured or done is on the disk, and a full disk is met: with
-one poll, a crash takes 5 s at most."""
+"""Longest real time (s) until a measurement or an action is on disk, and until a full disk is
+noticed. With one poll, a crash loses at most 5 s."""
 
 BUSY_TIMEOUT_S: Final = 0.01
-"""Longest wait (s) of the writer for another process's lock. It waits on the loop that has to hand
-over a trip's first wave within 50 ms; sqlite3's own 5 s would starve a heartbeat as well. Readers
-hold up no writer (WAL), so that only a foreign writer is ever waited for."""
+"""Longest wait (s) of the writer for another process's lock. The wait blocks the loop that must
+send a trip's first wave within 50 ms; sqlite3's own 5 s would also starve a heartbeat. Readers do
+not block the writer (WAL), so only another writer is waited for."""
 
 STREAMS_MAX: Final = 1_000
-"""Streams one journal may declare."""
+"""Most streams of one journal."""
 
 COLUMNS_MAX: Final = 64
-"""Values in one row of a stream."""
+"""Most values in one row of a stream."""
 
-# SQLite lets anyone store a text in a BLOB column; cast, a changed row is bytes that do not fit.
+# SQLite accepts a text in a BLOB column. The cast turns a changed row into bytes that do not fit.
 SELECT: Final = (
     "SELECT seq, CAST(data AS BLOB), CAST(hash AS BLOB), CAST(block AS BLOB) FROM records"
 )
@@ -71,14 +71,14 @@ _TABLES: Final = (
 
 
 class JournalFailed(Exception):
-    """The journal cannot take or give records: a full disk, a lock, a damaged or removed file."""
+    """The journal cannot write or read records: full disk, lock, damaged or removed file."""
 
 
 class Journal(Protocol):
-    """What the harness needs of a journal.
+    """The methods of a journal that the harness uses.
 
     Attributes:
-        keeps: Whether what is committed is there afterwards.
+        keeps: Whether committed records are stored.
     """
 
     keeps: bool
@@ -91,7 +91,7 @@ class Journal(Protocol):
         """Chain a record and queue it; return its number."""
 
     def commit(self) -> None:
-        """Write what is queued, durably."""
+        """Write the queued records durably."""
 
     async def durable(self, seq: int) -> None:
         """Return when a record survives a power cut."""
@@ -114,19 +114,18 @@ class _Stream:
 class SqliteJournal:
     """A journal in one SQLite file (WAL, synchronous FULL), with one writer.
 
-    A second writer is refused at its first commit; readers in other processes see what is
-    committed.
+    A second writer is refused at its first commit; readers in other processes see the committed
+    records.
 
     Args:
-        path: The file. An existing one is continued, and its run header must be the same.
-        run: What names the run (seed, digests, epoch). Hashed into the chain's genesis.
-        about: Facts of this process and machine (pid, path, versions). Kept beside the chain, never
-            hashed, so that the same seed gives the same chain everywhere.
-        block_s: Lab time (s) whose samples make one block; each is committed with what else is
-            queued as soon as it is over.
+        path: The file. An existing one is continued; its run header must be the same.
+        run: Facts that identify the run (seed, digests, epoch). Hashed into the chain's genesis.
+        about: Facts about this process and machine (pid, path, versions). Stored beside the chain
+            and not hashed, so that the same seed gives the same chain everywhere.
+        block_s: Lab time (s) of one block of samples. The end of a block commits the queue.
 
     Raises:
-        JournalFailed: The file cannot be opened, or is another run's.
+        JournalFailed: The file cannot be opened, or belongs to another run.
     """
 
     keeps = True
@@ -202,14 +201,14 @@ class SqliteJournal:
         """Chain a record and queue it; return its number.
 
         Args:
-            kind: What happened, for example ``command_intent``.
+            kind: Kind of the fact, for example ``command_intent``.
             body: JSON values. A missing number is ``None``.
             at_s: Lab time in seconds.
 
         Raises:
             ValueError: The body or the time holds NaN or infinity. Nothing is appended.
             JournalFailed: An earlier commit failed and none has succeeded since (nothing is
-                appended), or the commit that this record fell due for fails (it stays queued).
+                appended), or the commit that this record triggers fails (the record stays queued).
         """
         ended = at_s >= self._block_end_s and self._turn_block(at_s)
         seq = self._chain(kind, body, at_s, None)
@@ -229,7 +228,7 @@ class SqliteJournal:
         return seq
 
     def commit(self) -> None:
-        """Write what is queued in one transaction; on return it survives a power cut.
+        """Write the queue in one transaction; after the return it survives a power cut.
 
         A failed commit keeps the queue, so that it can be tried again once there is room.
 
@@ -246,7 +245,7 @@ class SqliteJournal:
                 self._write_queue()
         except JournalFailed as error:
             self._failure = str(error)
-            # The next sample finds its block over, and so meets the failure as well.
+            # This ends the block: the next sample tries a commit too, and meets the same failure.
             self._block_end_s = -math.inf
             raise
         self._failure = None
@@ -254,9 +253,9 @@ class SqliteJournal:
         self._queue.clear()
 
     def _there(self) -> Sequence[tuple[int, int]]:
-        """Return the files that bear the journal's names now, its own and the write-ahead log's.
+        """Return device and inode of the journal and its write-ahead log.
 
-        SQLite writes on into files that nobody finds any more, and says that they are on the disk.
+        SQLite goes on writing into removed files and reports success.
         """
         names = (str(self.path), f"{self.path}-wal")
         try:
@@ -271,7 +270,7 @@ class SqliteJournal:
             self._database.executemany("INSERT INTO records VALUES (?, ?, ?, ?)", self._queue)
             self._database.execute("COMMIT")
         except sqlite3.Error:
-            # SQLite has rolled back by itself after some errors (a full disk is one of them).
+            # SQLite itself rolls back after some errors, for example a full disk.
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
             raise
@@ -292,7 +291,7 @@ class SqliteJournal:
         """Declare a stream of samples, once, and return the number that `sample` takes.
 
         Raises:
-            ValueError: The name is known with other columns, or a bound is passed.
+            ValueError: The name is known with other columns, or a limit is exceeded.
         """
         for number, known in enumerate(self._streams):
             if known.name == name:
@@ -313,16 +312,16 @@ class SqliteJournal:
         return len(self._streams) - 1
 
     def sample(self, stream: int, at_s: float, values: Sequence[float]) -> None:
-        """Add one row of a declared stream; NaN stands for a value that was not measured.
+        """Add one row of a declared stream; NaN marks a value that was not measured.
 
         Rows are packed as little-endian doubles, the time first. Each block of lab time becomes one
-        chained record of kind ``samples`` for each stream, and is committed.
+        chained record of kind ``samples`` per stream, and is committed.
 
         Raises:
-            struct.error: The row has not as many values as the stream has columns.
+            struct.error: The number of values differs from the number of columns.
             JournalFailed: As in `append`.
         """
-        # so written, NaN takes this way too
+        # the negated comparison also catches NaN
         ended = not at_s < self._block_end_s and self._turn_block(at_s)
         pack, block = self._packs[stream]
         block += pack(at_s, *values)
@@ -330,13 +329,13 @@ class SqliteJournal:
             self.commit()
 
     def _turn_block(self, at_s: float) -> bool:
-        """Begin a block; return whether another one ended, which its caller then commits."""
+        """Begin a block; return whether one ended. The caller then commits it."""
         if not math.isfinite(at_s):
             raise ValueError(f"lab time must be finite, got {at_s}")
         if self._failure is not None:
             raise JournalFailed(f"{self.path}: nothing is appended since: {self._failure}")
-        # The next block is open before the last one is chained, because chaining may commit, and a
-        # commit that fails sets this bound back.
+        # The next block opens before the last one is chained: chaining may commit, and a failed
+        # commit resets this bound.
         ended = math.isfinite(self._block_end_s)
         self._block_end_s = (at_s // self._block_s + 1) * self._block_s
         self._chain_blocks()
@@ -355,7 +354,7 @@ class SqliteJournal:
             self._chain("samples", body, last_at_s, block)
 
     def flush(self) -> None:
-        """Chain the open blocks of samples and commit: what an export must not miss.
+        """Chain the open blocks of samples and commit, for example before an export.
 
         Raises:
             JournalFailed: The commit failed.
@@ -383,17 +382,17 @@ class SqliteJournal:
 
 
 def block_lab_s(speed: float | None) -> float:
-    """Return the lab time (s) of a block, for a loop that runs so many times as fast as real time.
+    """Return the lab time (s) of one block of samples, for a loop of this speed.
 
     Args:
-        speed: Lab seconds a real second; ``None`` for virtual time.
+        speed: Lab seconds per real second; ``None`` for virtual time.
     """
     return BLOCK_LAB_S if speed is None else min(BLOCK_LAB_S, KEPT_S_MAX * speed)
 
 
 @contextlib.contextmanager
 def sqlite_errors(path: Path, doing: str) -> Iterator[None]:
-    """Turn whatever SQLite raises into the journal's one error, with its cause."""
+    """Turn every SQLite error into `JournalFailed`, with its cause."""
     try:
         yield
     except sqlite3.Error as error:

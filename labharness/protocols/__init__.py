@@ -1,1 +1,1 @@
-"""Messages of the protocols that others speak, without any I/O."""
+"""Messages of external protocols, without any I/O."""

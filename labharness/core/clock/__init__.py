@@ -1,6 +1,6 @@
 """The only home of time, ids, chance and entropy.
 
-What takes asyncio is imported when it is asked for: the guard process has no loop, and no asyncio.
+Names that need asyncio are imported at their first use: the guard process runs without asyncio.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
-"""Ids, random streams and entropy: the only place where chance enters the house.
+"""Ids, random streams and entropy: the only source of chance.
 
-A stream is named by a path under one seed, so that adding an actor does not shift the others.
+A stream is named by a path under one seed. Adding a stream therefore does not shift the others.
 """
 
 import random

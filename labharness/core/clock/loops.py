@@ -1,6 +1,6 @@
-"""Event loops whose time is given: virtual (as fast as the work goes) or paced (N times real).
+"""Event loops with their own time: virtual (as fast as the work goes) or paced (N times real).
 
-Rules of the virtual loop, each paid for with a trap that its tests keep open:
+Rules of the virtual loop, each held by its tests:
 
 * The clock is an integer of microseconds. A finer grid spins: at 1.7e9 s a float cannot add 1 ns.
 * Timers that fall due together fire in the order they were made; asyncio's heap breaks ties.
@@ -31,12 +31,13 @@ T = TypeVar("T")
 TICKS_PER_S = 1_000_000
 _FAILURES: "WeakKeyDictionary[asyncio.AbstractEventLoop, list[BaseException]]" = WeakKeyDictionary()
 
-REAL_SELECT_S_MAX = 0.05  # longest nap of a paced loop between two looks at the clock
-SWITCH_S = 0.00025  # a busy thread gives the interpreter back after this; Python's own is 5 ms
+REAL_SELECT_S_MAX = 0.05  # longest sleep of a paced loop between two looks at the clock
+# a busy thread gives up the interpreter after this time; Python's default is 5 ms
+SWITCH_S = 0.00025
 
 
 class Deadlock(RuntimeError):
-    """Everything waits and nothing is scheduled: the virtual loop would idle for ever."""
+    """Every task waits and no timer is set: the virtual loop would idle for ever."""
 
 
 class _OrderedTask(asyncio.Task[Any]):
@@ -60,8 +61,8 @@ class _OrderedTask(asyncio.Task[Any]):
 class _OrderedTimer(TimerHandle):
     """A timer that breaks ties by its creation number.
 
-    It is made once for each exchange and each quiet: so it fills asyncio's own fields itself, which
-    takes a third of the time, but where a loop is debugged.
+    One is made for each exchange, so speed counts: outside debug mode it fills asyncio's own fields
+    itself, which takes a third of the time.
     """
 
     __slots__ = ("order",)
@@ -72,7 +73,8 @@ class _OrderedTimer(TimerHandle):
     _loop: asyncio.AbstractEventLoop
     _repr: str | None
     _source_traceback: object
-    # private to asyncio, as what the loops declare below; tests pin it for each Python we run on
+    # Private names of asyncio, like those that the loops declare below. Tests pin them for each
+    # Python.
     _when: float
     _cancelled: bool
     _scheduled: bool
@@ -128,7 +130,7 @@ class _VirtualSelector(selectors.DefaultSelector):
 
 
 class _OrderedLoop(asyncio.SelectorEventLoop):
-    """What both loops share: FIFO timers and ordered tasks."""
+    """The part that both loops share: FIFO timers and ordered tasks."""
 
     _scheduled: list[_OrderedTimer]
     _ready: deque[Handle]
@@ -170,7 +172,7 @@ class VirtualLoop(_OrderedLoop):
 
     Args:
         watches_descriptors: Also look at sockets and pipes; the clock then stands while it waits
-            for them with no timer armed. A run that is to be repeatable has none.
+            for them with no timer armed. A run that must be repeatable has no descriptors.
     """
 
     def __init__(self, *, watches_descriptors: bool = False) -> None:
@@ -182,13 +184,14 @@ class VirtualLoop(_OrderedLoop):
         self._clock_resolution = 0.5 / TICKS_PER_S
 
     def time(self) -> float:
-        """Seconds of lab time since the loop was made."""
+        """Return the seconds of lab time since the loop was made."""
         return self.ticks / TICKS_PER_S
 
     def _run_once(self) -> None:
-        """Take one turn; where one timer is all there is to run, as nearly always, a short one.
+        """Take one turn, a short one when a single timer is all there is to run.
 
-        It does what asyncio's own turn would do, without looking for descriptors and ties.
+        That is the usual case. The short turn does the same as asyncio's own, without looking for
+        descriptors and ties.
         """
         timers = self._scheduled
         busy = self._ready or self._stopping or self.watches_descriptors
@@ -207,11 +210,11 @@ class VirtualLoop(_OrderedLoop):
     def run_in_executor(
         self, executor: Executor | None, func: Callable[..., T], *args: object
     ) -> "asyncio.Future[T]":
-        """Run ``func`` here and now; see the module's rules."""
+        """Run ``func`` at once and inline; the module's rules say why."""
         future: asyncio.Future[T] = self.create_future()
         try:
             future.set_result(func(*args))
-        except Exception as why:  # noqa: BLE001 - handed on whole, to whoever awaits the future
+        except Exception as why:  # noqa: BLE001 - passed on to the task that awaits the future
             future.set_exception(why)
         return future
 
@@ -229,7 +232,7 @@ class _PacedSelector(selectors.DefaultSelector):
 
 
 class _FineSelector(selectors.SelectSelector):
-    """The same to the microsecond, where epoll rounds up to milliseconds; few descriptors only."""
+    """A paced selector to the microsecond, for few descriptors; epoll rounds up to milliseconds."""
 
     speed = 1.0
 
@@ -243,19 +246,19 @@ class _FineSelector(selectors.SelectSelector):
 class PacedLoop(_OrderedLoop):
     """A loop whose time runs ``speed`` times as fast as the wall clock; 1 is real time.
 
-    It shortens the interpreter's switch interval for the process, for good: a trip must not wait
-    until a busy thread (an uploaded plan, a fit) has had its 5 ms.
+    It shortens the interpreter's switch interval of the process and leaves it so: a trip must not
+    wait 5 ms for a busy thread (an uploaded plan, a fit).
 
     Args:
-        speed: Lab seconds a second.
-        fine: Keep timers to tens of microseconds: for a process that times bytes, and has few
+        speed: Lab seconds per real second.
+        fine: Keep timers to tens of microseconds, for a process that times bytes and has few
             descriptors.
 
     Raises:
-        ValueError: The speed is no positive number.
+        ValueError: The speed is not a positive number.
     """
 
-    _closed = True  # until it is made: asyncio's destructor asks even a loop that was refused
+    _closed = True  # until __init__ is done: asyncio's destructor asks also a loop that was refused
 
     def __init__(self, speed: float = 1.0, *, fine: bool = False) -> None:
         if not (math.isfinite(speed) and speed > 0):
@@ -268,14 +271,14 @@ class PacedLoop(_OrderedLoop):
         super().__init__(selector)
 
     def time(self) -> float:
-        """Seconds of lab time since the loop was made."""
+        """Return the seconds of lab time since the loop was made."""
         return (steady_s() - self._start_s) * self.speed
 
 
 def failure_of(loop: asyncio.AbstractEventLoop) -> BaseException | None:
-    """Return the first exception that a callback of this loop raised; ``None`` if none did.
+    """Return the first exception that a callback of this loop raised, or ``None``.
 
-    Who asks answers for it: what ``main`` returns after that counts.
+    The caller takes over the responsibility: the result of ``main`` counts from then on.
     """
     broken = _FAILURES.get(loop, [])
     if not broken:
@@ -289,7 +292,7 @@ class _Acknowledged(Exception):
 
 
 def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
-    """Run ``main`` to its end on ``loop``, cancel what is left, and close the loop.
+    """Run ``main`` to its end on ``loop``, cancel the remaining tasks, and close the loop.
 
     An exception in a callback (a frozen plant, a broken decoder) cancels ``main`` instead of being
     printed and forgotten, and fails the run. Only a ``main`` that catches the cancellation and asks
@@ -313,7 +316,7 @@ def run(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
 
 
 def begin(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> "asyncio.Task[T]":
-    """Make ``main`` the task of its loop that answers for what the loop's callbacks raise."""
+    """Make ``main`` the task of its loop that is cancelled when a callback of the loop fails."""
     broken: list[BaseException] = []
     _FAILURES[loop] = broken
 
@@ -329,7 +332,7 @@ def begin(main: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> "asy
 
 
 def finish(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel what is left on a loop that has stopped, see it end, and close the loop."""
+    """Cancel the tasks left on a stopped loop, wait for their end, and close the loop."""
     left = sorted(asyncio.all_tasks(loop), key=hash)
     for each in left:
         each.cancel()

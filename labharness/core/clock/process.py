@@ -1,4 +1,4 @@
-"""Time for a process without a loop: the machine's own steady clock, and the calendar."""
+"""Time without an event loop: the machine's steady clock, and the calendar."""
 
 import time
 from datetime import UTC, datetime
@@ -6,27 +6,30 @@ from datetime import UTC, datetime
 __all__ = ["monotonic_ns", "pause", "steady_s", "utc_text", "wall_clock_utc"]
 
 
-# the plain one stands still while the machine sleeps: what was read before would count as fresh
+# CLOCK_MONOTONIC stands still while the machine sleeps: an old reading would then count as fresh.
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 def steady_s() -> float:
-    """Seconds of the machine's steady clock, which all its processes share; sleep counts."""
+    """Return the seconds of the machine's steady clock.
+
+    All its processes share it; sleep counts.
+    """
     return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 def monotonic_ns() -> int:
-    """Nanoseconds of the plain one, for logs of several processes that are compared."""
+    """Return CLOCK_MONOTONIC in nanoseconds, to compare the logs of several processes."""
     return time.monotonic_ns()
 
 
 def pause(seconds: float) -> None:
-    """Wait, where there is no loop to wait on."""
+    """Sleep, in code without an event loop."""
     time.sleep(seconds)
 
 
 def wall_clock_utc() -> datetime:
-    """What the calendar says, for shells that run outside any loop."""
+    """Return the calendar's time, for code outside any loop."""
     return datetime.now(UTC)
 
 

@@ -1,4 +1,4 @@
-"""Lab time and world time: what the loop counts, and what the calendar says."""
+"""Lab time (counted by the loop) and world time (told by the calendar)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from labharness.core.clock.process import wall_clock_utc
 
 __all__ = ["VIRTUAL_EPOCH", "Clock"]
 
-VIRTUAL_EPOCH = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)  # stated: neither 1970 nor today
+VIRTUAL_EPOCH = datetime(2026, 1, 1, 8, 0, tzinfo=UTC)  # a stated date, neither 1970 nor today
 
 
 class Clock:
@@ -22,7 +22,7 @@ class Clock:
         epoch: What the loop's second 0 is called; only for virtual runs.
 
     Attributes:
-        jumped_s: What somebody has set the virtual calendar forward by; lab time does not jump.
+        jumped_s: Seconds by which the virtual calendar was set forward; lab time does not jump.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, epoch: datetime = VIRTUAL_EPOCH) -> None:
@@ -33,11 +33,11 @@ class Clock:
         self.speed = loop.speed if isinstance(loop, PacedLoop) else None
 
     def now_s(self) -> float:
-        """Seconds of lab time."""
+        """Return the seconds of lab time."""
         return self.loop.time()
 
     def utc(self) -> datetime:
-        """World time."""
+        """Return the world time."""
         if self.virtual:
             return self._epoch + timedelta(seconds=self.loop.time() + self.jumped_s)
         return wall_clock_utc()

@@ -1,4 +1,4 @@
-"""The nouns everybody shares: frozen values, standard library only."""
+"""Value types that all rooms share: frozen, standard library only."""
 
 from labharness.core.vocabulary.commands import (
     OPERATOR,

@@ -1,16 +1,16 @@
-"""What is asked of an instrument, and how the asking ended."""
+"""Commands to an instrument, the kernel's verdict on them, and their outcome."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 __all__ = ["OPERATOR", "Allowed", "Command", "Ending", "Outcome", "Refused", "Verdict"]
 
-OPERATOR = "operator"  # owns the channels that no wire sets: what a person is asked to open by hand
+OPERATOR = "operator"  # owns the channels that no wire sets: a person opens these valves by hand
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A wish to set one channel. Nothing has happened yet.
+    """A request to set one channel; nothing has been sent yet.
 
     Attributes:
         channel: Instrument and channel joined by a dot, e.g. ``furnace.setpoint``.
@@ -36,7 +36,7 @@ class Refused:
     """The kernel refuses a command.
 
     Attributes:
-        command: What was asked.
+        command: The refused command.
         rule: Name of the envelope's row, or of the built-in rule, that refused it.
         reason: One sentence with what was asked, what is allowed, and the unit.
     """
@@ -65,7 +65,7 @@ class Outcome:
     """The end of one command: its ending, what was read back, and one sentence about it.
 
     Attributes:
-        warning: Why a value that was confirmed does nothing as the line stands; ``""`` for nothing.
+        warning: Why a confirmed value has no effect in the present state of the line, or ``""``.
     """
 
     command: Command

@@ -1,4 +1,4 @@
-"""Digests as this house writes them: ``sha256:<hex>``, over one text or over several."""
+"""SHA-256 digests, written ``sha256:<hex>``, over one or several texts."""
 
 import hashlib
 
@@ -11,5 +11,5 @@ def digest_of(data: bytes) -> str:
 
 
 def joined(*parts: bytes) -> bytes:
-    """Join parts, each with its length first, so that no byte can move from one to the next."""
+    """Join parts, each after its length, so that no byte can move from one part to the next."""
     return b"".join(len(part).to_bytes(8, "big") + part for part in parts)

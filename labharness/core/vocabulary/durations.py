@@ -1,4 +1,4 @@
-"""Durations in seconds, as HCP writes them (ISO 8601), and as a clock shows them."""
+"""Durations in seconds, read and written as ISO 8601 (HCP) and as clock text."""
 
 import math
 import re
@@ -12,7 +12,7 @@ __all__ = [
 ]
 
 DURATION_CHARACTERS_MAX = 64
-"""Longest text (characters) that is read as a duration."""
+"""Longest text (characters) that is parsed as a duration."""
 
 SECONDS_PER = {"W": 604_800, "D": 86_400, "H": 3_600, "M": 60, "S": 1}
 

@@ -1,4 +1,4 @@
-"""What is installed beside labharness for some kinds of work, and how it is asked for."""
+"""The optional packages of labharness: their use, and the pip command that installs them."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class Extra(NamedTuple):
 
     Attributes:
         name: As pip takes it: ``labharness[name]``.
-        what_for: What does not work without it.
+        what_for: The use that needs it.
     """
 
     name: str
@@ -19,7 +19,7 @@ class Extra(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What a person types."""
+        """The pip command that installs it."""
         return f"pip install 'labharness[{self.name}]'"
 
 
@@ -32,29 +32,29 @@ EXTRAS = {
     "serial": Extra("serial", "for links of kind serial"),
     "wsproto": Extra("websocket", "for links of kind websocket"),
 }
-"""By the module that is imported. What the example needs is no extra: it comes by itself."""
+"""Extras by the module that they install. The example's needs come with labharness itself."""
 
 LINK_NEEDS = {"serial": "serial", "visa": "pyvisa", "websocket": "wsproto"}
-"""What a kind of link imports; loopback and TCP need nothing."""
+"""The module that each kind of link imports; loopback and TCP need none."""
 
 ALERT_NEEDS = "apprise"
-"""What a channel of alert imports."""
+"""The module that the alert channels import."""
 
 
 def to_install(why: ModuleNotFoundError) -> str:
-    """Say in one line what to install; ``""`` where no extra brings the module."""
+    """Return one line that says what to install, or ``""`` if no extra installs the module."""
     module = (why.name or "").partition(".")[0]
     return all_to_install((module,)) if module in EXTRAS else ""
 
 
 def all_to_install(modules: Iterable[str]) -> str:
-    """Say in one line what several modules are for, and the one command that brings them all.
+    """Return one line with the uses of several modules and the command that installs them all.
 
     Args:
-        modules: Keys of `EXTRAS`; none is nothing to install.
+        modules: Keys of `EXTRAS`; may be empty.
 
     Returns:
-        The line, ``""`` where there is nothing to install.
+        The line, or ``""`` if there is nothing to install.
     """
     lacking = sorted(set(modules))
     if not lacking:

@@ -1,4 +1,4 @@
-"""Which frames can be reads, as far as the frame itself says; the guard process asks this too.
+"""Recognise frames that only read, from their bytes alone; the guard process uses this too.
 
 Source: MODBUS Application Protocol Specification V1.1b3, section 6 (functions); MODBUS over Serial
 Line V1.02, section 2.5.1 (RTU frame); MODBUS Messaging on TCP/IP V1.0b, section 3.1.3 (MBAP).
@@ -23,13 +23,13 @@ MODBUS_OTHERS = {
 }
 READ_PDU_BYTES = 5  # function, first address, count
 MBAP_BYTES = 7
-MBAP_COUNTED = 6  # the bytes that its length field does not count
+MBAP_COUNTED = 6  # bytes that the header's length field does not count
 RTU_BYTES_MIN = 4  # address, function, checksum
 MBAP_TRANSACTION = Transaction(0, 2)
 
 
 class Protocol(StrEnum):
-    """How the frames of an instrument are built."""
+    """The frame format of an instrument."""
 
     MODBUS_RTU = "modbus_rtu"
     MODBUS_TCP = "modbus_tcp"
@@ -37,14 +37,14 @@ class Protocol(StrEnum):
 
 
 def why_no_read(request: Request, protocol: Protocol) -> str:
-    """Return why a request cannot be a read, whoever says so; ``""`` where nothing shows it.
+    """Return why a request cannot be a read, or ``""`` if nothing shows that.
 
-    On Modbus the frame itself says what it does: functions 1 to 4 read. A frame that is whole
-    Modbus is held to that on a port of any protocol.
+    On Modbus the frame itself says what it does: functions 1 to 4 read. A frame that is complete
+    Modbus is judged as Modbus on a port of any protocol.
 
     Args:
-        request: What is called a read.
-        protocol: What is spoken on its port.
+        request: The request that a driver calls a read.
+        protocol: The protocol of its port.
     """
     found = _modbus(request.frame, protocol)
     if found is None:
@@ -71,7 +71,7 @@ def why_no_read(request: Request, protocol: Protocol) -> str:
 
 
 def same_frame(one: Request, other: Request) -> bool:
-    """Return whether two requests can be the same bytes, whatever stands in a transaction field."""
+    """Return whether two requests can be the same bytes; transaction fields are ignored."""
     if len(one.frame) != len(other.frame):
         return False
     blank = {
@@ -85,7 +85,7 @@ def same_frame(one: Request, other: Request) -> bool:
 
 
 def _modbus(frame: bytes, first: Protocol) -> tuple[Protocol, int, bytes] | None:
-    """Take a whole Modbus frame apart: protocol, unit, function and data."""
+    """Split a complete Modbus frame into protocol, unit, and function with data."""
     headed = (
         frame[2:4] == b"\0\0" and int.from_bytes(frame[4:6], "big") == len(frame) - MBAP_COUNTED
     )

@@ -1,14 +1,14 @@
-"""How a measured number is written where people read it: to the digits that its error leaves."""
+"""Text of a measured number: its digits end where those of its error end."""
 
 import math
 
 __all__ = ["measured_text"]
 
 ERROR_DIGITS = 2
-"""Of the error; the value ends where they do (JCGM 100:2008, 7.2.6)."""
+"""Digits of the error; the value ends at the same decimal (JCGM 100:2008, 7.2.6)."""
 
 DECIMALS_MAX = 6
-"""A smaller error is written with an exponent, and its value too."""
+"""With more decimals, value and error are written with an exponent."""
 
 
 def measured_text(value: float, sigma: float) -> str:

@@ -1,7 +1,7 @@
-"""Names of persons: compared as a reader takes them, refused where a reader would be misled.
+"""Names of persons: compared as a reader sees them, refused if they could mislead a reader.
 
-Names are taken on trust. But none may be made to look like another's: who asked for a plan must
-not approve it in Cyrillic letters, in full-width ones, or with a space that nobody sees.
+Names are taken on trust, but no name may be made to look like another one: the requester of a plan
+must not approve it in Cyrillic letters, in full-width ones, or with an invisible space.
 """
 
 import unicodedata
@@ -12,10 +12,10 @@ __all__ = ["bad_name", "same_person"]
 NAME_CHARACTERS_MAX: Final = 500
 
 _EAST_ASIAN: Final = frozenset({"CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "HANGUL"})
-"""Scripts that one word may mix, and that have Latin words beside them (UTS #39, section 5.2)."""
+"""Scripts that one word may mix, and that may stand beside Latin words (UTS #39, section 5.2)."""
 
 _SCRIPTS: Final = _EAST_ASIAN | {
-    # The scripts in everyday use (UAX #31, table 5), as the names of their characters begin.
+    # The scripts in everyday use (UAX #31, table 5), by the first word of their characters' names.
     *("LATIN", "ARABIC", "ARMENIAN", "BENGALI", "CYRILLIC", "DEVANAGARI", "ETHIOPIC", "GEORGIAN"),
     *("GREEK", "GUJARATI", "GURMUKHI", "HEBREW", "KANNADA", "KHMER", "LAO", "MALAYALAM"),
     *("MYANMAR", "ORIYA", "SINHALA", "TAMIL", "TELUGU", "THAANA", "THAI", "TIBETAN"),
@@ -28,15 +28,16 @@ _LATIN: Final = frozenset(
     "abcdefghijklmnopqrstuvwxyz\xdf\xe6\u0153\xf8\xf0\xfe\u0111\u0127\u0131\u0142\u014b\u0259"
     "\u0253\u0256\u0257\u025b\u0254\u0263\u0269\u0272\u028b\u0199\u01b4"
 )
-"""Latin letters that names are written with, marks taken off; phonetic ones look like others."""
+"""Latin letters of personal names, without marks. Phonetic letters are left out: they look like
+others."""
 
 _PUNCTUATION: Final = frozenset(
-    # of ASCII; then hyphens, dashes, apostrophes, middle dots and the okina
+    # ASCII punctuation; then hyphens, dashes, apostrophes, middle dots and the okina
     "-_.,'()@/&\"#*:;+\u2010\u2011\u2013\u2014\u2018\u2019\xb7\u30fb\u02bb\u02bc"
 )
 _UNSEEN: Final = ("FILLER", "INHERENT", "VARIATION SELECTOR", "GRAPHEME JOINER")
 _MARKS: Final = range(0x300, 0x370)
-"""Combining marks that go with the letters of any script."""
+"""Combining marks, which go with the letters of any script."""
 
 _LETTERS: Final = (
     "0410A 0412B 0415E 0405S 0406I 0408J 041aK 041cM 041dH 041eO 0420P 0421C 0422T 0423Y 0425X "
@@ -47,25 +48,25 @@ _LETTERS: Final = (
     "30cb\u4e8c 30a8\u5de5 30bf\u5915 30c8\u535c 30cf\u516b 30d8\u3078 30d9\u3079 30da\u307a "
     "30fc\u4e00 0030o"
 )
-"""What stands for a Latin letter in another script (UTS #39, confusables.txt), by its code point:
-capital and small Cyrillic and Greek, Armenian; then kana and Chinese signs that look alike."""
+"""Letters that look like Latin ones (UTS #39, confusables.txt), by their code point: capital and
+small Cyrillic and Greek, Armenian; then kana and Chinese signs that look alike."""
 
 _LOOKS_LIKE: Final = {int(each[:4], 16): each[4:] for each in _LETTERS.split()}
 _READ_AS_L: Final = str.maketrans("1i\u0131", "lll")
 
 
 def same_person(one: str, other: str) -> bool:
-    """Return whether two names are one person's to a reader.
+    """Return whether a reader would take two names for the same person's.
 
-    Spaces, capitals, marks, punctuation and compatibility forms (NFKC) make no difference, nor do
-    letters that look like others.
+    Spaces, capitals, marks, punctuation, compatibility forms (NFKC) and look-alike letters make no
+    difference.
     """
     one, other = (unicodedata.normalize("NFKC", each) for each in (one, other))
     return _said(one) == _said(other) or _seen(one) == _seen(other)
 
 
 def bad_name(name: str) -> str:
-    """Say in a sentence why this cannot be a person's name; ``""`` where it can."""
+    """Return one sentence that says why this cannot be a person's name, or ``""``."""
     if len(name) > NAME_CHARACTERS_MAX:
         return f"a name has at most {NAME_CHARACTERS_MAX} characters, and this has {len(name)}"
     text = unicodedata.normalize("NFKC", name)
@@ -94,7 +95,7 @@ def _seen(name: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Leave letters and digits alone: marks, spaces and punctuation are hardly seen."""
+    """Return the letters and digits of a text: a reader hardly sees marks and spaces."""
     parts = unicodedata.normalize("NFD", text)
     found = (str(unicodedata.decimal(each, each)) for each in parts if ord(each) not in _MARKS)
     return "".join(each for each in found if unicodedata.category(each)[0] in "LMN")
@@ -109,7 +110,7 @@ def _may_stand(each: str) -> bool:
         return False
     if ord(each) in _MARKS:
         return True
-    if kind[0] not in "LM" and each != "\u3007":  # the ideographic zero is a number
+    if kind[0] not in "LM" and each != "\u3007":  # the ideographic zero is used as a number
         return False
     script = _script(each)
     if script == "LATIN":

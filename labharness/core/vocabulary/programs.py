@@ -1,4 +1,4 @@
-"""A temperature program that an instrument runs by itself: segments in order, and how they read."""
+"""A temperature program that an instrument runs by itself: its segments, and the file format."""
 
 import math
 from collections.abc import Mapping
@@ -9,25 +9,25 @@ from labharness.core.vocabulary.spelling import meant
 
 __all__ = ["BadProgram", "Program", "Segment", "read_program"]
 
-SEGMENTS_MAX = 200  # more than any instrument stores; its driver says how many it takes
-VALUE_MAX = 1e6  # no furnace is so hot, and no dwell so long
+SEGMENTS_MAX = 200  # more than any instrument stores; the driver states its own limit
+VALUE_MAX = 1e6  # above any temperature, rate or dwell of a furnace
 SEGMENT_KEYS = ("ramp_to_c", "at_c_per_min", "dwell_min", "step_to_c")
 KEYS = ("title", "holdback_c", "segment")
 TITLE_MAX = 200  # characters
 
 
 class BadProgram(ValueError):
-    """A program that cannot be; the message says what stands where, and what may."""
+    """A program that is not valid; the message names the place and the allowed values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One segment: a ramp to a target at a rate, a step to it, or a dwell where the last one ended.
+    """One segment: a ramp to a target, a step to it, or a dwell at the last target.
 
     Attributes:
-        target_c: Where it ends; ``None`` for a dwell.
-        rate_c_per_min: How fast a ramp goes; 0 for a step.
-        dwell_s: How long a dwell lasts; 0 for the others.
+        target_c: Temperature at its end; ``None`` for a dwell.
+        rate_c_per_min: Rate of a ramp; 0 for a step.
+        dwell_s: Length of a dwell; 0 for the others.
     """
 
     target_c: float | None = None
@@ -42,7 +42,7 @@ class Segment:
         return f"step to {self.target_c:g} degC"
 
     def written(self) -> dict[str, float]:
-        """Return it as a program file has it."""
+        """Return the segment in the form of a program file."""
         if self.target_c is None:
             return {"dwell_min": self.dwell_s / 60}
         if self.rate_c_per_min:
@@ -52,12 +52,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Segments in order. After the last one the controller goes back to its own setpoint.
+    """Segments in order. After the last one the controller returns to its own setpoint.
 
     Attributes:
-        segments: At least one, the first no dwell: nobody knows where it would be.
-        holdback_c: The program waits while the temperature is further than this from its course;
-            0 where it never waits.
+        segments: At least one. The first is not a dwell, because its temperature would be unknown.
+        holdback_c: The program waits while the temperature is further than this from its course; 0
+            means that it never waits.
     """
 
     segments: tuple[Segment, ...]
@@ -65,7 +65,7 @@ class Program:
 
     @property
     def highest_c(self) -> float:
-        """The highest temperature it asks for."""
+        """The highest target temperature."""
         return max(each.target_c for each in self.segments if each.target_c is not None)
 
     def course(self) -> tuple[tuple[float, float], ...]:
@@ -77,7 +77,7 @@ class Program:
         return tuple(found)
 
     def duration_s(self, from_c: float) -> float:
-        """Return how long it takes from a temperature, if it never waits."""
+        """Return the duration from a start temperature, if the program never waits."""
         total_s, at_c = 0.0, from_c
         for each, (target_c, rate_c_per_min) in zip(self.segments, self.course(), strict=True):
             total_s += each.dwell_s
@@ -86,7 +86,7 @@ class Program:
         return total_s
 
     def written(self) -> dict[str, Any]:
-        """Return it as a program file has it."""
+        """Return the program in the form of a program file."""
         return {
             "holdback_c": self.holdback_c,
             "segment": [each.written() for each in self.segments],
@@ -94,10 +94,10 @@ class Program:
 
 
 def read_program(table: object) -> Program:
-    """Read a program out of the table of a file, or of a message.
+    """Return the program in a table from a file or a message.
 
     Raises:
-        BadProgram: Something in it cannot be; says which segment, and what may stand there.
+        BadProgram: Part of it is not valid; the message names the segment and the allowed values.
     """
     if not isinstance(table, Mapping):
         raise BadProgram("a program is a table with [[segment]] rows")
@@ -130,7 +130,8 @@ def _segment(row: object, where: str) -> Segment:
     if kinds[0] == "step_to_c":
         return Segment(value)
     if kinds[0] == "dwell_min":
-        # to the microsecond, or 31 s, which are 0.516666... min, would come back as another dwell
+        # Rounded to the microsecond: 31 s are 0.516666... min, and would come back as another
+        # dwell.
         dwell_s = round(value * 60, 6)
         if dwell_s <= 0:
             raise BadProgram(f"{where}: dwell_min is {value:g}, more than 0 is needed")

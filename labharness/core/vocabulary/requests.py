@@ -1,16 +1,16 @@
-"""One exchange on a wire: the frame that is sent, and what a whole, right reply looks like.
+"""One exchange on a wire: the frame that is sent, and the rule for a complete, correct reply.
 
-A reply rule is data with one question, ``take(buffer, transaction)``:
+A reply rule is data with one method, ``take(buffer, transaction)``. It returns or raises:
 
 * ``n > 0``: the first ``n`` bytes are a complete reply to this request;
 * ``0``: more bytes are needed;
-* ``n < 0``: the first ``-n`` bytes answer another transaction and are to be thrown away;
-* ``BadReply``: what arrived can never become the reply that was asked for.
+* ``n < 0``: the first ``-n`` bytes answer another transaction and are to be dropped;
+* ``BadReply``: the bytes can never become the expected reply.
 
-A reply that is complete and right in form may still be a refusal: a Modbus exception, ``?``, a
-syntax error. ``Request.obeyed`` says which replies mean that the instrument did what was asked.
+A complete reply in the right form may still be a refusal: a Modbus exception, ``?``, a syntax
+error. ``Request.obeyed`` says which replies mean that the instrument did what the frame asks.
 
-The rules need nothing but the standard library, because the guard process has nothing else.
+Only the standard library is used, because the guard process has nothing else.
 """
 
 import json
@@ -38,23 +38,24 @@ __all__ = [
     "unfinished",
 ]
 
-SHOWN_BYTES_MAX = 40  # of a reply, in an error
-REPLY_BYTES_MAX = 1_048_576  # a CCD readout in JSON is about 10 kB; a runaway sender is cut here
+SHOWN_BYTES_MAX = 40  # shown of a reply in an error
+# a CCD readout in JSON is about 10 kB; a sender that never stops is cut off here
+REPLY_BYTES_MAX = 1_048_576
 
 
 class BadReply(ValueError):
-    """What arrived is not the reply that was asked for."""
+    """The received bytes are not the expected reply."""
 
 
 class DeviceFault(RuntimeError):
-    """The instrument answered in form, and its answer is a refusal or an error of its own."""
+    """The instrument answered in the right form, with a refusal or an error of its own."""
 
 
 class ReplyRule(Protocol):
-    """What makes a reply complete and right."""
+    """A rule that says when a reply is complete and correct."""
 
     def take(self, buffer: bytes, transaction: int) -> int:
-        """Return how many bytes of ``buffer`` are the reply; see the module's first lines."""
+        """Return how many bytes of ``buffer`` are the reply, as the module's first lines say."""
         ...
 
 
@@ -73,9 +74,9 @@ _CRC = _crc_table()
 
 @lru_cache(maxsize=1024)
 def crc16_modbus(data: bytes) -> int:
-    """Compute the Modbus RTU checksum (polynomial A001h, start FFFFh; low byte goes first).
+    """Return the Modbus RTU checksum (polynomial A001h, start FFFFh; low byte goes first).
 
-    A line asks the same each second, and most of what it asks has not changed: so it is kept.
+    Results are cached: a line sends mostly the same frames each second.
     """
     crc = 0xFFFF
     table = _CRC
@@ -126,8 +127,9 @@ class Rtu:
 
     Attributes:
         unit: Slave address that must answer.
-        function: Function code that must be echoed; with its high bit set it is an exception,
-            which is complete and right in form (the driver turns it into ``DeviceFault``).
+        function: Function code that must be echoed; with its high bit set the reply is an
+            exception, which is complete and of the right form (the driver turns it into
+            ``DeviceFault``).
         byte_count: Data bytes of a read, or ``None`` where the reply echoes the request.
         echo: Bytes after the function code that a write's reply must repeat.
     """
@@ -166,16 +168,16 @@ class Rtu:
 
 @dataclass(frozen=True, slots=True)
 class LengthAt:
-    """A framed binary reply whose length field says how long it is (Modbus TCP and kin).
+    """A binary reply with a length field (Modbus TCP and similar protocols).
 
     Attributes:
-        offset: Where the length field starts.
-        size: Its bytes, big-endian.
-        add: What to add to it for the whole reply's length.
+        offset: First byte of the length field.
+        size: Bytes of the length field, big-endian.
+        add: Number to add to it for the length of the whole reply.
         transaction_size: Leading bytes that repeat the transaction id, big-endian; 0 for none.
-        match: Bytes that must stand at ``match_at``; an exception's function (high bit set) in
-            the last of them is right in form too.
-        match_at: Where ``match`` stands.
+        match: Bytes that must stand at ``match_at``. The last one may have its high bit set, as in
+            a Modbus exception.
+        match_at: First byte of ``match``.
         lengths: Whole lengths that may occur.
     """
 
@@ -234,12 +236,12 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """A reply that has no end but silence of ``silence_s``; the port's clock completes it."""
+    """A reply that ends only with a silence of ``silence_s``; the port's clock completes it."""
 
     silence_s: float
 
     def take(self, buffer: bytes, transaction: int) -> int:
-        """Ask for more, always: only silence ends this reply."""
+        """Return 0 always: only silence ends this reply."""
         return 0
 
 
@@ -250,7 +252,7 @@ class Message:
     command: str
 
     def take(self, buffer: bytes, transaction: int) -> int:
-        """See the module's first lines; a link of messages hands over one at a time."""
+        """Follow the module's first lines; a link of messages passes one message at a time."""
         try:
             body = json.loads(buffer)
         except (ValueError, RecursionError) as why:
@@ -266,20 +268,20 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No reply comes; the exchange ends when the frame is handed over and ``settle_s`` is past."""
+    """No reply. The exchange ends ``settle_s`` after the frame was passed to the port."""
 
     def take(self, buffer: bytes, transaction: int) -> int:
-        """Refuse whatever arrives."""
+        """Refuse any bytes."""
         raise BadReply(f"no reply was expected, got {buffer[:40]!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """Where the port writes a transaction id into the frame, after the frame was checked.
+    """The place of the transaction id in a frame; the port fills it in after the frame was checked.
 
     Attributes:
         offset: First byte of the field.
-        size: Its bytes.
+        size: Bytes of the field.
         ascii: Decimal digits instead of a big-endian number (JSON messages).
     """
 
@@ -294,13 +296,13 @@ class Request:
 
     Attributes:
         frame: The bytes; a transaction field in them is blank until the port fills it in.
-        reply: What a whole, right reply looks like.
-        timeout_s: Longest wait from the frame's hand-over to the reply's last byte.
+        reply: Rule for a complete, correct reply.
+        timeout_s: Longest wait from sending the frame to the reply's last byte.
         settle_s: Silence to keep on the port after the reply before the next frame.
-        transaction: The blank field, where the protocol has one.
-        obeyed: Regular expression that the whole reply matches only where the instrument did what
-            the frame asks; for a read, only where the reading shows what was set. ``b""`` where
-            nobody has stated it.
+        transaction: The blank field, if the protocol has one.
+        obeyed: Regular expression for the whole reply that matches only if the instrument did what
+            the frame asks; for a read, only if the reading shows the value that was set. ``b""`` if
+            it is not known.
     """
 
     frame: bytes
@@ -312,10 +314,10 @@ class Request:
 
 
 def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:
-    """Return what came of a reply until its time was over.
+    """Return an error text for a reply that was not complete in time.
 
-    A reply that stopped is told from silence: who sees half of one looks at speed, wiring and the
-    instrument's firmware, who sees none at power and address.
+    A partial reply is reported apart from silence: half a reply points to speed, wiring or
+    firmware, silence to power or address.
     """
     if not buffer:
         return f"no reply within {timeout_s} s"
@@ -335,7 +337,7 @@ def unfinished(reply: ReplyRule, buffer: bytes, timeout_s: float) -> str:
 
 
 def disobeyed(request: Request, reply: bytes) -> str:
-    """Return why a whole reply does not mean that a frame was obeyed; ``""`` where it does."""
+    """Return why a complete reply does not show that the frame was obeyed, or ``""``."""
     if not request.obeyed or re.fullmatch(request.obeyed, reply):
         return ""
     return f"answered {reply[:SHOWN_BYTES_MAX].hex(' ')}, which does not say that it was done"

@@ -1,8 +1,8 @@
-"""How a probability is written where people read it: rounded down, and never as certainty."""
+"""Text of a probability: rounded down, and never shown as certainty."""
 
 __all__ = ["share_text"]
 
-KEPT = 12  # decimals in which 0.57 is 0.57, though its binary value is a little less
+KEPT = 12  # decimals before truncation: 0.57 stays 0.57, although its binary value is a little less
 
 
 def share_text(share: float, decimals: int = 3) -> str:

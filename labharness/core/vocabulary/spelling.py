@@ -1,19 +1,20 @@
-"""What somebody may have meant by a name that is not there."""
+"""Suggest a known name for one that is misspelt."""
 
 from collections.abc import Iterable, Mapping
 
 __all__ = ["meant"]
 
 NAME_CHARACTERS_MAX = 80
-"""A longer name is no slip of the finger, and comparing it takes its length squared."""
+"""A longer name is not a typing error, and the comparison takes time with the square of its
+length."""
 
 
 def meant(name: str, known: Mapping[str, str] | Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` where one of the known names is near, else ``""``.
+    """Return `` (did you mean X?)`` if one of the known names is similar, else ``""``.
 
     Args:
-        name: What was written.
-        known: The names there are; a mapping gives, for each, how it is to be shown.
+        name: The name as written.
+        known: The known names; a mapping holds the text to show for each.
     """
     shown = known if isinstance(known, Mapping) else {each: each for each in known}
     if len(name) > NAME_CHARACTERS_MAX:

@@ -1,4 +1,4 @@
-"""The few conversions of units that this house makes, all at its faces."""
+"""The few unit conversions in the code."""
 
 __all__ = ["ATMOSPHERE_TORR", "ZERO_CELSIUS_K", "celsius_from_kelvin"]
 

@@ -1,1 +1,1 @@
-"""HCP: how other harnesses submit tasks, as messages and session states without any I/O."""
+"""HCP, by which other harnesses submit tasks: messages and session states, without any I/O."""

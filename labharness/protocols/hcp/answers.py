@@ -1,4 +1,4 @@
-"""The messages a callee sends; ids and moments are handed in, nothing is looked up."""
+"""Build the messages that a callee sends; ids and times are arguments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def task_accepted(
     max_duration: str,
     abort_timeout: str,
 ) -> HcpMessage:
-    """Build the answer that opens a session; it alone carries the token."""
+    """Build the answer that opens a session; only this message carries the token."""
     payload = {
         "session_token": session_token,
         "risk_level": risk_level,
@@ -44,10 +44,10 @@ def task_accepted(
 def task_rejected(
     *, message_id: str, timestamp: str, in_reply_to: str, rejected: Rejected
 ) -> HcpMessage:
-    """Build the answer that opens none: its ``session_id`` is null.
+    """Build the answer to a refused submission: its ``session_id`` is null.
 
     Raises:
-        ValueError: Its reason is none of the contract's.
+        ValueError: The reason code is not one of HCP's.
     """
     if rejected.reason_code not in REASON_CODES:
         raise ValueError(f"{rejected.reason_code!r} is none of {', '.join(REASON_CODES)}")
@@ -74,7 +74,7 @@ def event(
     """Build an event.
 
     Raises:
-        ValueError: ``session_created`` does not name the submission it answers, or another does.
+        ValueError: ``in_reply_to`` is missing on ``session_created``, or given on another event.
     """
     if (event_type == "session_created") != (in_reply_to is not None):
         raise ValueError(f"in_reply_to belongs to session_created and to no other: {event_type}")
@@ -96,7 +96,7 @@ def task_completed(
     artifacts: Sequence[Mapping[str, Any]] = (),
     execution_summary: Mapping[str, Any] | None = None,
 ) -> HcpMessage:
-    """Build the message that delivers the results."""
+    """Build the message with the results."""
     payload = {
         "outputs": dict(outputs),
         "artifacts": [dict(one) for one in artifacts],
@@ -121,7 +121,7 @@ def task_failed(
     """Build the message that ends a session without success.
 
     Raises:
-        ValueError: Its error code is none of the contract's.
+        ValueError: The error code is not one of HCP's.
     """
     if error_code not in ERROR_CODES:
         raise ValueError(f"{error_code!r} is none of {', '.join(ERROR_CODES)}")

@@ -1,4 +1,4 @@
-"""HCP messages to bytes and back, without any I/O."""
+"""Decode HCP messages from bytes and encode them, without any I/O."""
 
 import json
 import re
@@ -29,13 +29,13 @@ __all__ = [
 ]
 
 HCP_VERSION: Final = "1.0"
-"""What we speak. Another minor version is understood, because unknown fields are kept."""
+"""The version that we write. Other minor versions are read too, because unknown fields are kept."""
 
 MESSAGE_BYTES_MAX: Final = 1_048_576
-"""Size (bytes) of the largest message; binary data travels by address."""
+"""Size (bytes) of the largest message; binary data is sent by address."""
 
 DEPTH_MAX: Final = 64
-"""Nesting of objects and arrays in a message."""
+"""Deepest nesting of objects and arrays in a message."""
 
 MessageType = Literal[
     "task_submit",
@@ -52,7 +52,7 @@ _VERSION: Final = re.compile(r"(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})")
 _TIMESTAMP: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z"
 )
-_WANTED: Final[Mapping[str, str]] = {  # pydantic's errors of payloads
+_WANTED: Final[Mapping[str, str]] = {  # pydantic's error types of payloads
     "dict_type": "an object",
     "float_type": "a number",
     "list_type": "a list",
@@ -61,18 +61,21 @@ _WANTED: Final[Mapping[str, str]] = {  # pydantic's errors of payloads
     "string_too_short": "at least {min_length} characters long",
     "string_type": "a text",
 }
-_SHOWN_MAX: Final = 80  # characters of a value that an error repeats
+_SHOWN_MAX: Final = 80  # characters of a value shown in an error
 _CALLER: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
-# Strings, ended or not, are stepped over as one, each byte read once; brackets are what is left.
+# Each string, closed or not, is skipped in one match and each byte is read once; brackets remain.
 _BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 class NotHcp(ValueError):
-    """Bytes that are no HCP message; there is nobody to answer, so they go to the dead letters."""
+    """Bytes that are not an HCP message.
+
+    They have no sender to answer, so they go to the dead letters.
+    """
 
 
 class BadPayload(ValueError):
-    """A message whose envelope stands and whose payload does not; its sender gets an answer."""
+    """A message with a valid envelope and an invalid payload; its sender gets an answer."""
 
     def __init__(self, where: str, reason: str, message: "MessageEnvelope") -> None:
         super().__init__(f"{where}: {reason}")
@@ -81,13 +84,13 @@ class BadPayload(ValueError):
         self.message = message
 
     def rejected(self) -> Rejected:
-        """Return the answer to a submission like this."""
+        """Return the answer to an invalid submission."""
         return Rejected("invalid_input", str(self), None, f"Correct {self.where} and submit again")
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEnvelope:
-    """The outside of a message; `caller_id` is what its payload claims, if it claims one."""
+    """The envelope of a message; `caller_id` is the one that its payload claims, if any."""
 
     hcp_version: str
     message_id: str
@@ -99,7 +102,7 @@ class MessageEnvelope:
 
 @dataclass(frozen=True, slots=True)
 class HcpMessage:
-    """A message; `unknown` holds the fields of its envelope that HCP 1.0 does not name."""
+    """A message; `unknown` holds the envelope fields that HCP 1.0 does not define."""
 
     message_id: str
     timestamp: str
@@ -111,11 +114,11 @@ class HcpMessage:
 
 
 def decode(data: bytes) -> HcpMessage:
-    """Read a message.
+    """Decode a message.
 
     Raises:
-        NotHcp: The bytes are no JSON, too large, too deep, or their envelope is wrong.
-        BadPayload: The envelope stands, the payload does not.
+        NotHcp: The bytes are not JSON, too large or too deep, or the envelope is invalid.
+        BadPayload: The envelope is valid, the payload is not.
     """
     body = _object(data)
     envelope = _envelope(body)
@@ -145,7 +148,7 @@ def decode(data: bytes) -> HcpMessage:
 
 
 def encode(message: HcpMessage) -> bytes:
-    """Write a message in the order of the specification's fields, as compact UTF-8.
+    """Encode a message as compact UTF-8, with its fields in the order of the specification.
 
     Raises:
         NotHcp: `decode` would refuse it, for example because it is too large.
@@ -167,7 +170,7 @@ def encode(message: HcpMessage) -> bytes:
 
 
 def submission_of(payload: TaskSubmit) -> Submission:
-    """Return what a ``task_submit`` asks for, free of its message format."""
+    """Return the request in a ``task_submit``, independent of the message format."""
     constraints, expected = payload.constraints, payload.expected_output
     return Submission(
         caller_id=payload.caller_id,
@@ -213,10 +216,10 @@ def _object(data: bytes) -> dict[str, Any]:
     _bounded(data)
     try:
         text = data.decode("utf-8")
-        # NaN and infinities pass here: in a payload they are answered, not dead-lettered.
+        # NaN and infinities pass here: an invalid payload is answered, not dead-lettered.
         body = json.loads(text, object_pairs_hook=_once)
         if "\\u" in text:
-            # An escaped half of a surrogate pair is valid JSON and can never be written as UTF-8.
+            # Half of a surrogate pair, escaped, is valid JSON but cannot be written as UTF-8.
             json.dumps(body, ensure_ascii=False).encode("utf-8")
     except NotHcp:
         raise
@@ -286,7 +289,7 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _in_words(fault: ErrorDetails) -> str:
-    """Return what stands there and what must."""
+    """Return the found and the required value in words."""
     if fault["type"] == "missing":
         return "it is missing, and it is required"
     wanted = _WANTED.get(fault["type"])

@@ -1,4 +1,4 @@
-"""The payloads of HCP's messages, as strict models that keep what they do not know."""
+"""The payloads of HCP messages, as strict models that keep unknown fields."""
 
 from typing import Annotated, Any, Final, Self
 
@@ -42,20 +42,20 @@ ERROR_CODES: Final = (
 )
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
-# A caller's id is a word of AMQP routing keys, where '.', '*' and '#' have a meaning: with them one
-# caller could bind another's queue.
+# A caller's id is a word of AMQP routing keys. The wildcards '.', '*' and '#' would let one caller
+# bind another one's queue.
 CallerId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
 Text = Annotated[str, StringConstraints(min_length=1)]
 
 
 class Payload(BaseModel):
-    """What every payload, and every object in one, has in common."""
+    """Base of every payload and of every object inside one."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="allow", allow_inf_nan=False)
 
 
 class Constraints(Payload):
-    """Of a submission. Their types are checked here; their values are admission's to judge."""
+    """Constraints of a submission. Only types are checked here; admission judges the values."""
 
     max_duration: str | None = None
     confidence_threshold: float | None = None
@@ -64,7 +64,7 @@ class Constraints(Payload):
 
 
 class ExpectedOutput(Payload):
-    """What the caller wants to find in the outputs."""
+    """The outputs that the caller expects."""
 
     format: str | None = None
     required_fields: list[str] = []
@@ -72,7 +72,7 @@ class ExpectedOutput(Payload):
 
 
 class TaskSubmit(Payload):
-    """``task_submit``: what a caller wants done."""
+    """``task_submit``: a caller's request."""
 
     capability: Identifier
     capability_version: str | None = None
@@ -85,7 +85,7 @@ class TaskSubmit(Payload):
 
 
 class AcceptedConstraints(Payload):
-    """Of an accepted task, as ISO 8601 durations."""
+    """Constraints of an accepted task, as ISO 8601 durations."""
 
     max_duration: str
     abort_timeout: str
@@ -103,7 +103,7 @@ class TaskAccepted(Payload):
 
 
 class TaskRejected(Payload):
-    """``task_rejected``: why not, and what would help."""
+    """``task_rejected``: the reason, and a suggestion."""
 
     reason_code: Text
     reason_message: str
@@ -113,7 +113,7 @@ class TaskRejected(Payload):
 
 
 class ArtifactReference(Payload):
-    """A result by address."""
+    """A result file by its address."""
 
     name: str
     type: str
@@ -123,7 +123,7 @@ class ArtifactReference(Payload):
 
 
 class ExecutionSummary(Payload):
-    """What the run took."""
+    """Duration, steps and warnings of a run."""
 
     duration: str | None = None
     steps_executed: int | None = None
@@ -141,7 +141,7 @@ class TaskCompleted(Payload):
 
 
 class TaskFailed(Payload):
-    """``task_failed``: the error, and what there is nevertheless."""
+    """``task_failed``: the error, and the partial results."""
 
     error_code: Text
     error_message: str
@@ -153,7 +153,7 @@ class TaskFailed(Payload):
 
 
 class Abort(Payload):
-    """``abort``: a caller ends its session; the token is not needed while it is PENDING."""
+    """``abort``: a caller ends its session; a PENDING session needs no token."""
 
     session_token: str | None = None
     caller_id: CallerId | None = None

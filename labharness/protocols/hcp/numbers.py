@@ -1,4 +1,4 @@
-"""Numbers that JSON cannot carry, or that another program may read differently."""
+"""Find numbers that JSON cannot carry, or that another program may read differently."""
 
 import math
 from collections.abc import Mapping

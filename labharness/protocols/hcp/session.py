@@ -1,4 +1,4 @@
-"""The states of an HCP session as one table; a transition that is absent is refused."""
+"""The states of an HCP session as one table; a transition that is not in it is refused."""
 
 from typing import Final, Literal
 
@@ -17,10 +17,10 @@ SessionState = Literal[
 ]
 
 INITIAL: Final[SessionState] = "PENDING"
-"""Where a session begins: it is minted on receipt, so that waiting for a person is visible."""
+"""State of a new session. It is made on receipt, so that waiting for an approval is visible."""
 
-# state -> next state -> what brings it there. A PAUSED session that times out or cannot resume goes
-# back to RUNNING with the reason and fails from there; the table needs no edge of its own for it.
+# State -> next state -> the reason of the change. A PAUSED session that times out or cannot resume
+# returns to RUNNING with the reason and fails from there, so it needs no edge of its own.
 TRANSITIONS: Final[dict[SessionState, dict[SessionState, str]]] = {
     "PENDING": {
         "RUNNING": "the task is accepted and starts",
@@ -48,14 +48,14 @@ TERMINAL: Final = frozenset(state for state, onward in TRANSITIONS.items() if no
 
 
 class IllegalTransition(ValueError):
-    """A change of state that the table does not hold."""
+    """A change of state that is not in the table."""
 
 
 def next_state(state: str, to: str) -> SessionState:
-    """Return the state a session enters, if the table allows it.
+    """Return the new state, if the table allows the change.
 
     Raises:
-        IllegalTransition: The table has no such edge, or no such state.
+        IllegalTransition: The table has no such state, or no such change.
     """
     onward = next((edges for known, edges in TRANSITIONS.items() if known == state), None)
     if onward is None:

@@ -1,4 +1,4 @@
-"""The words of HCP: levels, classes, reasons; what a caller asks, and why it is refused."""
+"""The vocabulary of HCP: risk levels, data classes, reasons, a submission, a rejection."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,9 +48,9 @@ PRIORITIES: Final[tuple[Priority, ...]] = get_args(Priority)
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a caller asks for, free of its message format. None is what it did not say.
+    """A caller's request, independent of the message format. None marks a field that was not given.
 
-    `unknown` holds the names that nobody here would heed, by the object they stand in.
+    `unknown` holds the names of fields that the harness ignores, by the object they were found in.
     """
 
     caller_id: str
