@@ -430,7 +430,7 @@ PLANTED = (
     PlantedBug(
         "record acknowledged into a file that nobody finds",
         "labharness.journal.store:SqliteJournal.commit",
-        "self._there() != self._files",
+        "self._file_ids() != self._opened_ids",
         "False",
         "tests/journal/test_journal_store.py::"
         "test_a_journal_that_was_taken_away_says_that_nothing_is_durable[folder-False]",

@@ -57,8 +57,8 @@ IN_THE_HOUSE = (
     PlantedBug(
         "own plan agreed to in letters that look alike",
         "labharness.core.vocabulary.persons:same_person",
-        "_said(one) == _said(other) or _seen(one) == _seen(other)",
-        "_said(one) == _said(other)",
+        "_folded(one) == _folded(other) or _look(one) == _look(other)",
+        "_folded(one) == _folded(other)",
         "tests/core/vocabulary/test_persons.py::"
         "test_nobody_agrees_to_the_own_plan_under_a_name_that_looks_like_the_own",
         promise=24,

@@ -150,7 +150,7 @@ class SqliteJournal:
             self._database = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
             try:
                 self._open(run or {}, about or {})
-                self._files = self._there()
+                self._opened_ids = self._file_ids()
             except BaseException:
                 self._database.close()
                 raise
@@ -239,7 +239,7 @@ class SqliteJournal:
         if not self._queue:
             return
         try:
-            if self._there() != self._files:
+            if self._file_ids() != self._opened_ids:
                 raise JournalFailed(f"{self.path}: cannot write: it was removed or replaced")
             with sqlite_errors(self.path, "write"):
                 self._write_queue()
@@ -252,7 +252,7 @@ class SqliteJournal:
         self._committed_seq = self._queue[-1][0]
         self._queue.clear()
 
-    def _there(self) -> Sequence[tuple[int, int]]:
+    def _file_ids(self) -> Sequence[tuple[int, int]]:
         """Return device and inode of the journal and its write-ahead log.
 
         SQLite goes on writing into removed files and reports success.

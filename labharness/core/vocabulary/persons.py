@@ -62,7 +62,7 @@ def same_person(one: str, other: str) -> bool:
     difference.
     """
     one, other = (unicodedata.normalize("NFKC", each) for each in (one, other))
-    return _said(one) == _said(other) or _seen(one) == _seen(other)
+    return _folded(one) == _folded(other) or _look(one) == _look(other)
 
 
 def bad_name(name: str) -> str:
@@ -86,15 +86,15 @@ def bad_name(name: str) -> str:
     return ""
 
 
-def _said(name: str) -> str:
-    return _bare(name.casefold())
+def _folded(name: str) -> str:
+    return _letters(name.casefold())
 
 
-def _seen(name: str) -> str:
-    return _bare(name.translate(_LOOKS_LIKE).casefold()).translate(_READ_AS_L).replace("rn", "m")
+def _look(name: str) -> str:
+    return _letters(name.translate(_LOOKS_LIKE).casefold()).translate(_READ_AS_L).replace("rn", "m")
 
 
-def _bare(text: str) -> str:
+def _letters(text: str) -> str:
     """Return the letters and digits of a text: a reader hardly sees marks and spaces."""
     parts = unicodedata.normalize("NFD", text)
     found = (str(unicodedata.decimal(each, each)) for each in parts if ord(each) not in _MARKS)

@@ -101,7 +101,7 @@ def read_program(table: object) -> Program:
     """
     if not isinstance(table, Mapping):
         raise BadProgram("a program is a table with [[segment]] rows")
-    _only(table, KEYS, "a program")
+    _refuse_unknown(table, KEYS, "a program")
     title = table.get("title", "")
     if not isinstance(title, str) or len(title) > TITLE_MAX:
         raise BadProgram(f"title is a text of at most {TITLE_MAX} characters")
@@ -120,7 +120,7 @@ def read_program(table: object) -> Program:
 def _segment(row: object, where: str) -> Segment:
     if not isinstance(row, Mapping):
         raise BadProgram(f"{where} is no table")
-    _only(row, SEGMENT_KEYS, where)
+    _refuse_unknown(row, SEGMENT_KEYS, where)
     kinds = [each for each in ("ramp_to_c", "dwell_min", "step_to_c") if each in row]
     if len(kinds) != 1:
         raise BadProgram(f"{where} has one of ramp_to_c, dwell_min, step_to_c; it has {len(kinds)}")
@@ -153,7 +153,7 @@ def _number(row: Mapping[str, object], name: str, where: str) -> float:
     return float(value)
 
 
-def _only(row: Mapping[Any, object], allowed: tuple[str, ...], where: str) -> None:
+def _refuse_unknown(row: Mapping[Any, object], allowed: tuple[str, ...], where: str) -> None:
     for name in row:
         if name not in allowed:
             what = str(name)[:40]

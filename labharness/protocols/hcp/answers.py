@@ -58,7 +58,7 @@ def task_rejected(
         "suggestion": rejected.suggestion,
         "in_reply_to": in_reply_to,
     }
-    return _built("task_rejected", message_id, timestamp, None, _said(payload))
+    return _built("task_rejected", message_id, timestamp, None, _without_none(payload))
 
 
 def event(
@@ -84,7 +84,7 @@ def event(
         "data": dict(data),
         "in_reply_to": in_reply_to,
     }
-    return _built("event", message_id, timestamp, session_id, _said(payload))
+    return _built("event", message_id, timestamp, session_id, _without_none(payload))
 
 
 def task_completed(
@@ -102,7 +102,7 @@ def task_completed(
         "artifacts": [dict(one) for one in artifacts],
         "execution_summary": None if execution_summary is None else dict(execution_summary),
     }
-    return _built("task_completed", message_id, timestamp, session_id, _said(payload))
+    return _built("task_completed", message_id, timestamp, session_id, _without_none(payload))
 
 
 def task_failed(
@@ -134,10 +134,10 @@ def task_failed(
         "artifacts": [dict(one) for one in artifacts],
         "execution_summary": None if execution_summary is None else dict(execution_summary),
     }
-    return _built("task_failed", message_id, timestamp, session_id, _said(payload))
+    return _built("task_failed", message_id, timestamp, session_id, _without_none(payload))
 
 
-def _said(payload: dict[str, Any]) -> dict[str, Any]:
+def _without_none(payload: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in payload.items() if value is not None}
 
 

@@ -217,7 +217,7 @@ def _object(data: bytes) -> dict[str, Any]:
     try:
         text = data.decode("utf-8")
         # NaN and infinities pass here: an invalid payload is answered, not dead-lettered.
-        body = json.loads(text, object_pairs_hook=_once)
+        body = json.loads(text, object_pairs_hook=_distinct_keys)
         if "\\u" in text:
             # Half of a surrogate pair, escaped, is valid JSON but cannot be written as UTF-8.
             json.dumps(body, ensure_ascii=False).encode("utf-8")
@@ -230,7 +230,7 @@ def _object(data: bytes) -> dict[str, Any]:
     return body
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
