@@ -1,4 +1,4 @@
-"""Deterministic fault search: whole growths in virtual time, and a referee on the plant's truth."""
+"""Deterministic fault search: whole growths in virtual time, judged by the plant's true state."""
 
 from labharness.chaos.referee import RefereeViolation
 from labharness.chaos.scenario import Fault, Scenario, draw, read_scenario, write_scenario

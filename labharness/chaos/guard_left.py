@@ -1,4 +1,4 @@
-"""The guard that stays with the simulated lab when its harness has gone, as the real one does."""
+"""The guard that remains when a simulated harness is gone, like the real guard process."""
 
 import asyncio
 import copy
@@ -13,16 +13,16 @@ from labharness.safety.guard.shell import LoopGuard
 
 __all__ = ["GuardLeft"]
 
-REPEAT_S = 1.0  # as the guard's process has it
-GRID_S = 1e-6  # of the loop's clock: a shorter sleep would not move it
+REPEAT_S = 1.0  # as in the guard process
+GRID_S = 1e-6  # of the loop's clock: it does not advance for a shorter sleep
 
 
 class GuardLeft:
-    """Makes safe what a harness left, and goes on with what nobody has obeyed until it is so.
+    """Make the line of a dead harness safe, and repeat what was not obeyed until it is.
 
     Args:
-        sim_lab: Where.
-        scene: What the referee knows; it is told whether a guard answers for the simulated lab.
+        sim_lab: The simulated lab.
+        scene: The referee's knowledge; ``guarded`` is kept up to date here.
         latch: The file of the latch.
     """
 
@@ -34,21 +34,21 @@ class GuardLeft:
 
     @property
     def owes(self) -> bool:
-        """Return whether something was not obeyed, or not seen, when it was asked last."""
+        """Return whether some frame was not obeyed, or its effect not seen, at the last try."""
         return self._owing is not None
 
     def keep(self, guard: object) -> None:
-        """Keep the guard of a run that has ended, if it leaves frames that nobody has obeyed."""
+        """Keep the guard of a finished run, if some of its frames were not obeyed."""
         if isinstance(guard, LoopGuard) and guard.core.latched and guard.duty.left(reading=False):
             guard.core.log = None
             self._owing = guard
 
     def forget(self) -> None:
-        """Owe nothing any more: the line was reset, or its harness is back."""
+        """Drop the open frames: the line was reset, or its harness is back."""
         self._owing = None
 
     async def alone(self, core: GuardCore, procedure: str, why: str, for_s: float) -> Trip:
-        """Run a procedure, and see to it."""
+        """Run a procedure and verify it."""
         now_s = asyncio.get_running_loop().time()
         trip = Trip(Cause.COMMUNICATION, procedure, "harness", None, now_s, why)
         guard = await self._on_links(core)
@@ -57,7 +57,7 @@ class GuardLeft:
         return trip
 
     async def wait(self, for_s: float) -> None:
-        """Let time pass, in which a guard that owes something goes on with it."""
+        """Let time pass, in which a guard with open frames continues."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + for_s
         if self._owing is not None:
@@ -67,7 +67,7 @@ class GuardLeft:
         await asyncio.sleep(max(until_s - loop.time(), 0.0))
 
     async def _on_links(self, core: GuardCore) -> LoopGuard:
-        """Return a guard on links of its own: who was at the other end of its socket is gone."""
+        """Return a guard with new links: the other end of its socket is gone."""
         links = {name: LoopbackLink(bus) for name, bus in self._sim_lab.buses.items()}
         for link in links.values():
             await link.open()
@@ -75,7 +75,7 @@ class GuardLeft:
         return LoopGuard(core, links, Latch(self._latch))
 
     async def _see_to_it(self, guard: LoopGuard, for_s: float) -> None:
-        """Have it send again what was not obeyed, and read back what can be read, each second."""
+        """Repeat each second: send again what was not obeyed, and read back."""
         loop = asyncio.get_running_loop()
         until_s = loop.time() + for_s
         while until_s - loop.time() > GRID_S and guard.duty.left(reading=True):
@@ -83,5 +83,5 @@ class GuardLeft:
             guard.insist(reading=True)
         left = guard.duty.left(reading=True)
         self._owing = guard if left else None
-        self._scene.guarded = not left  # then it vouches for it
+        self._scene.guarded = not left  # from then on it vouches for the line
         guard.close()

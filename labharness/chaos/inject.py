@@ -1,4 +1,4 @@
-"""Faults put into a simulated lab and taken out again: its plant, its wires, the harness's disk."""
+"""Inject a fault into a simulated lab (plant, wires, the harness's disk), and undo it."""
 
 import errno
 import random
@@ -39,16 +39,16 @@ Undo = Callable[[], None]
 
 
 def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.Random) -> Undo:
-    """Let a fault begin; return what ends it.
+    """Begin a fault; return the function that ends it.
 
     Args:
-        fault: Which; ``kill`` and ``pause`` are the world's, not ours.
+        fault: The fault; ``kill`` and ``pause`` are handled by ``world``.
         sim_lab: The simulated lab.
-        lab: The harness that is alive, for faults of the ground it stands on.
-        chance: Source of what the fault makes up.
+        lab: The living harness, for faults of its clock and disk.
+        chance: Source of the fault's random values.
 
     Raises:
-        ValueError: There is no such kind of fault.
+        ValueError: The kind of fault is unknown.
     """
     kind, target = fault.kind, fault.target
     plant = sim_lab.plant
@@ -57,7 +57,7 @@ def inject(fault: Fault, sim_lab: SimulatedLab, lab: Lab | None, chance: random.
         lie = plant.faults.sensors[target]
 
         def honest() -> None:
-            if plant.faults.sensors.get(target) is lie:  # another lie may have taken its place
+            if plant.faults.sensors.get(target) is lie:  # another lie may have replaced it
                 _forget(plant.faults.sensors, target)
 
         return honest

@@ -1,4 +1,4 @@
-"""What the line cannot see, or not act on, since something was broken: by word, and until when."""
+"""Masking: faults that the line cannot see or act on, by a word, with the end of each."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -21,20 +21,21 @@ __all__ = [
 ]
 
 READS_HIGH = "gauge reads high"
-SHUTS_INERT = frozenset({RELIEVED, READS_HIGH})  # a gauge that lies relieves a tube as well
+# a gauge that lies can also trigger the relief of the tube
+SHUTS_INERT = frozenset({RELIEVED, READS_HIGH})
 FOR_EVER = math.inf
 
-# How long a plausibility row may take that stands against a lie: its found_s in the envelope, and
-# one poll. A thermocouple that is stuck while it is cold is found once its heater has been driven
-# to full power for the row's two windows; the ramps take up to 6 min to drive it there.
+# Longest time of the plausibility row against each lie: its found_s in the envelope, and one poll.
+# A thermocouple that is stuck while cold is found after two windows of the row at full power; the
+# ramps take up to 6 min to reach full power.
 FULL_POWER_S = 360.0
 STUCK_HEAT_S = FULL_POWER_S + 240.0 + POLL_S
 GARBAGE_S = 10.0 + POLL_S
 FILLING_S = 20.0 + POLL_S
 ARGON_S = 20.0 + POLL_S
 
-# By sensor and lie: the word, and for how long it blinds. What is not here does not blind: no
-# signal is known at once, and a lie of a flow's meter harms nobody while its valve is sound.
+# By sensor and lie: the word, and how long it blinds. Missing pairs do not blind: a lost signal is
+# seen at once, and a lying flow meter does no harm while its valve is sound.
 LIES: Mapping[tuple[str, str], tuple[tuple[str, float], ...]] = {
     **{
         (heater, f"sensor_{how}"): ((heater, for_s),)
@@ -42,7 +43,7 @@ LIES: Mapping[tuple[str, str], tuple[tuple[str, float], ...]] = {
         for how, for_s in (
             ("stuck", STUCK_HEAT_S),
             ("garbage", GARBAGE_S),
-            ("wrong", FOR_EVER),  # one thermocouple a heater: nothing knows better
+            ("wrong", FOR_EVER),  # one thermocouple per heater: no other sensor contradicts it
             ("slow", FOR_EVER),
             ("delayed", FOR_EVER),
         )
@@ -57,7 +58,8 @@ LIES: Mapping[tuple[str, str], tuple[tuple[str, float], ...]] = {
             ("delayed", FOR_EVER),
         )
     },
-    # a gauge that reads too high lets every gas off, the inert too, and nothing knows better
+    # a gauge that reads too high shuts off every gas, also the inert one, and no sensor contradicts
+    # it
     **{
         ("gauge", f"sensor_{how}"): (
             ("gauge", FOR_EVER),
@@ -73,9 +75,9 @@ LIES: Mapping[tuple[str, str], tuple[tuple[str, float], ...]] = {
     },
 }
 
-# For how long a word outlasts what brought it; then the clocks of its rules begin. What was decided
-# on a lie is done, and sent again, for no longer than ACTED_S; a tube that was opened on one is
-# shut by a person after OPENED_S; argon that comes back, or its meter, has the row's own time.
+# How long a word outlasts its fault; then the clocks of its rules begin. Actions that were decided
+# on a lie are finished, and repeated, within ACTED_S. A person shuts a tube that was opened on a
+# lie within OPENED_S. Argon that returns, or its meter, has the row's own time.
 ACTED_S = TRIP_S + REPEATS_S
 OPENED_S = 180.0 + TRIP_S
 SWEPT_S = 3600.0  # 80 sccm of argon thin 5 % of oxygen in 2 L to 1 % within 40 min
@@ -84,18 +86,18 @@ AFTER_S: Mapping[str, float] = {
     "sulfur": OPENED_S,
     "gauge": ACTED_S,
     "pressure unseen": ACTED_S,
-    READS_HIGH: ACTED_S,  # and what it has relieved stays shut: ``RELIEVED`` follows it
+    READS_HIGH: ACTED_S,  # the relieved gases stay off: ``RELIEVED`` follows it
     "vacuum": ACTED_S,
     "vent stuck": ACTED_S,
     "no power": ACTED_S,
     "argon": ARGON_S,
-    "h2_detector": 0.0,  # it reads the room's air again at once, and nothing was decided for good
-    "exhaust_lost": 0.0,  # no lie: the line sees it
+    "h2_detector": 0.0,  # it reads the room's air again at once, and no lasting decision was made
+    "exhaust_lost": 0.0,  # not a lie: the line sees it
     "leak": SWEPT_S,
     "leak to be checked": SWEPT_S,
-    "laser cut": FOR_EVER,  # what was not answered is not sent again for ever
+    "laser cut": FOR_EVER,  # a frame that was not answered is not repeated for ever
 }
-# What ends a word earlier, once that which brought it is over.
+# Conditions that end a word earlier, once its fault is over.
 HEALED: Mapping[str, Callable[[Truth], bool]] = {
     **dict.fromkeys(
         ("leak", "leak to be checked"), lambda truth: bool(truth["o2_fraction"] <= PURGED_O2)
@@ -106,13 +108,13 @@ HEALED: Mapping[str, Callable[[Truth], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two that fail together, of which one hides the other.
+    """Two faults, of which one hides the other.
 
     Attributes:
-        word: What they blind the line to.
-        both: What has failed.
-        mended_by: Whose end is also the end of it.
-        stage: Only in this stage; ``""`` is in any.
+        word: Their mask of the line, as a word.
+        both: The two faults.
+        mended_by: Faults whose end also ends the word.
+        stage: Stage in which it applies; ``""`` for any.
     """
 
     word: str
@@ -126,7 +128,7 @@ _OUTLET = frozenset({"gauge", "outlet"})
 PAIRS = (
     _Pair("argon", _ARGON, _ARGON),
     _Pair("pressure unseen", _OUTLET, _OUTLET),
-    # a leak check that was passed on a lie stays passed: the leak is not seen while it is open
+    # a leak check passed on a lie stays passed: the line cannot see the leak while it is open
     _Pair("leak", frozenset({"gauge", "air leak"}), frozenset({"air leak"}), "leak_check"),
 )
 
@@ -141,10 +143,10 @@ _BY_KIND: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 class Masking:
-    """The words that hold, and until when.
+    """The words in force, and their ends.
 
     Args:
-        words: Those that hold; kept up here, and looked at by the rules.
+        words: The words in force; updated here and read by the rules.
     """
 
     def __init__(self, words: set[str]) -> None:
@@ -156,17 +158,17 @@ class Masking:
         self._leak_checked = False
 
     def growth_begins(self) -> None:
-        """Forget the stages of the growth before."""
+        """Forget the stages of the previous growth."""
         self._stage, self._leak_checked = "", False
 
     def stage_begins(self, stage: str, now_s: float) -> None:
-        """Follow the growth: from the purge on nothing measures whether the tube is tight."""
+        """Follow the growth: from the purge on, no measurement shows whether the tube is tight."""
         self._stage = stage
         self._leak_checked = self._leak_checked or stage == "purge"
         self._pair(now_s)
 
     def begins(self, fault: Fault, now_s: float) -> None:
-        """Take notice of what is broken."""
+        """Add the words of a fault."""
         words = _words_of(fault, leak_checked=self._leak_checked)
         self._broken.append((fault, words))
         for word, for_s in words:
@@ -174,7 +176,7 @@ class Masking:
         self._pair(now_s)
 
     def ends(self, fault: Fault, now_s: float) -> None:
-        """Take notice of what is whole again; what it has led to outlasts it by ``AFTER_S``."""
+        """Set the end of a fault's words: they outlast it by ``AFTER_S``."""
         gone = next((each for each in self._broken if each[0] == fault), None)
         if gone is None:
             return  # all was mended before
@@ -196,7 +198,7 @@ class Masking:
         ]
 
     def sees(self, word: str) -> None:
-        """Let the line see again."""
+        """Remove a word: the line can see again."""
         self.words.discard(word)
         self._until_s.pop(word, None)
         self._over.discard(word)
@@ -204,14 +206,14 @@ class Masking:
             self.words.add(RELIEVED)  # until inert gas flows
 
     def mended(self) -> None:
-        """Everything is whole again, and somebody has seen to it."""
+        """Remove all words: every fault was mended, and a person has checked it."""
         shut = self.words & SHUTS_INERT
         self.words.clear()
         self._until_s.clear()
         self._over.clear()
         self._broken.clear()
         if shut:
-            self.words.add(RELIEVED)  # a reset lets no inert gas in, the next arming does
+            self.words.add(RELIEVED)  # a reset does not let inert gas in; the next arming does
 
     def _pair(self, now_s: float) -> None:
         failed = {_failed(fault) for fault, _ in self._broken}
@@ -228,7 +230,7 @@ class Masking:
 def _words_of(fault: Fault, *, leak_checked: bool) -> tuple[tuple[str, float], ...]:
     if fault.kind.startswith("sensor_"):
         return LIES.get((fault.target, fault.kind), ())
-    if fault.kind == "air_leak":  # nothing on this line measures oxygen
+    if fault.kind == "air_leak":  # no instrument of this line measures oxygen
         return (("leak" if leak_checked else "leak to be checked", FOR_EVER),)
     if (fault.kind, fault.target) == ("contact_stuck", "argon_valve"):
         return (("argon", ARGON_S),)
@@ -236,7 +238,7 @@ def _words_of(fault: Fault, *, leak_checked: bool) -> tuple[tuple[str, float], .
 
 
 def _failed(fault: Fault) -> str:
-    """Name what has failed, where two of them hide each other."""
+    """Name the failed part, for faults that can hide each other."""
     if fault.kind.startswith("sensor_") and fault.target in ("argon", "gauge"):
         return fault.target
     if fault.kind in ("outlet_blocked", "power_dip"):

@@ -1,4 +1,4 @@
-"""The referee: sees what is really so in the plant, never a reading, and calls what must not be."""
+"""The referee: compares the plant's true state with the rules, and reports violations."""
 
 import math
 import struct
@@ -36,14 +36,14 @@ __all__ = ["Referee", "RefereeViolation"]
 
 @dataclass(frozen=True, slots=True)
 class RefereeViolation:
-    """A rule that was broken.
+    """A broken rule.
 
     Attributes:
         rule: Its name.
-        at_s: When it was called, in lab time.
-        since_s: How long it had held by then.
-        allowed_s: How long it may.
-        detail: What was really so.
+        at_s: Lab time of the report.
+        since_s: How long the harm had lasted by then.
+        allowed_s: How long it may last.
+        detail: The true state.
     """
 
     rule: str
@@ -54,7 +54,7 @@ class RefereeViolation:
 
 
 class Referee:
-    """Looks at the plant once a second, as a process of the room itself.
+    """Check the plant once a second, as a process of the simulated lab itself.
 
     Args:
         plan: The lab's files.
@@ -98,23 +98,23 @@ class Referee:
 
     @property
     def digest(self) -> str:
-        """Digest of everything that was really so, second by second."""
+        """Digest of the true state, second by second."""
         return self._digest.hexdigest()
 
     def begins(self, fault: Fault) -> None:
-        """Take notice of what the line cannot see through, or not act on."""
+        """Note a fault that masks something from the line."""
         self._masking.begins(fault, self._now_s)
 
     def ends(self, fault: Fault) -> None:
-        """Take notice of what is whole again; what a lie has led to may outlast it."""
+        """Note the end of a fault; its consequences may outlast it."""
         self._masking.ends(fault, self._now_s)
 
     def stage_begins(self, stage: str) -> None:
-        """Follow the growth."""
+        """Note the stage of the growth."""
         self._masking.stage_begins(stage, self._now_s)
 
     def mended(self) -> None:
-        """Everything is whole again, and somebody has seen to it."""
+        """Note that every fault was mended, and that a person has checked it."""
         blind = frozenset(self.scene.blind)
         self._masking.mended()
         self.scene.disturbed.clear()
@@ -126,7 +126,7 @@ class Referee:
         return self._sim_lab.env.now * 1e-6
 
     def _sees(self, word: str) -> None:
-        """Let the line see again, and give it from now on the time that its rules allow."""
+        """Remove a word, and start the clocks of its rules anew."""
         self._masking.sees(word)
         self._begin_clocks(word)
 
@@ -136,7 +136,7 @@ class Referee:
                 self._since.pop(rule.name, None)
 
     def begin_growth(self) -> None:
-        """A harness begins."""
+        """Note that a harness begins."""
         self.scene.harness = "alive"
         self.scene.stopped = self.scene.used = self.scene.guarded = False
         self.energised = False
@@ -163,9 +163,9 @@ class Referee:
         flows = truth["inert_sccm"] > INERT_SCCM and not relieved
         self._flows_since_s = min(self._flows_since_s, now_s) if flows else math.inf
         if relieved:
-            scene.blind.add(RELIEVED)  # all gas is off then, the inert too: decision 0008
+            scene.blind.add(RELIEVED)  # all gas is off then, also the inert one: decision 0008
         elif RELIEVED in scene.blind and now_s - self._flows_since_s >= KILL_S:
-            self._sees(RELIEVED)  # and what flows is not what the relief has yet to shut
+            self._sees(RELIEVED)  # the remaining flow is not one that the relief still has to shut
         for word in self._masking.seeing(truth, now_s):
             self._sees(word)
         on = energised(truth) or bool(truth["laser_on"])
@@ -201,10 +201,10 @@ class Referee:
                 )
                 self._stop()
         if scene.blind & BLIND_TO_SUCKED:
-            scene.sucked_pa = truth["sucked_back_pa"]  # it was a demand, and is not called later
+            scene.sucked_pa = truth["sucked_back_pa"]  # it was a demand; it is not reported later
 
     def _expect_latch(self, now_s: float) -> None:
-        """Know when a line that is in use must have tripped, whatever it noticed."""
+        """Note when a line in use must have tripped, even if it noticed nothing."""
         scene, plant = self.scene, self._sim_lab.plant
         must = (
             self.energised
@@ -220,7 +220,7 @@ class Referee:
 
 
 def _unheard(faults: BusFaults) -> bool:
-    """Return whether frames of a bus may reach nobody, or be refused, for as long as it lasts."""
+    """Return whether frames of a bus may be lost or refused, for as long as the fault lasts."""
     return faults.writes_refused or faults.lost_share > 0
 
 

@@ -1,4 +1,4 @@
-"""What is asked for in a scenario, and the approval that lets it be tried."""
+"""The task message of a scenario, and the approval that admits it."""
 
 import json
 
@@ -18,7 +18,7 @@ DURATION_MAX = "PT36H"
 
 
 def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmit]:
-    """Ask for the growth of a scenario."""
+    """Return the task message of a scenario."""
     callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
     body = {
         "hcp_version": "1.0",
@@ -51,7 +51,7 @@ def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmi
 
 
 def approval(plan: LabPlan) -> StandingApproval:
-    """Approve whatever the search asks for: the envelope is what is tried, not a person."""
+    """Return an approval for every growth of the search, which tests the envelope alone."""
     return sign(
         StandingApproval(
             id="fault-search",

@@ -1,6 +1,6 @@
-"""The referee's rules: each a harm, how long it may be so, and what blinds the line to it.
+"""The referee's rules: each names a harm, how long it may last, and what masks it from the line.
 
-What happens behind such a lie is no violation but a *demand*: it is counted, because a hardware
+A harm behind such a mask is not a violation but a *demand*: it is counted, because a hardware
 safeguard has to answer it. Decision 0013 has the reasons.
 """
 
@@ -31,39 +31,42 @@ __all__ = [
     "rules_of",
 ]
 
-# The bounds and limits are the referee's own: an envelope that is wrong must not move them.
-GRAIN_S = 1.0  # the referee looks once a second, after the plant's step
-HEARTBEAT_S_MAX = 1.0  # the guard gives up a silent harness after so long
-PLAUSIBLE_S = 30.0  # a thermocouple's lag beside a limit that is passed by a runaway heater
+# The referee has its own bounds and limits: a wrong envelope must not move them.
+GRAIN_S = 1.0  # the referee checks once a second, after the plant's step
+HEARTBEAT_S_MAX = 1.0  # the guard gives up a silent harness after this time
+PLAUSIBLE_S = 30.0  # lag of a thermocouple while a runaway heater passes the limit
 
-STALE_S = 3.5  # silence until it must be noticed: two polls, and a time-out to each of three tries
+# silence until it must be noticed: two polls, and one timeout for each of three tries
+STALE_S = 3.5
 POLL_S = 1.0
-WIRE_S = 2.0  # a procedure's first wave, after the longest exchange in flight
-REPEATS_S = 10.0  # longer by so much where wires lose frames: what is not answered is sent again
+WIRE_S = 2.0  # a procedure's first wave, after the longest exchange under way
+REPEATS_S = 10.0  # added where wires lose frames: unanswered frames are repeated
 TRIP_S = STALE_S + POLL_S + WIRE_S + GRAIN_S
-KILL_S = WIRE_S + GRAIN_S  # the guard sees the harness's end at once
+KILL_S = WIRE_S + GRAIN_S  # the guard notices the harness's end at once
 PAUSE_S = HEARTBEAT_S_MAX + WIRE_S + GRAIN_S
 
-# One more pass of a guard that is alone comes a second after the first, and takes its time-outs; a
-# line that lives tries again every 5 s.
+# A guard that is alone makes its next pass a second after the first, with its timeouts; a living
+# line tries again every 5 s.
 PASS_S = 3.0
 
 ATMOSPHERE_PA = 101_325.0
 LEL_H2, LIMITING_O2 = 0.04, 0.05  # NFPA 69: hydrogen burns from 4 %, in nitrogen from 5 % oxygen
 PURGED_O2 = 0.01  # a fifth of that, the practice of NFPA 69 before hydrogen is let in
-ROOM_H2_PPM = 4000.0  # a tenth of the lower limit
+ROOM_H2_PPM = 4000.0  # a tenth of the lower explosive limit
 SULFUR_MELTS_C = 115.0
 HOT_TUBE_C = 150.0
-OPENED_C = 100.0  # a person who opens the tube by plan must not find it hotter
-OPENED_H2 = 0.01  # a quarter of the lower limit, the practice of NFPA 69
+OPENED_C = 100.0  # a person who opens the tube as planned must not find it hotter
+OPENED_H2 = 0.01  # a quarter of the lower explosive limit, the practice of NFPA 69
 INERT_SCCM = 10.0
-LEAST_SCCM = 0.5  # flows below are a controller's zero
-SUCKED_PA = 0.1 * ATMOSPHERE_PA  # the vent may open 20 Torr below the room: draws a fifth of it
-LOW_PA = 0.1 * ATMOSPHERE_PA  # below the room
+LEAST_SCCM = 0.5  # smaller flows are a controller's zero
+# the vent may open 20 Torr below the room, which draws a fifth of it
+SUCKED_PA = 0.1 * ATMOSPHERE_PA
+LOW_PA = 0.1 * ATMOSPHERE_PA  # below the room's pressure
 FURNACE_C_MAX = 1000.0  # fused quartz: 1050 °C at atmosphere, a margin of 50 °C
-SULFUR_C_MAX = 300.0  # its heater's jacket; 250 °C and the overshoot
-OVER_PA_MAX = 0.15 * ATMOSPHERE_PA  # above the room: a quartz tube with O-ring flanges, 0.02 MPa
-MARGIN = 1.01  # beside a limit, for what the instruments themselves may be wrong by
+SULFUR_C_MAX = 300.0  # the heater's jacket; 250 °C and the overshoot
+# above the room's pressure: a quartz tube with O-ring flanges, 0.02 MPa
+OVER_PA_MAX = 0.15 * ATMOSPHERE_PA
+MARGIN = 1.01  # on each limit, for the error of the instruments
 
 RELIEVED = "relieved"
 BLIND_TO_SUCKED = frozenset({"gauge", "vacuum", "vent stuck"})
@@ -73,20 +76,20 @@ Truth = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Scene:
-    """What the referee knows beside the plant: who is there, and what was broken on purpose.
+    """The referee's knowledge beside the plant: the harness, the guard, and the faults.
 
     Attributes:
         harness: ``alive``, ``killed``, ``paused`` or ``gone`` (its run has ended).
-        latched: Something happened after which nothing may be energised before a reset.
-        blind: What the line cannot see, or not act on, since something was broken.
-        cut: Ports that are cut at this moment.
-        deaf: Ports on which a frame may reach nobody, or be refused, at this moment.
-        disturbed: Ports that were so since everything was whole.
-        guarded: A guard is alone with the line and makes it safe, or has said that it is.
+        latched: Nothing may be energised before a reset.
+        blind: Masks of the line, by word.
+        cut: Ports that are cut now.
+        deaf: Ports on which a frame may be lost or refused now.
+        disturbed: Ports that were deaf since the last mending.
+        guarded: A guard is alone with the line and makes it safe, or has reported it safe.
         used: Something was energised since this harness began.
-        stopped: Somebody has asked for a stop.
-        silent: Heaters whose thermocouple gives no signal at this moment.
-        sucked_pa: What had been sucked back while the line was blind to it.
+        stopped: A stop was requested.
+        silent: Heaters whose thermocouple gives no signal now.
+        sucked_pa: Pressure sucked back while the line was blind to it.
     """
 
     harness: str = "gone"
@@ -108,9 +111,9 @@ class Rule:
 
     Attributes:
         name: Its name.
-        broken: Says whether it is so.
-        allowed_s: How long it may be so.
-        blinded_by: Words of ``Scene.blind`` behind which it is a demand and no violation.
+        broken: Returns whether the harm is present.
+        allowed_s: How long it may last.
+        blinded_by: Words of ``Scene.blind`` that make it a demand instead of a violation.
     """
 
     name: str
@@ -120,12 +123,12 @@ class Rule:
 
 
 def energised(truth: Truth) -> bool:
-    """Return whether anything is on that a procedure turns off by two ways."""
+    """Return whether heat or hydrogen is on: a procedure turns both off by two ways."""
     return heating(truth) or hydrogen(truth)
 
 
 def heating(truth: Truth) -> bool:
-    """Return whether either heater is fed."""
+    """Return whether either heater has power."""
     return bool(truth["furnace_heating"] or truth["sulfur_heating"])
 
 
@@ -134,7 +137,7 @@ def hydrogen(truth: Truth) -> bool:
     return bool(truth["hydrogen_sccm"] > LEAST_SCCM)
 
 
-# Each way by itself: with one left on, the next fault of the other is a harm.
+# Each way is checked alone: with one left on, the next fault of the other one is a harm.
 WAYS: tuple[tuple[str, str, Callable[[Truth], bool]], ...] = (
     ("mains of the furnace", "relays", lambda t: bool(t["furnace_mains"])),
     ("mains of the sulfur heater", "relays", lambda t: bool(t["sulfur_mains"])),
@@ -146,7 +149,7 @@ WAYS: tuple[tuple[str, str, Callable[[Truth], bool]], ...] = (
 
 
 def _ways() -> tuple[Rule, ...]:
-    """Write the rules of each way to make safe, whoever has to go it."""
+    """Return the rules for each way to a safe state, for the guard and for the line."""
 
     def of(port: str, on: Callable[[Truth], bool], by: str) -> Callable[[Truth, Scene], bool]:
         def by_the_guard(truth: Truth, scene: Scene) -> bool:
@@ -169,7 +172,7 @@ def _ways() -> tuple[Rule, ...]:
 
 
 def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
-    """Write the rules; ``watched_ports`` are those whose silence must be noticed."""
+    """Return all rules; ``watched_ports`` are those whose silence must be noticed."""
 
     def hot_source(truth: Truth) -> bool:
         return bool(truth["sulfur_c"] > SULFUR_MELTS_C or truth["h2_fraction"] > LEL_H2)
@@ -257,7 +260,8 @@ def rules_of(watched_ports: frozenset[str]) -> tuple[Rule, ...]:
             ),
             TRIP_S,
             "leak",
-            "leak to be checked",  # what burns takes a tight tube, the furnace a purged one
+            # the envelope demands a tight tube for the growth, for the furnace only a purged one
+            "leak to be checked",
             "argon",
             "gauge",
         ),

@@ -1,4 +1,4 @@
-"""One growth and what goes wrong in it: drawn from a seed, or read from a file."""
+"""A scenario: one growth and its faults, drawn from a seed or read from a file."""
 
 import json
 import math
@@ -22,13 +22,13 @@ STAGES = (
     "transfer",
     "characterisation",
 )
-STAGE_WEIGHTS = (1, 2, 2, 5, 4, 2, 1, 2)  # where something is hot, energised or under vacuum
+STAGE_WEIGHTS = (1, 2, 2, 5, 4, 2, 1, 2)  # more where the line is hot, energised or under vacuum
 PROMPT_S_MAX = 60.0  # half of all faults come within the first minute of their stage
 LATER_MEAN_S = 900.0
 FOR_GOOD_S = 0.0
 LASTS_S = (1.0, 3.0, 10.0, 60.0, 600.0, FOR_GOOD_S, FOR_GOOD_S)
 
-# Some kinds harm only somewhere; more than half of their draws fall there.
+# Some kinds do harm only in some stages; more than half of their draws fall there.
 BITES: Mapping[str, tuple[str, ...]] = {
     "enclosure_open": ("characterisation",),
     "outlet_blocked": ("purge", "ramp", "material_growth"),
@@ -50,31 +50,33 @@ WEIGHTS: Mapping[str, float] = {
     "power_dip": 2,
     "lid_open": 2,
 }
-PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays stand before most harms
+PORT_WEIGHTS = (3, 1, 2, 3, 1, 1, 1, 1)  # heat and relays matter for most harms
 
 FAULTS_MAX = 6
-RATE_LOW, RATE_HIGH = 1.0, 8.0  # expected faults of a growth, itself drawn: swarm
-COUNT_MAX = 100  # writes that are lost or refused one by one; more is a cut, or a refusal of all
-LOST_MAX = 0.5  # a wire that loses more is cut, which is a fault of its own
+# expected faults of a growth; the number itself is drawn (swarm testing)
+RATE_LOW, RATE_HIGH = 1.0, 8.0
+COUNT_MAX = 100  # most writes lost or refused one by one; more is a cut, or a refusal of all
+LOST_MAX = 0.5  # a wire that loses more counts as cut, which is another fault
 HYDROGEN_SHARE = 0.6
-BESIDE_HYDROGEN_SCCM = 85.0  # no plan with hydrogen has less argon
+BESIDE_HYDROGEN_SCCM = 85.0  # every plan with hydrogen has at least this much argon
 LEAK_SCCM = (0.5, 20.0)
-HYDROGEN_LEAK_SCCM = 200.0  # settles at 10,000 ppm in the simulated lab; 4000 are there after 10 s
+# settles at 10,000 ppm in the simulated lab; reaches 4000 ppm after 10 s
+HYDROGEN_LEAK_SCCM = 200.0
 SECOND_GROWTH_SHARE = 0.35
-# What is worst while another fault is being answered; it then comes within seconds of that one.
+# The worst faults during the answer to another one; they come within seconds of it.
 UPON = ("kill", "pause", "power_dip", "bus_cut", "stop_request", "reply_lost", "disk_full")
 UPON_SHARE = 0.3
 UPON_S_MAX = 10.0
 LOOKS_SHARE = 0.2
-# A write that is lost or refused harms where a line is being made safe: it comes just before some
-# other fault, or before the end of the harness, whose guard is then alone. It is drawn apart: what
-# else a growth of a seed has stays as it was.
+# A lost or refused write does harm while a line is made safe. So it comes just before another
+# fault, or before the end of the harness, whose guard is then alone. It has its own random stream,
+# so that a seed's other faults stay the same.
 WRITES_SHARE = 0.3
 ALONE_SHARE = 0.5
 BEFORE_S_MAX = 2.0
 
-# Every eighth growth is about one fault that chance seldom brings where it harms, and for good: in
-# 400 growths no gauge was stuck while the tube was filled. Such a growth uses hydrogen, and another
+# Every eighth growth has one lasting fault that chance seldom puts where it does harm: in 400
+# growths no gauge was stuck while the tube was filled. Such a growth uses hydrogen, and another
 # follows it.
 SELDOM_EVERY = 8
 SELDOM = (
@@ -87,7 +89,7 @@ SELDOM = (
 )
 SELDOM_S_MAX = 100.0  # of its stage: the tube is being filled, the heaters ramp, the laser is on
 SELDOM_SCCM = 20.0
-BESIDE_IT = 1  # so many of the other faults stay: more of them end a run before it harms
+BESIDE_IT = 1  # other faults that stay; more would end a run before it does harm
 
 SENSORS = ("furnace", "sulfur", "argon", "nitrogen", "hydrogen", "gauge", "h2_detector")
 GARBAGE_MAX = {
@@ -116,7 +118,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {"contact_stuck": CONTACTS, "flow_drift
 
 
 class FaultKind:
-    """Names of what can go wrong; what each does is in ``inject``."""
+    """The names of all kinds of faults; ``inject`` carries them out."""
 
     SENSORS = tuple(
         f"sensor_{how}"
@@ -150,16 +152,16 @@ class FaultKind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One thing that goes wrong.
+    """One fault of a scenario.
 
     Attributes:
-        kind: What.
-        stage: It counts from the beginning of this stage of the growth.
-        after_s: Lab time from there.
-        lasts_s: After so long it is over; 0 is for good.
-        target: Which port, sensor or contact.
-        amount: How much of it; what it means is the kind's.
-        growth: In which growth of the scenario, from 0.
+        kind: Name of its kind.
+        stage: Stage of the growth in which it comes.
+        after_s: Lab time from the stage's beginning.
+        lasts_s: Its duration; 0 is for good.
+        target: Its port, sensor or contact.
+        amount: Its size; the meaning depends on the kind.
+        growth: Number of the scenario's growth, from 0.
     """
 
     kind: str
@@ -179,17 +181,17 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One growth, what goes wrong in it, and whether another follows after a reset.
+    """One growth, its faults, and whether another growth follows after a reset.
 
     Attributes:
         name: ``seed/number`` of the search that drew it.
-        seed: Of the simulated lab and of the harness in it.
-        recipe: Of the request, in the words of the capability.
-        faults: What goes wrong.
-        second_growth: After a trip everything is mended, a named person resets, and a second
-            growth is begun over whatever is still hot.
-        looks: The sample is looked at to the end; otherwise a stop request ends the run soon after
-            the laser is on, because spectra cost more than they can endanger.
+        seed: Seed of the simulated lab and of its harness.
+        recipe: The recipe of the request, in the capability's terms.
+        faults: The faults.
+        second_growth: After a trip everything is mended, a named person resets, and a second growth
+            begins over a line that may still be hot.
+        looks: The sample is examined to the end. Otherwise a stop request ends the run soon after
+            the laser is on, because spectra take more time than they add danger.
     """
 
     name: str
@@ -201,12 +203,12 @@ class Scenario:
 
 
 def draw(seed: int, number: int, rate: float) -> Scenario:
-    """Draw one scenario of a search; equal arguments give an equal one.
+    """Return one scenario of a search; equal arguments return an equal scenario.
 
     Args:
-        seed: Of the search.
-        number: Of the scenario, from 0.
-        rate: Factor on the drawn rate of faults; 0 gives growths in which nothing goes wrong.
+        seed: Seed of the search.
+        number: Number of the scenario, from 0.
+        rate: Factor on the drawn rate of faults; 0 returns growths without faults.
     """
     chance = Chance(seed).stream(f"scenario/{number}")
     recipe = {
@@ -257,14 +259,14 @@ def draw(seed: int, number: int, rate: float) -> Scenario:
 
 
 def read_scenario(text: str, ports: Collection[str] = PORTS) -> Scenario:
-    """Read a scenario from JSON.
+    """Return the scenario in a JSON text.
 
     Args:
         text: The JSON.
-        ports: Of the line that it is for.
+        ports: Ports of the line it is for.
 
     Raises:
-        ValueError: It is none; says why.
+        ValueError: It is not a scenario; the message says why.
     """
     try:
         body = json.loads(text)
@@ -277,7 +279,7 @@ def read_scenario(text: str, ports: Collection[str] = PORTS) -> Scenario:
 
 
 def _check(scenario: Scenario, ports: Collection[str]) -> None:
-    """Refuse what a hand that edits a file may have put there."""
+    """Refuse wrong values of a hand-edited file."""
     if not isinstance(scenario.name, str):
         raise ValueError(f"name is {scenario.name!r}; it is a text")
     for name in ("second_growth", "looks"):
@@ -328,7 +330,7 @@ def _check_number(name: str, value: object, low: float = -math.inf) -> None:
 
 
 def write_scenario(scenario: Scenario) -> str:
-    """Write a scenario as JSON."""
+    """Return a scenario as JSON."""
     body: dict[str, Any] = asdict(scenario)
     return json.dumps(body, indent=1) + "\n"
 
@@ -361,7 +363,8 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
         amount = chance.uniform(*LEAK_SCCM) if kind == "air_leak" else HYDROGEN_LEAK_SCCM
     elif kind == "heater_runaway":
         amount = chance.choice((0.2, 1.0, 20.0, 20.0))
-        lasts_s = chance.choice((60.0, 600.0, FOR_GOOD_S))  # shorter, it heats nothing too far
+        # a shorter one does not heat enough to do harm
+        lasts_s = chance.choice((60.0, 600.0, FOR_GOOD_S))
     elif kind == "power_dip":
         lasts_s = chance.choice((0.2, 1.0, 3.0, 30.0))
     elif kind == "pause":
@@ -383,7 +386,7 @@ def _fault(chance: random.Random, kind: str, growth: int) -> Fault:
 
 
 def _unwritten(chance: random.Random, faults: Sequence[Fault]) -> list[Fault]:
-    """Draw a write that is lost or refused, most often where another fault is about to need it."""
+    """Draw a lost or refused write, mostly just before another fault needs it."""
     if chance.random() >= WRITES_SHARE:
         return []
     fault = replace(_fault(chance, chance.choice(FaultKind.WRITES), growth=0), lasts_s=FOR_GOOD_S)
@@ -419,9 +422,9 @@ def _together(one: Fault, other: Fault) -> bool:
     """Return whether two faults may come together: not if they defeat both ways to one safe state.
 
     Decision 0013 has the reason. Heat and hydrogen are each shut off by the relays and by their
-    controller; pressure is let off by the outlet and stopped at the inlet; the laser is shut off by
-    its command and by the enclosure's contact. A leak ahead of the hydrogen controller is shut off
-    by the valve alone.
+    controller; pressure is released by the outlet and stopped at the inlet; the laser is shut off
+    by its command and by the enclosure's contact. A leak upstream of the hydrogen controller is
+    shut off only by the valve.
     """
     ways = (
         (_by_the_relays, _by_the_controllers),
@@ -434,7 +437,7 @@ def _together(one: Fault, other: Fault) -> bool:
 
 
 def _deaf(fault: Fault, *ports: str) -> bool:
-    """Return whether nothing can be set on one of these ports."""
+    """Return whether all settings on one of these ports fail."""
     return fault.kind in ("bus_cut", "writes_refused") and fault.target in ports
 
 

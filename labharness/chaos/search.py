@@ -1,4 +1,4 @@
-"""Many scenarios over worker processes: hours counted, violations kept, resumable at any moment."""
+"""Play many scenarios in worker processes; count hours, keep violations, resume at any time."""
 
 import json
 import math
@@ -22,19 +22,19 @@ from labharness.lab.config.lab_plan import read_lab
 __all__ = ["Search", "Tally", "play_one", "search"]
 
 WORKERS = 2
-AHEAD = 2  # scenarios handed out a worker, so that none waits for the other
-SCENARIOS_A_WORKER = 50  # then it is replaced: what a growth leaves in memory does not add up
-VIOLATIONS_MAX = 20  # a search that finds so many has found enough
+AHEAD = 2  # scenarios queued per worker, so that no worker waits for another
+SCENARIOS_A_WORKER = 50  # then the worker is replaced, so that memory does not add up
+VIOLATIONS_MAX = 20  # enough to stop a search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What is searched.
+    """The settings of a search.
 
     Attributes:
         lab: The lab file.
         hours: Lab time to simulate, h.
-        seed: From which all scenarios are drawn.
+        seed: Seed of all scenarios.
         rate: Factor on the drawn rates of faults.
     """
 
@@ -46,19 +46,19 @@ class Search:
 
 @dataclass(slots=True)
 class Tally:
-    """What a search has found so far.
+    """The results of a search so far.
 
     Attributes:
-        seed: Of the search.
-        rate: Of the search.
-        lab_digest: Over lab file and envelope; another one cannot be resumed.
+        seed: Seed of the search.
+        rate: Rate of the search.
+        lab_digest: Over lab file and envelope; a search with another digest cannot be resumed.
         lab_s: Lab time simulated, s.
-        done: Numbers of the scenarios that are over, below ``next`` and others.
-        drawn: How many faults were drawn for them.
-        injected: How many of those began; a run may end before one comes.
-        demands: Seconds for which a hardware safeguard had to answer, by rule.
+        done: Numbers of the finished scenarios, which may have gaps.
+        drawn: Number of faults drawn for them.
+        injected: Number of those that began; a run may end before one comes.
+        demands: Seconds in which a hardware safeguard had to answer, by rule.
         violations: Scenario, rule, detail, timeline and digest of each.
-        played_by: The versions of labharness that it was searched with, the latest last.
+        played_by: The versions of labharness that were used, the latest last.
     """
 
     seed: int
@@ -73,7 +73,7 @@ class Tally:
     played_by: list[str] = field(default_factory=list)
 
     def take(self, number: int, said: dict[str, Any]) -> None:
-        """Count one scenario."""
+        """Add one scenario."""
         self.done.add(number)
         self.lab_s += said["lab_s"]
         self.drawn += said["drawn"]
@@ -84,7 +84,7 @@ class Tally:
             self.violations.append(said)
 
     def write(self, path: Path) -> None:
-        """Keep it, whole or not at all.
+        """Write it completely or not at all.
 
         Raises:
             OSError: It cannot be written.
@@ -96,10 +96,10 @@ class Tally:
 
     @classmethod
     def read(cls, path: Path) -> "Tally":
-        """Read what was kept.
+        """Return the results kept in a file.
 
         Raises:
-            ValueError: It is no state of a search.
+            ValueError: The file does not hold results of a search.
             OSError: It cannot be read.
         """
         try:
@@ -112,7 +112,7 @@ class Tally:
 
 
 def _check(body: dict[str, Any]) -> None:
-    """Refuse what a hand that edits a file may have put there."""
+    """Refuse wrong values of a hand-edited file."""
     for each in fields(Tally):
         if each.name not in body:
             raise ValueError(f"it has no {each.name}")
@@ -166,18 +166,18 @@ def search(
     workers: int,
     waits: Callable[[], None] = lambda: None,
 ) -> Tally:
-    """Search until the hours are full or enough is found; ``tally`` is kept up as it goes.
+    """Search until the hours are full or enough violations are found; update ``tally`` on the way.
 
     Args:
-        asked: What.
-        tally: Where it stands; a search that is resumed goes on from there.
+        asked: The settings.
+        tally: The results so far; a resumed search continues from them.
         told: Called after each scenario.
-        workers: Processes; 1 searches in this one.
-        waits: Called when it is stopped while growths are played in other processes: they are
-            played to their end, and dropped.
+        workers: Number of processes; 1 searches in this one.
+        waits: Called at a stop while other processes still play: their growths are finished, and
+            dropped.
 
     Raises:
-        BrokenProcessPool: A worker was killed; what was told of until then is whole.
+        BrokenProcessPool: A worker was killed; the results until then are complete.
     """
     with closing(_played(asked, tally, workers, waits)) as played:
         for number, said in played:
@@ -222,7 +222,7 @@ def _played(
 
 
 def play_one(asked: Search, number: int) -> dict[str, Any]:
-    """Draw and play one scenario of a search, in a folder that is thrown away."""
+    """Draw and play one scenario of a search, in a temporary folder."""
     plan = read_lab(Path(asked.lab))
     scenario = draw(asked.seed, number, asked.rate)
     with TemporaryDirectory(prefix="labharness-chaos-") as folder:
@@ -230,7 +230,7 @@ def play_one(asked: Search, number: int) -> dict[str, Any]:
 
 
 def told_of(verdict: Verdict) -> dict[str, Any]:
-    """Write a verdict as JSON values."""
+    """Return a verdict as JSON values."""
     violation = verdict.violation
     return {
         "name": verdict.scenario.name,
@@ -247,13 +247,13 @@ def told_of(verdict: Verdict) -> dict[str, Any]:
 
 def _numbers() -> Iterator[int]:
     number = 0
-    while True:  # the search ends it: hours are full, or enough is found
+    while True:  # the search ends the loop: hours are full, or enough is found
         yield number
         number += 1
 
 
 def _belong_to_the_parent() -> None:
-    """Leave Ctrl-C to the parent, and end when it was killed: no pipe would tell."""
+    """Leave Ctrl-C to the parent, and end when the parent was killed: no pipe reports that."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is not None:

@@ -1,4 +1,4 @@
-"""From a scenario that breaks a rule to the fewest faults that still break it (delta debugging)."""
+"""Reduce a scenario that breaks a rule to the fewest faults that do so (delta debugging)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,14 +11,14 @@ PLAYS_MAX = 100  # six faults take at most a few dozen
 
 
 def shrink(scenario: Scenario, breaks: Callable[[Scenario], bool]) -> Scenario:
-    """Remove faults while the scenario still breaks what it broke.
+    """Remove faults while the scenario still breaks its rule.
 
     Args:
-        scenario: Breaks it.
-        breaks: Plays a smaller one and says whether it still does.
+        scenario: A scenario that breaks a rule.
+        breaks: Plays a smaller scenario and returns whether it still breaks the rule.
 
     Returns:
-        A scenario from which no single fault can be taken; Zeller's ddmin, with complements only.
+        A scenario from which no single fault can be removed; Zeller's ddmin, with complements only.
     """
     plays = 0
 

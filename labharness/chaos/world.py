@@ -1,10 +1,9 @@
-"""One scenario played to its end: a simulated lab that lives on while harnesses come and go.
+"""Play one scenario to its end: a simulated lab that lives on while harnesses come and go.
 
-A loop of the event loop's kind is a process: all timers, tasks and callbacks of a harness live on
-its loop. Killing a harness is to leave its loop for good, with whatever it held fenced (links,
-journal, latch), and no ``finally`` of it runs before that. Stopping it for a while is to let the
-sim_lab live on in another loop meanwhile. What survives a harness is the guard: a copy of its core,
-as it stood at that instant, runs the safe procedure on the same buses.
+A loop stands for a process: all timers, tasks and callbacks of a harness live on its loop. To kill
+a harness is to leave its loop for good; its links, journal and latch are cut off first, so that no
+``finally`` block has an effect. To pause it is to run the simulated lab on another loop meanwhile.
+The guard survives a harness: a copy of its core runs the safe procedure on the same buses.
 """
 
 import asyncio
@@ -40,27 +39,27 @@ __all__ = ["Verdict", "play"]
 
 T = TypeVar("T")
 
-WORLD_S_MAX = 120 * 3600.0  # a scenario that is not over by then hangs
-DEAD_S = 60.0  # nobody is there for so long after a run or a kill
-SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended meanwhile
-OWED_S = 5.0  # a person who has mended a port looks at it for so long before anything else
+WORLD_S_MAX = 120 * 3600.0  # a scenario that is longer hangs
+DEAD_S = 60.0  # time without a harness after a run or a kill
+SHUT_S = 120.0  # a person shuts the lid that was opened for a run that has ended
+OWED_S = 5.0  # a person who has mended a port watches it for this time first
 WATCHED_COOLING = "cooling_under_watch"
-CALM_S = 900.0  # of a line that has been made safe; then its harness is killed as well
-LOOKS_S = 90.0  # the laser is on by then; what its spectra say makes nothing safer
+CALM_S = 900.0  # time of a safe line until its harness is killed as well
+LOOKS_S = 90.0  # the laser is on by then; the spectra make nothing safer
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a scenario ended.
+    """The result of a scenario.
 
     Attributes:
-        scenario: Which.
-        violation: What was wrong; ``None`` for nothing.
-        lab_s: Lab time that was simulated.
-        digest: Of all that was really so, and of what the harness told.
-        timeline: When what happened, in lab time.
-        demands: Seconds for which a hardware safeguard had to answer, by rule.
-        injected: How many of the scenario's faults began; a run may end before one comes.
+        scenario: The scenario.
+        violation: The broken rule, or ``None``.
+        lab_s: Lab time simulated.
+        digest: Over the true states and the harness's reports.
+        timeline: The events, in lab time.
+        demands: Seconds in which a hardware safeguard had to answer, by rule.
+        injected: Number of the faults that began; a run may end before one comes.
     """
 
     scenario: Scenario
@@ -76,9 +75,9 @@ def play(plan: LabPlan, scenario: Scenario, folder: Path) -> Verdict:
     """Play one scenario.
 
     Args:
-        plan: The line; it must be simulated throughout.
-        scenario: What happens.
-        folder: A folder of its own, for journals and the latch.
+        plan: The line; all its links must be simulated.
+        scenario: The scenario.
+        folder: An empty folder, for journals and the latch.
     """
     world = _World(plan, scenario, folder)
     try:
@@ -89,7 +88,7 @@ def play(plan: LabPlan, scenario: Scenario, folder: Path) -> Verdict:
 
 
 class _World:
-    """The simulated lab, the harness that is in it at the moment, and the referee."""
+    """The simulated lab, its present harness, and the referee."""
 
     def __init__(self, plan: LabPlan, scenario: Scenario, folder: Path) -> None:
         self._scenario = scenario
@@ -118,7 +117,7 @@ class _World:
     # ---- the story
 
     def play(self) -> None:
-        """Play it: a growth; if it must have latched, another that may not begin; a reset."""
+        """Play a growth; if it must have latched, a growth that must not begin; then a reset."""
         self._grow(0)
         if self._halted or not self._latched():
             return
@@ -131,7 +130,7 @@ class _World:
             self._grow(2)
 
     def verdict(self) -> Verdict:
-        """Sum up."""
+        """Return the verdict."""
         told = f"{self._referee.digest}{self._told.hexdigest()}"
         return Verdict(
             scenario=self._scenario,
@@ -144,7 +143,7 @@ class _World:
         )
 
     def close(self) -> None:
-        """Leave nothing behind."""
+        """Close the loop."""
         finish(self._loop)
 
     def _latched(self) -> bool:
@@ -187,7 +186,7 @@ class _World:
             self._say_how(ended.result())
         except (BadOutput, asyncio.CancelledError) as why:
             self._note(f"no run: {why}")
-        except Exception as why:  # noqa: BLE001 - whatever breaks in a harness is a finding
+        except Exception as why:  # noqa: BLE001 - any error of a harness is a finding
             self._find("the harness broke", f"{type(why).__name__}: {why}")
         self._referee.scene.harness = "gone"
         self._guard.keep(self._lab.guard if self._lab is not None else None)
@@ -208,7 +207,7 @@ class _World:
         self._lab = lab
 
     def _hear(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Hear what the harness tells; a stage begins the clocks of its faults."""
+        """Take a report of the harness; a new stage starts the clocks of its faults."""
         if kind != "progress" or data["stage"] in self._stages or self._killed:
             return
         stage = data["stage"]
@@ -252,7 +251,7 @@ class _World:
                 self._note(f"over: {fault}")
 
     def _comes(self, fault: Fault) -> bool:
-        """Return whether there still is what it happens to: a dead harness is not killed again."""
+        """Return whether the fault still has a target: a dead harness cannot be killed again."""
         if fault.kind in ("kill", "pause", "stop_request"):
             return self._referee.scene.harness == "alive"
         return self._lab is not None or fault.kind not in ("clock_jump", "disk_full")
@@ -271,7 +270,7 @@ class _World:
     # ---- a harness that dies
 
     def _lose_patience(self) -> Generator[simpy.Event, object, None]:
-        """Kill a harness that only watches a safe line cool, so that hours go where risk is."""
+        """Kill a harness that only watches a safe line cool, so that the hours go where risk is."""
         lab = self._lab
         yield self._sim_lab.env.seconds(CALM_S)
         if self._lab is lab and self._referee.scene.harness == "alive":
@@ -293,7 +292,7 @@ class _World:
         self._loop.stop()
 
     def _survive(self) -> None:
-        """Go on without the harness: the guard makes safe, and nobody is there for a while."""
+        """Go on without the harness: the guard makes the line safe, and then time passes."""
         lab, self._lab = self._lab, None
         if lab is None:
             raise RuntimeError("nobody was killed")
@@ -311,7 +310,7 @@ class _World:
         self._referee.scene.harness = "gone"
 
     def _stand_still(self) -> None:
-        """Let the simulated lab live on while the harness stands still and the guard waits."""
+        """Run the simulated lab while the harness stands still and the guard waits."""
         pause_s, self._pause_s = self._pause_s, 0.0
         lab, stopped, scene = self._lab, self._loop, self._referee.scene
         if lab is None or scene.harness != "alive":
@@ -344,7 +343,7 @@ class _World:
     # ---- loops as processes
 
     def _leave(self) -> None:
-        """Leave a loop for good; what is left on it ends where nobody hears it."""
+        """Leave a loop for good; its remaining tasks end without effect."""
         dead = self._loop
         self._loop = self._move_to(_later(dead))
         finish(dead)
@@ -354,7 +353,7 @@ class _World:
         return loop
 
     def _nobody(self, for_s: float) -> None:
-        """Let time pass with no harness; a person shuts what was opened for one."""
+        """Let time pass without a harness; a person shuts a lid that was opened for one."""
         if self._sim_lab.plant.in_hand is not None:
             self._sim_lab.env.process(self._shut())
             for_s = max(for_s, 2 * SHUT_S)
@@ -368,7 +367,7 @@ class _World:
         return task.result() if task.done() else None
 
     def _wake(self, ended: object) -> None:
-        """Go on with the story; a task that ends after its last word must not stop a last loop."""
+        """Return to the story; a task that ends after the last word must not stop the loop."""
         if not self._halted:
             self._loop.stop()
 
@@ -402,7 +401,7 @@ class _World:
             self._live(self._guard.wait(OWED_S))
 
     def _reset(self) -> bool:
-        """Have a named person reset the latch, as ``labharness reset`` does."""
+        """Reset the latch as a named person does with ``labharness reset``."""
         latch = Latch(self._plan.state_dir / "latch.json")
         if latch.trip is not None:
             active = self._live(self._look(latch.trip))
@@ -440,7 +439,7 @@ class _World:
 
 
 def _later(loop: VirtualLoop) -> VirtualLoop:
-    """Make a loop whose time goes on from another's."""
+    """Return a loop whose time continues from another's."""
     after = VirtualLoop()
     after.ticks = loop.ticks
     return after

@@ -1,6 +1,6 @@
-"""What driver and capability authors test with: a pytest plugin, and what its fixtures are made of.
+"""Test kit for authors of drivers and capabilities: a pytest plugin, and the parts of its fixtures.
 
-``plugin`` gives the fixtures, ``conformance`` holds a driver to what the house asks of one, and
-``pairs`` puts a driver and a simulator on one wire. Nothing is imported here: pytest loads the
-plugin at its start, whether or not a test needs a laboratory.
+``plugin`` defines the fixtures, ``conformance`` checks a driver, and ``pairs`` puts a driver and a
+simulator on one wire. Nothing is imported here: pytest loads the plugin at every start, also for
+tests without a lab.
 """

@@ -1,4 +1,4 @@
-"""A simulated lab as a test uses it: opened for a while, or run with a task to its answer."""
+"""A simulated lab for a test: open it for a while, or run a task in it to the answer."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ Task = Path | str | Mapping[str, Any] | tuple[HcpMessage, TaskSubmit]
 
 
 class FaultNeverCame(AssertionError):
-    """A run ended before a fault that was injected into it: the test would have proven nothing."""
+    """A run ended before an injected fault came: the test would prove nothing."""
 
 
 @dataclass
 class Ran:
-    """One run, and what a test wants to know of it."""
+    """One finished run: result, events and labs."""
 
     result: RunResult
     events: list[tuple[str, Mapping[str, Any]]]
@@ -61,23 +61,23 @@ class Ran:
 
     @property
     def truth(self) -> dict[str, Any]:
-        """Return what is so by the plant's own account, which no instrument told."""
+        """Return the plant's true state, which no instrument reports."""
         found: dict[str, Any] = simulated_of(self.lab).plant.truth()
         return found
 
 
 class VirtualTime:
-    """Runs coroutines in lab time, which passes only while nothing can run.
+    """Run coroutines in lab time, which passes only while nothing can run.
 
     Attributes:
-        took_s: Lab time that the last one took.
+        took_s: Lab time of the last run.
     """
 
     def __init__(self) -> None:
         self.took_s = 0.0
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run ``main`` to its end on a loop of its own, and return its result.
+        """Run ``main`` to its end on a new loop, and return its result.
 
         Raises:
             Deadlock: Everything waits and nothing is scheduled.
@@ -93,14 +93,14 @@ class Bench:
     """One simulated lab in virtual time.
 
     Args:
-        lab: A lab file, or a lab that was read from one.
-        folder: Where its runs and journals go.
-        state: The root of state directories; a lab file read here keeps its latch below it, even
-            where it names a directory of its own.
-        seed: Of each run that names no other.
+        lab: A lab file, or a lab read from one.
+        folder: Directory of its runs and journals.
+        state: Root of the state directories. A lab file read here keeps its latch below it, even if
+            it names another directory.
+        seed: Seed of its runs.
 
     Raises:
-        BadLabFile: The file cannot be honoured, or a port leads to a real instrument.
+        BadLabFile: The file is not valid, or a port leads to a real instrument.
     """
 
     def __init__(
@@ -120,14 +120,14 @@ class Bench:
         self._open: Lab | None = None
 
     def on(self, lab: Path | LabPlan, *, seed: int | None = None) -> "Bench":
-        """Return a bench with another lab, or another seed; its runs go to the same folder."""
+        """Return a bench with another lab or another seed; its runs use the same folder."""
         wanted = self.seed if seed is None else seed
         other = Bench(lab, self._folder, state=self._state, seed=wanted)
         other._injections, other._all = self._injections, self._all
         return other
 
     def check_all_came(self) -> None:
-        """Raise ``FaultNeverCame`` for a fault that was asked for and never came."""
+        """Raise ``FaultNeverCame`` for an injected fault that never came."""
         _all_came(self._all, "the test", [])
 
     def inject(
@@ -139,18 +139,18 @@ class Bench:
         stage: str | None = None,
         after_s: float = 0.0,
     ) -> None:
-        """Let something go wrong in the lab that is open, else in the next one.
+        """Inject a fault into the open lab, else into the next one.
 
         Args:
-            what: A fault's name, or a function that is given the lab.
-            level: How much, in the unit that the name ends with; ``False`` or 0 ends the fault.
-            port: The port, where it is a fault of a bus.
-            stage: The stage of a task in which it comes; without one, time counts from the lab's
+            what: A fault's name, or a function that is called with the lab.
+            level: Its size, in the unit at the end of the name; ``False`` or 0 ends the fault.
+            port: The port of a bus fault.
+            stage: The stage of the task in which it comes; without one, time counts from the lab's
                 building, or from now if it is open.
             after_s: Lab time until it comes.
 
         Raises:
-            UnknownFault: Says which faults, ports or levels there are.
+            UnknownFault: The message lists the known faults, ports or levels.
         """
         if isinstance(what, str):
             name = what if port is None else f"{what} on {port}"
@@ -161,7 +161,7 @@ class Bench:
         self.inject_all([injection])
 
     def inject_all(self, injections: "list[Injection]") -> None:
-        """Let several things go wrong, each when it says."""
+        """Inject several faults, each at its own time."""
         for each in injections:
             if each.after_s < 0:
                 raise ValueError(f"{each.name}: after_s is {each.after_s:g}, allowed is from 0 s")
@@ -183,12 +183,12 @@ class Bench:
         """Run a task to its answer.
 
         Args:
-            task: A file with a ``task_submit`` message, its JSON object, or the message read.
-            out: The folder to fill; without one it is a fresh one of the test's.
-            abort: A stage, and the lab time into it, of a stop request.
+            task: A file with a ``task_submit`` message, its JSON object, or the decoded message.
+            out: The folder of the run; by default a new one of the test.
+            abort: Stage, and lab time into it, of a stop request.
 
         Raises:
-            FaultNeverCame: The run ended before a fault that was injected.
+            FaultNeverCame: The run ended before an injected fault came.
         """
         message, payload = as_submit(task)
         injections = self._taken()
@@ -231,10 +231,10 @@ class Bench:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Lab]:
-        """Return the lab with its line open and polled, and nothing written.
+        """Return the lab with its line open and polled; no command is sent.
 
         Raises:
-            NoReply: An instrument is silent, or answers as another.
+            NoReply: An instrument is silent, or another one answers.
         """
         injections = self._taken()
         for each in injections:
@@ -257,13 +257,13 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Lab]:
-        """Return the lab armed and started: commands go through, if the envelope lets them.
+        """Return the lab armed and started: commands that the envelope allows are sent.
 
-        In the end the line is made safe and disarmed, also out of an error.
+        At the end, also after an error, the line is made safe and disarmed.
 
         Raises:
-            NoReply: An instrument is silent, or answers as another.
-            NotArmed: The line cannot be armed as it stands.
+            NoReply: An instrument is silent, or another one answers.
+            NotArmed: The line cannot be armed in its present state.
         """
         async with self.opened() as lab:
             await lab.line.arm(SAFE_TABLE)
@@ -271,7 +271,7 @@ class Bench:
             yield lab
 
     def _taken(self) -> list[Injection]:
-        """Return what is to go wrong in the next lab, once."""
+        """Return the injections for the next lab, and forget them."""
         injections = list(self._injections)
         self._injections.clear()
         return injections
@@ -284,11 +284,11 @@ class Bench:
 
 
 def as_submit(task: Task) -> tuple[HcpMessage, TaskSubmit]:
-    """Read a task from a file or a JSON object, unless it was read already.
+    """Decode a task from a file or a JSON object, unless it is decoded already.
 
     Raises:
-        NotHcp: It is no HCP message.
-        ValueError: It is one, but no ``task_submit``.
+        NotHcp: It is not an HCP message.
+        ValueError: It is a message of another type.
     """
     if isinstance(task, tuple):
         return task
@@ -308,7 +308,7 @@ def _all_came(injections: list[Injection], end: str, stages: list[str]) -> None:
     entered = ", ".join(dict.fromkeys(stages)) or "none"
     for each in injections:
         if not each.done:
-            each.done = True  # it is told once
+            each.done = True  # reported once
             when = f"{each.after_s:g} s" + (f" into stage {each.stage!r}" if each.stage else "")
             raise FaultNeverCame(
                 f"{each.name} was to come {when} and never did: the run ended as {end}; "

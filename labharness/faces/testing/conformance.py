@@ -1,7 +1,6 @@
-"""What the house asks of every driver, its envelope and its simulator: each check gives findings.
+"""Checks that every driver, its envelope and its simulator must pass; each returns findings.
 
-A finding is one sentence; no findings is what a driver is to have. The checks are those that the
-shipped kinds are held to.
+A finding is one sentence. A correct driver has none. The shipped kinds pass the same checks.
 """
 
 import re
@@ -30,7 +29,7 @@ NO_CHANNELS = ("no_such_channel", "")
 
 
 def check_driver(driver: Driver) -> tuple[str, ...]:
-    """Check what a driver declares, that its reads read, and that it writes nothing else."""
+    """Check a driver's declarations, that its reads only read, and that it writes nothing else."""
     return (
         *_documented(driver),
         *_scanned(driver),
@@ -41,9 +40,10 @@ def check_driver(driver: Driver) -> tuple[str, ...]:
 
 
 def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
-    """Check one command: pure, some frames, all in its grammar, and none of them an exact read.
+    """Check the frames of one command: at least one, all in the grammar, none of them a read.
 
-    A value that the driver refuses because it does not fit the wire has no findings.
+    The same command must give the same frames again. A value that the driver refuses, because it
+    does not fit the wire, has no findings.
     """
     try:
         requests = driver.write(channel, value)
@@ -69,8 +69,8 @@ def check_write(driver: Driver, channel: str, value: float) -> tuple[str, ...]:
 def check_envelope(driver: Driver, envelope: Mapping[str, Any]) -> tuple[str, ...]:
     """Check a kind's envelope file, read as TOML, against its driver.
 
-    It limits exactly what can be set, in the same unit, and says where each number is from. Each
-    limit's ends are held to ``check_write``.
+    It must limit exactly the settable channels, in the same units, with a source for each number.
+    Both ends of each limit are passed to ``check_write``.
     """
     limits: Mapping[str, Mapping[str, Any]] = envelope.get("limits", {})
     settable = {name: each.unit for name, each in driver.channels.items() if each.settable}
@@ -92,17 +92,17 @@ def check_envelope(driver: Driver, envelope: Mapping[str, Any]) -> tuple[str, ..
 def check_simulator(
     driver: Driver, face: Face, *, wait: Callable[[float], object] | None = None
 ) -> tuple[str, ...]:
-    """Check a simulator against its driver: who it is, every scan, and all that can be set.
+    """Check a simulator against its driver: identity, every scan, every settable channel.
 
-    Each reply is whole and right, is never taken for whole while it is cut, and gives one value a
-    channel. Where that is so, each channel that can be set takes another value than it had, and its
-    read-back shows it; the old value is put back where it can be.
+    Each reply must be complete and correct, must not pass as complete when it is cut, and must give
+    one value per channel. Then each settable channel is set to a new value, which its read-back
+    must show; the old value is put back if possible.
 
     Args:
-        driver: Of the kind.
+        driver: Driver of the kind.
         face: The simulator, in any state.
-        wait: Lets so many seconds of the simulator's time pass. Without it, a channel whose
-            read-back takes time (``settle_s``) is set and not read back.
+        wait: Lets this many seconds of the simulator's time pass. Without it, a channel with a slow
+            read-back (``settle_s``) is set and not read back.
     """
     found: list[str] = []
     for what, request, decode in _questions(driver):
@@ -122,16 +122,17 @@ def check_simulator(
         try:
             count = len(scan.decode(exchange(face, scan.request)))
         except (PairDisagrees, BadReply, DeviceFault):
-            continue  # said above
+            continue  # reported above
         if count != len(scan.channels):
             found.append(f"scan {scan.name}: {count} values for {len(scan.channels)} channels")
     return tuple(found) or each_set(driver, face, wait)
 
 
 def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> tuple[str, ...]:
-    """Check that a command's replies tell obedience from refusal, and that its read shows it.
+    """Check that the replies to a command tell success from refusal, and that its read shows it.
 
-    What the instrument refuses by itself has no findings: not every order is for every state.
+    A command that the instrument itself refuses has no findings: some are valid only in some
+    states.
     """
     what = f"{channel} = {value!r}"
     try:
@@ -210,7 +211,7 @@ def _read(driver: Driver) -> Iterator[str]:
     if settable and driver.protocol == Protocol.TEXT and not driver.write_grammar:
         yield "it can set something, and states no write_grammar: what its writing frames look like"
     if not all(isinstance(scan, Scan) for scan in driver.scans()):
-        return  # said above
+        return  # reported above
     for what, request in reads_of(driver):
         why = unproven(request, driver.protocol, [("it", driver)])
         if why:
@@ -229,7 +230,7 @@ def _nothing_else_written(driver: Driver) -> Iterator[str]:
 
 
 def _switched_off(driver: Driver) -> Iterator[str]:
-    """Check that it says what adds energy, by steps that can be sent."""
+    """Check that the driver says what adds energy, with steps that can be sent."""
     if driver.off is None:
         if any(each.settable for each in driver.channels.values()):
             yield "it can be set, and does not say what of that adds energy: off, () if none does"

@@ -1,7 +1,7 @@
-"""What may be made to break in a simulated lab, by name: the plant's faults, and those of a bus.
+"""Faults of a simulated lab, by name: those of its plant and those of its buses.
 
-The names are the fields of the plant's own ``faults`` and of ``simulation.BusFaults``; a plant of
-another package brings its own. Each name says its unit.
+The names are the fields of the plant's own ``faults`` and of ``simulation.BusFaults``; a plant from
+another package has its own. The unit stands at the end of each name.
 """
 
 import math
@@ -29,19 +29,19 @@ Level = bool | float
 
 
 class UnknownFault(LookupError):
-    """There is no such fault, port or level; the message names those there are."""
+    """An unknown fault, port or level; the message lists the known ones."""
 
 
 @dataclass
 class Injection:
-    """Something that goes wrong.
+    """A fault, and the time at which it comes.
 
     Attributes:
-        stage: The stage of a run in which it does; ``None`` counts from the lab's building.
+        stage: Stage of the run; with ``None`` time counts from the lab's building.
         after_s: Lab time into that stage.
-        act: What goes wrong.
-        name: What a message calls it.
-        done: Whether it has happened.
+        act: Sets the fault.
+        name: Its name in messages.
+        done: Whether it has come.
     """
 
     stage: str | None
@@ -51,7 +51,7 @@ class Injection:
     done: bool = field(default=False)
 
     def begin(self, lab: Lab) -> None:
-        """Let the time until it happens run; without any it happens at once."""
+        """Start the wait for the fault; without a delay it comes at once."""
         if self.after_s > 0:
             lab.clock.loop.call_later(self.after_s, self._happen, lab)
         else:
@@ -72,21 +72,21 @@ def plant_faults(plan: LabPlan) -> Mapping[str, Level]:
 def bus_faults() -> Mapping[str, Level]:
     """Return the faults of a bus, each with its healthy level."""
     levels = dict(_levels(BusFaults()))
-    del levels["injected"]  # what the bus remembers of the others
+    del levels["injected"]  # the bus's memory of the others
     return levels
 
 
 def fault(plan: LabPlan, name: str, level: Level = True, *, port: str | None = None) -> Act:
-    """Make what sets one fault.
+    """Return a function that sets one fault.
 
     Args:
         plan: The lab.
-        name: The fault's name; of the plant, or with ``port`` of that port's bus.
-        level: How much, in the unit that the name ends with; ``False`` or 0 ends the fault.
-        port: The port whose bus it is.
+        name: Name of a fault of the plant or, with ``port``, of that port's bus.
+        level: Its size, in the unit at the end of the name; ``False`` or 0 ends the fault.
+        port: The port of a bus fault.
 
     Raises:
-        UnknownFault: Says which faults, ports or levels there are.
+        UnknownFault: The message lists the known faults, ports or levels.
     """
     of_buses = bus_faults()
     of_plant = plant_faults(plan)
@@ -113,7 +113,7 @@ def simulated_of(lab: Lab) -> SimulatedLab:
     """Return the simulated lab of a lab.
 
     Raises:
-        BadLabFile: It has none.
+        BadLabFile: The lab has none.
     """
     sim_lab = lab.simulated
     if sim_lab is None:
@@ -121,16 +121,17 @@ def simulated_of(lab: Lab) -> SimulatedLab:
     return sim_lab
 
 
-def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has a class of its own
+def _levels(faults: Any) -> Mapping[str, Level]:  # noqa: ANN401 - each plant has its own class
     if faults is None:
         return {}
     found = {each.name: getattr(faults, each.name) for each in fields(faults)}
-    # what is more than a level (contacts that stick, sensors that lie) takes a function of the lab
+    # faults that are more than a level (sticking contacts, lying sensors) need a function of the
+    # lab
     return {name: level for name, level in found.items() if isinstance(level, bool | int | float)}
 
 
 def _level(name: str, level: Level, healthy: Level) -> Level:
-    """Hold a level against the healthy one: a switch, a count or a finite number."""
+    """Check a level against the type of the healthy one: a switch, a count or a finite number."""
     if isinstance(healthy, bool):
         if not isinstance(level, bool):
             raise UnknownFault(f"{name} is True or False, not {level!r}")

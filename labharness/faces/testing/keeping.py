@@ -1,4 +1,4 @@
-"""What is left of a failed test: of each of its labs the journal, the seed and the wire log."""
+"""Keep the evidence of a failed test: journal, seed and wire log of each of its labs."""
 
 import json
 import re
@@ -16,21 +16,21 @@ JOURNAL = "journal.sqlite"
 RUN = "run.json"
 WIRES = "wire.log"
 
-NAME_CHARACTERS_MAX = 80  # of a folder; a test's id has its parameters in it and may be longer
+NAME_CHARACTERS_MAX = 80  # of a folder; a test's id includes its parameters and may be longer
 DIGEST_CHARACTERS = 8
 
 
 def folder_of(root: Path, test: str) -> Path:
-    """Return the folder of one test: readable, and no other test's."""
+    """Return the folder of one test: readable and unique."""
     name = re.sub(r"[^\w.-]+", "_", test).strip("_")[-NAME_CHARACTERS_MAX:]
     return root / f"{name}-{sha256(test.encode()).hexdigest()[:DIGEST_CHARACTERS]}"
 
 
 def keep(watched: WatchedLabs, folder: Path) -> int:
-    """Copy what a test's labs left; an earlier failure of the same test makes room.
+    """Copy the evidence of a test's labs, in place of an earlier failure's.
 
     Returns:
-        How many labs there were. Without any no folder is made.
+        The number of labs. Without labs no folder is made.
     """
     shutil.rmtree(folder, ignore_errors=True)
     log = WireLog(watched.labs)
@@ -53,6 +53,6 @@ def keep(watched: WatchedLabs, folder: Path) -> int:
 
 
 def _copy(journal: Path, to: Path) -> None:
-    """Copy what is committed; a run that broke off may have left half of it in the WAL file."""
+    """Copy the committed records; an interrupted run may have left half of them in the WAL file."""
     with closing(sqlite3.connect(journal)) as left, closing(sqlite3.connect(to)) as kept:
         left.backup(kept)

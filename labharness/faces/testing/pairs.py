@@ -1,4 +1,4 @@
-"""A driver and its simulator on one wire, without a lab: frames one way, replies the other."""
+"""Connect a driver to its simulator without a lab: frames one way, replies the other."""
 
 import struct
 
@@ -10,15 +10,15 @@ __all__ = ["PairDisagrees", "exchange", "framed", "read", "transaction_of", "wri
 
 
 class PairDisagrees(AssertionError):
-    """A simulator was silent, or its reply is not whole and right in the driver's eyes."""
+    """The simulator was silent, or its reply does not satisfy the driver."""
 
 
 def exchange(face: Face, request: Request) -> bytes:
-    """Send one frame, with the transaction id it stands with, and return the reply.
+    """Send one frame, with its blank transaction id, and return the reply.
 
     Raises:
-        PairDisagrees: There is none, or the reply rule does not take all of it.
-        BadReply: The reply can never become the one that was asked for.
+        PairDisagrees: No reply came, or the reply rule does not take all of it.
+        BadReply: The reply can never become the expected one.
     """
     reply = face.receive(request.frame)
     if reply is None:
@@ -34,14 +34,14 @@ def write(driver: Driver, face: Face, channel: str, value: float) -> None:
 
     Raises:
         DeviceFault: The instrument refuses.
-        ValueError: The driver does.
+        ValueError: The driver refuses.
     """
     for request in driver.write(channel, value):
         driver.accept(channel, exchange(face, request))
 
 
 def read(driver: Driver, face: Face) -> dict[str, float]:
-    """Measure every channel that is scanned."""
+    """Return the values of all scanned channels."""
     values: dict[str, float] = {}
     for scan in driver.scans():
         values |= zip(scan.channels, scan.decode(exchange(face, scan.request)), strict=True)
@@ -49,13 +49,13 @@ def read(driver: Driver, face: Face) -> dict[str, float]:
 
 
 def framed(body: str) -> bytes:
-    """Return the bytes of a Modbus RTU frame, written as hex without its checksum."""
+    """Return a Modbus RTU frame from its hex text without checksum."""
     data = bytes.fromhex(body)
     return data + struct.pack("<H", crc16_modbus(data))
 
 
 def transaction_of(request: Request) -> int:
-    """Return the transaction id that stands in a frame; 0 where there is no such field."""
+    """Return the transaction id in a frame, or 0 if it has no such field."""
     blank = request.transaction
     if blank is None:
         return 0

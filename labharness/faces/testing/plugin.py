@@ -1,6 +1,7 @@
-"""The pytest plugin: simulated labs, virtual time, the wires, faults, and what a failure leaves.
+"""The pytest plugin: fixtures for simulated labs, virtual time, wires and faults.
 
-pytest finds it by its entry point. Nothing of the harness is imported before a test asks for a lab.
+A failed test leaves its evidence in a folder. pytest finds the plugin by its entry point. Nothing
+of the harness is imported before a test uses a lab.
 """
 
 import os
@@ -26,12 +27,12 @@ __all__ = [
 ]
 
 KEEP = ".labharness-failures"
-TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own variable for where temporary folders are
+TEMPORARY = "PYTEST_DEBUG_TEMPROOT"  # pytest's own variable for the root of temporary folders
 _WATCHED = pytest.StashKey["WatchedLabs"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that says where failures leave their evidence."""
+    """Add the option for the folder of the evidence."""
     parser.getgroup("labharness").addoption(
         "--labharness-keep",
         metavar="DIR",
@@ -44,11 +45,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep the evidence of a test that failed, and say in its report where."""
+    """Keep the evidence of a failed test, and name its folder in the report."""
     report = yield
     watched = item.stash.get(_WATCHED, None)
     if watched is not None and report.when == "teardown":
-        del item.stash[_WATCHED]  # a session's items live to its end; hours of wires need not
+        # pytest keeps items to the end of a session; hours of wire records are too much
+        del item.stash[_WATCHED]
     if watched is None or not report.failed:
         return report
     from labharness.faces.testing.keeping import folder_of, keep
@@ -66,9 +68,9 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def lab_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return the test a state directory of its own, for latches and approvals.
+    """Return a state directory of the test's own, for latches and approvals.
 
-    It stands beside pytest's folders, not in them: the path of a socket has 100 bytes at most.
+    It is outside pytest's folders, because a socket path has at most 100 bytes.
     """
     with TemporaryDirectory(
         prefix="labharness-", dir=os.environ.get(TEMPORARY), ignore_cleanup_errors=True
@@ -79,7 +81,7 @@ def lab_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def watched_labs(request: pytest.FixtureRequest, lab_state: Path) -> "Iterator[WatchedLabs]":
-    """Watch every lab that the test builds, by whatever way; prove its wires in the end."""
+    """Watch every lab that the test builds, in any way; prove the wires at the end."""
     from labharness.faces.testing.wires import WatchedLabs
 
     watched = request.node.stash[_WATCHED] = WatchedLabs()
@@ -90,7 +92,10 @@ def watched_labs(request: pytest.FixtureRequest, lab_state: Path) -> "Iterator[W
 
 @pytest.fixture
 def lab_file() -> Path:
-    """Name the lab file of ``simulated_lab``: the shipped lab's. Override it to name your own."""
+    """Return the lab file of ``simulated_lab``, by default the shipped lab's.
+
+    Override it for your own.
+    """
     from labharness.lab import default_lab_path
 
     return default_lab_path()
@@ -100,7 +105,7 @@ def lab_file() -> Path:
 def simulated_lab(
     watched_labs: "WatchedLabs", lab_state: Path, lab_file: Path, tmp_path: Path
 ) -> "Iterator[Bench]":
-    """Return the simulated lab of ``lab_file`` in virtual time: see ``testing.bench``."""
+    """Return the simulated lab of ``lab_file`` in virtual time; see ``testing.bench``."""
     from labharness.faces.testing.bench import Bench
 
     bench = Bench(lab_file, tmp_path / "labs", state=lab_state)
@@ -118,7 +123,7 @@ def virtual_time() -> "VirtualTime":
 
 @pytest.fixture
 def wire_log(watched_labs: "WatchedLabs") -> "WireLog":
-    """Return every frame at the instruments' end of the wires of the test's labs."""
+    """Return the log of every frame at the instruments' end of the wires."""
     from labharness.faces.testing.wires import WireLog
 
     return WireLog(watched_labs.labs)
@@ -126,5 +131,5 @@ def wire_log(watched_labs: "WatchedLabs") -> "WireLog":
 
 @pytest.fixture
 def inject(simulated_lab: "Bench") -> Callable[..., None]:
-    """Let something go wrong in ``simulated_lab``: ``inject("estop_open", after_s=60)``."""
+    """Inject a fault into ``simulated_lab``: ``inject("estop_open", after_s=60)``."""
     return simulated_lab.inject

@@ -1,4 +1,4 @@
-"""Every channel of a driver that can be set, set at its simulator and read back."""
+"""Set every settable channel of a driver at its simulator, and read it back."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from labharness.instruments.simulation import Face
 
 __all__ = ["each_set"]
 
-# What is tried, in this order: states and switches first, then what a setpoint may take.
+# Values to try, in this order: states and switches first, then typical setpoints.
 VALUES = (1.0, 0.0, 2.0, 5.0, 10.0, 50.0, 100.0, 500.0, 0.5, 0.1, 0.05, 0.01, 0.001)
 ROUND_OFF = 1e-9
 
@@ -18,10 +18,11 @@ Wait = Callable[[float], object]
 
 
 def each_set(driver: Driver, face: Face, wait: Wait | None) -> tuple[str, ...]:
-    """Set every channel that can be set, and return what is wrong.
+    """Set every settable channel, and return the findings.
 
-    Some orders are refused until another was given (a camera that is not open): what is refused is
-    tried again as long as others are taken. What is refused in the end is a finding.
+    Some commands are refused until another one was sent (for example while a camera is not open).
+    Refused channels are tried again as long as others succeed; those refused to the end are
+    findings.
     """
     found: list[str] = []
     undo: list[tuple[str, float]] = []
@@ -39,7 +40,7 @@ def each_set(driver: Driver, face: Face, wait: Wait | None) -> tuple[str, ...]:
             except (PairDisagrees, BadReply) as why:
                 found.append(f"setting {name}: {why}")
                 continue
-            if before:  # what was on goes on at once: others may need it
+            if before:  # restored at once: other channels may need it
                 _put(driver, face, name, before, wait)
             else:
                 undo.append((name, before))
@@ -54,7 +55,7 @@ def each_set(driver: Driver, face: Face, wait: Wait | None) -> tuple[str, ...]:
 
 
 def _set(driver: Driver, face: Face, name: str, before: float, wait: Wait | None) -> Iterator[str]:
-    """Set a channel to the first value that is taken, another one than it has if there is one."""
+    """Set a channel to the first accepted value that differs from the present one, if any."""
     channel = driver.channels[name]
     tolerance = channel.resolution + ROUND_OFF
     fits = [value for value in VALUES if _fits(driver, name, value)]
@@ -94,7 +95,7 @@ def _write(driver: Driver, face: Face, name: str, value: float) -> None:
 
 
 def _shown(driver: Driver, face: Face, name: str) -> float:
-    """Read a channel back; NaN where nothing shows it."""
+    """Return a channel's read-back; NaN if it has none."""
     readback = driver.channels[name].readback
     for scan in driver.scans():
         if readback in scan.channels:
@@ -104,7 +105,7 @@ def _shown(driver: Driver, face: Face, name: str) -> float:
 
 
 def _put(driver: Driver, face: Face, name: str, value: float, wait: Wait | None) -> None:
-    """Put a value back, where it can be."""
+    """Put a value back, if possible."""
     if math.isnan(value):
         return
     try:

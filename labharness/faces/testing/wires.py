@@ -1,8 +1,8 @@
-"""The wires of a test: every frame at the instruments' end, and the proof that each has a source.
+"""Record every frame at the instruments' end of a test's wires, and prove each frame's source.
 
-The proof holds the instruments' end of each simulated bus against what the guard let out: a frame
-that was heard left as an exact read, under a permit or in a procedure; and where no fault was
-injected into the wires, what left and what was heard are the same, in the same order.
+The proof compares the instruments' end of each simulated bus with the guard's log. Each frame that
+was heard must have left as an exact read, under a permit or in a procedure. On wires without
+injected faults both lists must be equal, in the same order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +16,18 @@ from labharness.safety.guard import Sent, Source
 
 __all__ = ["Passed", "WatchedLabs", "WireLog", "WireProofFailed", "prove_sources"]
 
-TEXT_BYTES_MAX = 512  # of one frame in the text; a spectrum is 10 kB, and ``passed`` has it whole
+TEXT_BYTES_MAX = 512  # of one frame in the text; a spectrum is 10 kB, and ``passed`` keeps it all
 
 
 class WireProofFailed(AssertionError):
-    """An instrument heard a frame that the guard did not let out as what it was."""
+    """An instrument heard a frame that the guard did not let out in that role."""
 
 
 class Passed(NamedTuple):
     """One frame on a wire.
 
     Attributes:
-        lab: Which lab of the test, from 0.
+        lab: Number of the test's lab, from 0.
         at_s: Lab time since that lab's loop began.
         port: The port's name.
         heard: Whether it went to an instrument; else it came from one.
@@ -41,7 +41,7 @@ class Passed(NamedTuple):
     data: bytes
 
     def __str__(self) -> str:
-        """Write it as a line of the log: hex, and as text where it is text."""
+        """Return a line of the log: hex, and also text if the bytes are text."""
         shown = self.data[:TEXT_BYTES_MAX]
         left = len(self.data) - len(shown)
         more = f" and {left} bytes more" if left else ""
@@ -52,12 +52,12 @@ class Passed(NamedTuple):
 
 
 class WatchedLabs:
-    """Every lab that was built while somebody watched, with both ends of its wires recorded.
+    """The labs built during the watch, with both ends of their wires recorded.
 
     Attributes:
-        labs: The labs, in the order of their building.
-        flights: Those of pre-flights: nothing of theirs is real, but their wires agree too.
-        seeds: The seed of each lab that is in ``labs``, or was: a test may take some out.
+        labs: The labs, in the order of building.
+        flights: The labs of pre-flights; their wires are proven too.
+        seeds: The seed of each lab that is or was in ``labs``; a test may remove some.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class WatchedLabs:
         def recorded(lab: Lab, *args: Any, **options: Any) -> None:  # noqa: ANN401 - Lab's own
             build(lab, *args, **options)
             if options.get("sim_lab") is not None:
-                return  # its wires outlive this harness, whose frames are not all there were
+                return  # its wires outlive this harness, and carry other harnesses' frames too
             lab.guard.core.log = []
             for bus in _buses(lab).values():
                 bus.record = WireRecord()
@@ -83,7 +83,7 @@ class WatchedLabs:
                 self.labs.append(lab)
                 self.seeds[lab] = options["chance"].seed
 
-        # commands build their labs themselves, so the class is where all of them pass
+        # commands build their labs themselves; all of them pass through the class
         Lab.__init__ = recorded  # type: ignore[method-assign, assignment]  # passes all on
         try:
             yield
@@ -101,10 +101,10 @@ class WatchedLabs:
 
 
 class WireLog:
-    """What passed at the instruments' end of the wires of a test's labs; pre-flights are not in it.
+    """All frames at the instruments' end of a test's wires, without those of pre-flights.
 
-    ``str()`` of it is a table with one line a frame: lab time in seconds, port, ``>`` to an
-    instrument or ``<`` from it, and the bytes.
+    ``str()`` returns one line per frame: lab time in seconds, port, ``>`` to an instrument or ``<``
+    from it, and the bytes.
     """
 
     def __init__(self, labs: Sequence[Lab]) -> None:
@@ -112,7 +112,7 @@ class WireLog:
 
     @property
     def passed(self) -> list[Passed]:
-        """Every frame, lab after lab, in the order of time."""
+        """Every frame, lab by lab, in the order of time."""
         return [each for number in range(len(self._labs)) for each in self.of(number)]
 
     def of(self, number: int) -> list[Passed]:
@@ -134,7 +134,7 @@ class WireLog:
         return [each.data for each in self._on(port) if not each.heard]
 
     def written(self, port: str | None = None) -> list[bytes]:
-        """Return the frames that instruments heard and that are no exact reads: commands."""
+        """Return the frames that instruments heard and that are not exact reads: commands."""
         reads = [{name: _Reads(lab, name) for name in lab.guard.core.ports} for lab in self._labs]
         return [
             each.data
@@ -143,7 +143,7 @@ class WireLog:
         ]
 
     def __str__(self) -> str:
-        """Write the log, one frame a line."""
+        """Return the log, one frame a line."""
         return "".join(f"{each}\n" for each in self.passed)
 
     def _on(self, port: str | None) -> list[Passed]:
@@ -154,14 +154,14 @@ class WireLog:
 
 
 class _Reads:
-    """The exact frames that read on one port, whatever transaction id they carry."""
+    """The exact read frames of one port, with any transaction id."""
 
     def __init__(self, lab: Lab, port: str) -> None:
         self._frames = lab.guard.core.ports[port].reads
         self._blanks = [each for each in _requests(lab, port) if each.transaction is not None]
 
     def blanked(self, frame: bytes) -> bytes:
-        """Put the blank transaction field back, as the frame was when it was checked."""
+        """Return a frame with its transaction field blank again."""
         for request in self._blanks:
             blank = request.transaction
             if blank is not None:
@@ -174,7 +174,7 @@ class _Reads:
 
 
 def prove_sources(lab: Lab) -> None:
-    """Hold what the instruments of one lab heard against what its guard let out, port by port.
+    """Compare the frames that a lab's instruments heard with its guard's log, port by port.
 
     Raises:
         WireProofFailed: A frame has no source, or the two ends differ.
@@ -226,7 +226,7 @@ def _prove_reasons(lab: Lab, port: str, left: Sequence[Sent]) -> None:
 
 
 def _buses(lab: Lab) -> Mapping[str, SimulatedBus]:
-    """Return a lab's simulated buses by port; a lab of real links has none that could be heard."""
+    """Return a lab's simulated buses by port; none for real links."""
     sim_lab = lab.simulated
     return {} if sim_lab is None else sim_lab.buses
 

@@ -1,4 +1,4 @@
-"""The links to instruments. Each is imported where a lab file asks for it."""
+"""Links to instruments. Each kind is imported only if a lab file uses it."""
 
 from labharness.instruments.link.links import Link, LinkLost, RemoteEnd
 from labharness.instruments.link.loopback import LoopbackLink

@@ -1,7 +1,7 @@
-"""Serial and TCP links for a loop of selectors: bare descriptors, no asyncio.
+"""Serial and TCP links on bare file descriptors, for the guard process, which runs without asyncio.
 
-A write hands all its bytes to the operating system or fails at once: half a frame is never finished
-later, when it may mean something else.
+A write gives all its bytes to the operating system or fails at once. The rest of a frame is never
+sent later, when it may mean something else.
 """
 
 import errno
@@ -16,7 +16,7 @@ from labharness.instruments.link.links import LinkLost
 if TYPE_CHECKING:
     from asyncio.trsock import TransportSocket
 
-    import serial  # where a port is opened: TCP goes without pyserial
+    import serial  # imported when a port is opened: TCP works without pyserial
 
 __all__ = [
     "Descriptor",
@@ -29,18 +29,19 @@ __all__ = [
 ]
 
 READ_BYTES_MAX = 65_536
-UNCONFIRMED_MS_MAX = 2000  # any host that is there confirms bytes within half a second
+UNCONFIRMED_MS_MAX = 2000  # a host that is up confirms bytes within half a second
 
 
 _FAILURES: tuple[type[Exception], ...] = (OSError, ValueError)  # a SerialException is an OSError
 if os.name == "posix":
     import termios
 
-    _FAILURES += (termios.error,)  # of an adapter that goes while it is set up; no OSError
+    # raised for an adapter that vanishes during set-up; not an OSError
+    _FAILURES += (termios.error,)
 
 
 class Descriptor(Protocol):
-    """One open descriptor, or none."""
+    """One file descriptor, open or closed."""
 
     name: str
 
@@ -53,23 +54,23 @@ class Descriptor(Protocol):
         ...
 
     def read(self) -> bytes:
-        """Take what has arrived; raise ``LinkLost`` when the link is gone."""
+        """Return the bytes that have arrived; raise ``LinkLost`` when the link is gone."""
         ...
 
     def write(self, data: bytes) -> None:
-        """Hand over all of ``data``, or raise ``LinkLost``."""
+        """Send all of ``data``, or raise ``LinkLost``."""
         ...
 
     def close(self) -> None:
-        """Close; twice is no error."""
+        """Close; a second call does nothing."""
         ...
 
 
 def open_port(path: str, baud: int, parity: str, stop_bits: float) -> "serial.Serial":
     """Open a serial port for this process alone.
 
-    Two locks, because each has a hole: ``flock`` stops those who ask for it, ``TIOCEXCL`` stops
-    every open but root's. Windows opens a port exclusively by itself.
+    Two locks, because each has a gap: ``flock`` stops only programs that ask for it, and
+    ``TIOCEXCL`` stops every open except root's. Windows opens a port exclusively by itself.
 
     Raises:
         LinkLost: It does not open, or another process has it.
@@ -99,7 +100,7 @@ def open_port(path: str, baud: int, parity: str, stop_bits: float) -> "serial.Se
 
 
 def _reason(why: Exception) -> str:
-    """Say once, without the path again, why a port does not open."""
+    """Return why a port does not open, without the path."""
     number = getattr(why, "errno", None)
     if number is None and why.args and type(why.args[0]) is int:  # a termios.error has no errno
         number = why.args[0]
@@ -124,7 +125,7 @@ class SerialDescriptor:
         self._port: serial.Serial | None = None
 
     def open(self, within_s: float) -> None:
-        """Open the port; that takes no time worth bounding."""
+        """Open the port; the system does this at once."""
         self._port = open_port(*self._settings)
 
     def fileno(self) -> int:
@@ -132,17 +133,17 @@ class SerialDescriptor:
         return -1 if self._port is None else int(self._port.fileno())
 
     def read(self) -> bytes:
-        """Take what has arrived; a port that is readable and gives nothing was unplugged."""
+        """Return the bytes that have arrived; a readable port without bytes was unplugged."""
         return _arrived(self.fileno(), self.name, "unplugged")
 
     def write(self, data: bytes) -> None:
-        """Hand the bytes to the driver of the port."""
+        """Send the bytes to the port's driver."""
         hand_over(self.fileno(), data, self.name)
 
     def close(self) -> None:
-        """Close the port; bytes already handed over are still sent by the system."""
+        """Close the port; the system still sends the bytes it has."""
         if self._port is not None:
-            with suppress(OSError):  # a device that is gone cannot be closed either
+            with suppress(OSError):  # a device that is gone cannot be closed
                 self._port.close()
             self._port = None
 
@@ -150,8 +151,8 @@ class SerialDescriptor:
 class TcpDescriptor:
     """A TCP connection.
 
-    A name is looked up once, by a thread: a name server may take longer than a trip can wait, and
-    what it said stays good while the instrument is away.
+    The host name is looked up once, by a thread: a name server may take longer than a trip can
+    wait. The found addresses are kept while the instrument is away.
 
     Args:
         host: Name or address.
@@ -162,7 +163,7 @@ class TcpDescriptor:
         self.name = f"tcp {host}:{port}"
         self._asked = (host, port)
         self._found: list[tuple[str, int]] = []  # addresses of the host
-        self._unfound = ""  # why there are none
+        self._unfound = ""  # why no address was found
         self._search: Thread | None = None
         self._socket: socket.socket | None = None
 
@@ -202,11 +203,11 @@ class TcpDescriptor:
         return -1 if self._socket is None else self._socket.fileno()
 
     def read(self) -> bytes:
-        """Take what has arrived."""
+        """Return the bytes that have arrived."""
         return _arrived(self.fileno(), self.name, "closed by the other side")
 
     def write(self, data: bytes) -> None:
-        """Hand the bytes to the socket."""
+        """Send the bytes to the socket."""
         hand_over(self.fileno(), data, self.name)
 
     def close(self) -> None:
@@ -229,23 +230,23 @@ def _connected(address: tuple[str, int], within_s: float) -> socket.socket:
 
 
 def refuse_itself(made: "socket.socket | TransportSocket") -> None:
-    """Refuse a connection whose two ends are one socket.
+    """Refuse a connection of a socket to itself.
 
-    Where nobody listens, Linux may draw the very port that is called as the caller's own. Each
-    frame then comes back, and the reply to a Modbus write is its echo.
+    If no program listens, Linux may choose the called port as the caller's own. Each frame then
+    comes back, and the reply to a Modbus write is its echo.
 
     Raises:
-        ConnectionRefusedError: It is such a one.
+        ConnectionRefusedError: Both ends are one socket.
     """
     if made.getsockname() == made.getpeername():
         raise ConnectionRefusedError("nobody listens there, it has met itself")
 
 
 def hurry(made: "socket.socket | TransportSocket") -> None:
-    """Have a connection's bytes sent at once, and confirmed soon or the connection ended.
+    """Send a connection's bytes at once, and end the connection if they are not confirmed soon.
 
-    By itself a system tries for a quarter of an hour, ever more seldom: safe frames would wait
-    behind a stale one that nobody confirmed, and it would arrive, long after its permit.
+    By default a system retries for a quarter of an hour, ever more seldom. Safe frames would then
+    wait behind an old one, which would arrive long after its permit.
     """
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     option = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -254,7 +255,7 @@ def hurry(made: "socket.socket | TransportSocket") -> None:
 
 
 def _arrived(descriptor: int, name: str, end: str) -> bytes:
-    """Take what has arrived; where that is the end, raise ``LinkLost`` and say what it means."""
+    """Return the bytes that have arrived; raise ``LinkLost`` at the end of the stream."""
     if descriptor < 0:
         raise LinkLost(f"{name} is closed")
     try:
@@ -269,10 +270,10 @@ def _arrived(descriptor: int, name: str, end: str) -> bytes:
 
 
 def hand_over(descriptor: int, data: bytes, name: str) -> None:
-    """Hand all bytes to the system at once, or raise ``LinkLost``; never wait.
+    """Send all bytes to the system at once, or raise ``LinkLost``; never wait.
 
-    pyserial's own write would wait, without end, for a port whose buffer is full, and a trip with
-    it.
+    pyserial's own write waits without limit for a port whose buffer is full, and a trip would wait
+    too.
     """
     if descriptor < 0:
         raise LinkLost(f"{name} is closed")

@@ -1,7 +1,7 @@
-"""What an address is called on this machine, whichever file, account or name leads to it.
+"""Keys that identify an address on this machine, the same for every lab file, account or name.
 
-Two lab files that lead to one instrument find the same keys here: lock and latch of a line hang on
-them. A key outlives the process; that of a latch outlives a restart of the machine as well.
+Two lab files that lead to one instrument get the same keys here; the lock and the latch of a port
+use them. A lock key outlives the process, a latch key also a restart of the machine.
 """
 
 import ipaddress
@@ -17,16 +17,16 @@ from urllib.parse import quote, urlsplit
 __all__ = ["LinkAddress", "LinkIdentity", "identify", "is_here", "network_host"]
 
 FIND_S_MAX = 0.2
-"""For a name server: no procedure waits longer for the name of a lock."""
+"""Longest wait for a name server; no procedure waits longer for a lock's name."""
 
 BY_ID = Path("/dev/serial/by-id")
-"""udev's names stay with an adapter, whichever socket it is in."""
+"""udev's names follow an adapter from socket to socket."""
 
 PTY_MAJORS = range(136, 144)
-"""Unix98 pseudo-terminals (Linux, admin-guide/devices.rst): their numbers are given again."""
+"""Unix98 pseudo-terminals (Linux, admin-guide/devices.rst); their numbers are reused."""
 
 HERE = "here"
-"""Stands for every address of this machine: 127.0.0.1, its name, its address on the network."""
+"""Replaces every address of this machine: 127.0.0.1, its name, its network address."""
 
 VISA_SOCKET = re.compile(r"TCPIP\d*::(.+)::(\d+)::SOCKET", re.IGNORECASE)
 VISA_SERIAL = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
@@ -34,15 +34,15 @@ VISA_SERIAL = re.compile(r"ASRL(/.+?)(?:::INSTR)?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkAddress:
-    """How a lab file names an address.
+    """The address of a port in a lab file.
 
     Attributes:
         port: The port's name in the lab file.
         path: Device node of a serial port.
         host: Name or address on TCP.
         tcp_port: TCP port.
-        url: Of a WebSocket.
-        resource: Of VISA.
+        url: URL of a WebSocket.
+        resource: VISA resource.
     """
 
     port: str
@@ -55,12 +55,12 @@ class LinkAddress:
 
 @dataclass(frozen=True, slots=True)
 class LinkIdentity:
-    """One address of this machine.
+    """The keys of one address on this machine.
 
     Attributes:
-        port: What the lab file calls it.
-        lock_keys: Who holds one of them has the address, for as long as the machine runs.
-        latch_keys: A latch under one of them is on this instrument, after a restart too.
+        port: The port's name in the lab file.
+        lock_keys: The holder of one of these locks owns the address, until the machine restarts.
+        latch_keys: A latch under one of these keys is on this instrument, after a restart too.
     """
 
     port: str
@@ -69,7 +69,7 @@ class LinkIdentity:
 
 
 def identify(address: LinkAddress) -> LinkIdentity:
-    """Find what an address is called here; takes ``FIND_S_MAX`` at most, and never fails."""
+    """Return the keys of an address; takes ``FIND_S_MAX`` at most, and never fails."""
     visa_serial = VISA_SERIAL.fullmatch(address.resource)
     visa_socket = VISA_SOCKET.fullmatch(address.resource)
     if address.path or visa_serial:
@@ -87,7 +87,7 @@ def identify(address: LinkAddress) -> LinkIdentity:
 
 
 def network_host(address: LinkAddress) -> str:
-    """Return the host of a network address; ``""`` where it stays on this machine."""
+    """Return the host of a network address, or ``""`` if it is on this machine."""
     visa_socket = VISA_SOCKET.fullmatch(address.resource)
     host = address.host
     if address.url:
@@ -108,7 +108,7 @@ def network_host(address: LinkAddress) -> str:
 
 
 def is_here(address: str) -> bool:
-    """Return whether an address is one of this machine: what may be bound to is."""
+    """Return whether an address is one of this machine's: only those can be bound."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -125,10 +125,10 @@ def is_here(address: str) -> bool:
 
 
 def _serial(path: Path) -> tuple[str, str]:
-    """Return the keys of a device: its number now, and the name that stays with its adapter."""
+    """Return the keys of a device: its present number, and the name that follows its adapter."""
     try:
         status = path.stat()
-    except OSError:  # unplugged: its name is all there is
+    except OSError:  # unplugged: only its name is known
         name = path.name if path.parent == BY_ID else str(path.absolute())
         key = f"serial-{_plain(name)}"
         return key, key
@@ -137,7 +137,8 @@ def _serial(path: Path) -> tuple[str, str]:
         return key, key
     major, minor = os.major(status.st_rdev), os.minor(status.st_rdev)
     if major in PTY_MAJORS:
-        key = f"pty-{major}-{minor}-{status.st_ctime_ns}"  # made anew it is another instrument
+        # a new terminal of the same number is another instrument
+        key = f"pty-{major}-{minor}-{status.st_ctime_ns}"
         return key, key
     lock = f"device-{major}-{minor}"
     for each in sorted(_listed(BY_ID)):
@@ -166,7 +167,7 @@ def _web(url: str) -> tuple[str, ...]:
 
 
 def _tcp(host: str, port: int) -> tuple[str, ...]:
-    """Return a key for each address of a host; where it has none now, one for its name."""
+    """Return one key per address of a host; if it has no address now, a key from its name."""
     found: list[str] = []
 
     def ask() -> None:
@@ -187,12 +188,12 @@ def _tcp(host: str, port: int) -> tuple[str, ...]:
 
 
 def _written(address: str) -> str:
-    """Write an address in one way: an IPv4 one may come wrapped in IPv6."""
+    """Return one form of an address; IPv4 may come wrapped in IPv6."""
     found = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(found, "ipv4_mapped", None)
     return str(mapped or found)
 
 
 def _plain(text: str) -> str:
-    """Write a text so that it is one name of a file."""
+    """Escape a text so that it is a valid file name."""
     return quote(text, safe="")[:200]

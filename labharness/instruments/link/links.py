@@ -1,4 +1,4 @@
-"""What every link to an instrument looks like from above: hand over bytes, be handed bytes."""
+"""The interface of every link to an instrument: send bytes, receive bytes."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -7,11 +7,11 @@ __all__ = ["Link", "LinkLost", "RemoteEnd"]
 
 
 class LinkLost(ConnectionError):
-    """The link itself is gone: port unplugged, connection closed, host away."""
+    """The link is gone: port unplugged, connection closed, host away."""
 
 
 class Link(Protocol):
-    """One link. ``write`` never waits: it hands the bytes to the operating system or drops them.
+    """One link. ``write`` never waits: it gives the bytes to the operating system or drops them.
 
     Attributes:
         kind: ``loopback``, ``serial``, ``tcp``, ``visa`` or ``websocket``.
@@ -26,21 +26,21 @@ class Link(Protocol):
         ...
 
     def write(self, data: bytes) -> None:
-        """Hand over ``data``; raise ``LinkLost`` when the link is gone."""
+        """Send ``data``; raise ``LinkLost`` when the link is gone."""
         ...
 
     def close(self) -> None:
-        """Close the link; twice is no error."""
+        """Close the link; a second call does nothing."""
         ...
 
 
 class RemoteEnd(Protocol):
-    """What stands at the other end of a loopback: a simulated bus."""
+    """The other end of a loopback: a simulated bus."""
 
     def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:
-        """Take bytes, and deliver the replies when they have arrived."""
+        """Take bytes; call ``deliver`` with each reply when it arrives."""
         ...
 
 
 def nobody(data: bytes) -> None:
-    """Take bytes that nobody waits for."""
+    """Drop bytes: the default receiver."""

@@ -1,4 +1,4 @@
-"""The loopback: a link inside the process, to a simulated bus."""
+"""A link inside the process, to a simulated bus."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ __all__ = ["LoopbackLink"]
 
 
 class LoopbackLink:
-    """Hands bytes to a far end in the same process.
+    """A link to a remote end in the same process.
 
-    Closing fences the link: what is still under way from either side is dropped, as it is for a
+    After ``close``, bytes that are still under way in either direction are dropped, as for a
     process that was killed.
     """
 
@@ -22,17 +22,17 @@ class LoopbackLink:
         self.receive: Callable[[bytes], None] = nobody
 
     async def open(self) -> None:
-        """Open; there is nothing that could fail."""
+        """Open; this cannot fail."""
         self._is_open = True
 
     def write(self, data: bytes) -> None:
-        """Hand the bytes to the simulated bus."""
+        """Send the bytes to the simulated bus."""
         if not self._is_open:
             raise LinkLost("loopback is closed")
         self._remote_end.transmit(data, self._deliver)
 
     def close(self) -> None:
-        """Fence the link."""
+        """Drop all bytes from now on."""
         self._is_open = False
 
     def _deliver(self, data: bytes) -> None:

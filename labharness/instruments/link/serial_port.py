@@ -15,7 +15,7 @@ READ_BYTES_MAX = 4096
 
 
 class SerialLink:
-    """A link over a serial port; POSIX wakes on its descriptor, Windows polls.
+    """A link over a serial port; POSIX watches its descriptor, Windows polls.
 
     Args:
         path: Device node or COM name.
@@ -48,7 +48,7 @@ class SerialLink:
             self._loop.call_later(self.POLL_S, self._poll)
 
     def write(self, data: bytes) -> None:
-        """Hand the bytes to the driver of the port."""
+        """Send the bytes to the port's driver."""
         if self._port is None:
             raise LinkLost(f"serial {self._path} is closed")
         if os.name == "posix":
@@ -61,7 +61,7 @@ class SerialLink:
             raise LinkLost(f"serial {self._path}: {why}") from None
 
     def close(self) -> None:
-        """Close the port; bytes already handed over are still sent by the system."""
+        """Close the port; the system still sends the bytes it has."""
         if self._port is None:
             return
         if self._loop is not None and not self._polls and not self._loop.is_closed():

@@ -12,7 +12,7 @@ OPEN_S_MAX = 5.0
 
 
 class _Stream(asyncio.Protocol):
-    """Passes bytes up and remembers that the connection went away."""
+    """Pass bytes to the link and note the loss of the connection."""
 
     def __init__(self, link: "TcpLink") -> None:
         self._link = link
@@ -59,13 +59,13 @@ class TcpLink:
         self.transport = made[0]
 
     def write(self, data: bytes) -> None:
-        """Hand the bytes to the socket."""
+        """Send the bytes to the socket."""
         if self.transport is None:
             raise LinkLost(f"tcp {self._host}:{self._port} is closed")
         self.transport.write(data)
 
     def close(self) -> None:
-        """Close at once; bytes already handed over are still sent by the system."""
+        """Close at once; the system still sends the bytes it has."""
         if self.transport is not None:
             self.transport.close()
             self.transport = None

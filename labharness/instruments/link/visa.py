@@ -1,4 +1,4 @@
-"""VISA resources through pyvisa; blocking calls live in one thread a link."""
+"""VISA resources through pyvisa; one thread per link makes the blocking calls."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from labharness.instruments.link.links import LinkLost, nobody
 
 __all__ = ["VisaLink"]
 
-READ_MS = 50  # one look for bytes; the thread looks again until the link closes
+READ_MS = 50  # one wait for bytes; the thread repeats it until the link closes
 
 
 class VisaLink:
     """A link through a VISA resource such as ``TCPIP::host::port::SOCKET``.
 
-    The port above decides what a whole reply is, so bytes are read as they come, without VISA's
-    own terminator. A socket that was refused or closed shows at the first write that fails:
-    pyvisa-py 0.8 tells neither on opening nor on reading.
+    The port above decides when a reply is complete, so bytes are read as they come, without VISA's
+    own terminator. A refused or closed socket is noticed at the first write that fails: pyvisa-py
+    0.8 reports it neither on opening nor on reading.
 
     Args:
         resource: VISA resource name.
@@ -36,7 +36,7 @@ class VisaLink:
         self.receive: Callable[[bytes], None] = nobody
 
     async def open(self) -> None:
-        """Open the resource and begin to read; one that is open stays as it is."""
+        """Open the resource and begin to read; do nothing if it is open."""
         if self._session is not None and not self._lost:
             return
         loop = asyncio.get_running_loop()
@@ -64,7 +64,7 @@ class VisaLink:
 
         try:
             session: Any = pyvisa.ResourceManager(self._backend).open_resource(self._resource)
-        except Exception as why:  # noqa: BLE001 - what pyvisa-py raises for an unreached host
+        except Exception as why:  # noqa: BLE001 - pyvisa-py raises any kind
             raise LinkLost(f"visa {self._resource} does not open: {why}") from None
         session.timeout = READ_MS
         session.read_termination = None

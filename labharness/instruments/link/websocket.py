@@ -1,4 +1,4 @@
-"""WebSocket messages over TCP; the protocol's state machine is wsproto's."""
+"""WebSocket messages over TCP, with wsproto's protocol state machine."""
 
 import asyncio
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class WebSocketLink:
         url: ``ws://host:port/path``.
 
     Raises:
-        ValueError: It is no such address.
+        ValueError: The URL has another form.
     """
 
     kind = "websocket"
@@ -65,7 +65,7 @@ class WebSocketLink:
             raise LinkLost(f"websocket {self._url} does not shake hands: timeout") from None
 
     def write(self, data: bytes) -> None:
-        """Hand over one text message."""
+        """Send one text message."""
         try:
             framed = self._protocol.send(TextMessage(data=data.decode()))
         except LocalProtocolError as why:

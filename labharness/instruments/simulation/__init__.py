@@ -1,4 +1,4 @@
-"""The simulator kit: all a simulator author imports."""
+"""The simulator kit: everything that a simulator author imports."""
 
 from labharness.instruments.simulation.bus import BusFaults, SimulatedBus, WireRecord
 from labharness.instruments.simulation.environment import LoopEnvironment

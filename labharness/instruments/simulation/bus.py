@@ -10,30 +10,32 @@ from labharness.instruments.simulation.faces import Face, garbage
 __all__ = ["BusFaults", "SimulatedBus", "WireRecord"]
 
 BITS_PER_CHARACTER = 10  # 8N1: start, eight data, stop
-GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: of t3.5 above 19200 baud
+GAP_S_MIN = 0.00175  # MODBUS over Serial Line V1.02, 2.5.1.1: t3.5 above 19200 baud
 FRAME_BYTES_MAX = 65_536
 
 
 @dataclass(slots=True)
 class BusFaults:
-    """What is wrong with the wires; set by a scenario, healthy by default.
+    """Faults of the wires, set by a scenario; none by default.
 
     Attributes:
-        cut: Nothing passes in either direction.
-        reply_lost: The next this many replies are lost on their way back.
-        reply_late_s: Added to each reply's delay.
-        reply_garbled: The next this many replies arrive as noise.
-        write_lost: The next this many frames that set something reach nobody.
-        write_refused: The next this many are refused, in the instrument's words and without effect.
-        writes_refused: All of them are.
-        lost_share: So many of the frames (0 to 1) are lost, on their way out and on their way back.
-        garbled_share: So many of the replies arrive as noise.
-        late_share: So many come later by up to ``late_s_max``, long after they were given up.
-        foreign_share: So many are preceded by the reply to an earlier question, of whichever
+        cut: All bytes are lost in both directions.
+        reply_lost: Number of next replies that are lost.
+        reply_late_s: Added to the delay of each reply.
+        reply_garbled: Number of next replies that arrive as noise.
+        write_lost: Number of next setting frames that are lost.
+        write_refused: Number of next setting frames that are refused, in the instrument's words and
+            without effect.
+        writes_refused: All setting frames are refused.
+        lost_share: Share (0 to 1) of the frames that are lost, and of the replies.
+        garbled_share: Share of the replies that arrive as noise.
+        late_share: Share of the replies that come later by up to ``late_s_max``, long after their
+            timeout.
+        foreign_share: Share of the replies that come after a copy of an earlier reply, from any
             instrument on these wires.
-        doubled_share: So many arrive a second time, within ``late_s_max``.
-        reordered_share: So many are held back until the next reply has gone before them.
-        late_s_max: Longest delay of what is late or doubled.
+        doubled_share: Share of the replies that arrive twice, within ``late_s_max``.
+        reordered_share: Share of the replies that are held until the next reply has passed.
+        late_s_max: Longest extra delay of a late or doubled reply.
     """
 
     cut: bool = False
@@ -54,7 +56,7 @@ class BusFaults:
 
     @property
     def noisy(self) -> bool:
-        """Whether any share of the replies is disturbed."""
+        """Whether any share is above 0."""
         shares = self.lost_share + self.garbled_share + self.late_share
         return shares + self.foreign_share + self.doubled_share + self.reordered_share > 0
 
@@ -68,31 +70,31 @@ class BusFaults:
 
 @dataclass(slots=True)
 class WireRecord:
-    """What passed at the instruments' end of one bus.
+    """The bytes that passed at the instruments' end of one bus.
 
     Attributes:
-        passed: Lab time in seconds, whether it went to an instrument, and the bytes. A reply stands
-            with the moment of its last byte and as the wire left it; a lost one is not there.
+        passed: Lab time in seconds, whether the bytes went to an instrument, and the bytes. A reply
+            has the time of its last byte, and its disturbed bytes; a lost reply is missing.
     """
 
     passed: list[tuple[float, bool, bytes]] = field(default_factory=list)
 
     @property
     def frames(self) -> list[bytes]:
-        """What the instruments heard, in order."""
+        """The frames that the instruments received, in order."""
         return [data for _, heard, data in self.passed if heard]
 
 
 class SimulatedBus:
-    """The far end of a loopback link.
+    """The remote end of a loopback link.
 
-    The instrument acts when the request's bytes are handed over, and the last byte of its reply
-    arrives after the request's wire time, the instrument's latency and the reply's wire time.
+    The instrument acts when the request is sent. The last byte of its reply arrives after the
+    request's wire time, the instrument's latency and the reply's wire time.
 
     Args:
-        env: The plant's world; it is brought up to date before an instrument is asked.
+        env: The plant's world; it is brought up to date before each frame.
         faces: The instruments on this bus.
-        baud: Line speed; 0 for a link whose wire time does not count (TCP).
+        baud: Line speed; 0 for a link without wire time (TCP).
         chance: Source of garbage.
     """
 
@@ -109,17 +111,17 @@ class SimulatedBus:
         self._byte_s = BITS_PER_CHARACTER / baud if baud else 0.0
         self._chance = chance
         self._buffer = b""
-        self._buffer_s = 0.0  # when its last byte arrived
+        self._buffer_s = 0.0  # time at which its last byte arrived
         self._gap_s = 0.0
         if baud and self._faces[0].gap_characters:
             self._gap_s = max(self._faces[0].gap_characters * self._byte_s, GAP_S_MIN)
-        self._before = b""  # the last reply that was on these wires
+        self._before = b""  # the last reply on these wires
         self._held: tuple[bytes, Callable[[bytes], None]] | None = None
         self.faults = BusFaults()
         self.record: WireRecord | None = None
 
     def transmit(self, data: bytes, deliver: Callable[[bytes], None]) -> None:
-        """Take bytes from the harness; ``deliver`` gets each reply when it has arrived."""
+        """Take bytes from the harness; ``deliver`` gets each reply when it arrives."""
         faults = self.faults
         if faults.cut:
             faults.injected = True
@@ -140,7 +142,7 @@ class SimulatedBus:
             self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
 
     def _silence_ended_it(self) -> bool:
-        """Return whether the wires were silent for so long that half a frame is forgotten."""
+        """Return whether a long silence ends the incomplete frame."""
         return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:
@@ -162,7 +164,7 @@ class SimulatedBus:
                 return
 
     def _refusal(self, frame: bytes) -> bytes | None:
-        """Return how a frame that sets something is refused now; ``None`` for all others."""
+        """Return the refusal of a setting frame while such a fault is set, else ``None``."""
         faults = self.faults
         if not (faults.write_lost or faults.write_refused or faults.writes_refused):
             return None
@@ -201,7 +203,7 @@ class SimulatedBus:
         loop.call_at(at_s, deliver, reply)
 
     def _disturb(self, reply: bytes, delay_s: float, deliver: Callable[[bytes], None]) -> None:
-        """Let each disturbance happen by its share, several to one reply if it so falls."""
+        """Draw each disturbance by its share; one reply may get several."""
         faults, drawn = self.faults, self._chance.random
         faults.injected = True
         held, self._held = self._held, None

@@ -1,7 +1,7 @@
-"""The control port of a served lab: its faults, its truth, its operator, its wire log.
+"""The control port of a served lab: faults, truth, manual steps, wire log.
 
-A line of JSON asks (``{"ask": "truth"}``), a line of JSON answers: the answer's own keys, or
-``{"error": "..."}``. It leads to the plant, never to an instrument's bytes.
+A request is a line of JSON (``{"ask": "truth"}``), and so is the answer: its own keys, or
+``{"error": "..."}``. It controls the plant, never an instrument's bytes.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ LOG_ROWS_AT_ONCE = 5_000
 ANY_NUMBER = (0.0, 1e6)
 RANGES = {
     "_share": (0.0, 1.0),
-    "_c_per_s": (0.0, 1_000.0),  # what a plant bears that is stepped by the second
+    "_c_per_s": (0.0, 1_000.0),  # the largest rate that the plant's one-second step allows
     "_s": (0.0, 3_600.0),
     "_s_max": (0.0, 3_600.0),
     "_offset_ppm": (-1e6, 1e6),
 }
-"""What a fault may be, by the end of its name; the first that fits counts."""
-INTERNAL = frozenset({"injected"})  # what a bus remembers of its faults; no fault itself
+"""Allowed values of a fault, by the end of its name; the first match counts."""
+INTERNAL = frozenset({"injected"})  # a bus's memory of its faults; not a fault itself
 
 Answer = Mapping[str, Any]
 
 
 class BadRequest(ValueError):
-    """The simulated lab cannot do what was asked; the message says what it can."""
+    """The simulated lab refuses a request; the message says what it allows."""
 
 
 class NoSimulatedLab(ConnectionError):
@@ -45,12 +45,12 @@ class NoSimulatedLab(ConnectionError):
 
 
 class Controlled(Protocol):
-    """A plant and the buses that lead to it.
+    """A plant and its buses.
 
     Attributes:
         plant: Has ``truth()``, and ``faults``, a dataclass.
-        env: Its world.
-        buses: By port.
+        env: The plant's world.
+        buses: The buses by port.
     """
 
     plant: Any
@@ -58,7 +58,7 @@ class Controlled(Protocol):
     buses: dict[str, SimulatedBus]
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
-        """Begin a manual step; return the seconds it takes, or raise ``ValueError``."""
+        """Begin a manual step; return its duration in seconds, or raise ``ValueError``."""
         ...
 
     def finish(self, action: str) -> None:
@@ -67,13 +67,13 @@ class Controlled(Protocol):
 
 
 class SimulationControl:
-    """Listens on this machine and answers.
+    """Listen on this machine and answer requests.
 
     Args:
-        sim_lab: What is asked about.
+        sim_lab: The simulated lab.
         log: The wire log.
-        status: What ``status`` answers.
-        quit_: Called when somebody asks to quit.
+        status: Returns the answer to ``status``.
+        quit_: Called on a request to quit.
     """
 
     def __init__(
@@ -108,22 +108,22 @@ class SimulationControl:
         self.address = f"{HOST}:{self._server.sockets[0].getsockname()[1]}"
 
     def close(self) -> None:
-        """Stop listening and hang up."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
         for transport in list(self._there):
             transport.close()
 
     def come(self, transport: asyncio.Transport) -> None:
-        """Remember who asks."""
+        """Add a client."""
         self._there.add(transport)
 
     def go(self, transport: asyncio.Transport) -> None:
-        """Forget who asked."""
+        """Remove a client."""
         self._there.discard(transport)
 
     def take(self, line: bytes, reply: Callable[[Answer], None]) -> None:
-        """Answer one line, at once or when a manual step is done."""
+        """Answer one line, at once or at the end of a manual step."""
         try:
             request = json.loads(line)
         except (ValueError, RecursionError):
@@ -133,7 +133,7 @@ class SimulationControl:
             reply({"error": "a request is one JSON object on one line"})
             return
         asked = request.get("ask")
-        self._sim_lab.env.sync()  # a plant that breaks ends the simulated lab
+        self._sim_lab.env.sync()  # an error in the plant ends the simulated lab
         try:
             if asked == "operate":
                 self._operate(request, reply)
@@ -148,7 +148,7 @@ class SimulationControl:
                 raise BadRequest(f"nothing is called {asked!r}{near}; ask {', '.join(known)}")
         except BadRequest as why:
             reply({"error": str(why)})
-        except Exception as why:  # noqa: BLE001 - no request may end a simulated lab that others work in
+        except Exception as why:  # noqa: BLE001 - no request may end a shared lab
             reply({"error": f"it breaks on that: {type(why).__name__}: {why}"})
 
     def _faults(self) -> Answer:
@@ -194,7 +194,7 @@ class SimulationControl:
 
 
 class _Lines(asyncio.Protocol):
-    """Somebody who asks."""
+    """One client of the control port."""
 
     def __init__(self, control: SimulationControl) -> None:
         self._control = control
@@ -227,12 +227,12 @@ def ask(address: str, request: Answer, timeout_s: float) -> dict[str, Any]:
 
     Args:
         address: ``host:port`` of its control port.
-        request: What is asked; see the module's first lines.
-        timeout_s: How long the answer may take.
+        request: The request; see the module's first lines.
+        timeout_s: Longest wait for the answer.
 
     Raises:
-        NoSimulatedLab: Nobody answers there, in time.
-        BadRequest: The simulated lab cannot do it; says what it can.
+        NoSimulatedLab: No served lab answers there in time.
+        BadRequest: The simulated lab refuses; the message says what it allows.
     """
     host, _, number = address.rpartition(":")
     data = b""
@@ -267,7 +267,7 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
     """Set fields of a dataclass of faults, all or none.
 
     Raises:
-        BadRequest: A name or a value that it does not have.
+        BadRequest: A name is unknown or a value is not allowed.
     """
     known = _values_of(faults)
     for name, value in values.items():
@@ -291,12 +291,12 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
 
 
 def _range_of(name: str) -> tuple[float, float]:
-    """Return what a fault that is a number may be, by the unit that its name ends in."""
+    """Return the allowed range of a fault, by the unit at the end of its name."""
     return next((bounds for ending, bounds in RANGES.items() if name.endswith(ending)), ANY_NUMBER)
 
 
 def plain(value: object) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a value as JSON has it; a number that is none is null."""
+    """Return a value as JSON has it; NaN and infinity become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""One client on one served port: frames to the bus, replies back, at the pace of the wire."""
+"""One client on one served port: its frames to the bus, the replies back, at the wire's pace."""
 
 import asyncio
 from collections import deque
@@ -13,25 +13,27 @@ from labharness.instruments.simulation.pace import GRID_S, Wire
 
 __all__ = ["ByteLog", "Conversation", "LoggedBytes", "Outlet"]
 
-LOG_ROWS_MAX = 100_000  # the oldest go first; an hour of a line that is polled once a second
-PENDING_BYTES_MAX = 4_095  # of requests, as much as a Linux terminal holds; then its writer waits
-REPLIES_BYTES_MAX = 1_048_576  # under way to one client; a reply beyond is lost
-GAP_WALL_S_MIN = 0.002  # a writer that the system interrupts between two pieces is no gap
-CHUNK_WALL_S = 0.001  # bytes that arrive within this are handed over together, but the last
+# the oldest are dropped first; an hour of a line that is polled once a second
+LOG_ROWS_MAX = 100_000
+# of requests, as much as a Linux terminal holds; after that the writer waits
+PENDING_BYTES_MAX = 4_095
+REPLIES_BYTES_MAX = 1_048_576  # under way to one client; further replies are lost
+GAP_WALL_S_MIN = 0.002  # shorter pauses inside a frame may be the system's, not the writer's
+CHUNK_WALL_S = 0.001  # bytes that arrive within this time are sent together
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedBytes:
-    """What happened to bytes at the simulator's end.
+    """One row of the wire log, at the simulator's end.
 
     Attributes:
         number: Counts all rows of a simulator from 0.
         monotonic_ns: CLOCK_MONOTONIC, which every process of the machine shares.
-        port: On which port.
-        client: Which of the port's clients, counted from 1.
-        event: ``handed``: the operating system gave them to us; ``heard``: they are a frame whose
-            last byte has arrived at the instruments; ``sent``: part of a reply was given to the
-            operating system; ``gone``: the client has closed.
+        port: Name of the port.
+        client: Number of the port's client, counted from 1.
+        event: ``handed``: received from the operating system; ``heard``: a frame whose last byte
+            has arrived at the instruments; ``sent``: part of a reply, given to the operating
+            system; ``gone``: the client has closed.
         data: The bytes.
     """
 
@@ -45,37 +47,37 @@ class LoggedBytes:
 
 @dataclass(slots=True)
 class ByteLog:
-    """The wire log, taken at the instruments' end; bounded.
+    """The wire log at the instruments' end, of bounded length.
 
     Attributes:
-        count: How many rows there ever were.
+        count: Number of rows ever written.
     """
 
     count: int = 0
     _rows: deque[LoggedBytes] = field(default_factory=lambda: deque(maxlen=LOG_ROWS_MAX))
 
     def note(self, at_ns: int, port: str, client: int, event: str, data: bytes) -> None:
-        """Write a row."""
+        """Add a row."""
         self._rows.append(LoggedBytes(self.count, at_ns, port, client, event, data))
         self.count += 1
 
     def since(self, number: int, rows_max: int) -> Sequence[LoggedBytes]:
-        """Return the oldest rows that are kept, from ``number`` on."""
+        """Return the oldest kept rows, from ``number`` on."""
         first = self.count - len(self._rows)
-        begin = min(max(0, number - first), len(self._rows))  # islice takes no number beyond it
+        begin = min(max(0, number - first), len(self._rows))  # islice takes no larger number
         return tuple(islice(self._rows, begin, begin + rows_max))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlet:
-    """What a served port leads to.
+    """The bus behind a served port.
 
     Attributes:
-        name: Of the port.
-        bus: The instruments. Its own wire time is 0: it is counted here.
-        face: Whose framing the bus has.
-        baud: Line speed; 0 where wire time does not count.
-        speed: Lab seconds a second.
+        name: Name of the port.
+        bus: The instruments. Its own wire time is 0, because it is counted here.
+        face: The face whose framing the bus uses.
+        baud: Line speed; 0 for a link without wire time.
+        speed: Lab seconds per real second.
         log: The wire log.
     """
 
@@ -88,14 +90,14 @@ class Outlet:
 
 
 class Conversation:
-    """What passes between one client and the instruments of one port.
+    """The exchange between one client and the instruments of one port.
 
     Args:
-        outlet: Where the port leads.
-        client: Which of the port's clients it is, counted from 1.
-        send: Hands bytes to the client's end of the link; says whether they were taken.
+        outlet: The bus behind the port.
+        client: Number of the port's client, counted from 1.
+        send: Sends bytes to the client; returns whether they were taken.
         roomy: Called when there is room for requests again.
-        free_s: Until when bytes of the client before keep the wire busy.
+        free_s: End of the wire time of the previous client's bytes.
     """
 
     def __init__(
@@ -121,34 +123,35 @@ class Conversation:
         self._listening: asyncio.TimerHandle | None = None
         self._talking: asyncio.TimerHandle | None = None
         self._over = False
-        self._lag_s = 0.0  # by which the last frame was handed over late; its reply makes it good
+        # delay of the last frame's hand-over; its reply is sent that much earlier
+        self._lag_s = 0.0
 
     @property
     def space(self) -> int:
-        """How many bytes of requests are taken now."""
+        """Number of request bytes that are accepted now."""
         return max(0, PENDING_BYTES_MAX - len(self._requests))
 
     @property
     def free_s(self) -> float:
-        """When the last byte of the client's requests has arrived."""
+        """Time at which the last byte of the client's requests has arrived."""
         return self._requests.free_s
 
     def hear(self, data: bytes) -> None:
-        """Take bytes that the client has handed to the operating system."""
+        """Take bytes that the client has given to the operating system."""
         self._note("handed", data)
         now = self._loop.time()
         requests = self._requests
         silent = self._gap_s and len(requests) and now - requests.free_s > self._gap_s
         if silent and not self._outlet.face.frame_length(requests.whole()):
-            requests.take(len(requests))  # silence ends a frame, whole or not
+            requests.take(len(requests))  # silence ends a frame, complete or not
         requests.put(data, now)
         self._listen()
 
     def end(self) -> None:
-        """End: the client is gone.
+        """End the exchange: the client is gone.
 
-        Frames that it handed over whole still reach the instruments, as the operating system still
-        sends them. Half a frame is never heard of again, and every reply is dropped.
+        Its complete frames still reach the instruments, as an operating system would still send
+        them. Incomplete frames and all replies are dropped.
         """
         self._over = True
         self._note("gone", b"")
@@ -156,7 +159,7 @@ class Conversation:
             self._talking.cancel()
 
     def _listen(self) -> None:
-        """Hand over every frame whose last byte has arrived; come back for the next one."""
+        """Pass on every frame whose last byte has arrived; set a timer for the next one."""
         if self._listening is not None:
             self._listening.cancel()
             self._listening = None
@@ -170,7 +173,7 @@ class Conversation:
             frame = requests.take(length)
             self._note("heard", frame)
             outlet.bus.transmit(frame, self._deliver)
-        if not self.space:  # more than any frame: the instruments make nothing of it
+        if not self.space:  # longer than any frame: the instruments cannot read it
             if requests.free_s > self._loop.time() + GRID_S:
                 self._listening = self._loop.call_at(requests.free_s, self._listen)
                 return
@@ -186,7 +189,7 @@ class Conversation:
             self._talk()
 
     def _talk(self) -> None:
-        """Hand over the bytes that have arrived; come back for the next ones."""
+        """Send the reply bytes that have arrived; set a timer for the next ones."""
         self._talking = None
         replies = self._replies
         now = self._loop.time()

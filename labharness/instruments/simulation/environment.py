@@ -1,4 +1,4 @@
-"""SimPy slaved to the event loop: one world, one clock, virtual or real."""
+"""A SimPy environment driven by the event loop's clock, virtual or real."""
 
 import asyncio
 from typing import Any
@@ -13,9 +13,9 @@ TICKS_PER_S = 1_000_000  # integer microseconds: no drift after a million one-se
 class LoopEnvironment(simpy.Environment):
     """A SimPy environment whose time is the loop's.
 
-    One timer of the loop is armed for the head of SimPy's queue. ``sync`` runs all that is due,
-    and everything that touches a simulated instrument calls it first, so that nobody sees a world
-    that lags the clock. It asks the loop for its time only: it does not know whether it is virtual.
+    One timer of the loop is set for the head of SimPy's queue. ``sync`` runs all due events. Code
+    that touches a simulated instrument calls it first, so that the plant never lags behind the
+    clock.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -28,14 +28,13 @@ class LoopEnvironment(simpy.Environment):
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The loop whose time it keeps."""
+        """The event loop that counts the time."""
         return self._loop
 
     def move(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Live on in another loop, whose time goes on from where this one's stands.
+        """Continue on another loop, whose time goes on from this one's.
 
-        A process that dies or stops takes its loop along; the room with its instruments does not
-        die with it.
+        A process that dies takes its loop with it, but the plant lives on.
         """
         if self._armed is not None:
             self._armed.cancel()
@@ -44,11 +43,11 @@ class LoopEnvironment(simpy.Environment):
         self._arm()
 
     def seconds(self, delay_s: float) -> simpy.Event:
-        """Wait ``delay_s``; what a plant's process yields."""
+        """Return an event after ``delay_s``, for a plant's process to yield."""
         return self.timeout(round(delay_s * TICKS_PER_S))
 
     def schedule(self, event: Any, priority: Any = 1, delay: Any = 0) -> None:  # noqa: ANN401 - SimPy's own signature
-        """Put an event on the queue; one made from outside counts from the loop's time."""
+        """Put an event on the queue; one from outside counts from the loop's time."""
         if not self._stepping:
             self._now = max(self._now, self._tick())
         super().schedule(event, priority, delay)
@@ -56,7 +55,7 @@ class LoopEnvironment(simpy.Environment):
             self._arm()
 
     def sync(self) -> None:
-        """Run every event that is due by now, and bring ``now`` up to the loop's time."""
+        """Run every event that is due, and bring ``now`` up to the loop's time."""
         if self._stepping:
             return
         now = self._tick()

@@ -1,6 +1,6 @@
-"""Wire faces for simulated instruments: bytes in, bytes out, or silence.
+"""Wire faces of simulated instruments: they answer bytes with bytes, or with silence.
 
-A face answers one whole frame at a time; how bytes become frames is its framing. All of it is
+A face answers one complete frame at a time; its framing says where a frame ends. All of it is
 written from the protocols' specifications and shares nothing with the drivers (law 5).
 """
 
@@ -16,12 +16,12 @@ __all__ = ["Face", "JsonFace", "LineFace", "ModbusFace", "ModbusTcpFace", "WireR
 
 
 class Face(ABC):
-    """One instrument as its bus sees it.
+    """One instrument as seen from its bus.
 
     Attributes:
-        latency_s: Time the instrument takes before its reply starts.
-        gap_characters: A silence of so many characters ends a frame, whole or not; 0 where none
-            does. Only a port with a baud rate has silences.
+        latency_s: Time before the reply starts.
+        gap_characters: A silence of this many characters ends a frame, complete or not; 0 if
+            silence has no meaning. It applies only to a port with a baud rate.
     """
 
     latency_s = 0.005
@@ -29,27 +29,27 @@ class Face(ABC):
 
     @abstractmethod
     def frame_length(self, buffer: bytes) -> int:
-        """Return how long the first frame in ``buffer`` is; 0 while it is incomplete."""
+        """Return the length of the first frame in ``buffer``; 0 while it is incomplete."""
 
     @abstractmethod
     def receive(self, frame: bytes) -> bytes | None:
-        """Answer one frame; ``None`` is silence."""
+        """Answer one frame; ``None`` means silence."""
 
     def refusal(self, frame: bytes) -> bytes | None:
-        """Refuse a frame that sets something here, in the instrument's words and without effect.
+        """Return the instrument's refusal of a setting frame, without any effect.
 
         Returns:
-            ``None`` for a frame that is another's, or sets nothing.
+            ``None`` for a frame to another instrument, or one that sets nothing.
         """
         return None
 
 
-WRITES = (5, 6, 15, 16)  # MODBUS Application Protocol V1.1b3: what sets coils or registers
+WRITES = (5, 6, 15, 16)  # MODBUS Application Protocol V1.1b3: functions that set coils or registers
 BUSY = 6  # exception code: server device busy; the client should try again later
 
 
 class WireRefusal(Exception):
-    """The instrument answers with a Modbus exception."""
+    """Raised by a face to answer with a Modbus exception."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -69,10 +69,9 @@ def _crc_table() -> tuple[int, ...]:
 _CRC = _crc_table()
 
 
-@lru_cache(maxsize=256)  # an instrument hears the same polls every second
-@lru_cache(maxsize=1024)  # the same frames come each second
+@lru_cache(maxsize=1024)  # an instrument gets the same polls every second
 def checksum(data: bytes) -> bytes:
-    """Compute the two checksum bytes of an RTU frame, low byte first."""
+    """Return the two checksum bytes of an RTU frame, low byte first."""
     crc = 0xFFFF
     for byte in data:
         crc = crc >> 8 ^ _CRC[(crc ^ byte) & 0xFF]
@@ -80,10 +79,10 @@ def checksum(data: bytes) -> bytes:
 
 
 class ModbusFace(Face):
-    """A Modbus RTU slave. A wrong address or checksum is met with silence, as the standard says.
+    """A Modbus RTU slave. It ignores a wrong address or checksum, as the standard says.
 
-    A subclass answers ``read_registers``, ``write_registers``, ``read_bits`` and ``write_bits``
-    for the functions it has; the others are exception 01.
+    A subclass implements ``read_registers``, ``write_registers``, ``read_bits`` and ``write_bits``
+    for the functions it has; the others get exception 01.
     """
 
     functions: tuple[int, ...] = (3, 6, 16)
@@ -109,7 +108,7 @@ class ModbusFace(Face):
         raise WireRefusal(2)
 
     def frame_length(self, buffer: bytes) -> int:
-        """Length of a request by its function code; unknown functions take all there is."""
+        """Return the length of a request by its function code; an unknown one takes all bytes."""
         if len(buffer) < 2:
             return 0
         function = buffer[1]
@@ -136,7 +135,7 @@ class ModbusFace(Face):
         return reply + checksum(reply)
 
     def refusal(self, frame: bytes) -> bytes | None:
-        """Refuse a write of coils or registers: exception 06, the slave is busy."""
+        """Return exception 06 (slave busy) for a write of coils or registers."""
         if len(frame) < 4 or frame[0] != self.unit or frame[1] not in WRITES:
             return None
         reply = bytes([self.unit, frame[1] | 0x80, BUSY])
@@ -191,21 +190,21 @@ class ModbusTcpFace(ModbusFace):
     """A Modbus TCP server: the same PDUs behind a seven-byte header, no checksum."""
 
     def frame_length(self, buffer: bytes) -> int:
-        """Length by the header's length field."""
+        """Return the length from the header's length field."""
         if len(buffer) < 6:
             return 0
         length = 6 + int.from_bytes(buffer[4:6], "big")
         return length if len(buffer) >= length else 0
 
     def receive(self, frame: bytes) -> bytes | None:
-        """Answer one frame with the transaction id it carries."""
+        """Answer one frame with its transaction id."""
         if len(frame) < 8 or frame[2:4] != b"\0\0" or frame[6] not in (self.unit, 0, 255):
             return None
         reply = frame[6:7] + self.answer(frame[7:])
         return frame[:4] + len(reply).to_bytes(2, "big") + reply
 
     def refusal(self, frame: bytes) -> bytes | None:
-        """Refuse a write as on a serial line, behind the header."""
+        """Return exception 06, as on a serial line, behind the header."""
         if len(frame) < 8 or frame[6] != self.unit or frame[7] not in WRITES:
             return None
         return frame[:4] + b"\0\x03" + bytes([self.unit, frame[7] | 0x80, BUSY])
@@ -215,25 +214,25 @@ class LineFace(Face):
     """An instrument that takes one line of ASCII and answers with text of its own.
 
     Attributes:
-        end: What ends a line.
-        writes: Which lines set something.
-        refused: How it says no, its terminator included.
+        end: Terminator of a line.
+        writes: Pattern of the lines that set something.
+        refused: Text of a refusal, with its terminator.
     """
 
     end = b"\r"
-    writes = re.compile("(?!)")  # none
+    writes = re.compile("(?!)")  # matches nothing
     refused = ""
 
     @abstractmethod
     def answer(self, line: str) -> str | None:
-        """Answer one command (without its terminator), with the reply's terminator on it."""
+        """Return the reply to one command, with its terminator; the command comes without one."""
 
     def frame_length(self, buffer: bytes) -> int:
-        """Up to the terminator."""
+        """Return the length up to the terminator."""
         return buffer.find(self.end) + len(self.end) if self.end in buffer else 0
 
     def receive(self, frame: bytes) -> bytes | None:
-        """Answer one line; bytes that are no ASCII are met with silence."""
+        """Answer one line; bytes outside ASCII are ignored."""
         try:
             line = frame.removesuffix(self.end).decode("ascii")
         except UnicodeDecodeError:
@@ -242,7 +241,7 @@ class LineFace(Face):
         return None if reply is None else reply.encode("ascii")
 
     def refusal(self, frame: bytes) -> bytes | None:
-        """Refuse a line that sets something."""
+        """Return the refusal of a line that sets something."""
         line = frame.removesuffix(self.end).decode("ascii", "replace").strip()
         return self.refused.encode("ascii") if self.writes.fullmatch(line) else None
 
@@ -251,17 +250,17 @@ class JsonFace(Face):
     """An instrument that takes ``{"id", "command", "parameters"}`` as whole messages.
 
     Attributes:
-        writes: Which commands set something.
+        writes: Pattern of the commands that set something.
     """
 
-    writes = re.compile("(?!)")  # none
+    writes = re.compile("(?!)")  # matches nothing
 
     @abstractmethod
     def answer(self, command: str, parameters: Mapping[str, object]) -> Mapping[str, object]:
-        """Answer one command with its results; raise ``ValueError("[E];code;text")`` to refuse."""
+        """Return the results of one command; raise ``ValueError("[E];code;text")`` to refuse."""
 
     def frame_length(self, buffer: bytes) -> int:
-        """A message is a frame."""
+        """Return the whole length: a message is a frame."""
         return len(buffer)
 
     def receive(self, frame: bytes) -> bytes | None:
@@ -285,7 +284,7 @@ class JsonFace(Face):
         return json.dumps(reply).encode()
 
     def refusal(self, frame: bytes) -> bytes | None:
-        """Refuse a command that sets something."""
+        """Return the refusal of a command that sets something."""
         body = json.loads(frame)
         command = str(body.get("command"))
         if not self.writes.fullmatch(command):
@@ -295,5 +294,5 @@ class JsonFace(Face):
 
 
 def garbage(chance: random.Random, count: int) -> bytes:
-    """Return bytes that mean nothing, for a bus that is told to answer with them."""
+    """Return random bytes, for a bus that garbles its replies."""
     return chance.randbytes(count)

@@ -1,4 +1,4 @@
-"""Who opens, writes to and closes a device node, in order: inotify, which Python lacks."""
+"""Watch the opens, writes and closes of a device node, in order, through Linux inotify."""
 
 import ctypes
 import os
@@ -9,12 +9,12 @@ __all__ = ["DeviceOpenings", "Happened"]
 
 # Linux, include/uapi/linux/inotify.h; the flags are those of open(2)
 MODIFY, CLOSE_WRITE, CLOSE_NOWRITE, OPEN = 0x02, 0x08, 0x10, 0x20
-EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of a name that a watched node has not
+EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of a name (0 for a watched node)
 EVENTS_BYTES_MAX = 64 * EVENT.size
 
 
 class Happened(Enum):
-    """What somebody did with a node."""
+    """An event on a node."""
 
     OPENED = OPEN
     WROTE = MODIFY
@@ -23,12 +23,12 @@ class Happened(Enum):
 
 
 class DeviceOpenings:
-    """Watches one node.
+    """Watch one node.
 
-    The same thing twice, with nothing between, is told as once if nobody has looked meanwhile.
+    Two equal events in a row are reported as one, if ``look`` was not called between them.
 
     Args:
-        path: Of the node.
+        path: Path of the node.
 
     Raises:
         OSError: The system does not watch it.
@@ -47,7 +47,7 @@ class DeviceOpenings:
             raise OSError(error, os.strerror(error))
 
     def look(self) -> list[Happened]:
-        """Return what happened since the last look, in order."""
+        """Return the events since the last call, in order."""
         try:
             data = os.read(self.descriptor, EVENTS_BYTES_MAX)
         except BlockingIOError:

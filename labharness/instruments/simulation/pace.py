@@ -1,48 +1,49 @@
-"""Bytes under way on a wire: they go in at once and arrive one after the other."""
+"""Bytes under way on a wire: put in together, they arrive one after the other."""
 
 from collections import deque
 
 __all__ = ["Wire"]
 
-GRID_S = 1e-6  # a timer that was armed for a byte may fire this much early
+GRID_S = 1e-6  # a byte's timer may fire this much early
 
 
 class Wire:
-    """One direction of one line. It knows no clock: every question says what time it is.
+    """One direction of one line. It has no clock: each call passes the time.
 
     Args:
-        byte_s: Time that one byte takes; 0 where wire time does not count.
-        free_s: Until when somebody else's bytes keep the wire busy.
+        byte_s: Time of one byte; 0 for a link without wire time.
+        free_s: End of the wire time of another client's bytes.
 
     Attributes:
-        free_s: When the last byte that was put in has arrived.
+        free_s: Time at which the last byte has arrived.
     """
 
     def __init__(self, byte_s: float, free_s: float = 0.0) -> None:
         self._byte_s = byte_s
-        self._pieces: deque[tuple[float, bytes]] = deque()  # when its first byte starts, and it
+        # start time of the first byte, and the bytes
+        self._pieces: deque[tuple[float, bytes]] = deque()
         self._count = 0
         self.free_s = free_s
 
     def __len__(self) -> int:
-        """Return how many bytes are in, arrived or not."""
+        """Return the number of bytes on the wire, arrived or not."""
         return self._count
 
     def put(self, data: bytes, now_s: float) -> None:
-        """Put bytes in, behind those that are under way."""
+        """Put bytes behind those under way."""
         start_s = max(now_s, self.free_s)
         self._pieces.append((start_s, data))
         self._count += len(data)
         self.free_s = start_s + len(data) * self._byte_s
 
     def whole(self) -> bytes:
-        """Return all bytes that are in."""
+        """Return all bytes on the wire."""
         if len(self._pieces) == 1:
             return self._pieces[0][1]
         return b"".join(data for _, data in self._pieces)
 
     def due_s(self, count: int) -> float:
-        """Return when the first ``count`` bytes, of those that are in, have arrived."""
+        """Return the time at which the first ``count`` bytes have arrived."""
         for start_s, data in self._pieces:
             if count <= len(data):
                 return start_s + count * self._byte_s
@@ -63,7 +64,7 @@ class Wire:
         return count
 
     def take(self, count: int) -> bytes:
-        """Take out the first ``count`` bytes."""
+        """Remove and return the first ``count`` bytes."""
         taken = []
         while count and self._pieces:
             start_s, data = self._pieces.popleft()

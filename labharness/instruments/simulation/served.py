@@ -1,4 +1,4 @@
-"""Simulated buses on real links: pseudo-terminals and local sockets that any program may open."""
+"""Serve simulated buses on pseudo-terminals and local sockets, for any program to open."""
 
 import asyncio
 import os
@@ -12,44 +12,44 @@ from labharness.instruments.simulation.openings import DeviceOpenings, Happened
 
 __all__ = ["HOST", "CannotServe", "PtyPort", "ServedPort", "TcpPort"]
 
-HOST = "127.0.0.1"  # never another machine: these instruments are nobody else's
+HOST = "127.0.0.1"  # local only: the instruments are not for other machines
 READ_BYTES_MAX = 4_096
-FLOOD_READS_MAX = 64  # a terminal holds less than this many times as much
-CLIENTS_MAX = 4  # of one TCP port at once; one more is turned away
-UNREAD_BYTES_MAX = 4_194_304  # a client that reads no replies is hung up here
+FLOOD_READS_MAX = 64  # a terminal holds less than this many reads
+CLIENTS_MAX = 4  # of one TCP port at once; further ones are refused
+UNREAD_BYTES_MAX = 4_194_304  # a client that does not read its replies is disconnected at this size
 
 
 class CannotServe(RuntimeError):
-    """A link cannot be opened; the message says which and why."""
+    """A link cannot be opened; the message names it and the reason."""
 
 
 class ServedPort(Protocol):
-    """One port of the lab on a link of its own.
+    """One port of the lab on its own link.
 
     Attributes:
-        address: Of the link, as its clients write it.
+        address: Address of the link, in the form that clients use.
     """
 
     address: str
 
     async def open(self) -> None:
-        """Lay the link; raise ``CannotServe``."""
+        """Open the link; raise ``CannotServe``."""
         ...
 
     def close(self) -> None:
-        """Take the link away; clients that are there are hung up."""
+        """Close the link and disconnect its clients."""
         ...
 
 
 class PtyPort:
-    """A serial port: a pseudo-terminal behind a path that stays.
+    """A serial port: a pseudo-terminal behind a fixed path.
 
-    A client is who has it open. When the last one closes, or dies, its exchange is over: replies
-    under way are dropped, as are what the terminal still holds for it and the locks it left. The
-    terminal itself stays open here, so that nobody's closing hangs it up.
+    The programs that have it open count as one client. When the last one closes or dies, its
+    exchange is over: replies under way, bytes left in the terminal and its locks are dropped. The
+    terminal itself stays open here, so that a closing client does not hang it up.
 
     Args:
-        outlet: Where it leads.
+        outlet: The bus behind the port.
         path: The link that clients open.
     """
 
@@ -64,7 +64,7 @@ class PtyPort:
         self._paused = self._laid = False
 
     async def open(self) -> None:
-        """Make the terminal and lay the path to it."""
+        """Make the terminal and link the path to it."""
         self._loop = asyncio.get_running_loop()
         self._talk = self._next_client(0.0)
         try:
@@ -86,7 +86,7 @@ class PtyPort:
         self._loop.add_reader(self._master, self._read)
 
     def close(self) -> None:
-        """Hang up and take the path away."""
+        """Hang up and remove the path."""
         if self._openings is not None:
             self._loop.remove_reader(self._openings.descriptor)
             self._openings.close()
@@ -109,7 +109,7 @@ class PtyPort:
         self._laid = True
 
     def _look(self, data: bytes = b"") -> None:
-        """See who came and who went, and whose the bytes are that were just read."""
+        """Follow opens and closes, and give the bytes just read to the right client."""
         if self._openings is None:
             return
         seen = deque(self._openings.look())
@@ -128,8 +128,8 @@ class PtyPort:
                 seen.extend(self._openings.look())
                 came = Happened.OPENED in seen
                 if data and (wrote or not came):
-                    # where both may have written, it goes with the old one: the next one then
-                    # waits in vain for one reply, which is better than somebody else's
+                    # If both clients may have written, the bytes go to the old one: then the new
+                    # one misses a reply, which is better than a reply to another client's request.
                     self._talk.hear(data)
                     data = b""
                 self._part(somebody_came=came)
@@ -138,7 +138,7 @@ class PtyPort:
             self._talk.hear(data)
 
     def _part(self, *, somebody_came: bool) -> None:
-        """End the exchange of a client that has gone."""
+        """End the exchange of a client that has closed."""
         import fcntl
         import termios
         import tty
@@ -149,7 +149,7 @@ class PtyPort:
         fcntl.ioctl(self._slave, termios.TIOCNXCL)
         if not somebody_came:
             tty.setraw(self._slave)
-        if not talk.space:  # it wrote faster than the line carries; the system forgets the rest
+        if not talk.space:  # it wrote faster than the line sends; drop the rest
             for _ in range(FLOOD_READS_MAX):
                 if not self._unread(READ_BYTES_MAX):
                     break
@@ -166,7 +166,7 @@ class PtyPort:
                 return False
             try:
                 os.write(self._master, data)
-            except OSError:  # full of what nobody reads: a real port overruns, too
+            except OSError:  # the buffer is full because no program reads; a real port overruns too
                 return False
             return True
 
@@ -178,7 +178,7 @@ class PtyPort:
             self._loop.add_reader(self._master, self._read)
 
     def _read(self) -> None:
-        if not self._talk.space:  # then its writer waits, as at a real port
+        if not self._talk.space:  # the writer waits, as at a real port
             self._paused = True
             self._loop.remove_reader(self._master)
             return
@@ -207,7 +207,7 @@ class Client(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._talk is None:
             return
-        if len(data) > self._talk.space:  # more than any frame, and none in it
+        if len(data) > self._talk.space:  # longer than any frame, and none is complete
             self._transport.abort()
             return
         self._talk.hear(data)
@@ -226,11 +226,11 @@ class Client(asyncio.Protocol):
 
 
 class TcpPort:
-    """A TCP port on this machine, for ``CLIENTS_MAX`` at once.
+    """A TCP port on this machine, for at most ``CLIENTS_MAX`` clients at once.
 
     Args:
-        outlet: Where it leads.
-        number: The port's; 0 has the system give one that is free.
+        outlet: The bus behind the port.
+        number: Port number; with 0 the system chooses a free one.
     """
 
     def __init__(self, outlet: Outlet, number: int = 0) -> None:
@@ -254,7 +254,7 @@ class TcpPort:
         self.address = f"{HOST}:{number}"
 
     def close(self) -> None:
-        """Stop listening and hang up."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
         for transport in list(self._there):
@@ -263,7 +263,7 @@ class TcpPort:
     def admit(
         self, transport: asyncio.Transport, send: Callable[[bytes], bool]
     ) -> Conversation | None:
-        """Let a client in; ``None`` turns it away."""
+        """Accept a client; ``None`` refuses it."""
         if len(self._there) >= CLIENTS_MAX:
             transport.abort()
             return None
@@ -272,11 +272,11 @@ class TcpPort:
         return Conversation(self._outlet, self._clients, send)
 
     def dismiss(self, transport: asyncio.Transport) -> None:
-        """Forget a client."""
+        """Remove a client."""
         self._there.discard(transport)
 
     def send(self, transport: asyncio.Transport, data: bytes) -> bool:
-        """Return bytes to a client; hang up on one that reads none."""
+        """Send bytes to a client; disconnect one that does not read."""
         if transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
             transport.abort()
         if transport.is_closing():

@@ -1,4 +1,4 @@
-"""A simulated instrument on a local WebSocket; the protocol's state machine is wsproto's."""
+"""Serve a simulated instrument on a local WebSocket, with wsproto's protocol state machine."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ MESSAGE_BYTES_MAX = 1_048_576
 
 
 class WebSocketPort(TcpPort):
-    """A TCP port whose clients speak WebSocket: a text message is a frame."""
+    """A TCP port for WebSocket clients; a text message is a frame."""
 
     async def open(self) -> None:
         """Listen."""
@@ -33,7 +33,7 @@ class WebSocketPort(TcpPort):
 
 
 class _Messages(Client):
-    """One WebSocket client: its messages go to the instrument, each whole."""
+    """One WebSocket client; its messages go to the instrument one by one."""
 
     def __init__(self, port: WebSocketPort) -> None:
         super().__init__(port)
@@ -46,7 +46,7 @@ class _Messages(Client):
             self._protocol.receive_data(data)
             for event in self._protocol.events():
                 self._take(event)
-        except (LocalProtocolError, RemoteProtocolError):  # it speaks something else
+        except (LocalProtocolError, RemoteProtocolError):  # another protocol
             self._transport.abort()
 
     def _take(self, event: object) -> None:
@@ -69,9 +69,9 @@ class _Messages(Client):
                     self._talk.hear(whole)
 
     def _send(self, reply: bytes) -> bool:
-        # bytes that are no text are a bus told to garble: noise that a text frame cannot carry
+        # Garbled bytes may not be text, and a text frame cannot carry them.
         message = TextMessage(data=reply.decode("utf-8", "replace"))
         try:
             return self._write(self._protocol.send(message))
-        except LocalProtocolError:  # it is about to close
+        except LocalProtocolError:  # about to close
             return False
