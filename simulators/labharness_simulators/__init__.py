@@ -1,1 +1,1 @@
-"""Simulated instruments: one wire face per kind, and the plants behind them."""
+"""Simulated instruments: one wire face per kind, and the plants that they measure and control."""

@@ -1,6 +1,6 @@
 """The wire face of an Alicat BASIS 2 mass flow controller, with its communications watchdog.
 
-Typed in from Alicat DOC-MANUAL-BASIS2 revision 4, pages 10 to 28. Not simulated: ASCII, totaliser,
+Written from Alicat DOC-MANUAL-BASIS2 revision 4, pages 10 to 28. Not simulated: ASCII, totaliser,
 batches, ramps, tare, and the change of gas.
 """
 
@@ -30,8 +30,8 @@ class Simulator(ModbusFace):
     """One controller on one gas.
 
     ``part`` has ``flow_sccm``, ``full_scale_sccm``, ``gas``, ``gas_temperature_c`` and
-    ``valve_drive_percent`` to read and ``setpoint_sccm`` to set. Gas and full scale are the
-    part's, not the lab file's: a lab file that is wrong about them is found out.
+    ``valve_drive_percent`` to read and ``setpoint_sccm`` to set. Gas and full scale come from the
+    part, not from the lab file, so a wrong lab file is noticed.
     """
 
     functions = (3, 6, 16)
@@ -56,7 +56,7 @@ class Simulator(ModbusFace):
         self._watching = False
 
     def receive(self, frame: bytes) -> bytes | None:
-        """Answer one frame; what is answered feeds the watchdog."""
+        """Answer one frame; each answered frame resets the watchdog."""
         self._lapse()
         reply = super().receive(frame)
         if reply is not None:
@@ -67,7 +67,7 @@ class Simulator(ModbusFace):
         return reply
 
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
-        """Read words; undefined ones are 0, and an address exception where all are undefined."""
+        """Read words; undefined ones are 0, or an address exception if all are undefined."""
         known = self._snapshot()
         words = [known.get(address) for address in range(start, start + count)]
         if not any(word is not None for word in words):
@@ -75,7 +75,7 @@ class Simulator(ModbusFace):
         return [word or 0 for word in words]
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
-        """Store words, clipped to their range; the echo does not tell."""
+        """Store words, clipped to their range; the echo does not show the clipping."""
         if not all(address in self._words for address in range(start, start + len(words))):
             raise WireRefusal(2)
         for address, word in enumerate(words, start):
@@ -89,7 +89,7 @@ class Simulator(ModbusFace):
 
     def _set(self) -> None:
         if self._words[SOURCE] == ANALOG:
-            return  # the analog input rules; a digital setpoint is ignored without a word
+            return  # the analog input controls; a digital setpoint is silently ignored
         raw = self._words[SETPOINT_HIGH] << 16 | self._words[SETPOINT_LOW]
         wanted_sccm = (raw - (1 << 32) if raw >> 31 else raw) / 1000
         self._part.setpoint_sccm = min(max(wanted_sccm, 0.0), self._part.full_scale_sccm * CEILING)
@@ -106,7 +106,7 @@ class Simulator(ModbusFace):
             self._set_by_modbus = False
 
     def _watch(self) -> Generator[Event, object, None]:
-        # lives while the watchdog is armed; silence must shut the valve though nobody asks
+        # runs while the watchdog is armed, because silence must shut the valve without a request
         while watchdog_us := self._watchdog_us():
             yield self._env.timeout(self._heard_us + watchdog_us + 1 - self._env.now)
             self._lapse()

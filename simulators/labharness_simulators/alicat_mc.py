@@ -1,15 +1,16 @@
-"""A simulated Alicat MC mass flow controller, as its serial line sees it.
+"""A simulated Alicat MC mass flow controller on its serial line.
 
 Written from the MC-series manual (serial commands, pp. 36-37) and from frames captured on an
 MC-500SCCM-D, firmware 10v20 (GraysonBellamy/alicatlib, tests/fixtures).
 
 Not simulated, and refused with ``?``: streaming and a change of the letter (``@``), ramps (``SR``,
 ``LSRC``), totaliser, mixes (``GM``), control of pressure or volume (``LV 36``, ``W122=36``), PID
-and registers but 46 and 122, change of units, tare of pressure. A gas is only selected: the true
-flow is that of the gas in the pipe, and no factor is applied. ``HP`` holds the flow, not the valve.
-``T`` is a tare, as on a unit without totaliser. ``FPF`` tells the full scale of the mass flow, and
-of any statistic beyond the frame (a barometer, 15) that it has none; of pressure, temperature and
-volume it is refused.
+and registers other than 46 and 122, change of units, tare of pressure.
+
+A gas is only selected: the true flow is that of the gas in the pipe, and no factor is applied.
+``HP`` holds the flow, not the valve. ``T`` is a tare, as on a unit without totaliser. ``FPF``
+reports the full scale of the mass flow, and a missing sensor for any statistic beyond the frame (a
+barometer, 15); it is refused for pressure, temperature and volume.
 """
 
 import random
@@ -25,7 +26,7 @@ COUNTS_OF_FULL_SCALE = 64_000  # integer setpoints: 0..64000 is 0..100 %
 STANDARD_PSIA = 14.696  # Alicat standard conditions: 14.696 psia, 25 C
 STANDARD_K = 298.15
 SCCM, PSIA, CELSIUS, CCM = "12 SCCM", "10 PSIA", "2 `C", "12 CCM"
-MASS_FLOW = 37  # number of the loop's variable: the mass flow's setpoint
+MASS_FLOW = 37  # number of the loop's variable: the mass flow setpoint
 GASES = {  # number: short and long name
     0: ("Air", "Air"),
     1: ("Ar", "Argon"),
@@ -44,13 +45,13 @@ TOKENS = ("OPL", "POV", "P2O", "TOV", "VOV", "MOV", "TMF", "OVR", "COM", "HLD", 
 
 
 class Simulator(LineFace):
-    """One unit on the bus: silent to other letters, ``?`` to what it does not know.
+    """One unit on the bus: silent to other letters, ``?`` to unknown commands.
 
     Attributes:
         setpoint_source: ``S`` or ``U`` is serial; ``A`` is analog, and then serial setpoints are
-            ignored without a word.
-        gas: The gas selected in the unit, as the frame shows it.
-        tokens: Status tokens that follow the gas.
+            silently ignored.
+        gas: The selected gas, as shown in the frame.
+        tokens: Status tokens after the gas.
     """
 
     latency_s = 0.008
@@ -86,7 +87,7 @@ class Simulator(LineFace):
         self._commands = self._table()
 
     def answer(self, line: str) -> str | None:
-        """Answer one command; letters count the same in either case."""
+        """Answer one command; upper and lower case are equal."""
         command = line.strip().upper()
         if command[:1] != self.unit:
             return None
@@ -180,7 +181,7 @@ class Simulator(LineFace):
         return self._frame() if self._choose(said) else "?\r"
 
     def _tare(self) -> str:
-        self._zero_sccm = self._part.flow_sccm  # a tare believes that nothing flows
+        self._zero_sccm = self._part.flow_sccm  # a tare assumes that nothing flows
         return self._frame()
 
     def _hold(self, closed: str | None) -> str:
@@ -201,7 +202,7 @@ class Simulator(LineFace):
         if statistic in ("2", "3", "4"):
             return "?\r"
         if statistic not in ("5", str(MASS_FLOW)):
-            return f"{self.unit} 0 1 ---\r"  # as units say of a sensor that they have not
+            return f"{self.unit} 0 1 ---\r"  # the answer of real units for a missing sensor
         return f"{self.unit} {self.full_scale_sccm:{self._flow}} {SCCM}\r"
 
     def _units(self, statistic: str) -> str:
@@ -211,7 +212,8 @@ class Simulator(LineFace):
     def _statistics(self, _: str, wanted: str) -> str:
         columns = self._frame().split()
         known = dict(zip(("2", "3", "4", "5", str(MASS_FLOW)), columns[1:6], strict=True))
-        return " ".join([known.get(each, "--") for each in wanted.split()]) + "\r"  # no letter
+        # without the unit's letter
+        return " ".join([known.get(each, "--") for each in wanted.split()]) + "\r"
 
     def _frame(self) -> str:
         part, flow = self._part, self._flow

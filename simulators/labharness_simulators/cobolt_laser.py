@@ -1,9 +1,9 @@
-"""A simulated Cobolt laser, as its serial line sees it.
+"""A simulated Cobolt laser on its serial line.
 
 Written from the command lists of Cobolt AB's own Micro-Manager adapter (``CoboltOfficial``:
 ``ilk?``, ``gom?``, ``@cobas?``, ``@cobasdr``, ``@cobasks?``, ``cp``, and ``i?`` as the drive
 current) and of python-microscope 0.7.0 (``lights/cobolt.py``). The fault numbers, the drive current
-while lit and the words of the error are background knowledge.
+while lit and the error text are background knowledge.
 
 Not simulated, and refused as an illegal command: constant current (``ci``, ``slc``), modulation
 (``em``, ``gam?``, ``sdmes``, ``sames``, ``salis``), limits of the power (``slmp``), temperatures,
@@ -21,15 +21,15 @@ __all__ = ["Simulator"]
 
 ILLEGAL = "Syntax error: illegal command"
 FAULT_INTERLOCK = 3
-OFF, COMPLETED, FAULT = 0, 4, 5  # of gom?
+OFF, COMPLETED, FAULT = 0, 4, 5  # values of gom?
 SERIAL, MODEL, FIRMWARE = "12345", "0532-04-01-0100-700", "9.001"
 CURRENT_A = (1.2, 1.8)  # at no power and at full power, while lit
 
 
 class Simulator(LineFace):
-    """A laser with a remote interlock: commanded on with the interlock open, it stays dark.
+    """A laser with a remote interlock: it stays dark while the interlock is open.
 
-    ``@cob1`` and ``@cob0`` go through the autostart sequence, whose end is light or none.
+    ``@cob1`` and ``@cob0`` run the autostart sequence; only its final state is simulated.
     """
 
     latency_s = 0.01
@@ -65,9 +65,9 @@ class Simulator(LineFace):
             return "OK"
         if command in ("cf", "cp", "?"):
             return "OK"
-        return self._said().get(command, ILLEGAL)
+        return self._answers().get(command, ILLEGAL)
 
-    def _said(self) -> Mapping[str, str]:
+    def _answers(self) -> Mapping[str, str]:
         part = self._part
         blocked = part.on and part.interlock_open
         lit_share = part.output_w / self._max_power_w

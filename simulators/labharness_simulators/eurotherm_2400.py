@@ -1,13 +1,14 @@
 """The wire face of a Eurotherm 2400 temperature controller, with its PID loop and its programmer.
 
-Typed in from Eurotherm HA026230 issue 3, chapters 3 to 6. Not simulated: autotune, the IEEE region,
-bit functions 01, 02 and 05, the detection of heater failure and loop break, and of the programmer
-calls, logic outputs and editing the program that runs. A program starts from the process value,
-goes on in manual, and goes on after a dip of power where it was (background knowledge: how an
-instrument is commissioned decides).
-The integral rests while the error is beyond the proportional band. With PB 20 degC, Ti 200 s and
-Td 15 s a 1200 W tube furnace overshoots a step by less than 2 degC, and the end of a ramp by half
-a degree for each degC/min.
+Written from Eurotherm HA026230 issue 3, chapters 3 to 6. Not simulated: autotune, the IEEE region,
+bit functions 01, 02 and 05, the detection of heater failure and loop break; of the programmer:
+calls, logic outputs and editing the running program. A program starts from the process value,
+continues in manual mode, and continues after a power dip where it was (background knowledge; a real
+instrument is commissioned either way).
+
+The integral rests while the error is beyond the proportional band. With PB 20 degC, Ti 200 s and Td
+15 s a 1200 W tube furnace overshoots a step by less than 2 degC, and the end of a ramp by half a
+degree for each degC/min.
 """
 
 import random
@@ -40,12 +41,12 @@ COURSE = frozenset(
     {SEGMENT_TYPE, SEGMENT_LEFT, SEGMENT, PROGRAM_LEFT, CYCLES_LEFT}
     | {SEGMENT_TARGET, SEGMENT_RATE, PROGRAM_SP}
 )
-LAST_ADDRESS = 12_550  # the map ends with the resolution of the serial line
+LAST_ADDRESS = 12_550  # the last address of the map: the resolution of the serial line
 ALARM_BIT, MANUAL_BIT, BREAK_BIT = 1 << 0, 1 << 4, 1 << 5
 OUT_OF_RANGE_BIT = 1 << 10
-OVER_RANGE_C = 1400.0  # what a type K input shows when its thermocouple is open
+OVER_RANGE_C = 1400.0  # reading of a type K input with an open thermocouple
 WORD_MAX = 32_767
-STORED_FROM, STORED_EACH, STORED_PROGRAMS = 8192, 136, 20  # number 0 is the one that runs
+STORED_FROM, STORED_EACH, STORED_PROGRAMS = 8192, 136, 20  # number 0 is the running copy
 PARTS, PART_WORDS = 17, 8  # general data and 16 segments
 IS_RESET, IS_RUN, IS_HOLD, IS_HOLDBACK, IS_COMPLETE = 1, 2, 4, 8, 16
 T_END, T_RAMP, T_RAMP_TIME, T_DWELL, T_STEP = 0, 1, 2, 3, 4
@@ -57,12 +58,12 @@ class Simulator(ModbusFace):
     """One controller on one heated zone.
 
     ``part`` has ``temperature_c`` and ``sensor_broken`` to read, ``power_fraction`` to set, and
-    calls ``controller`` with each step of the plant in s.
+    calls ``controller`` at each step of the plant with the step in s.
 
     Args:
         pid: Proportional band in degC, integral time in s, derivative time in s.
         setpoint_high_c: Register 111 as commissioned.
-        program: Above 0 it has the programmer option, with 20 stored programs.
+        program: Above 0 the programmer option is fitted, with 20 stored programs.
     """
 
     functions = (3, 4, 6, 7, 16)
@@ -139,19 +140,19 @@ class Simulator(ModbusFace):
         self._part.power_fraction = min(max(self._output_percent / 100, 0.0), 1.0)
 
     def answer(self, pdu: bytes) -> bytes:
-        """Answer function 07, which has no data, here and the others as usual."""
+        """Answer function 07, which has no data, here; pass on the others."""
         if pdu == b"\x07":
             return bytes([7, self._status() & 0xFF])
         return super().answer(pdu)
 
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
-        """Read words; a parameter that is not configured gives an undefined value."""
+        """Read words; a parameter that is not configured reads an undefined value."""
         if start + count - 1 > LAST_ADDRESS:
             raise WireRefusal(2)
         return [self._read(address) for address in range(start, start + count)]
 
     def write_registers(self, function: int, start: int, words: Sequence[int]) -> None:
-        """Store words one after the other; a refused one discards those after it, only those."""
+        """Store words in order; a refused word stops the rest."""
         if start + len(words) - 1 > LAST_ADDRESS:
             raise WireRefusal(2)
         try:
@@ -162,7 +163,7 @@ class Simulator(ModbusFace):
                 elif address in self._words or address in READ_ONLY:
                     self._store(address, word)
                 elif function == 6:
-                    raise WireRefusal(3)  # in a block, what is not configured is silently discarded
+                    raise WireRefusal(3)  # in a block, an unconfigured word is silently ignored
         finally:
             self.step(0.0)
 
@@ -198,7 +199,8 @@ class Simulator(ModbusFace):
         if address in (RATE, PROPORTIONAL, INTEGRAL, DERIVATIVE) and value < 0:
             raise WireRefusal(3)
         if address == MANUAL and value and not words[MANUAL]:
-            words[OP] = round(self._output_percent * 10) & 0xFFFF  # manual takes over the output
+            # manual mode starts from the present output
+            words[OP] = round(self._output_percent * 10) & 0xFFFF
         if address == RATE and value and not words[RATE]:
             self._working_c = self._measured_c()
         words[address] = word
@@ -212,13 +214,13 @@ class Simulator(ModbusFace):
         elif not rate_c_per_min:
             self._working_c = target_c
         elif self._words[MANUAL] or self._part.sensor_broken:
-            self._working_c = pv_c  # so that control starts again without a jump
+            self._working_c = pv_c  # so that control restarts without a jump
         else:
             step_c = rate_c_per_min / 60 * dt_s
             self._working_c += min(max(target_c - self._working_c, -step_c), step_c)
 
     def _differentiate(self, pv_c: float, dt_s: float) -> None:
-        # the derivative acts on the process value, filtered at a sixth of the derivative time
+        # the derivative acts on the process value, filtered with a sixth of the derivative time
         filter_s = self._words[DERIVATIVE] / 6
         slope_c_per_s = (pv_c - self._pv_c) / dt_s
         self._slope_c_per_s += (slope_c_per_s - self._slope_c_per_s) * dt_s / (filter_s + dt_s)
@@ -259,11 +261,11 @@ class Simulator(ModbusFace):
 
 
 class _Programmer:
-    """The programmer option: stored programs, and the copy of one that runs.
+    """The programmer option: stored programs, and a running copy of one.
 
     Attributes:
-        setpoint_c: What the program asks for.
-        end_output_percent: The output of an End of that type, once it is reached.
+        setpoint_c: Present setpoint of the program.
+        end_output_percent: Output of an End segment of that type, once it is reached.
     """
 
     def __init__(self, per_degree: int) -> None:
@@ -279,11 +281,11 @@ class _Programmer:
 
     @property
     def runs(self) -> bool:
-        """Whether the setpoint is the program's: it is not reset."""
+        """Whether the program controls the setpoint, because it is not reset."""
         return self._status != IS_RESET
 
     def has(self, address: int) -> bool:
-        """Return whether an address is one of the programmer's."""
+        """Return whether an address belongs to the programmer."""
         end = STORED_FROM + STORED_EACH * (STORED_PROGRAMS + 1)
         return (
             address in COURSE
@@ -313,7 +315,7 @@ class _Programmer:
         return found[address]
 
     def store(self, address: int, word: int, pv_c: float) -> None:
-        """Take one word, or refuse it."""
+        """Store one word, or refuse it."""
         if address == PROGRAM_STATUS:
             self._order(word, pv_c)
         elif address == PROGRAM:
@@ -321,7 +323,7 @@ class _Programmer:
                 raise WireRefusal(3)
             self._number = word
         elif address in COURSE or self.runs:
-            raise WireRefusal(3)  # what runs is edited in hold only, and not here
+            raise WireRefusal(3)  # a running program is edited in hold only, which is not simulated
         else:
             number, at = divmod(address - STORED_FROM, STORED_EACH)
             if not number or (at % PART_WORDS == 0 and at and word > 5):
@@ -329,7 +331,7 @@ class _Programmer:
             self._stored[number][at] = word
 
     def step(self, pv_c: float, dt_s: float) -> None:
-        """Let a program go on by ``dt_s``."""
+        """Advance a program by ``dt_s``."""
         kind, back, *_ = self._words(0)
         off_c = pv_c - self.setpoint_c
         beyond = {0: False, 1: off_c < -self._c(back), 2: off_c > self._c(back)}
@@ -372,7 +374,7 @@ class _Programmer:
             raise WireRefusal(3)
 
     def _enter(self, number: int) -> None:
-        """Begin a segment; steps are over at once, and the last cycle's End ends the program."""
+        """Begin a segment; steps end at once, and the last cycle's End ends the program."""
         for _ in range(PARTS):
             kind, target, _, end, *_ = self._words(number)
             self._segment, self._left_s = number, self._length_s(number)
@@ -392,7 +394,7 @@ class _Programmer:
                 if end == END_OUTPUT:
                     self.end_output_percent = signed(target) / 10
                 return
-        self._order(IS_RESET, 0.0)  # a program of steps alone
+        self._order(IS_RESET, 0.0)  # all segments are steps
 
     def _length_s(self, number: int) -> float:
         kind, _, length, *_ = self._words(number)
@@ -424,12 +426,12 @@ class _Programmer:
 
     def _words(self, part: int) -> list[int]:
         found = self._stored[0][PART_WORDS * part : PART_WORDS * (part + 1)]
-        return found or [T_END] * PART_WORDS  # after the last segment there is an End
+        return found or [T_END] * PART_WORDS  # the End after the last segment
 
     def _c(self, word: int) -> float:
         return signed(word) / self._per_degree
 
 
 def signed(word: int) -> int:
-    """Read a word as two's complement."""
+    """Return a word as two's complement."""
     return word - 0x10000 if word & 0x8000 else word

@@ -1,9 +1,8 @@
 """The wire face of a Honeywell Midas gas detector on Modbus TCP.
 
-Typed in from the Honeywell Midas technical handbook, appendix A; the order of the words of a
-float is from a published third-party driver. Not simulated: every write, as the commands at 40021
-(exception 01), because no line has a reason to inhibit its own gas detector, and what is above
-40016 (exception 02).
+Written from the Honeywell Midas technical handbook, appendix A; the word order of a float is from a
+published third-party driver. Not simulated: every write, such as the commands at 40021 (exception
+01), because a line must not inhibit its own gas detector, and registers above 40016 (exception 02).
 """
 
 import random
@@ -18,7 +17,8 @@ __all__ = ["Simulator"]
 REGISTERS = 16  # 40001 to 40016
 HEARTBEAT_US = 2_000_000
 ALARMS_INHIBITED = (2, 3, 4)
-INSTRUMENT_FAULTS = 30  # fault numbers from here on are the instrument's (F..), below: maintenance
+# faults from this number on are the instrument's (F..), lower ones ask for maintenance
+INSTRUMENT_FAULTS = 30
 UNIT_PPM = 0x0100
 GAS_ID, CARTRIDGE_ID = 1, 7
 SENSOR_C, CELL_LIFE_H, FLOW_CC_PER_MIN = 24, 8760, 500
@@ -75,6 +75,6 @@ class Simulator(ModbusTcpFace):
 
 
 def low_word_first(value: float) -> tuple[int, int]:
-    """Return a float as two words in the order the detector sends them."""
+    """Return a float as two words, in the detector's order."""
     high, low = struct.unpack(">HH", struct.pack(">f", value))
     return low, high

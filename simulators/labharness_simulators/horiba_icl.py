@@ -1,4 +1,4 @@
-"""A simulated Horiba ICL with one monochromator and one CCD, as its WebSocket sees it.
+"""A simulated Horiba ICL with one monochromator and one CCD, on its WebSocket.
 
 Written from the "ICL API Programmers Manual" revision 2.1.0 of 2025-10-29 (HORIBAEzSpecSDK,
 ``docs/icl_api20251029.md``) and, for the shape of a spectrum, from programs that use it.
@@ -6,8 +6,8 @@ Written from the "ICL API Programmers Manual" revision 2.1.0 of 2025-10-29 (HORI
 Not simulated, and refused in the library's words (``-315`` of the CCD, ``-510`` of the mono): other
 gratings, filter wheels, mirrors, slits and shutters, calibration of the position, triggers and
 signals, EM gain, images and more than one region, several acquisitions, binary messages, range
-mode, the 1 us timer. No SpectrAcq3 is found. Gain, speed and cleans are kept and change nothing.
-What is not in the manual is ``-2``, as ``ccd_getAcquisitionReady`` and the commands of 2023 are.
+mode, the 1 us timer. No SpectrAcq3 is found. Gain, speed and cleans are stored without effect.
+Commands outside the manual get ``-2``, also ``ccd_getAcquisitionReady`` and the commands of 2023.
 """
 
 import random
@@ -49,7 +49,7 @@ ERRORS = {
     "mono_busy": (-519, "Mono busy"),
     "mono_missing": (-521, "Missing parameter"),
 }
-REFUSED = frozenset(  # commands of the manual that are refused here
+REFUSED = frozenset(  # commands of the manual that the simulator refuses
     [
         *("ccd_getEMGain", "ccd_setEMGain", "ccd_getTriggerIn", "ccd_setTriggerIn"),
         *("ccd_getSignalOut", "ccd_setSignalOut", "ccd_calculateRangeModePositions"),
@@ -72,13 +72,13 @@ Answer = Mapping[str, object]
 
 
 def refusal(name: str) -> ValueError:
-    """Make the error that the ICL answers with."""
+    """Return the error that the ICL answers with."""
     code, text = ERRORS[name]
     return ValueError(f"[E];{code};{text}")
 
 
 class Simulator(JsonFace):
-    """The library and its two devices; each exposure is drawn once, when it ends."""
+    """The library and its two devices; each exposure is drawn once, at its end."""
 
     latency_s = 0.02
     writes = re.compile(".*_(open|close|restart|init|moveToPosition|acquisition.*|set[A-Z].*)")
@@ -161,7 +161,7 @@ class Simulator(JsonFace):
         }
 
     def answer(self, command: str, parameters: Mapping[str, object]) -> Answer:
-        """Answer one command; names count by the case of their letters."""
+        """Answer one command; names are case-sensitive."""
         if command in self._always:
             return self._always[command]()
         if command == "icl_binMode":
@@ -199,7 +199,7 @@ class Simulator(JsonFace):
     def _binary(self, parameters: Answer) -> Answer:
         if parameters.get("mode") not in ("none", "all"):
             raise refusal("bin_mode")
-        return {}  # of the messages that "all" asks for, none is simulated
+        return {}  # no message that "all" makes binary is simulated
 
     def _mono_config(self) -> Answer:
         lines = self._part.grating_lines_per_mm
@@ -252,12 +252,12 @@ class Simulator(JsonFace):
         self._exposure_ms = 0
         self._x_axis = 0
         self._told_centre_nm = 0.0
-        self._axis_centre_nm = 0.0  # as told when the kind of axis was set
+        self._axis_centre_nm = 0.0  # the centre at the time when the kind of axis was set
         self._gain = self._speed = 0
         self._cleans = {"count": 1, "mode": 0}
         self._restarting: Any = None  # a SimPy event, while it runs
         self._format_set = False
-        self._roi = (0, 0)  # first pixel, how many
+        self._roi = (0, 0)  # first pixel, number of pixels
         self._exposing: Any = None  # a SimPy event, while it runs
         self._counts: list[int] | None = None
 
@@ -306,7 +306,7 @@ class Simulator(JsonFace):
         if (regions, form) != (1, 1):
             raise refusal("ccd_not_supported")
         self._format_set = True
-        self._roi = (0, 0)  # all regions that were there are gone
+        self._roi = (0, 0)  # a new format removes all regions
 
     def _set_timer(self, parameters: Answer) -> None:
         (token,) = _wholes(parameters, ["resolutionToken"], 0, 1)
@@ -359,7 +359,7 @@ class Simulator(JsonFace):
         self._exposing = None
 
     def _restart(self, parameters: Answer) -> None:
-        # What a restart leaves of the settings, the manual does not say: here nothing.
+        # The manual does not say which settings survive a restart; here none do.
         self._reset_ccd()
         self._restarting = self._env.seconds(RESTART_S)
         self._restarting.callbacks.append(self._end_restart)
@@ -375,7 +375,7 @@ class Simulator(JsonFace):
             raise refusal("ccd_no_spectra")
         first, count = self._roi
         if not (count and self._format_set):
-            return {"acquisition": []}  # nothing was set up, so nothing was generated
+            return {"acquisition": []}  # without a set-up no data is generated
         chosen = slice(first, first + count)
         region = {
             "roiIndex": 1,
@@ -393,7 +393,8 @@ class Simulator(JsonFace):
     def _axis(self) -> list[float]:
         if self._x_axis != 2:
             return [float(pixel) for pixel in range(self._part.pixels)]
-        # The axis goes by the centre that was told before its kind, wherever the grating really is.
+        # The axis uses the centre that was set before the kind of axis, not the grating's true
+        # place.
         off_nm = self._axis_centre_nm - self._part.centre_nm
         return [wavelength_nm + off_nm for wavelength_nm in self._part.wavelengths_nm()]
 

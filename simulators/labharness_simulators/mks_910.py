@@ -1,12 +1,12 @@
-"""A simulated MKS 910 DualTrans transducer, as its RS-485 line sees it.
+"""A simulated MKS 910 DualTrans transducer on its RS-485 line.
 
-Written from the 910 DualTrans manual, pp. 24 and 46, and the 902B manual, pp. 12, 21 and 46. What
-usual clients ask first (``DT?``, ``FV?``, ``HV?``, ``PN?``, ``TIM?``, ``TEM?``, ``GT?``, ``UT?``,
-``SW?``: PyMeasure's ``mksinst``) is answered with made-up values.
+Written from the 910 DualTrans manual, pp. 24 and 46, and the 902B manual, pp. 12, 21 and 46. The
+first questions of common clients (``DT?``, ``FV?``, ``HV?``, ``PN?``, ``TIM?``, ``TEM?``, ``GT?``,
+``UT?``, ``SW?``: PyMeasure's ``mksinst``) get made-up answers.
 
 Not simulated, and NAK160: relays (``SP``, ``SH``, ``SD``, ``EN``, ``SS``), calibration (``VAC``,
-``ATM``), every ``!`` but ``U!``, analog output, ``PR5``, and the differential reading of the piezo:
-``PR1``, ``PR2`` and ``PR3`` all show the one absolute pressure.
+``ATM``), every ``!`` except ``U!``, analog output, ``PR5``, and the differential reading of the
+piezo: ``PR1``, ``PR2`` and ``PR3`` all show the one absolute pressure.
 """
 
 import random
@@ -23,11 +23,11 @@ ANYONE = "254"  # every transducer obeys this address
 
 
 class Simulator(LineFace):
-    """One transducer: silent to other addresses, NAK160 to what it does not know.
+    """One transducer: silent to other addresses, NAK160 to unknown messages.
 
     Attributes:
         status: ``O`` ok, ``M`` MicroPirani failure, ``Z`` piezo failure.
-        unit: Unit of pressure it speaks.
+        unit: Unit of its pressure readings.
     """
 
     latency_s = 0.006

@@ -1,13 +1,13 @@
-"""A simulated Prior ProScan III controller with a stage, as its serial line sees it.
+"""A simulated Prior ProScan III controller with a stage, on its serial line.
 
 Written from the ProScan III manual 1.12 (section 4.1; page 43: ``R`` comes at the end of a move)
 and published drivers (Micro-Manager, python-microscope); the motion bits, the lines of ``STAGE``
-and which error belongs to what are background knowledge.
+and the error numbers of each case are background knowledge.
 
 Not simulated: compatibility mode (``COMP 1``), focus and filter wheels (``NONE`` is fitted), limit
 switches (``SIS`` goes to 0, 0), joystick, patterns, ``M``, ``Z`` and the queue of 100 moves: a move
-that is asked while another runs is refused. ``SMS``, ``SAS`` and ``SCS`` are kept and change
-nothing. What is not known is ``E,5``.
+during another one is refused. ``SMS``, ``SAS`` and ``SCS`` are stored without effect. Unknown
+commands get ``E,5``.
 """
 
 import math
@@ -45,9 +45,9 @@ STAGE = (
 
 
 class Simulator(LineFace):
-    """A controller whose ``R`` comes when the stage has arrived, and not before.
+    """A controller that answers ``R`` when the stage has arrived, and not before.
 
-    When ``R`` is there the stage stands. The delay of ``R`` is this reply's ``latency_s``.
+    The delay of ``R`` is set as this reply's ``latency_s``.
     """
 
     writes = re.compile("(G|SIS|[IK]$|COMP.|RES,.*,|S[MAC]S.).*", re.IGNORECASE)
@@ -67,7 +67,7 @@ class Simulator(LineFace):
         self._shapes = dict.fromkeys(SHAPES, 100)
 
     def answer(self, line: str) -> str:
-        """Answer one command; words are parted by comma, blank, tab, semicolon or colon."""
+        """Answer one command; comma, blank, tab, semicolon and colon separate its words."""
         self.latency_s = LATENCY_S
         name, *words = re.split(r"[, \t;:]+", line.strip().upper())
         if name in ("G", "GX", "GY", "GR", "SIS"):
@@ -78,9 +78,9 @@ class Simulator(LineFace):
             return "R\r"
         if name in SHAPES:
             return self._shape(name, words) + "\r"
-        return self._said(name, words) + "\r"
+        return self._report(name, words) + "\r"
 
-    def _said(self, name: str, words: list[str]) -> str:
+    def _report(self, name: str, words: list[str]) -> str:
         x, y, z = (str(round(um * self._steps_per_um)) for um in self._part.position_um)
         asked = ",".join([name, *words])
         if asked == "COMP,1" or (name == "RES" and len(words) == 2):
@@ -128,7 +128,7 @@ class Simulator(LineFace):
         if name == "SIS":
             target = [0.0, 0.0, target[2]]
         travel_s = math.dist(target, self._part.position_um) / self._part.SPEED_UM_PER_S
-        # One tick more than the way takes, so that no rounding leaves it short of the place.
+        # One tick more than the move takes, so that rounding cannot leave it short of the target.
         ticks = math.ceil(travel_s * TICKS_PER_S) + 1
         arrival = self._env.seconds(ticks / TICKS_PER_S)
         self._part.move_to(*target)

@@ -1,6 +1,6 @@
 """The wire face of a Waveshare Modbus RTU relay board with eight relays and eight inputs.
 
-Typed in from the Waveshare wiki's register map as published by third parties. Not simulated: the
+Written from the Waveshare wiki's register map as published by third parties. Not simulated: the
 timed (flash) coils at 0200h and 0400h, and the registers that change address and line settings.
 """
 
@@ -37,7 +37,7 @@ class Simulator(ModbusFace):
         self._part = part
 
     def answer(self, pdu: bytes) -> bytes:
-        """Answer function 05 here, because this board also knows a value that toggles."""
+        """Answer function 05 here, because this board has an additional value that toggles."""
         if pdu[0] != 5 or len(pdu) != 5:
             return super().answer(pdu)
         coil, value = struct.unpack_from(">HH", pdu, 1)
@@ -51,13 +51,13 @@ class Simulator(ModbusFace):
         return pdu
 
     def read_registers(self, function: int, start: int, count: int) -> Sequence[int]:
-        """Read the version, which is all there is to read."""
+        """Read the version, the only register."""
         if (start, count) != (VERSION_ADDRESS, 1):
             raise WireRefusal(2)
         return [VERSION]
 
     def read_bits(self, function: int, start: int, count: int) -> Sequence[bool]:
-        """Read relays (function 01) or inputs (02); inputs that nobody wired are 0."""
+        """Read relays (function 01) or inputs (02); unwired inputs are 0."""
         if start + count > WAYS:
             raise WireRefusal(2)
         states = self._part.coils if function == 1 else self._part.inputs

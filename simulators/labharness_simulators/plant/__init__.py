@@ -1,4 +1,4 @@
-"""The simulated plant: physics that faces read and set, advanced by `plant.step(dt_s)`."""
+"""The simulated plant: physics that the wire faces read and set; `plant.step(dt_s)` advances it."""
 
 from labharness_simulators.plant.cvd_tube import CvdTube
 from labharness_simulators.plant.faults import Faults
@@ -35,5 +35,5 @@ __all__ = [
     "TubeGas",
 ]
 
-# What a lab file may name as its plant.
+# The names that a lab file may give as its plant.
 PLANTS = {"cvd_tube": CvdTube}

@@ -1,4 +1,4 @@
-"""The whole line: a sulfur boat, a tube furnace, gases, a sample, and the microscope beside it."""
+"""The whole simulated line: sulfur boat, tube furnace, gases, a sample, and a microscope."""
 
 import math
 import random
@@ -45,7 +45,7 @@ COIL_OF = {
     "box.vent": VENT,
     "box.pump": PUMP,
 }
-"""The relays whose state a line may be read back in, as the shipped line names them."""
+"""Relays whose state a line may read back, by their names in the shipped line."""
 
 SUBSTEP_S_MAX = 2.0
 STEP_S_MAX = 3_600.0
@@ -59,7 +59,7 @@ LOAD_DETAILS = ("moo3_mass_mg", "sulfur_mass_mg", "substrate", "sample_id")
 class CvdTube:
     """A CVD line for MoS2 from MoO3 and sulfur powder.
 
-    It knows no wire: faces read and set its `parts`. Looking changes nothing, except that an
+    It has no wires: faces read and set its `parts`. Reading changes nothing, except that an
     exposure draws noise and may burn the film.
 
     Args:
@@ -68,14 +68,14 @@ class CvdTube:
         tube_volume_l: 2.0 for a 2-inch tube of 1.2 m.
         furnace_mass_factor: heat capacity of the furnace and its tube, relative to a 2-inch one.
         furnace_loss_factor: heat loss of the furnace, relative to the same.
-        sulfur_mass_factor: heat capacity of the sulfur heater, relative to its usual one.
-        vented: the vent stands open, as the last shutdown left it; without power it is shut, and
-            the open bypass then fills the tube.
+        sulfur_mass_factor: heat capacity of the sulfur heater, relative to the default.
+        vented: the vent is open, as after the last shutdown; without power it is shut, and the open
+            bypass then fills the tube.
         ambient_torr: the room's pressure; 626 (83.5 kPa) at 1,600 m (ISO 2533).
 
     Attributes:
-        parts: what the faces are put on, by name.
-        faults: what may be broken, to be set at any time.
+        parts: the parts for the faces, by name.
+        faults: the faults, which may be set at any time.
         time_s: seconds stepped so far.
     """
 
@@ -170,13 +170,14 @@ class CvdTube:
         self._decays = (1.0, 1.0, 1.0)
 
     def begin_at(self, readings: Mapping[str, float]) -> None:
-        """Begin in the state that a line was read back in.
+        """Begin in the state that was read back from a line.
 
-        The gas in the tube is taken for air, because no reading says what it is: a purge is owed.
+        The gas in the tube is assumed to be air, because no reading shows what it is: a purge is
+        needed.
 
         Args:
             readings: By channel: temperatures in degC (heater and tube alike), the pressure in
-                Torr, and which of the relays `box` are energised; others are not used.
+                Torr, and which relays of `box` are energised; others are ignored.
         """
         for channel, coil in COIL_OF.items():
             state = readings.get(channel, math.nan)
@@ -258,7 +259,7 @@ class CvdTube:
         return 0.0 if shut else BYPASS_SCCM * self._gas.supply_share
 
     def _leaking_sccm(self) -> float:
-        """Return the hydrogen that leaves its line for the room without reaching the tube."""
+        """Return the hydrogen that leaks from its line into the room."""
         is_open = self._relays.contacts[HYDROGEN_VALVE]
         return self.faults.hydrogen_leak_sccm if is_open else 0.0
 
@@ -293,10 +294,10 @@ class CvdTube:
         return inflow_sccm, 0.0
 
     def operate(self, action: str, details: Mapping[str, object]) -> float:
-        """Begin what an operator does by hand; return the seconds until `finish` is due.
+        """Begin an operator's manual step; return the seconds until `finish` is due.
 
-        `load` opens the lid and puts in fresh boats and a fresh substrate; `move_to_microscope`
-        opens lid and enclosure and takes the sample to the stage, its film frozen as it is.
+        `load` opens the lid and puts in new boats and a new substrate; `move_to_microscope` opens
+        lid and enclosure and moves the sample to the stage, where its film no longer changes.
 
         Raises:
             ValueError: an unknown action, another action in hand, missing or unknown details, a
@@ -316,11 +317,11 @@ class CvdTube:
 
     @property
     def in_hand(self) -> str | None:
-        """What an operator has begun and not finished."""
+        """The manual step that was begun and not finished."""
         return self._in_hand
 
     def finish(self, action: str) -> None:
-        """Shut what the action opened.
+        """Shut lid and enclosure at the end of a manual step.
 
         Raises:
             ValueError: that action is not in hand.
@@ -372,21 +373,21 @@ class CvdTube:
         return spot_light(film, sample, position_um, 1e3 * power_w, exposure_s)
 
     def lose_power(self) -> None:
-        """Let the power dip: every coil drops, the laser is off, unsaved setpoints are gone.
+        """Simulate a power dip: all coils drop, the laser is off, unsaved setpoints are lost.
 
-        The temperature controllers and the argon and nitrogen controllers come back as they were
-        set; the hydrogen controller's setpoint is never saved. Whoever makes it dip sees to it that
-        no instrument answers meanwhile.
+        The temperature controllers and the argon and nitrogen controllers keep their settings; the
+        hydrogen controller never saves its setpoint. The caller must keep the instruments silent
+        meanwhile.
         """
         self._relays.coils = [False] * len(self._relays.coils)
         self._laser.on = False
         self._hydrogen.setpoint_sccm = 0.0
 
     def truth(self) -> dict[str, object]:
-        """Return what is really so, for referees in tests: no instrument's error, no noise.
+        """Return the true state, without any instrument's error or noise, for referees in tests.
 
-        `coverage`, `mean_layers`, `nuclei_per_mm2` and `edge_um` are of the sample in the tube, or
-        of the film on the stage once there is none in the tube (coverage and mean only).
+        `coverage`, `mean_layers`, `nuclei_per_mm2` and `edge_um` belong to the sample in the tube.
+        Without one there, coverage and mean belong to the film on the stage.
         """
         gas, growth, in_tube = self._gas, self._hot.growth, self._hot.sample
         coverage = growth.coverage if in_tube is not None else self._film_coverage
@@ -440,12 +441,12 @@ class CvdTube:
 
 
 def _branch(chance: random.Random | None) -> random.Random | None:
-    """Return a source of its own, so that one part's draws never move another's."""
+    """Return an own random source, so that the draws of one part do not shift another's."""
     return None if chance is None else random.Random(chance.getrandbits(64))
 
 
 def _mass_mg(details: Mapping[str, object], name: str) -> float:
-    """Read a mass in mg from an action's details."""
+    """Return a mass in mg from an action's details."""
     mass = details[name]
     if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0.0 <= mass < math.inf:
         raise ValueError(f"CvdTube: 'load' got {name} {mass!r}; allowed a number of mg from 0")

@@ -1,4 +1,4 @@
-"""What may break in the simulated line: one field a fault, read by the parts at once."""
+"""The faults of the simulated line: one field per fault, which the parts read at once."""
 
 import random
 from dataclasses import dataclass, field
@@ -17,19 +17,19 @@ class Faults:
             controller's power and needs the furnace's mains contactor.
         furnace_sensor_broken: the furnace's thermocouple is open; its temperature reads NaN.
         sulfur_sensor_broken: the same for the sulfur heater.
-        hydrogen_leak_sccm: a fitting behind the hydrogen valve and ahead of the flow controller has
-            come off: so much leaves for the room while the valve is open. The cylinder's regulator
-            drives it, so that the controller neither meters nor stops it.
+        hydrogen_leak_sccm: flow from an open fitting between the hydrogen valve and the flow
+            controller into the room, while the valve is open. The cylinder's regulator drives it,
+            so the controller neither meters nor stops it.
         h2_detector_offset_ppm: a false reading added to the room's hydrogen.
         estop_open: the E-stop loop is open; its own contacts also drop both heaters' mains.
-        lid_open: the tube stands open to the room.
-        exhaust_lost: the extraction stopped; what leaves the tube stays in the room.
+        lid_open: the tube is open to the room.
+        exhaust_lost: the extraction stopped; gas that leaves the tube stays in the room.
         enclosure_open: the laser enclosure is open; its own contacts also block the beam.
         air_leak_sccm: air drawn into the tube at any pressure.
-        outlet_blocked: sulfur has clogged the tube's outlet, ahead of both vent and pump.
-        pump_stopped: the pump stands still, whatever its relay says.
-        stuck: contacts that stay as they are whatever their coil does, by the coil's index from 0:
-            a welded contactor, a valve that sticks. True is as if energised.
+        outlet_blocked: sulfur has clogged the tube's outlet, upstream of both vent and pump.
+        pump_stopped: the pump stands still, even with its relay on.
+        stuck: contacts that ignore their coil (a welded contactor, a sticking valve), by the coil's
+            index from 0. True means as if energised.
         sensors: sensors that lie, by the name of the part: `furnace`, `sulfur`, `argon`,
             `nitrogen`, `hydrogen`, `gauge`, `h2_detector`.
     """
@@ -50,20 +50,20 @@ class Faults:
     sensors: dict[str, SensorFault] = field(default_factory=dict)
 
     def lie(self, sensor: str, how: str, amount: float, chance: random.Random) -> None:
-        """Let a sensor lie from now on; `SensorFault` says what the amount means."""
+        """Let a sensor lie from now on; `SensorFault` explains the amount."""
         self.sensors[sensor] = SensorFault(SensorFaultKind(how), amount, chance)
 
     def advance_to(self, now_s: float) -> None:
-        """Tell the sensors that lie what time it is, in seconds from the plant's start."""
+        """Set the time of the lying sensors, in seconds from the plant's start."""
         for fault in self.sensors.values():
             fault.now_s = now_s
 
     def heard(self, sensor: str, value: float) -> float:
-        """Return what a sensor says of a true value; NaN where it gives no signal at all."""
+        """Return a sensor's reading of a true value; NaN without a signal."""
         fault = self.sensors.get(sensor)
         return value if fault is None else fault.heard(value)
 
     def silent(self, sensor: str) -> bool:
-        """Return whether a sensor gives no signal at this moment."""
+        """Return whether a sensor gives no signal now."""
         fault = self.sensors.get(sensor)
         return fault is not None and fault.silent()

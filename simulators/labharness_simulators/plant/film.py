@@ -1,4 +1,4 @@
-"""The film that left the furnace: triangles on one square millimetre, looked up by position."""
+"""The grown film: triangles on one square millimetre, looked up by position."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 __all__ = ["HALF_WIDTH_UM", "Film"]
 
 HALF_WIDTH_UM = 500.0
-MARGIN_UM_MAX = 250.0  # nuclei this far outside still reach in
-TRIANGLES_MAX = 20_000  # a layer
-CLOSED_AREA = 12.0  # an extended area that leaves less than 1e-5 bare
-CROWDED_AREA = 2.0  # above it a layer is ground enough to seed the next one anywhere
+MARGIN_UM_MAX = 250.0  # nuclei this far outside still reach the sample
+TRIANGLES_MAX = 20_000  # per layer
+CLOSED_AREA = 12.0  # at this extended area less than 1e-5 stays bare
+CROWDED_AREA = 2.0  # above it the next layer may start anywhere on this one
 BURN_RADIUS_UM = 1.0
 BURNS_MAX = 1_000
 
@@ -48,9 +48,9 @@ class _Triangles:
 
 
 class Film:
-    """A frozen film: each layer a seeded random set of triangles with the grown N and X.
+    """A finished film: each layer is a seeded random set of triangles with the grown N and X.
 
-    Radii are uniform from nought to the largest, as constant nucleation and growth give them. Later
+    Radii are uniform from 0 to the largest, the result of constant nucleation and growth. Higher
     layers start on triangles of the layer below and exist only where it does.
     """
 
@@ -97,7 +97,7 @@ class Film:
 def _scatter(
     generator: np.random.Generator, per_um2: float, area: float, below: _Triangles | None
 ) -> _Triangles | None:
-    """Place one layer's triangles, on those of the layer below if there are any; None for none."""
+    """Place one layer's triangles, on those of the layer below if there are any; None if empty."""
     import numpy as np
 
     if per_um2 <= 0.0 or area <= 0.0:
@@ -120,12 +120,12 @@ def _scatter(
     else:
         weight = below.inner_um**2
         host = generator.choice(len(weight), count, p=weight / weight.sum())
-        # Uniform in a triangle: two corners' weights folded back into it.
+        # Uniform in a triangle: fold the weights of two corners back into it.
         first, second = generator.uniform(0.0, 1.0, (2, count))
         fold = first + second > 1.0
         first[fold], second[fold] = 1.0 - first[fold], 1.0 - second[fold]
         radius = 2.0 * below.inner_um[host]
-        # Corners stand opposite to the sides' normals.
+        # The corners are opposite to the sides' normals.
         corners = [below.angle[host] + math.pi + k * (2.0 * math.pi / 3.0) for k in range(3)]
         shares = (first, second, 1.0 - first - second)
         x_um, y_um = below.x_um[host], below.y_um[host]

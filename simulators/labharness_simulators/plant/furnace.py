@@ -1,4 +1,4 @@
-"""Heat: the tube furnace with its sample node, and the sulfur boat's own small heater."""
+"""Heat: the tube furnace with its sample node, and the small heater of the sulfur boat."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ class Heater:
     """One heated zone as its controller sees it.
 
     Attributes:
-        power_fraction: 0..1, set by the controller's face; anything else counts as its nearest end,
+        power_fraction: 0..1, set by the controller's face; other values count as the nearest end,
             NaN as 0.
         controller: called as `controller(dt_s)` before each step, or None.
         gain: reading in °C divided by the true temperature.
@@ -70,7 +70,7 @@ class Heater:
 
     @property
     def temperature_c(self) -> float:
-        """Measure the thermocouple in °C, with its lag, error and noise; NaN when it is open."""
+        """The thermocouple's reading in °C, with its lag, error and noise; NaN when it is open."""
         if self.sensor_broken:
             return float("nan")
         reading_c = (self._thermocouple_k - ZERO_C_K) * self.gain + self._noise_c
@@ -94,8 +94,8 @@ class TubeFurnace(Heater):
     """A hinged one-zone furnace of 1200 W around a 2-inch quartz tube (OTF-1200X class).
 
     Two thermal nodes, the winding with its insulation and the tube with the sample, and a
-    thermocouple that lags the winding. The constants are chosen to give the maker's class of
-    behaviour: 45 °C/min at full power, 26 min to 1000 °C, 2-3 h to cool with the lid shut.
+    thermocouple that lags the winding. The constants are chosen for the behaviour of the maker's
+    class: 45 °C/min at full power, 26 min to 1000 °C, 2-3 h to cool with the lid shut.
     """
 
     __slots__ = (
@@ -178,7 +178,7 @@ class SulfurHeater(Heater):
     """A heated sleeve around the sulfur boat, 25 cm upstream and outside the insulation.
 
     One thermal node. With its power off beside a furnace at 750 °C it stays below 75 °C. The
-    constants are a choice for a heating tape on a bare tube, made to reach 200 °C within 5 min.
+    constants are chosen for a heating tape on a bare tube that reaches 200 °C within 5 min.
     """
 
     __slots__ = ("_capacity", "boat_k", "thermocouple_lag_s")
@@ -199,7 +199,7 @@ class SulfurHeater(Heater):
         )
 
     def heat_from_w(self, furnace_k: float) -> float:
-        """Return the heat in W that creeps along the tube from the furnace."""
+        """Return the heat in W that the tube conducts from the furnace."""
         return self.TO_FURNACE_W_PER_K * (furnace_k - self.boat_k)
 
     def step(self, dt_s: float, decay: float, from_furnace_w: float, noise_c: float) -> None:

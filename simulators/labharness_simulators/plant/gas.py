@@ -1,4 +1,4 @@
-"""Gas: mass flow controllers, and the well-mixed tube that they fill and the outlet empties."""
+"""Gas: mass flow controllers, and the well-mixed tube between them and the outlet."""
 
 from math import exp
 
@@ -21,7 +21,8 @@ PA_PER_PSI = 6_894.757
 PA_PER_TORR = ATMOSPHERE_PA / 760.0
 SCCM_PA_M3_PER_S = ATMOSPHERE_PA * 1e-6 / 60.0  # 1 cm³ a minute at 0 °C and 1 atm
 OXYGEN_IN_AIR = 0.2095
-SUPPLY_PA = ATMOSPHERE_PA  # regulators of all gases, above the room: they work by difference
+# regulators of all gases, above the room's pressure, because they work by difference
+SUPPLY_PA = ATMOSPHERE_PA
 BYPASS_SCCM = 500.0  # the nitrogen restrictor, at 1 atm behind it
 
 
@@ -32,11 +33,10 @@ class MassFlow:
     zero error (Alicat class: ±0.6 % of reading, ±0.2 % of full scale, taken as two sigma).
 
     Attributes:
-        setpoint_sccm: set by the face; below 0 or NaN counts as 0, above 102.4 % of full scale as
-            that.
+        setpoint_sccm: set by the face; below 0 or NaN counts as 0, at most 102.4 % of full scale.
         gas: name of the gas.
-        drift: what really flows, divided by what flowed before the sensor drifted.
-        true_sccm: what really enters the tube.
+        drift: true flow divided by the true flow before the sensor drifted.
+        true_sccm: true flow into the tube.
         ambient_pa: pressure of the room.
     """
 
@@ -93,23 +93,23 @@ class MassFlow:
 
     @property
     def flow_sccm(self) -> float:
-        """Measure the flow in sccm as the controller reports it; never below 0."""
+        """The measured flow in sccm that the controller reports; never below 0."""
         flow = self._measured + self._noise
         if self._faults.sensors:
             flow = self._faults.heard(self._name, flow)
             if flow != flow:
-                return 0.0  # a dead flow sensor reads its zero
+                return 0.0  # a dead flow sensor reads zero
         return flow if flow > 0.0 else 0.0
 
     @property
     def pressure_psia(self) -> float:
-        """Measure the inlet pressure in psia; it sags by 5 % at full flow."""
+        """The inlet pressure in psia; it sags by 5 % at full flow."""
         sag = 0.05 * self._measured / self.full_scale_sccm
         return (self.ambient_pa + SUPPLY_PA) * (1.0 - sag) / PA_PER_PSI
 
     @property
     def valve_drive_percent(self) -> float:
-        """Measure the drive of the proportional valve; 100 when the wanted flow cannot come."""
+        """The drive of the proportional valve; 100 when the flow cannot reach the setpoint."""
         wanted = self.setpoint_sccm
         if not wanted > 0.0:
             return 0.0
@@ -142,10 +142,9 @@ class TubeGas:
     total follows its exact exponential; the species share it by dilution.
 
     Attributes:
-        ambient_pa: the room's pressure.
-        air, argon, nitrogen, hydrogen: partial pressures in Pa.
-        out_sccm: what left the tube in the last step, through vent and pump.
-        sucked_back_pa: what has come in through the vent since the start, and the oil with it.
+        ambient_pa: the room's pressure. air, argon, nitrogen, hydrogen: partial pressures in Pa.
+        out_sccm: flow out of the tube in the last step, through vent and pump.
+        sucked_back_pa: gas that came in through the vent since the start, with the bubbler's oil.
     """
 
     __slots__ = (
@@ -163,7 +162,7 @@ class TubeGas:
     PUMP_M3_PER_S = 1.0e-3  # a 5 m³/h rotary through trap and bellows
     PUMP_BASE_PA = 2.0
     VENT_M3_PER_S = 4.2e-3  # 500 sccm raise the tube by 2 mbar
-    BUBBLER_PA = 1_000.0  # the oil column, both as back-pressure and before oil is sucked back
+    BUBBLER_PA = 1_000.0  # the oil column: back-pressure, and suction at which oil comes back
     LEAK_PA_M3_PER_S = 1.0e-5  # 1e-4 mbar L/s into vacuum: a good O-ring tube
 
     def __init__(self, volume_l: float, ambient_pa: float = ATMOSPHERE_PA) -> None:
@@ -179,7 +178,7 @@ class TubeGas:
         self.out_sccm = 0.0
 
     def evacuate_to(self, pressure_pa: float) -> None:
-        """Leave so much of the room's air in the tube."""
+        """Leave only this pressure of the room's air in the tube."""
         self.open_to_room()
         self.air = self.pressure_pa = pressure_pa
 
@@ -187,8 +186,8 @@ class TubeGas:
     def supply_share(self) -> float:
         """The share 0..1 of a wanted flow that the supply still drives into the tube.
 
-        Full flow up to half an atmosphere above the room, then falling to none at the supply's
-        pressure: a blocked tube fills up to the regulators and no further.
+        Full flow up to half an atmosphere above the room, then falling to 0 at the supply's
+        pressure: a blocked tube fills up to the pressure of the regulators.
         """
         share = (self.ambient_pa + SUPPLY_PA - self.pressure_pa) / (0.5 * ATMOSPHERE_PA)
         if share >= 1.0:
@@ -223,8 +222,8 @@ class TubeGas:
         if pressure < ambient:
             air += self.LEAK_PA_M3_PER_S / self._volume_m3 * (1.0 - pressure / ambient)
         inflow = air + (argon_sccm + nitrogen_sccm + hydrogen_sccm) * per_s
-        rate = 0.0  # 1/s, how fast all outlets relax the pressure
-        toward = inflow  # Pa/s, what the outlets would let in at zero pressure
+        rate = 0.0  # 1/s: rate at which all outlets relax the pressure
+        toward = inflow  # Pa/s: inflow at zero pressure, through the outlets too
         if pumping:
             pump = self.PUMP_M3_PER_S / self._volume_m3
             rate = pump
@@ -236,7 +235,7 @@ class TubeGas:
                 rate += vent
                 toward += vent * (ambient + self.BUBBLER_PA)
             elif pressure < ambient - self.BUBBLER_PA:
-                # Below the oil column's head the exhaust line's air bubbles back into the tube.
+                # Below the oil column's head, air of the exhaust line bubbles back into the tube.
                 rate += vent
                 toward += vent * (ambient - self.BUBBLER_PA)
                 sucked = vent
@@ -252,7 +251,7 @@ class TubeGas:
                 self.sucked_back_pa += sucked * dt_s
         else:
             after = pressure + inflow * dt_s
-        out = pressure + inflow * dt_s - after  # Pa that left
+        out = pressure + inflow * dt_s - after  # Pa that left the tube
         if out < 0.0:
             out = 0.0
         self.out_sccm = out / (per_s * dt_s)
@@ -266,7 +265,7 @@ class TubeGas:
         self.argon = self.argon * kept + argon_sccm * per_s * fresh
         self.nitrogen = self.nitrogen * kept + nitrogen_sccm * per_s * fresh
         self.hydrogen = self.hydrogen * kept + hydrogen_sccm * per_s * fresh
-        # The dilution is exact for the mixture, the exponential for the total: the total rules.
+        # The dilution is exact for the mixture, the exponential for the total: the total decides.
         scale = after / (self.air + self.argon + self.nitrogen + self.hydrogen)
         self.air *= scale
         self.argon *= scale

@@ -1,4 +1,4 @@
-"""Watchers: the tube's pressure gauge, and the hydrogen detector in the room."""
+"""The tube's pressure gauge, and the hydrogen detector in the room."""
 
 from math import exp
 
@@ -27,20 +27,20 @@ class Gauge:
 
     @property
     def pressure_torr(self) -> float:
-        """Measure the tube's absolute pressure in Torr."""
+        """The measured absolute pressure of the tube in Torr."""
         reading = self._pressure_pa / PA_PER_TORR * self.gain * (1.0 + self._noise)
         if self._faults.sensors:
             reading = self._faults.heard("gauge", reading)
-        return reading if reading == reading else 0.0  # a dead transducer reads its zero
+        return reading if reading == reading else 0.0  # a dead transducer reads zero
 
     def step(self, pressure_pa: float, noise: float) -> None:
-        """Take in the tube's pressure; `noise` is a standard normal draw."""
+        """Store the tube's pressure; `noise` is a standard normal draw."""
         self._pressure_pa = pressure_pa
         self._noise = noise * self.NOISE
 
 
 class Detector:
-    """A hydrogen detector above the line: what leaves the tube into the room reaches it.
+    """A hydrogen detector above the line, reached by the gas that leaves the tube into the room.
 
     Attributes:
         fault: fault number the face reports; 0 is none.
@@ -63,14 +63,14 @@ class Detector:
 
     @property
     def concentration_ppm(self) -> float:
-        """Measure hydrogen in ppm, never below 0."""
+        """The measured hydrogen in ppm, never below 0."""
         reading = self.room_ppm + self._faults.h2_detector_offset_ppm + self._noise_ppm
         if self._faults.sensors:
             reading = self._faults.heard("h2_detector", reading)
-        return reading if reading > 0.0 else 0.0  # so written, a dead sensor's NaN reads 0 too
+        return reading if reading > 0.0 else 0.0  # a dead sensor's NaN also gives 0
 
     def step(self, dt_s: float, escaping_sccm: float, noise: float) -> None:
-        """Advance by `dt_s` with that much hydrogen entering the room."""
+        """Advance by `dt_s` with this flow of hydrogen into the room."""
         self._noise_ppm = noise * self.NOISE_PPM
         if escaping_sccm > 0.0 or self.room_ppm > 1e-3:
             settled = 1e6 * escaping_sccm / self.ROOM_AIR_SCCM

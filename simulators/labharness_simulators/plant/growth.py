@@ -1,16 +1,17 @@
-"""Growth of MoS2: nuclei and their edges, layer by layer, while temperature and gas change."""
+"""Growth of MoS2: nuclei and edges, layer by layer, under changing temperature and gas."""
 
 from math import exp, sqrt
 
 __all__ = ["GROWTH_ONSET_K", "LAYERS", "Growth"]
 
 LAYERS = 6
-GROWTH_ONSET_K = 723.15  # 450 °C: below it the onset factor is under 0.4 % and the metal absent
+# 450 °C: below it the onset factor is under 0.4 % and there is almost no metal vapour
+GROWTH_ONSET_K = 723.15
 BOLTZMANN_EV = 8.617333e-5
 REFERENCE_K = 1023.15
 TRIANGLE = 3.0 * sqrt(3.0) / 4.0  # area of an equilateral triangle over its circumradius squared
 
-# Fitted, with boat, crust and cooling as the plant has them, to the nine growths that stand in
+# Fitted, with the plant's boat, crust and cooling, to the nine growths in
 # docs/reference/recipes.md: windows assembled from van der Zande 2013 (10.1038/nmat3633), Najmaei
 # 2013 (10.1038/nmat3673) and the like. Judgement from the literature, not digitised data.
 EDGE_M_PER_S = 4.81e-7  # at 1 Pa of metal, 750 °C
@@ -25,7 +26,7 @@ SULFURISATION_WIDTH_K = 18.0
 DECAY_PER_S = 3.0e-6
 DECAY_EV = 4.5
 DECAY_REFERENCE_K = 1173.15
-NO_GROWTH = 1e-15  # a theta below which the next layer cannot start
+NO_GROWTH = 1e-15  # below this theta the next layer cannot start
 
 
 class Growth:
@@ -36,7 +37,7 @@ class Growth:
     Attributes:
         nuclei_per_m2: N of each layer, on the whole area.
         radius_m_per_m2: M of each layer, the sum of circumradii.
-        extended_area: X of each layer, the area of all triangles were none to overlap.
+        extended_area: X of each layer, the area of all triangles if none overlapped.
     """
 
     __slots__ = ("_nucleation_factor", "extended_area", "nuclei_per_m2", "radius_m_per_m2")
@@ -49,7 +50,7 @@ class Growth:
 
     @property
     def coverage(self) -> tuple[float, ...]:
-        """The covered fraction of each layer; none exceeds the one below it."""
+        """The covered fraction of each layer, at most that of the layer below."""
         below = 1.0
         fractions = []
         for area in self.extended_area:
@@ -81,12 +82,12 @@ class Growth:
         """Advance by `dt_s` at the substrate's temperature and the delivered pressures.
 
         Args:
-            dt_s: Short against the growth.
-            temperature_k: Of the substrate.
-            metal_pa: MoO3 that arrives.
-            sulfur_pa: Sulfur that arrives.
-            share: What else in the gas leaves of the speed of nuclei and edges.
-            nuclei_share: What the flow makes of the nuclei of the first layer.
+            dt_s: A step much shorter than the growth.
+            temperature_k: Temperature of the substrate.
+            metal_pa: Delivered MoO3.
+            sulfur_pa: Delivered sulfur.
+            share: Factor of the other gases on the speed of nuclei and edges.
+            nuclei_share: Factor of the flow on the nuclei of the first layer.
         """
         sulfur = sulfur_pa / (sulfur_pa + HALF_SULFUR_PA)
         per_kt = 1.0 / (BOLTZMANN_EV * temperature_k)
@@ -114,14 +115,14 @@ class Growth:
                 return
 
     def _decompose(self, dt_s: float, per_kt: float, sulfur: float) -> None:
-        """Take away what heat drives off without sulfur above the film."""
+        """Remove the area that decomposes by heat without sulfur above the film."""
         hotter = 1.0 / (BOLTZMANN_EV * DECAY_REFERENCE_K) - per_kt
         rate = DECAY_PER_S * exp(DECAY_EV * hotter) * (1.0 - 0.9 * sulfur)
         if rate * dt_s > 1e-9:
             self.lose(exp(-rate * dt_s))
 
     def lose(self, kept: float) -> None:
-        """Keep that share, 0..1, of each layer's area: all its triangles shrink alike."""
+        """Reduce each layer's area to this share, 0..1; all its triangles shrink alike."""
         if kept >= 1.0:
             return
         radii, areas = self.radius_m_per_m2, self.extended_area

@@ -1,4 +1,4 @@
-"""The hot zone of the tube: powders that evaporate, and the film that grows or burns above them."""
+"""The hot zone of the tube: powders evaporate, and the film above them grows or burns."""
 
 from labharness_simulators.plant.gas import TubeGas
 from labharness_simulators.plant.growth import GROWTH_ONSET_K, Growth
@@ -17,7 +17,7 @@ from labharness_simulators.plant.sources import (
 
 __all__ = ["HOT_SULFUR_K", "HotZone"]
 
-HOT_SULFUR_K = 383.15  # 110 °C: below it the boat delivers nothing that counts
+HOT_SULFUR_K = 383.15  # 110 °C: below it the boat delivers a negligible amount
 
 
 class HotZone:
@@ -26,7 +26,7 @@ class HotZone:
     Attributes:
         moo3_mass_mg: powder left in the boat under the sample.
         sulfur_mass_mg: sulfur left in the boat upstream.
-        sample: what lies in the tube; None for nothing.
+        sample: the sample in the tube, or None.
         growth: its film.
     """
 
@@ -39,15 +39,15 @@ class HotZone:
         self.growth = Growth()
 
     def load(self, sample: Sample, moo3_mg: float, sulfur_mg: float) -> None:
-        """Fill both boats, and lay a bare sample in."""
+        """Fill both boats, and insert a bare sample."""
         self.sample, self.moo3_mass_mg, self.sulfur_mass_mg = sample, moo3_mg, sulfur_mg
         self.growth = Growth(sample.nucleation_factor)
 
     def unload(self) -> tuple[Sample, Growth]:
-        """Take the sample out with its film.
+        """Remove and return the sample with its film.
 
         Raises:
-            ValueError: There is none.
+            ValueError: The tube holds no sample.
         """
         if self.sample is None:
             raise ValueError(

@@ -25,10 +25,10 @@ class Laser:
     """A continuous 532 nm laser whose interlock is the enclosure's own contact.
 
     Attributes:
-        on: emission asked for.
+        on: emission is commanded.
         power_w: setpoint in W; below 0 or NaN counts as 0, above the maximum as the maximum.
         hours: emission so far.
-        wavelength_nm: of the beam.
+        wavelength_nm: wavelength of the beam.
     """
 
     __slots__ = ("_relays", "hours", "on", "power_w", "wavelength_nm")
@@ -44,7 +44,7 @@ class Laser:
 
     @property
     def output_w(self) -> float:
-        """Measure the power in W at the sample; 0 unless on with the enclosure shut."""
+        """The measured power in W at the sample; 0 unless on with the enclosure shut."""
         if not (self.on and self.power_w > 0.0 and self._relays.enclosure_shut):
             return 0.0
         return min(self.power_w, self.POWER_W_MAX)
@@ -63,13 +63,13 @@ class Laser:
 class Spectrometer:
     """A monochromator with a 1024-pixel CCD at -60 °C.
 
-    The axis it states is off by a calibration error that is fixed for the instrument.
+    Its stated axis has a calibration error that is fixed for the instrument.
 
     Attributes:
-        grating_lines_per_mm: of the grating in the beam; dispersion and resolution follow it.
-        pixels: across the dispersed direction.
-        chip_temperature_c: of the CCD.
-        offset_cm1, scale_error: calibration: a line at s appears at s·(1 + scale_error) + offset.
+        grating_lines_per_mm: grating in the beam; dispersion and resolution follow from it.
+        pixels: number across the dispersed direction.
+        chip_temperature_c: temperature of the CCD. offset_cm1, scale_error: calibration: a line at
+            s appears at s·(1 + scale_error) + offset.
     """
 
     __slots__ = (
@@ -101,7 +101,7 @@ class Spectrometer:
     AVERAGES_MAX = 1_000
 
     def __init__(self, look: Callable[[float], Light | None], chance: random.Random | None) -> None:
-        """Look at the spot with `look(exposure_s)`; None from it is a dark field."""
+        """Take the light of a spot from `look(exposure_s)`; None from it is a dark field."""
         self._look = look
         self._seed = None if chance is None else chance.getrandbits(63)
         self._generator: np.random.Generator | None = None
@@ -115,7 +115,7 @@ class Spectrometer:
 
     @property
     def centre_nm(self) -> float:
-        """Control the wavelength on the middle of the chip, in nm; it gets there at 10 nm/s.
+        """The wavelength on the middle of the chip, in nm; it moves at 10 nm/s.
 
         Raises:
             ValueError: outside 0 to 1500 nm.
@@ -148,15 +148,16 @@ class Spectrometer:
                 self._centre_nm += math.copysign(reach_nm, distance_nm)
 
     def wavelengths_nm(self) -> list[float]:
-        """Return the wavelength in nm that the instrument states for each pixel, ascending."""
+        """Return the stated wavelength in nm of each pixel, ascending."""
         step_nm = self.NM_PER_PIXEL * 1800.0 / self.grating_lines_per_mm
         middle = 0.5 * (self.pixels - 1)
         return [self._centre_nm + (pixel - middle) * step_nm for pixel in range(self.pixels)]
 
     def exposure(self, exposure_s: float, averages: int = 1) -> list[int]:
-        """Expose the chip and give the counts of each pixel, averaged over `averages` exposures.
+        """Expose the chip; return the counts of each pixel, averaged over `averages` exposures.
 
-        Takes no time of its own: whoever asks waits. More than 5 mW burns the film at the spot.
+        It returns at once: the caller waits for the exposure. More than 5 mW burns the film at the
+        spot.
 
         Raises:
             ValueError: an exposure outside (0, 3600] s, or averages outside 1..1000.
@@ -192,10 +193,10 @@ class Spectrometer:
         stated_cm1 = NM_PER_CM1 / LASER_NM - NM_PER_CM1 / wavelength_nm
         shift_cm1 = (stated_cm1 - self.offset_cm1) / (1.0 + self.scale_error)
         sharp = np.zeros(self.pixels)
-        # Lines far outside the window still count: their wings are part of the background.
+        # Lines far outside the window count too: their wings are part of the background.
         for line in light.lines:
             u = (shift_cm1 - line.centre_cm1) / (0.5 * line.width_cm1)
-            sharp += line.height * self._keeps(line.width_cm1) / (1.0 + u * u)
+            sharp += line.height * self._unblurred(line.width_cm1) / (1.0 + u * u)
         energy_ev = EV_NM / wavelength_nm
         across = np.linspace(-1.0, 1.0, self.pixels)
         smooth = light.background * (1.0 + 0.2 * across + 0.05 * across * across)
@@ -212,8 +213,8 @@ class Spectrometer:
         seen[shift_cm1 < self.EDGE_FILTER_CM1] = 0.0
         return seen
 
-    def _keeps(self, width_cm1: float) -> float:
-        """Return by which factor a line must be taller to have its stated height once blurred."""
+    def _unblurred(self, width_cm1: float) -> float:
+        """Return the factor on a line's height that restores its stated height after blurring."""
         blur_cm1 = 0.6 * self.RESOLUTION_PIXELS * 1800.0 / self.grating_lines_per_mm
         voigt_cm1 = 0.5346 * width_cm1 + math.sqrt(0.2166 * width_cm1**2 + blur_cm1**2)
         return voigt_cm1 / width_cm1

@@ -16,8 +16,8 @@ __all__ = [
     "Relays",
 ]
 
-# Indices of K1..K8 as wired on the line. Energised opens a valve or closes a contactor, except the
-# bypass, which is normally open: de-energised it flows.
+# Indices of K1..K8 as wired on the line. An energised coil opens its valve or closes its contactor.
+# The bypass is the exception: it is normally open and flows without power.
 ARGON_VALVE = 0
 NITROGEN_BYPASS = 1
 HYDROGEN_VALVE = 2
@@ -29,7 +29,7 @@ SULFUR_MAINS = 7
 
 
 class Relays:
-    """The coils as last set, and the line's safety contacts (True is healthy).
+    """The coils as set, and the line's safety contacts (True is healthy).
 
     Attributes:
         coils: eight booleans, K1 first; True is energised. A box without power has all False.
@@ -47,19 +47,19 @@ class Relays:
 
     @property
     def contacts(self) -> Sequence[bool]:
-        """What the contacts and valves do: what their coils say, unless they stick."""
+        """The contacts and valves; they follow their coils unless they stick."""
         stuck = self._faults.stuck
         if not stuck:
             return self.coils
         return [stuck.get(index, coil) for index, coil in enumerate(self.coils)]
 
     def stick(self, index: int) -> None:
-        """Let a contact or valve stay as it is from now on, whatever its coil does."""
+        """Hold a contact or valve in its present state, against its coil."""
         self._faults.stuck[index] = self.contacts[index]
 
     @property
     def lid_open(self) -> bool:
-        """True while the tube stands open, by hand or by fault."""
+        """True while the tube is open, by hand or by fault."""
         return self.lid_held_open or self._faults.lid_open
 
     @property
@@ -79,5 +79,5 @@ class Relays:
         )
 
     def mains_on(self, contactor: int) -> bool:
-        """Return whether a heater has mains: its contactor is closed and the E-stop loop too."""
+        """Return whether a heater has mains: its contactor and the E-stop loop are closed."""
         return self.contacts[contactor] and not self._faults.estop_open

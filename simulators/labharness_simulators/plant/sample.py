@@ -1,4 +1,4 @@
-"""One sample: what was loaded, and how this run differs from the nominal one."""
+"""One sample: its label, and its deviations from the nominal run."""
 
 import math
 import random
@@ -8,8 +8,9 @@ from statistics import NormalDist
 __all__ = ["STRAIN_PERCENT", "Sample", "draw_sample"]
 
 STRAIN_PERCENT = 0.43
-"""Biaxial, of a usual film: cooling from 750 °C it shrinks by up to 0.5 % more than its substrate,
-and slides a little. It puts a monolayer at 19.9 cm⁻¹, as grown by CVD, against 18.7 exfoliated."""
+"""Biaxial strain of a usual film: cooling from 750 °C it shrinks by up to 0.5 % more than its
+substrate, and slides a little. It puts a monolayer at 19.9 cm⁻¹, as grown by CVD, against 18.7
+exfoliated."""
 
 BITS = 15  # of a seed, for one drawn number
 
@@ -19,7 +20,7 @@ class Sample:
     """A substrate with the run-to-run scatter that its growth and its film will show.
 
     Attributes:
-        delivery_factor: on the metal that arrives.
+        delivery_factor: on the arriving metal.
         nucleation_factor: on the rate of nucleation.
         temperature_offset_k: substrate minus the tube node.
         strain_percent: biaxial strain of the film after cooling.
@@ -29,10 +30,10 @@ class Sample:
         pl_factor: on photoluminescence/A1g.
         background_factor: on the spectra's background.
         disorder: on the shoulders of its lines and on LA(M).
-        height_um: of its middle, above the plane in which the stage holds the focus at z = 0.
-        tilt_x, tilt_y: how much it rises over its own length.
-        film_seed: of the triangles' places.
-        spot_seed: of the scatter from spot to spot; None for none.
+        height_um: of its middle, above the plane in which the stage is in focus at z = 0. tilt_x,
+            tilt_y: rise over its own length.
+        film_seed: for the places of the triangles.
+        spot_seed: for the scatter from spot to spot, or None.
     """
 
     sample_id: str
@@ -59,7 +60,7 @@ class Sample:
 
 
 def draw_sample(chance: random.Random | None, sample_id: str, substrate: str) -> Sample:
-    """Draw a sample's scatter in a fixed order; without `chance` it is the nominal sample.
+    """Draw a sample's scatter in a fixed order; without `chance` return the nominal sample.
 
     Widths are judgement: powder CVD repeats poorly. Strain and doping spread the separation of a
     monolayer by ± 0.69 cm⁻¹.
@@ -81,7 +82,7 @@ def draw_sample(chance: random.Random | None, sample_id: str, substrate: str) ->
         film_seed=chance.getrandbits(63),
         spot_seed=chance.getrandbits(63),
     )
-    # What came later is read from the bits of that seed, so that no other draw moves.
+    # Later additions use the bits of that seed, so that the older draws stay the same.
     first, second, third, fourth = (_normal(drawn.spot_seed, number) for number in range(4))
     return replace(
         drawn,

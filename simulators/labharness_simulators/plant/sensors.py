@@ -1,4 +1,4 @@
-"""Sensors that lie, in the seven ways that PX4 injects: what is heard of a true value."""
+"""Sensors that lie, in the seven ways that PX4 injects."""
 
 import math
 import random
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 __all__ = ["SensorFault", "SensorFaultKind"]
 
-HISTORY_MAX = 1_000  # values remembered by a delayed sensor; one is read a few times a second
-BLINK_S = 1.0  # an intermittent sensor is there or away for so long
+HISTORY_MAX = 1_000  # values remembered by a delayed sensor; it is read a few times a second
+BLINK_S = 1.0  # period of an intermittent sensor
 
 
 class SensorFaultKind(StrEnum):
-    """How a sensor lies (PX4, debug/failure_injection.md, has the same seven)."""
+    """The way in which a sensor lies; the same seven as in PX4, debug/failure_injection.md."""
 
     OFF = "off"
     STUCK = "stuck"
@@ -27,14 +27,14 @@ class SensorFault:
     """One sensor that lies.
 
     Args:
-        kind: how.
-        amount: for `garbage` the greatest value it makes up, for `wrong` the factor on the true
-            value, for `slow` its time constant in s, for `delayed` the delay in s, for
-            `intermittent` the share 0..1 of the time that it is away; the others take none.
-        chance: source of what is made up.
+        kind: the way in which it lies.
+        amount: for `garbage` the greatest random value, for `wrong` the factor on the true value,
+            for `slow` its time constant in s, for `delayed` the delay in s, for `intermittent` the
+            share 0..1 of the time without a signal; the others take none.
+        chance: source of the random values.
 
     Attributes:
-        now_s: seconds from the plant's start, as the plant tells it.
+        now_s: seconds from the plant's start, set by the plant.
     """
 
     __slots__ = ("_amount", "_blink", "_chance", "_history", "_kind", "_last", "_last_s", "now_s")
@@ -50,7 +50,7 @@ class SensorFault:
         self.now_s = 0.0
 
     def silent(self) -> bool:
-        """Return whether it gives no signal at this moment."""
+        """Return whether it gives no signal now."""
         if self._kind is SensorFaultKind.OFF:
             return True
         if self._kind is not SensorFaultKind.INTERMITTENT:
@@ -61,7 +61,7 @@ class SensorFault:
         return self._blink[1]
 
     def heard(self, value: float) -> float:
-        """Return what it says of a true value; NaN where it is silent."""
+        """Return its reading of a true value; NaN without a signal."""
         kind = self._kind
         if self.silent():
             return math.nan

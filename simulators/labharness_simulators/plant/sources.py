@@ -1,4 +1,4 @@
-"""Powder sources: the vapours of MoO3 and sulfur, as far as the gas delivers them."""
+"""Powder sources: the vapours of MoO3 and sulfur, and how much of them the gas delivers."""
 
 from math import sqrt
 
@@ -23,11 +23,12 @@ SULFUR_G_PER_MOL = 256.5  # S8, the vapour near 200 °C
 SCC_PER_MOL = 22_414.0
 NOMINAL_MOO3_MG = 15.0
 NOMINAL_FLOW_SCCM = 50.0
-LEAST_FLOW_SCCM = 5.0  # the fit's range ends here; below it transport dies away with the flow
-BOAT_MG = 50.0  # more powder than covers a boat's floor lies deeper (judgement)
+LEAST_FLOW_SCCM = 5.0  # the fit ends here; below it transport falls to 0 with the flow
+BOAT_MG = 50.0  # more powder than covers the floor of a boat lies deeper (judgement)
 DELIVERY_EFFICIENCY = 0.0045  # fitted to the growth calibration points, see growth.py
-# The sulfurised crust flattens the vapour pressure's slope (20 Pa fitted at the usual sulfur), and
-# too much sulfur poisons the source. Twice as much without any, and the root, are judgement.
+# The sulfurised crust flattens the slope of the vapour pressure (20 Pa fitted at the usual sulfur),
+# and too much sulfur poisons the source. Twice as much without sulfur, and the square root, are
+# judgement.
 CRUST_PA = 40.0
 NOMINAL_SULFUR_PA = 15.6  # delivered by a boat at 200 °C in 50 sccm
 SULFUR_PICK_UP = 0.05
@@ -37,8 +38,8 @@ COLD_SULFUR_C = 20.0
 def moo3_vapour_pa(temperature_k: float) -> float:
     """Return the vapour pressure of MoO3 in Pa, in MoO3 units (three to a Mo3O9).
 
-    A line through 1 mmHg at 734 °C and 5 mmHg at 785 °C (Perry's Handbook, unverified).
-    It gives 15.5 mmol/m³ at 700 °C, as in Wang 2014, Chem. Mater. 26, 6371.
+    Exponent linear in 1/T through 1 mmHg at 734 °C and 5 mmHg at 785 °C (Perry's Handbook,
+    unverified). It gives 15.5 mmol/m³ at 700 °C, as in Wang 2014, Chem. Mater. 26, 6371.
     """
     return float(3.0 * PA_PER_MMHG * 10.0 ** (14.50 - 14_600.0 / temperature_k))
 
@@ -55,11 +56,11 @@ def sulfur_vapour_pa(temperature_k: float) -> float:
 
 
 def crusted_moo3_pa(temperature_k: float, sulfur_pa: float = NOMINAL_SULFUR_PA) -> float:
-    """Return the pressure in Pa over a MoO3 boat whose powder carries a sulfurised crust.
+    """Return the pressure in Pa over a MoO3 boat whose powder has a sulfurised crust.
 
     Args:
-        temperature_k: Of the boat.
-        sulfur_pa: Over the boat; the more of it, the denser the crust.
+        temperature_k: Temperature of the boat.
+        sulfur_pa: Sulfur over the boat; more of it makes the crust denser.
     """
     vapour = moo3_vapour_pa(temperature_k)
     most = CRUST_PA / (1.0 + sqrt(sulfur_pa / NOMINAL_SULFUR_PA))
@@ -69,7 +70,7 @@ def crusted_moo3_pa(temperature_k: float, sulfur_pa: float = NOMINAL_SULFUR_PA) 
 def delivered_metal_pa(crusted_pa: float, mass_mg: float, flow_sccm: float) -> float:
     """Return the pressure of MoO3 in Pa that reaches the substrate.
 
-    The surface of a ridge of powder goes with the root of its mass, until it covers the boat.
+    The surface of a ridge of powder grows with the root of its mass, until it covers the boat.
     """
     if mass_mg <= 0.0 or flow_sccm <= 0.0:
         return 0.0
@@ -83,11 +84,11 @@ def delivered_metal_pa(crusted_pa: float, mass_mg: float, flow_sccm: float) -> f
 
 
 def nuclei_share(flow_sccm: float) -> float:
-    """Return how many nuclei a flow in sccm makes, against 50 sccm, at equal pressure of the metal.
+    """Return the number of nuclei at a flow in sccm, relative to 50 sccm, at equal metal pressure.
 
-    A slow gas leaves a thick boundary layer, in which metal that desorbs finds an edge before it is
-    swept away (arXiv:2311.15007). Its thickness goes with the flow to the power of -1/2, and a
-    nucleus takes two arrivals. That the flow sets the density of nuclei: Materials 2018, 11, 870.
+    A slow gas leaves a thick boundary layer, in which desorbed metal finds an edge before it is
+    carried away (arXiv:2311.15007). The thickness goes with the flow to the power of -1/2, and a
+    nucleus needs two arrivals. The flow does set the density of nuclei: Materials 2018, 11, 870.
     """
     return flow_sccm / NOMINAL_FLOW_SCCM
 

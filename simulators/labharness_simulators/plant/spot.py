@@ -1,4 +1,4 @@
-"""The laser's spot on a film: as wide as it is, as sharp as it is focused, over what lies there."""
+"""The laser's spot on a film: its size and focus, and the mean light of the layers in it."""
 
 import math
 from collections import Counter
@@ -14,8 +14,8 @@ __all__ = ["FOCUS_UM", "WAIST_UM", "layers_under", "spot_light"]
 WAIST_UM = 0.5  # radius at 1/e² in focus; a 100x objective of NA 0.9 gives 0.3 to 0.6
 FOCUS_UM = math.pi * WAIST_UM**2 / 0.532  # Rayleigh length of a Gaussian beam of 532 nm
 
-# Thirteen points of equal weight: the middle, and six each on two rings whose radii, in waists,
-# halve the light of their ring: the light within r is 1 - exp(-2 r²/w²).
+# Thirteen points of equal weight: the middle, and six on each of two rings. The radii, in waists,
+# halve the light of each ring: the light within r is 1 - exp(-2 r²/w²).
 RINGS = tuple(math.sqrt(-0.5 * math.log(1.0 - within)) for within in ((1 + 3) / 13, (7 + 3) / 13))
 AROUND = 6
 POINTS = 1 + AROUND * len(RINGS)
@@ -27,12 +27,12 @@ def waist_um(defocus_um: float) -> float:
 
 
 def collected(defocus_um: float) -> float:
-    """Return the share of the light in focus that a confocal microscope still collects."""
+    """Return the share of the light, relative to focus, that a confocal microscope collects."""
     return 1.0 / (1.0 + (defocus_um / FOCUS_UM) ** 2)
 
 
 def places(x_um: float, y_um: float, radius_um: float) -> Iterator[tuple[float, float]]:
-    """Return the points that stand for a spot."""
+    """Return the points that represent a spot."""
     yield x_um, y_um
     for number, ring in enumerate(RINGS):
         for step in range(AROUND):
@@ -56,14 +56,14 @@ def spot_light(
     laser_mw: float,
     exposure_s: float,
 ) -> Light:
-    """Return the light of a spot: of all that lies in it, each by its share.
+    """Return the light of a spot: the sum over its parts, each by its share.
 
     Args:
-        film: What has grown.
-        sample: What it has grown on, and how it lies under the objective.
-        position_um: Of the stage: x, y and z.
-        laser_mw: At the sample.
-        exposure_s: Of the camera.
+        film: The grown film.
+        sample: Its substrate, with height and tilt under the objective.
+        position_um: Stage position: x, y and z.
+        laser_mw: Laser power at the sample.
+        exposure_s: Exposure of the camera.
     """
     x_um, y_um, z_um = position_um
     defocus_um = z_um - sample.height_at_um(x_um, y_um)

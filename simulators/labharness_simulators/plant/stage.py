@@ -6,10 +6,10 @@ __all__ = ["MicroscopeStage"]
 
 
 class MicroscopeStage:
-    """A three-axis stage that travels in a straight line at 5 mm/s.
+    """A three-axis stage that moves in a straight line at 5 mm/s.
 
-    Time comes from the plant's step or, finer, from a face through `advance_to`; both count seconds
-    from the plant's start, and an earlier time than the latest changes nothing.
+    The plant's step sets the time, or more finely a face through `advance_to`; both count seconds
+    from the plant's start. A time before the latest one changes nothing.
     """
 
     __slots__ = ("_now_s", "_position_um", "_target_um")
@@ -23,7 +23,7 @@ class MicroscopeStage:
 
     @property
     def position_um(self) -> tuple[float, float, float]:
-        """Measure x, y and z in um."""
+        """The measured position x, y and z in um."""
         return self._position_um
 
     @property
@@ -32,7 +32,7 @@ class MicroscopeStage:
         return self._position_um != self._target_um
 
     def move_to(self, x_um: float, y_um: float, z_um: float) -> None:
-        """Start towards a position in um.
+        """Start a move to a position in um.
 
         Raises:
             ValueError: a coordinate is not finite.
@@ -42,11 +42,11 @@ class MicroscopeStage:
         self._target_um = (float(x_um), float(y_um), float(z_um))
 
     def stop(self) -> None:
-        """Stop where the stage is."""
+        """Stop at the present position."""
         self._target_um = self._position_um
 
     def advance_to(self, now_s: float) -> None:
-        """Travel until `now_s`."""
+        """Move until `now_s`."""
         elapsed_s = now_s - self._now_s
         if elapsed_s <= 0.0:
             return
