@@ -253,6 +253,30 @@ class Caller:
         self.socket.close()
 
 
+class StillDisk:
+    """A disk that can stand still at one file of a bench: ``still_disk.py`` waits there.
+
+    Args:
+        folder: The state directory.
+        file: Its name.
+    """
+
+    def __init__(self, folder: Path, file: str) -> None:
+        self.file = file
+        self._still = folder / f"{file}.still"
+        self._waiting = folder / f"{file}.waiting"
+
+    def stop(self) -> None:
+        self._still.touch()
+
+    def go_on(self) -> None:
+        self._still.unlink()
+
+    def holds_up_the_guard(self) -> bool:
+        """Return whether the guard has come to that file, and waits."""
+        return self._waiting.exists()
+
+
 class GuardBench:
     """Two devices, a state directory, and guard processes that come and go.
 
@@ -275,15 +299,13 @@ class GuardBench:
         self.guard: subprocess.Popen[bytes] | None = None
         self._callers: list[Caller] = []
 
-    def start(self, *options: str, **env: str) -> "subprocess.Popen[bytes]":
-        command = [
-            sys.executable,
-            "-m",
-            "labharness.faces.cli",
-            "guard",
-            str(self.lab_file),
-            *options,
-        ]
+    def start(
+        self, *options: str, disk: "StillDisk | None" = None, **env: str
+    ) -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-m", "labharness.faces.cli", "guard"]
+        if disk is not None:
+            command = [sys.executable, str(HERE / "still_disk.py"), disk.file]
+        command += [str(self.lab_file), *options]
         self.guard = subprocess.Popen(
             command, env={**os.environ, **env}, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -344,4 +366,4 @@ def bench(folder: Path) -> Iterator[GuardBench]:
 
 
 __all__ = ["BOUND_S", "ON", "READ", "SAFE", "SAFE_FRAMES", "SHUT", "Away", "Caller", "GuardBench"]
-__all__ += ["bench", "read_armed", "until"]
+__all__ += ["StillDisk", "bench", "read_armed", "until"]

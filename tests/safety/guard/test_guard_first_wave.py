@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from guard_rig import BOUND_S, ON, SHUT, GuardBench, bench, until
+from guard_rig import BOUND_S, ON, SHUT, GuardBench, StillDisk, bench, until
 from labharness.core.clock import PacedLoop, run, steady_s
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
@@ -262,40 +262,38 @@ def test_a_latch_that_could_not_be_written_is_tried_once_more_when_the_guard_lea
 def test_a_disk_that_stands_still_holds_up_no_frame_of_a_procedure(
     rig: GuardBench, file: str, lost: bool
 ) -> None:
-    rig.start()
+    disk = StillDisk(rig.state_dir, file)
+    rig.start(disk=disk)
     caller = rig.call()
     caller.arm()
-    (rig.state_dir / file).unlink(missing_ok=True)
-    os.mkfifo(rig.state_dir / file)  # who opens it to write waits for a reader
+    disk.stop()
     rig.devices.forget()
     if lost:
         caller.socket.close()
     else:
         caller.say(do="trip", trip=told())
     until(rig.made_safe, "the whole procedure, and not its first wave alone", within_s=4.0)
-    reader = os.open(rig.state_dir / file, os.O_RDONLY | os.O_NONBLOCK)
-    (rig.state_dir / file).unlink()
+    until(disk.holds_up_the_guard, "the guard at its disk, after the procedure")
+    disk.go_on()
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
-    os.close(reader)
 
 
 @pytest.mark.promise(13)
 def test_a_disk_that_stands_still_at_an_armed_line_s_log_holds_up_no_trip(
     rig: GuardBench,
 ) -> None:
-    rig.start()
+    disk = StillDisk(rig.state_dir, "guard.jsonl")
+    rig.start(disk=disk)
     caller = rig.call()
-    log = rig.state_dir / "guard.jsonl"
-    os.mkfifo(log)  # who opens it to write waits for a reader
+    disk.stop()
     caller.arm()  # and a frame ends that the guard keeps in mind for its log
     caller.heartbeat()
     rig.devices.forget()
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure", within_s=4.0)
-    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
-    log.unlink()
+    until(disk.holds_up_the_guard, "the guard at its disk, after the procedure")
+    disk.go_on()
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
-    os.close(reader)
 
 
 def test_a_link_that_an_armed_line_loses_is_written_down_when_it_is_safe(
@@ -314,26 +312,25 @@ def test_a_link_that_an_armed_line_loses_is_written_down_when_it_is_safe(
 
 @pytest.mark.promise(13)
 def test_a_disk_that_stands_still_at_a_heartbeat_s_mark_holds_up_no_trip(rig: GuardBench) -> None:
-    rig.start()
+    disk = StillDisk(rig.state_dir, "guard.new")
+    rig.start(disk=disk)
     caller = rig.call()
     caller.arm()
-    mark = rig.state_dir / "guard.new"
-    os.mkfifo(mark)  # who opens it to write waits for a reader
+    disk.stop()
     caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
     end_s = steady_s() + 1.5
     while steady_s() < end_s:  # the disk stands still, and the line goes on
         caller.say(do="heartbeat", made_s=steady_s(), lost="vent")
         time.sleep(0.05)
+    assert disk.holds_up_the_guard(), "a thread of it: the line goes on"
     rig.devices.forget()
     caller.say(do="heartbeat", made_s=steady_s(), lost="stop")
     caller.say(do="trip", trip=told())
     until(rig.made_safe, "the procedure", within_s=4.0)
-    reader = os.open(mark, os.O_RDONLY | os.O_NONBLOCK)
-    mark.unlink()
+    disk.go_on()
     until(lambda: (rig.state_dir / "latch.json").exists(), "the latch, when the disk goes on")
     caller.say(do="disarm")
     until(lambda: not (rig.state_dir / "guard.armed").exists(), "the end of the armed marker")
-    os.close(reader)
 
 
 def test_the_mark_follows_what_the_heartbeats_name(rig: GuardBench) -> None:
