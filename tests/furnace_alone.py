@@ -7,7 +7,7 @@ from kernel_line import healthy, limit, see
 from labharness.core.vocabulary import Command, Ending, Outcome, Program, Refused, read_program
 from labharness.instruments.driver import Programmer
 from labharness.line.command import Writer
-from labharness.line.programs import Gate
+from labharness.line.gate import Gate
 from labharness.line.upload import Programs, Uploaded
 from line_alone import Scene, Toy, block, blocks_of, shown, toy
 

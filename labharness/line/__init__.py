@@ -9,9 +9,8 @@ from labharness.line.latched import latch_lost
 from labharness.line.line import Line
 from labharness.line.parts import Instrument, PortTiming, read_frames
 from labharness.line.procedures import StepState, Verification, compile_procedures
-from labharness.line.programs import programmer_of
 from labharness.line.room import Room
-from labharness.line.upload import Uploaded
+from labharness.line.upload import Uploaded, programmer_of
 from labharness.line.wire import Finding, PortCost, check_wires, port_costs
 from labharness.line.wiring import Contact
 

@@ -16,8 +16,8 @@ from labharness.core.vocabulary import Command, DeviceFault, Ending, Outcome, Re
 from labharness.instruments.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.gate import Gate
 from labharness.line.parts import Instrument, channel_of
-from labharness.line.programs import Gate
 from labharness.line.without_effect import Idle
 
 __all__ = ["Writer"]

@@ -21,6 +21,7 @@ from labharness.line.ended import NotArmed, Tripped
 from labharness.line.energising import may_not_energise
 from labharness.line.escalation import DownStage, Reached, bring_down
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.gate import Gate
 from labharness.line.holding import Hold
 from labharness.line.latched import latch_lost
 from labharness.line.monitor import Monitor
@@ -29,7 +30,6 @@ from labharness.line.parts import Instrument, bind
 from labharness.line.poll import Poller
 from labharness.line.preparing import prepare
 from labharness.line.procedures import Verification
-from labharness.line.programs import Gate
 from labharness.line.reader import Reader
 from labharness.line.reconnecting import Reconnecting
 from labharness.line.room import Room

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from labharness.core.vocabulary import OPERATOR, Command, Refused
 from labharness.journal import Journal
 from labharness.line.command import Writer
-from labharness.line.programs import Gate
+from labharness.line.gate import Gate
 
 __all__ = ["NotOpened", "Openings"]
 

@@ -14,8 +14,8 @@ from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.core.vocabulary.channels import split_channel
 from labharness.journal import JournalFailed
 from labharness.line.exchanges import NoReply
+from labharness.line.gate import Gate
 from labharness.line.parts import Instrument, prepare_commands
-from labharness.line.programs import Gate
 from labharness.safety.kernel import Memory, Mode, expect
 
 __all__ = ["LOSSES_MAX", "RETURN_S_MAX", "Reconnecting"]

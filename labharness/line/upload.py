@@ -19,15 +19,16 @@ from labharness.core.vocabulary import (
     Program,
     Refused,
 )
+from labharness.core.vocabulary.spelling import meant
 from labharness.instruments.driver import Block, Programmer
 from labharness.journal import Journal, JournalFailed
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.gate import Gate
 from labharness.line.parts import Instrument
-from labharness.line.programs import Gate, programmer_of
 from labharness.line.reader import READ_TRIES
 
-__all__ = ["Programs", "Uploaded"]
+__all__ = ["Programs", "Uploaded", "programmer_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,3 +225,22 @@ class Programs:
             except (BadReply, DeviceFault, NoReply) as error:
                 why = str(error)
         raise _NotStored(Ending.UNKNOWN, f"{block.name} cannot be read back: {why}")
+
+
+def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:
+    """Return the programmer of an instrument.
+
+    Raises:
+        LookupError: No such instrument, or it runs no programs; says which do.
+    """
+    able = [each.name for each in instruments.values() if each.driver.programmer is not None]
+    instrument = instruments.get(name)
+    if instrument is not None and instrument.driver.programmer is not None:
+        return instrument.driver.programmer
+    known = ", ".join(able) or "none"
+    what = (
+        f"no instrument {name!r}{meant(name, list(instruments))}"
+        if instrument is None
+        else f"{name} runs no programs"
+    )
+    raise LookupError(f"{what}; on this line these run programs: {known}")

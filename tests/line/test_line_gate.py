@@ -18,7 +18,7 @@ from furnace_alone import (
 )
 from kernel_line import see
 from labharness.core.vocabulary import Allowed, Command, Refused, read_program
-from labharness.line.programs import programmer_of
+from labharness.line.upload import programmer_of
 
 # ---- judging
 

@@ -11,7 +11,7 @@ from kernel_line import ENVELOPE
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.journal import JournalFailed
 from labharness.line.exchanges import NoReply
-from labharness.line.programs import Gate
+from labharness.line.gate import Gate
 from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX, Reconnecting
 from labharness.safety.kernel import Mode
 from line_alone import Scene, Toy, shown, toy

@@ -10,8 +10,8 @@ from labharness.instruments.driver import Off, While
 from labharness.instruments.driver.energy import Adds
 from labharness.journal import JournalFailed
 from labharness.line.command import WAITING_MAX, Writer
+from labharness.line.gate import Gate
 from labharness.line.opening import NotOpened, Openings
-from labharness.line.programs import Gate
 from labharness.line.wiring import Contact
 from line_alone import Scene, Toy, shown, toy
 

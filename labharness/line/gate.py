@@ -1,4 +1,4 @@
-"""What a command sets going: a program that an instrument runs is judged whole, and counts whole.
+"""The gate on the path of every command: the kernel judges it, and the program that it starts.
 
 A command that starts a program energises later, and no gate stands before what it does then. So
 it passes only for a program that this line wrote and read back, segment by segment; each segment
@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
 from labharness.core.vocabulary.channels import split_channel
-from labharness.core.vocabulary.spelling import meant
-from labharness.instruments.driver import Programmer
 from labharness.line.parts import Instrument
 from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
 
-__all__ = ["Gate", "programmer_of"]
+__all__ = ["Gate"]
 
 RULE, LOST_LINK = "program", "lost link"  # of refusals that are not the envelope's
 READ_S_MAX = 10.0  # a program is started that was read so lately: somebody may stand at its keys
@@ -165,22 +163,3 @@ class Gate:
         programmer = self._programmers.get(name)
         runs = programmer is not None and channel == programmer.status
         return name if runs and programmer is not None and command.value == programmer.run else ""
-
-
-def programmer_of(instruments: Mapping[str, Instrument], name: str) -> Programmer:
-    """Return the programmer of an instrument.
-
-    Raises:
-        LookupError: No such instrument, or it runs no programs; says which do.
-    """
-    able = [each.name for each in instruments.values() if each.driver.programmer is not None]
-    instrument = instruments.get(name)
-    if instrument is not None and instrument.driver.programmer is not None:
-        return instrument.driver.programmer
-    known = ", ".join(able) or "none"
-    what = (
-        f"no instrument {name!r}{meant(name, list(instruments))}"
-        if instrument is None
-        else f"{name} runs no programs"
-    )
-    raise LookupError(f"{what}; on this line these run programs: {known}")
