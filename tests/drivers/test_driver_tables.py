@@ -108,7 +108,7 @@ def decoded(scan: Scan | Query) -> list[object]:
 
 def stated(channel: Channel) -> dict[str, str]:
     """Return what a driver states of a channel beyond what holds for any; not its words."""
-    values = {each.name: (getattr(channel, each.name), each.default) for each in fields(channel)}
+    values = {each.name: (getattr(channel, each.name), each.default) for each in fields(Channel)}
     return {
         name: repr(value)
         for name, (value, usual) in values.items()

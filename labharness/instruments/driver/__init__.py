@@ -1,17 +1,31 @@
 """The driver kit: all a driver author imports. Modbus is in ``driver.modbus``."""
 
-from labharness.instruments.driver.ascii import decimal, line_request, number
+from labharness.instruments.driver.ascii import (
+    among,
+    decimal,
+    line_request,
+    number,
+    numbers,
+    scientific,
+    text,
+    whole,
+)
+from labharness.instruments.driver.ascii_table import Ascii, AsciiDriver, Several, Who
 from labharness.instruments.driver.channels import CONTACT, Channel, Identity, Query, Scan, While
 from labharness.instruments.driver.driver import Driver, Exchange, fault
 from labharness.instruments.driver.energy import INERT, Adds, Cools, Dark, Off
 from labharness.instruments.driver.messages import message_request, results
 from labharness.instruments.driver.programs import Block, Programmer
 from labharness.instruments.driver.steps import kept
+from labharness.instruments.driver.table import ANY, Row, TableDriver, Wants, of, within
 
 __all__ = [
+    "ANY",
     "CONTACT",
     "INERT",
     "Adds",
+    "Ascii",
+    "AsciiDriver",
     "Block",
     "Channel",
     "Cools",
@@ -22,13 +36,25 @@ __all__ = [
     "Off",
     "Programmer",
     "Query",
+    "Row",
     "Scan",
+    "Several",
+    "TableDriver",
+    "Wants",
     "While",
+    "Who",
+    "among",
     "decimal",
     "fault",
     "kept",
     "line_request",
     "message_request",
     "number",
+    "numbers",
+    "of",
     "results",
+    "scientific",
+    "text",
+    "whole",
+    "within",
 ]

@@ -1,36 +1,49 @@
-"""ASCII lines for drivers: one request line, one reply line, numbers read strictly."""
+"""What stands in lines of text: numbers, words and arrays, read strictly and written exactly."""
 
 import math
 import re
+from collections.abc import Callable, Mapping
 
 from labharness.core.vocabulary import BadReply, Request, Until
+from labharness.instruments.driver.driver import fault
 
-__all__ = ["decimal", "line_request", "number"]
+__all__ = [
+    "among",
+    "decimal",
+    "line_request",
+    "number",
+    "numbers",
+    "scientific",
+    "text",
+    "whole",
+]
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def line_request(
-    text: str,
+    line: str,
     *,
     end: bytes = b"\r",
     reply_end: bytes = b"\r",
     prefix: bytes = b"",
     timeout_s: float = 0.3,
     obeyed: bytes = b"",
+    bytes_max: int = 512,
 ) -> Request:
     """Make the request for one line of text, answered by one line.
 
     Args:
-        text: The command without its terminator; ASCII.
+        line: The command without its terminator; ASCII.
         end: What ends the command.
         reply_end: What ends the reply.
         prefix: What the reply must start with (the unit's address, an acknowledgement).
         timeout_s: Longest wait for the reply.
         obeyed: Regular expression of the replies that mean that it was done.
+        bytes_max: Longest reply.
     """
-    rule = Until(reply_end, prefix)
-    return Request(text.encode("ascii") + end, rule, timeout_s, obeyed=obeyed)
+    rule = Until(reply_end, prefix, bytes_max)
+    return Request(line.encode("ascii") + end, rule, timeout_s, obeyed=obeyed)
 
 
 def decimal(value: float, decimals: int) -> bytes:
@@ -42,15 +55,61 @@ def decimal(value: float, decimals: int) -> bytes:
     return f"{sign}0*{whole}{point}".encode()
 
 
-def number(text: str, what: str) -> float:
+def number(said: str, what: str) -> float:
     """Read a plain finite decimal number; anything else is a bad reply, never a guess.
 
     Raises:
-        BadReply: ``text`` is no finite decimal number.
+        BadReply: ``said`` is no finite decimal number.
     """
-    if not _NUMBER.fullmatch(text):
-        raise BadReply(f"{what}: {text!r} is no number")
-    value = float(text)
+    if not _NUMBER.fullmatch(said):
+        raise BadReply(f"{what}: {said!r} is no number")
+    value = float(said)
     if not math.isfinite(value):
-        raise BadReply(f"{what}: {text!r} is out of range")
+        raise BadReply(f"{what}: {said!r} is out of range")
     return value
+
+
+def scientific(value: float, decimals: int = 6) -> bytes:
+    """Return the regular expression of a number as SCPI writes it: ``+1.000000E-03``."""
+    shown = re.escape(f"{abs(value):.{decimals}E}".encode())
+    return (b"[+-]?" if value == 0 else b"-" if value < 0 else b"[+]?") + shown
+
+
+def whole(most: int) -> Callable[[str, str], float]:
+    """Return what reads a whole number of 0 to ``most``."""
+
+    def read(said: str, what: str) -> float:
+        value = number(said, what)
+        if value not in range(most + 1):
+            raise BadReply(f"{what}: {value} is no whole number of 0 to {most}")
+        return value
+
+    return read
+
+
+def among(values: Mapping[str, float], otherwise: str = "") -> Callable[[str, str], float]:
+    """Return what reads one of some words; any other is a bad reply, or a device fault.
+
+    Args:
+        values: What each word means.
+        otherwise: What the device fault says; ``""`` for a bad reply.
+    """
+
+    def read(said: str, what: str) -> float:
+        if said in values:
+            return values[said]
+        if otherwise:
+            raise fault(what, f"{said[:40]!r}{otherwise}")
+        raise BadReply(f"{what}: {said[:40]!r} is none of {', '.join(values)}")
+
+    return read
+
+
+def text(said: str, what: str) -> str:
+    """Read a text as it is."""
+    return said
+
+
+def numbers(said: str, what: str) -> tuple[float, ...]:
+    """Read an array of numbers that commas part."""
+    return tuple([number(each, what) for each in said.split(",")])

@@ -86,6 +86,7 @@ class Scan:
         decode: Turns a complete reply into one value per channel, in each channel's unit;
             raises ``BadReply`` or ``DeviceFault``.
         period_s: How often the line polls it; ``None`` for a scan that is only read on demand.
+        only_while: In which state alone the instrument answers it: in any other it is not asked.
     """
 
     name: str
@@ -93,6 +94,7 @@ class Scan:
     channels: tuple[str, ...]
     decode: Callable[[bytes], tuple[float, ...]]
     period_s: float | None = 1.0
+    only_while: While | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,323 @@
+"""A table of text: the rows, and all frames of an instrument that speaks lines of text."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from labharness.core.vocabulary import BadReply, Lines, Nothing, Request, Until
+from labharness.instruments.driver.ascii import line_request, number
+from labharness.instruments.driver.channels import Identity, Query, Scan
+from labharness.instruments.driver.driver import fault
+from labharness.instruments.driver.steps import kept
+from labharness.instruments.driver.table import Row, TableDriver
+
+__all__ = ["Ascii", "AsciiDriver", "Several", "Who"]
+
+
+@dataclass(frozen=True)
+class Several:
+    """One reply that several rows are read from; its attribute's name is the scan's.
+
+    Attributes:
+        query: What asks for it.
+        pattern: Regular expression of the reply, with a group for each row in order.
+        every_s: How often it is polled; ``None`` where it is read on demand only.
+    """
+
+    query: str
+    pattern: str
+    every_s: float | None = 1.0
+    name: str = field(default="", init=False)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the attribute's name."""
+        object.__setattr__(self, "name", name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ascii(Row):
+    """A row of an instrument that speaks lines of text.
+
+    Attributes:
+        query: What asks for it, or the reply that it shares; ``""`` where nothing asks for it.
+        reads: What makes a value of the text, given what to call it in an error.
+        sends: The command; ``{}`` stands for the number.
+        decimals: Decimal places that a command is sent with.
+        per: What the wire counts in one unit of the channel.
+        answered_s: Longest wait for the answer to a command, where it is not the driver's.
+        says: The regular expression of the text that shows a value; ``None`` where none is sure.
+    """
+
+    query: str | Several = field(kw_only=False)
+    reads: Callable[[str, str], Any] = number
+    sends: str = ""
+    decimals: int = 0
+    per: float = 1.0
+    answered_s: float | None = None
+    says: Callable[[float], bytes] | None = None
+
+    @property
+    def shows_value(self) -> Callable[[float], bytes] | None:
+        """Return what makes the regular expression of a value; a choice is shown by its number."""
+        return _digits if self.says is None and isinstance(self.sets, Mapping) else self.says
+
+    @property
+    def asked(self) -> str:
+        """Return the query."""
+        return self.query if isinstance(self.query, str) else self.query.query
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether something asks for it."""
+        return self.query != ""
+
+    @property
+    def step_set(self) -> float:
+        """Return the step of the numbers that are sent; a choice has none."""
+        return 0.0 if isinstance(self.sets, Mapping) else 10.0**-self.decimals / self.per
+
+    def wrong(self) -> Iterator[str]:
+        """Return what is wrong with the row as it is written."""
+        yield from super().wrong()
+        if (self.sets is None) != (self.sends.count("{}") != 1):
+            yield f"a row that can be set sends its number in one place, not {self.sends!r}"
+        if self.sets is None and not self.is_read:
+            yield "it can be neither read nor set"
+
+    def value(self, said: str, name: str) -> Any:  # noqa: ANN401 - a query may read anything
+        """Return what a text says."""
+        found = self.reads(said, name)
+        return self.right(name, found / self.per) if isinstance(found, float) else found
+
+    def written(self, name: str, value: float) -> str:
+        """Return a value as the command has it: the nearest step, but nothing becomes zero."""
+        shown = f"{value * self.per:.{self.decimals}f}"
+        number_sent = float(shown)
+        what = f"{name} in {self.unit}" if self.unit else name
+        kept(what, value, number_sent, 10.0**-self.decimals / self.per)
+        return shown.removeprefix("-") if number_sent == 0 else shown
+
+
+def _digits(value: float) -> bytes:
+    return f"{value:.0f}".encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Who:
+    """How an instrument is asked what it is: each regular expression finds one of its answers.
+
+    Attributes:
+        query: What asks.
+        model: The model, in the whole reply; what is not found is a bad reply.
+        name: The model's name, where the instrument does not say it.
+        serial: Its serial number.
+        firmware: Its firmware.
+        details: Whatever else it says.
+        reply: When the reply is whole; by itself after one line.
+        timeout_s: Longest wait, where it is not the driver's.
+    """
+
+    query: str = field(kw_only=False)
+    model: str = ""
+    name: str = ""
+    serial: str = ""
+    firmware: str = ""
+    details: Mapping[str, str] = field(default_factory=dict)
+    reply: Until | Lines | None = None
+    timeout_s: float | None = None
+
+    def read(self, said: str) -> Identity:
+        """Return what a reply says."""
+        model = self.name or _found(self.model, said)
+        if not model:
+            raise BadReply(f"identity: no model in {said[:80]!r}")
+        details = {name: _found(each, said) for name, each in self.details.items()}
+        return Identity(model, _found(self.firmware, said), _found(self.serial, said), details)
+
+
+def _found(pattern: str, said: str) -> str:
+    found = re.search(pattern, said) if pattern else None
+    return found[1].strip() if found else ""
+
+
+def _shared(rows: Mapping[str, Any]) -> dict[Several, list[str]]:
+    found: dict[Several, list[str]] = {}
+    for name, row in rows.items():
+        if isinstance(row.query, Several):
+            found.setdefault(row.query, []).append(name)
+    return found
+
+
+class AsciiDriver(TableDriver):
+    """Base of the drivers that speak lines of text; a subclass gives rows.
+
+    Attributes:
+        who: How it is asked what it is.
+        head: What every command starts with; settings of the driver may stand in it in braces.
+        reply_head: What every reply starts with, likewise.
+        end: What ends a command.
+        reply_end: What ends a reply.
+        timeout_s: Longest wait for a reply.
+        bytes_max: Longest reply.
+        refusal_has_head: Whether a refusal starts with ``reply_head`` too.
+        form: Regular expression of a reply without head and end; its group is what was said.
+        refused: Regular expression of a refusal; its group, if it has one, is a number.
+        refusals: What these numbers mean.
+        done: Regular expression of the answer to a command; ``""`` where the answer shows the value
+            as its query does, ``None`` where no answer comes.
+        asks_back: Whether each command goes with its query in one line, as SCPI allows.
+    """
+
+    who: ClassVar[Who]
+    head: ClassVar[str] = ""
+    reply_head: ClassVar[str] = ""
+    end: ClassVar[str] = "\r"
+    reply_end: ClassVar[str] = "\r"
+    timeout_s: ClassVar[float] = 0.3
+    bytes_max: ClassVar[int] = 512
+    refusal_has_head: ClassVar[bool] = True
+    form: ClassVar[str] = "(?s:(.*))"
+    refused: ClassVar[str] = ""
+    refusals: ClassVar[Mapping[str, str]] = {}
+    done: ClassVar[str | None] = ""
+    asks_back: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._head = self.head.format_map(vars(self))
+        self._reply_head = self.reply_head.format_map(vars(self)).encode()
+        self._done = (self.done + self.reply_end).encode() if self.done else b""
+        super().__init__()
+        asks = self.line(self.who.query, self.who.timeout_s)
+        asks = replace(asks, reply=self.who.reply or asks.reply)
+        query = self.who.query
+        self._identity = Query(
+            "identity", asks, lambda reply: self.who.read(self.said("identity", reply, query))
+        )
+
+    @classmethod
+    def wrong_table(cls) -> Iterator[str]:
+        """Return the replies that have not one group a row."""
+        for shared, names in _shared(cls.rows).items():
+            groups = re.compile(shared.pattern).groups
+            if groups != len(names):
+                yield f"{shared.name}: its pattern has {groups} groups for {', '.join(names)}"
+
+    def scans_of(self, rows: Mapping[str, Ascii]) -> Iterator[Scan]:
+        """Return a scan for each query, in the order of the rows."""
+        shared = _shared(rows)
+        for name, row in rows.items():
+            if isinstance(row.query, str):
+                yield self._one(name, row)
+            elif shared[row.query][0] == name:
+                yield self._many(row.query, {each: rows[each] for each in shared[row.query]})
+
+    def queries_of(self, rows: Mapping[str, Ascii]) -> Iterator[Query]:
+        """Return a query for each row."""
+        for name, row in rows.items():
+            yield Query(name, self.line(row.asked), self._reader(name, row))
+
+    def identify(self) -> Query:
+        """Ask the instrument what it is."""
+        return self._identity
+
+    def commands(self, channel: str, row: Ascii, value: float) -> tuple[Request, ...]:
+        """Return the one line that sets a channel."""
+        command = row.sends.format(row.written(channel, value))
+        if self.asks_back:
+            command += f";{row.asked}"
+        timeout_s = row.answered_s or self.timeout_s
+        obeyed = self.showing(row, value) if self.done == "" else self._done
+        request = self.line(command, timeout_s, obeyed)
+        return (request if self.done is not None else replace(request, reply=Nothing()),)
+
+    def accept(self, channel: str, reply: bytes) -> None:
+        """Take the answer that a command has to have."""
+        if self.done == "":
+            next(each for each in self._scans if channel in each.channels).decode(reply)
+            return
+        said = self.said(channel, reply)
+        if not re.fullmatch(self.done or "", said):
+            raise BadReply(f"{channel}: {said[:40]!r} is not {self.done}")
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Ask for the channel, where it is sure how the instrument writes this value."""
+        row: Any = self.channels[channel]
+        if not row.is_read or row.shows_value is None:
+            return None
+        return replace(self.line(row.asked), obeyed=self.showing(row, value))
+
+    def showing(self, row: Ascii, value: float) -> bytes:
+        """Return the regular expression of the replies that show a value."""
+        says = row.shows_value
+        shown = says(value) if says is not None else b"(?!)"
+        return re.escape(self._reply_head) + shown + self.reply_end.encode()
+
+    def line(self, line: str, timeout_s: float | None = None, obeyed: bytes = b"") -> Request:
+        """Return the request for one line."""
+        return line_request(
+            self._head + line,
+            end=self.end.encode(),
+            reply_end=self.reply_end.encode(),
+            prefix=self._reply_head if self.refusal_has_head else b"",
+            timeout_s=timeout_s or self.timeout_s,
+            obeyed=obeyed,
+            bytes_max=self.bytes_max,
+        )
+
+    def said(self, what: str, reply: bytes, asked: str = "") -> str:
+        """Return what a reply says, without what frames it.
+
+        Raises:
+            BadReply: It is no reply of this instrument.
+            DeviceFault: The instrument refuses.
+        """
+        head = self._reply_head
+        body = reply.removeprefix(head).removesuffix(self.reply_end.encode())
+        told = body.decode("ascii", "replace")
+        whole = reply.endswith(self.reply_end.encode())
+        refusal = re.fullmatch(self.refused, told) if self.refused and whole else None
+        if refusal and (reply.startswith(head) or not self.refusal_has_head):
+            why = self.refusals.get(refusal[1], "unknown") if refusal.lastindex else ""
+            to = f" to {asked}" if asked else ""
+            raise fault(what, f"{told[:80]}{to}{why and f' ({why})'}")
+        if not (whole and reply.startswith(head)):
+            raise BadReply(f"{what}: {reply[:80]!r} is no reply of {head.decode() or 'its'}")
+        found = re.fullmatch(self.form, told)
+        if found is None:
+            raise BadReply(f"{what}: {told[:40]!r} is not in form")
+        return found[1]
+
+    def _reader(self, name: str, row: Ascii) -> Callable[[bytes], Any]:
+        asked = row.asked
+        return lambda reply: row.value(self.said(name, reply, asked), name)
+
+    def _one(self, name: str, row: Ascii) -> Scan:
+        read = self._reader(name, row)
+        request = self.line(row.asked)
+        return Scan(
+            row.scan or name,
+            request,
+            (name,),
+            lambda reply: (read(reply),),
+            row.every_s,
+            row.only_while,
+        )
+
+    def _many(self, shared: Several, rows: Mapping[str, Ascii]) -> Scan:
+        pattern = re.compile(shared.pattern)
+        parts = tuple(rows.items())
+        shown = [not row.hidden for row in rows.values()]
+
+        def decode(reply: bytes) -> tuple[float, ...]:
+            found = pattern.fullmatch(self.said(shared.name, reply, shared.query))
+            if found is None:
+                raise BadReply(f"{shared.name}: {reply[:80]!r} is not in form")
+            said = zip(parts, found.groups(), strict=True)
+            values = [row.value(each or "", name) for (name, row), each in said]
+            return tuple([value for value, is_shown in zip(values, shown, strict=True) if is_shown])
+
+        channels = tuple([name for name, row in parts if not row.hidden])
+        only_while = parts[0][1].only_while
+        request = self.line(shared.query)
+        return Scan(shared.name, request, channels, decode, shared.every_s, only_while)

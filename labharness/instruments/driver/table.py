@@ -1,0 +1,263 @@
+"""A driver as a table: one row says all of one channel, and all frames follow from the rows."""
+
+import math
+import re
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from inspect import signature
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+from labharness.core.vocabulary import Request
+from labharness.instruments.driver.channels import Channel, Identity, Query, Scan, While
+from labharness.instruments.driver.driver import Driver, fault
+
+__all__ = ["ANY", "Row", "TableDriver", "Wants", "of", "within"]
+
+ANY = (-math.inf, math.inf)
+"""Any value that the wire can carry."""
+
+ON_COMM_LOSS = re.compile(r"hold|unknown|safe\(\d+(\.\d+)?\)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    name: str
+
+
+def of(name: str) -> Any:  # noqa: ANN401 - it stands for a value of whatever type
+    """Stand in a row for the driver's attribute of this name: a setting, a property, a method."""
+    return _Setting(name)
+
+
+def within(what: str, value: float, low: float, high: float, *, whole: bool = False) -> None:
+    """Refuse a setting that no instrument has.
+
+    Raises:
+        ValueError: It is not within the bounds, or is not the whole number that it must be.
+    """
+    if (whole and type(value) is not int) or not low <= value <= high:
+        raise ValueError(f"{what} {value!r} is not within {low:g} to {high:g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What an identity must show, for the instrument to be the right one.
+
+    Attributes:
+        field: Of the identity, or of its details.
+        pattern: Regular expression that is found in it.
+        otherwise: What is said where it is not; ``{}`` stands for what is there.
+    """
+
+    field: str
+    pattern: str
+    otherwise: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row(Channel):
+    """One row of a driver's table: a channel, and how it is read and set.
+
+    Any attribute may be ``of("setting")``.
+
+    Attributes:
+        sets: Lowest and highest value that it may be set to, or each value with its name; ``None``
+            where it is only measured.
+        whole: Whether it takes whole numbers only.
+        must: The only value that is right; any other is a device fault.
+        otherwise: What such a fault says; by itself it says what the lab file wants.
+        names: What its values mean.
+        every_s: How often it is polled; ``None`` where it is read on demand only.
+        scan: Name of its scan, where it is not the channel's.
+        only_while: In which state alone its instrument answers.
+        is_query: Whether it is no channel, but a query that is asked on demand: a text, an array.
+        hidden: Whether it is no channel, but is checked whenever its neighbours are read.
+        fitted: Whether this instrument has it.
+    """
+
+    unit: str = ""
+    sets: Any = None
+    whole: bool = False
+    must: float | None = None
+    otherwise: str = ""
+    names: tuple[str, ...] = ()
+    every_s: float | None = 1.0
+    scan: str = ""
+    only_while: While | None = None
+    is_query: bool = False
+    hidden: bool = False
+    fitted: Any = True
+
+    def __post_init__(self) -> None:
+        """Leave what is wrong to ``wrong``: the driver's class names all wrong rows at once."""
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether something asks for it."""
+        return True
+
+    @property
+    def step_set(self) -> float:
+        """Return the step of its encoding, where it has one; its read-back agrees to that."""
+        return 0.0
+
+    def wrong(self) -> Iterator[str]:
+        """Return what is wrong with the row as it is written."""
+        verb = "Measure" if self.sets is None else "Control"
+        if not (self.doc.startswith(verb + " ") and self.doc.endswith(".")):
+            yield f"its doc is not a sentence that starts with {verb}: {self.doc!r}"
+        if not self.source.strip():
+            yield "it does not say in which document it stands"
+        if self.sets is None and self.readback is not None:
+            yield "it has a read-back, and sets does not say what it may be set to"
+        if isinstance(self.on_comm_loss, str) and not ON_COMM_LOSS.fullmatch(self.on_comm_loss):
+            yield f"on_comm_loss is hold, unknown or safe(<seconds>), not {self.on_comm_loss!r}"
+
+    def bound(self, name: str, driver: object) -> Self:
+        """Return the row with a driver's settings in it."""
+        stated = {each.name: _resolved(getattr(self, each.name), driver) for each in fields(self)}
+        row = replace(self, **stated)
+        if row.sets is None:
+            return row
+        return replace(
+            row,
+            settable=True,
+            readback=row.readback or (name if row.is_read else None),
+            resolution=row.resolution or row.step_set,
+        )
+
+    def check(self, name: str, value: float) -> None:
+        """Refuse a value that the row does not take; it is never clipped.
+
+        Raises:
+            ValueError: Says what may be asked.
+        """
+        unit = f" {self.unit}".rstrip()
+        if isinstance(self.sets, Mapping):
+            if value not in self.sets:
+                known = ", ".join(f"{each:g} ({text})" for each, text in self.sets.items())
+                raise ValueError(f"{name}: asked {value}{unit}, which is none of {known}")
+            return
+        low, high = self.sets
+        if not low <= value <= high or (self.whole and value != int(value)):
+            kind = "whole numbers " if self.whole else ""
+            allowed = f"{kind}{low:g} to {high:g}{unit}"
+            raise ValueError(f"{name}: asked {value}{unit}, allowed {allowed}")
+
+    def right(self, name: str, value: float) -> float:
+        """Return a value that was read; one that must not be is a ``DeviceFault``."""
+        if self.must is None or abs(value - self.must) <= self.resolution:
+            return value
+        wanted = f"; the lab file says {self._named(self.must)}"
+        raise fault(name, f"{self._named(value)}{self.otherwise or wanted}")
+
+    def _named(self, value: float) -> str:
+        if not self.names:
+            return f"{value:g} {self.unit}".rstrip()
+        known = self.names[int(value)] if value < len(self.names) else "unknown"
+        return f"{value:g} ({known})"
+
+
+class TableDriver(Driver):
+    """Base of the drivers that are tables: rows are attributes of the class.
+
+    A subclass calls ``super().__init__()`` after its settings are set.
+
+    Attributes:
+        rows: Every row, by its channel's name.
+        wants: What its identity must show.
+    """
+
+    rows: ClassVar[Mapping[str, Row]] = MappingProxyType({})
+    wants: ClassVar[Wants]
+
+    def __init_subclass__(cls) -> None:
+        """Collect the rows of the class.
+
+        Raises:
+            TypeError: Names every row that is wrong, and says why.
+        """
+        super().__init_subclass__()
+        own = {name: row for name, row in vars(cls).items() if isinstance(row, Row)}
+        wrong = [f"{name}: {why}" for name, row in own.items() for why in _wrong(cls, name, row)]
+        cls.rows = MappingProxyType({**cls.rows, **own})
+        wrong += cls.wrong_table()
+        if wrong:
+            raise TypeError(f"rows of {cls.__name__} are wrong: {'; '.join(wrong)}")
+
+    def __init__(self, rows: Mapping[str, Row] | None = None) -> None:
+        stated = self.rows if rows is None else rows
+        bound = {name: row.bound(name, self) for name, row in stated.items()}
+        fitted = {name: row for name, row in bound.items() if row.fitted}
+        self.channels = {n: row for n, row in fitted.items() if not (row.is_query or row.hidden)}
+        read = {n: row for n, row in fitted.items() if row.is_read and not row.is_query}
+        self._scans = tuple(self.scans_of(read))
+        asked = {name: row for name, row in fitted.items() if row.is_query}
+        self._queries = tuple(self.queries_of(asked))
+
+    @classmethod
+    def wrong_table(cls) -> Iterable[str]:
+        """Return what is wrong with the rows together."""
+        return ()
+
+    @abstractmethod
+    def scans_of(self, rows: Mapping[str, Any]) -> Iterable[Scan]:
+        """Return the scans that read these rows."""
+
+    @abstractmethod
+    def queries_of(self, rows: Mapping[str, Any]) -> Iterable[Query]:
+        """Return the queries of these rows."""
+
+    @abstractmethod
+    def commands(self, channel: str, row: Any, value: float) -> tuple[Request, ...]:  # noqa: ANN401
+        """Return the frames that set a row to a value that it takes."""
+
+    def scans(self) -> tuple[Scan, ...]:
+        """Return the frames that the rows are read by."""
+        return self._scans
+
+    def queries(self) -> tuple[Query, ...]:
+        """Return the frames that are asked on demand."""
+        return self._queries
+
+    def expects(self, identity: Identity) -> str:
+        """Return what is wrong with this identity; firmware is judged only where a source does."""
+        field = self.wants.field
+        found = identity.details.get(field, "") or getattr(identity, field, "")
+        return "" if re.search(self.wants.pattern, found) else self.wants.otherwise.format(found)
+
+    def write(self, channel: str, value: float) -> tuple[Request, ...]:
+        """Return the frames that set a channel, by its row."""
+        row: Any = self.settable(channel)
+        row.check(channel, value)
+        return self.commands(channel, row, value)
+
+
+def _resolved(stated: Any, driver: object) -> Any:  # noqa: ANN401
+    if isinstance(stated, _Setting):
+        return getattr(driver, stated.name)
+    if type(stated) is tuple:
+        return tuple([_resolved(each, driver) for each in stated])
+    return stated
+
+
+def _settings(stated: object) -> Iterator[str]:
+    if isinstance(stated, _Setting):
+        yield stated.name
+    elif type(stated) is tuple:
+        for each in stated:
+            yield from _settings(each)
+
+
+def _wrong(driver: type[TableDriver], name: str, row: Row) -> Iterator[str]:
+    yield from row.wrong()
+    if not isinstance(getattr(super(driver, driver), name, row), Row):
+        yield "every driver has something else of this name"
+    known = {*dir(driver), *signature(driver.__init__).parameters}
+    known.update(*(vars(each).get("__annotations__", ()) for each in driver.__mro__))
+    for each in fields(row):
+        for setting in _settings(getattr(row, each.name)):
+            if setting not in known:
+                yield f"{each.name} is of {setting!r}, which the driver does not have"
