@@ -121,9 +121,9 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "position cut off where it is written",
-        "labharness_drivers.prior_proscan:PriorProscan.write",
-        "round",
-        "int",
+        "labharness.instruments.driver.ascii_table:Ascii.written",
+        "f'{value * self.per:.{self.decimals}f}'",
+        "f'{int(value * self.per):.{self.decimals}f}'",
         "tests/instruments/driver/test_driver_steps.py::"
         "test_no_value_is_cut_off_at_the_step_below[prior_proscan-more7-x-0.999-1.0]",
         promise=9,

@@ -91,7 +91,7 @@ def test_every_power_in_range_reads_back_within_the_resolution(power_w: float) -
     assume(power_w == 0 or power_w >= 1e-6)  # smaller is refused
     face, _ = laser()
     command("power", power_w, face)
-    assert abs(read("power", face) - power_w) <= CoboltLaser.channels["power"].resolution
+    assert abs(read("power", face) - power_w) <= CoboltLaser().channels["power"].resolution
 
 
 def test_an_open_enclosure_keeps_the_beam_dark_and_shows_as_interlock_and_fault() -> None:

@@ -17,7 +17,7 @@ from labharness.instruments.driver.energy import INERT, Adds, Cools, Dark, Off
 from labharness.instruments.driver.messages import message_request, results
 from labharness.instruments.driver.programs import Block, Programmer
 from labharness.instruments.driver.steps import kept
-from labharness.instruments.driver.table import ANY, Row, TableDriver, Wants, of, within
+from labharness.instruments.driver.table import ANY, ChannelRow, TableDriver, Wants, of, within
 
 __all__ = [
     "ANY",
@@ -28,6 +28,7 @@ __all__ = [
     "AsciiDriver",
     "Block",
     "Channel",
+    "ChannelRow",
     "Cools",
     "Dark",
     "Driver",
@@ -36,7 +37,6 @@ __all__ = [
     "Off",
     "Programmer",
     "Query",
-    "Row",
     "Scan",
     "Several",
     "TableDriver",

@@ -10,7 +10,7 @@ from labharness.instruments.driver.ascii import line_request, number
 from labharness.instruments.driver.channels import Identity, Query, Scan
 from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
-from labharness.instruments.driver.table import Row, TableDriver
+from labharness.instruments.driver.table import ChannelRow, TableDriver
 
 __all__ = ["Ascii", "AsciiDriver", "Several", "Who"]
 
@@ -36,7 +36,7 @@ class Several:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ascii(Row):
+class Ascii(ChannelRow):
     """A row of an instrument that speaks lines of text.
 
     Attributes:

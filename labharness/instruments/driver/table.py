@@ -5,7 +5,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -13,7 +12,7 @@ from labharness.core.vocabulary import Request
 from labharness.instruments.driver.channels import Channel, Identity, Query, Scan, While
 from labharness.instruments.driver.driver import Driver, fault
 
-__all__ = ["ANY", "Row", "TableDriver", "Wants", "of", "within"]
+__all__ = ["ANY", "ChannelRow", "TableDriver", "Wants", "of", "within"]
 
 ANY = (-math.inf, math.inf)
 """Any value that the wire can carry."""
@@ -57,7 +56,7 @@ class Wants:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Channel):
+class ChannelRow(Channel):
     """One row of a driver's table: a channel, and how it is read and set.
 
     Any attribute may be ``of("setting")``.
@@ -170,7 +169,7 @@ class TableDriver(Driver):
         wants: What its identity must show.
     """
 
-    rows: ClassVar[Mapping[str, Row]] = MappingProxyType({})
+    rows: ClassVar[Mapping[str, ChannelRow]] = MappingProxyType({})
     wants: ClassVar[Wants]
 
     def __init_subclass__(cls) -> None:
@@ -180,14 +179,14 @@ class TableDriver(Driver):
             TypeError: Names every row that is wrong, and says why.
         """
         super().__init_subclass__()
-        own = {name: row for name, row in vars(cls).items() if isinstance(row, Row)}
+        own = {name: row for name, row in vars(cls).items() if isinstance(row, ChannelRow)}
         wrong = [f"{name}: {why}" for name, row in own.items() for why in _wrong(cls, name, row)]
         cls.rows = MappingProxyType({**cls.rows, **own})
         wrong += cls.wrong_table()
         if wrong:
             raise TypeError(f"rows of {cls.__name__} are wrong: {'; '.join(wrong)}")
 
-    def __init__(self, rows: Mapping[str, Row] | None = None) -> None:
+    def __init__(self, rows: Mapping[str, ChannelRow] | None = None) -> None:
         stated = self.rows if rows is None else rows
         bound = {name: row.bound(name, self) for name, row in stated.items()}
         fitted = {name: row for name, row in bound.items() if row.fitted}
@@ -251,12 +250,11 @@ def _settings(stated: object) -> Iterator[str]:
             yield from _settings(each)
 
 
-def _wrong(driver: type[TableDriver], name: str, row: Row) -> Iterator[str]:
+def _wrong(driver: type[TableDriver], name: str, row: ChannelRow) -> Iterator[str]:
     yield from row.wrong()
-    if not isinstance(getattr(super(driver, driver), name, row), Row):
+    if not isinstance(getattr(super(driver, driver), name, row), ChannelRow):
         yield "every driver has something else of this name"
-    known = {*dir(driver), *signature(driver.__init__).parameters}
-    known.update(*(vars(each).get("__annotations__", ()) for each in driver.__mro__))
+    known = {*dir(driver), *driver.__init__.__code__.co_names}  # what __init__ sets is among these
     for each in fields(row):
         for setting in _settings(getattr(row, each.name)):
             if setting not in known:
