@@ -1,4 +1,4 @@
-"""Numbers out of spectra: lines, their errors, and what they say about a film."""
+"""Analyse spectra: lines with their errors, and the number of layers of a film."""
 
 from labharness.analysis.despike import despike
 from labharness.analysis.evidence import LAYER_CLASSES, EvidenceTerm, Reference

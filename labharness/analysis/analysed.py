@@ -1,4 +1,4 @@
-"""One file as it was analysed: what it shows, its lines, and what goes with them."""
+"""One analysed file: its material, its lines, and its photoluminescence."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a person asks of the lines of a file.
+    """A person's settings for the lines of a file.
 
     Attributes:
-        material: Whose lines are measured; None leaves it to what the file shows.
-        windows_cm1: Ranges to fit in place of the material's, each from low to high.
+        material: Material whose lines are measured; None for the material that the file shows.
+        windows_cm1: Ranges to fit instead of the material's, each from low to high.
         baseline: One of ``BASELINES``.
     """
 
@@ -36,16 +36,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysed:
-    """One file, analysed.
+    """One analysed file.
 
     Attributes:
-        name: Of the file.
-        recording: What it holds.
-        found: What it shows.
-        material: Whose lines were measured.
-        fitted: The lines, on the axis put to silicon.
-        bands: Photoluminescence that a person gave with it: none, one, or one a spectrum.
-        notes: What a reader must know of the lines.
+        name: Name of the file.
+        recording: Its content.
+        found: Its material, calibration and layers.
+        material: Material whose lines were measured.
+        fitted: The lines, on the axis calibrated to silicon.
+        bands: Photoluminescence that a person added: none, one, or one per spectrum.
+        notes: Notes on the lines for the reader.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Analysed:
 
     @property
     def best(self) -> int:
-        """The spectrum with the clearest line, of the material before silicon's; else the first."""
+        """Index of the spectrum with the clearest line, the material's before silicon's; else 0."""
         for name in (
             *(each.name for each in self.lines() if each.name != SILICON_LINE_NAME),
             SILICON_LINE_NAME,
@@ -72,22 +72,22 @@ class Analysed:
         return 0
 
     def lines(self) -> Iterator[MeasuredLine]:
-        """Return each line that was measured."""
+        """Return each measured line."""
         for each in self.fitted:
             yield from each.lines
 
     def line(self, name: str) -> MeasuredLine | None:
-        """Find a measured line by its name."""
+        """Return the measured line of this name, or None."""
         return next((each for each in self.lines() if each.name == name), None)
 
     def band_of(self, index: int) -> PlBand | None:
-        """Return the photoluminescence that goes with a spectrum."""
+        """Return the photoluminescence that belongs to a spectrum."""
         if not self.bands:
             return None
         return self.bands[index if len(self.bands) == len(self.found.spectra) else 0]
 
     def layer_classes(self) -> tuple[int | None, ...]:
-        """Return each spectrum's most likely number of layers; None where it was not judged."""
+        """Return each spectrum's most likely number of layers; None if it was not judged."""
         verdict = self.found.verdict
         classes: list[int | None] = [None] * len(self.found.spectra)
         if verdict is not None:
@@ -111,18 +111,18 @@ def analysed(
     reference: Reference | None = None,
     bands: tuple[PlBand, ...] = (),
 ) -> Analysed:
-    """Return what a file shows, and measure its lines.
+    """Analyse a file, and measure its lines.
 
     Args:
-        name: Of the file.
-        recording: What it holds.
-        wanted: What a person asks of its lines.
-        rows: How the film may have been made.
+        name: Name of the file.
+        recording: Its content.
+        wanted: A person's settings for its lines.
+        rows: Ways in which the film may have been made.
         reference: A1g/Si of one layer on this instrument and oxide.
-        bands: Photoluminescence that goes with it.
+        bands: Photoluminescence that belongs to it.
 
     Raises:
-        ValueError: As `assess` does; or the number of bands fits neither the file nor one spot.
+        ValueError: As `assess` does; or the number of bands is neither one nor that of the spectra.
     """
     found = assess(recording, rows=rows, reference=reference)
     if len(bands) not in (0, 1, len(found.spectra)):
@@ -157,12 +157,12 @@ def _notes(wanted: Wanted, found: Assessment) -> Iterator[str]:
 
 
 def _units_per_count(recording: Recording, found: Assessment) -> Array:
-    """Return what brings the electrons of each spectrum back to the unit of the file."""
+    """Return the factors from electrons back to the file's unit, one per spectrum."""
     brightest = np.abs(recording.intensity).argmax(axis=1)
     rows = np.arange(len(brightest))
     counts = np.array(
         [spectrum.counts[pixel] for spectrum, pixel in zip(found.spectra, brightest, strict=True)]
     )
-    units = np.ones(len(brightest))  # of a row of zeros there is nothing to bring back
+    units = np.ones(len(brightest))  # a row of zeros has no scale
     np.divide(recording.intensity[rows, brightest], counts, out=units, where=counts != 0)
     return units

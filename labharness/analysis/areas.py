@@ -1,11 +1,10 @@
-"""Area under a pseudo-Voigt line, and the error that follows from its fit.
+"""Area under a pseudo-Voigt line, and its error from the fit's covariance.
 
 The line is ``h (m L + (1 - m) G)``, where Lorentz line L and Gauss line G have height one and the
-same full width w (Wertheim 1974, 10.1063/1.1686503). Then L has the area ``w π/2`` and G
-``w/2 sqrt(π/ln 2)``, so that the area is ``h w k`` with ``k = m π/2 + (1 - m)/2 sqrt(π/ln 2)``. The
-error is propagated to first order with the whole covariance of the fit (JCGM 100:2008, equation
-13): height and width of a fitted line are anticorrelated, so that two errors added in quadrature
-are too much.
+same full width w (Wertheim 1974, 10.1063/1.1686503). L has the area ``w π/2`` and G ``w/2 sqrt(π/ln
+2)``, so the area is ``h w k`` with ``k = m π/2 + (1 - m)/2 sqrt(π/ln 2)``. The error is propagated
+to first order with the whole covariance of the fit (JCGM 100:2008, equation 13): height and width
+of a fitted line are anticorrelated, so errors added in quadrature would be too large.
 """
 
 import math
@@ -25,7 +24,7 @@ def line_area(height: ArrayLike, fwhm: ArrayLike, mixing: ArrayLike = 1.0) -> Ar
     """Return the area under each line, in the height's unit times the width's.
 
     Args:
-        height: Over the background, one value a line.
+        height: Height over the background, one value a line.
         fwhm: Full width at half maximum.
         mixing: Share of the Lorentz line in the height, 0–1; 1 is a Lorentz line.
     """
@@ -39,9 +38,9 @@ def area_sigma(
     """Return one sigma of the area of each line.
 
     Args:
-        height: Over the background, shape (n).
+        height: Height over the background, shape (n).
         fwhm: Full width at half maximum, shape (n).
-        covariance: Of height, width and, where it was fitted too, mixing: shape (n, 2, 2) or
+        covariance: Covariance of height, width and, if it was fitted, mixing: shape (n, 2, 2) or
             (n, 3, 3).
         mixing: Share of the Lorentz line in the height, 0–1.
 

@@ -1,4 +1,4 @@
-"""What can honestly be said of anyone's spectra: material, calibration, layers or why not."""
+"""Assess the spectra of a file: material, calibration, and layers or why they are not counted."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -38,27 +38,27 @@ FILM_ROWS = {
     "cvd": CVD_ROWS,
     "exfoliated": (EXFOLIATED_ROW,),
 }
-"""Tables of the separation by how the film was made."""
+"""Tables of the separation, by the way in which the film was made."""
 
 SILICON_FWHM_MAX_CM1, SILICON_REACH_CM1 = 12.5, 8.0
-"""A wider line, or one farther from its place, may be another mineral's: feldspars have one at
-513 cm⁻¹. Within them a coarse or badly calibrated instrument still shows that it is one."""
+"""A wider line, or one farther from its place, may belong to another mineral: feldspars have one at
+513 cm⁻¹. A coarse or badly calibrated instrument still shows silicon within these limits."""
 
 SILICON_SHARE_MIN, LIT_SIGMA_MIN = 0.5, 8.0
-"""Silicon calibrates where it is seen in more than this share of the spectra in which anything
-stands out: in one of thousands it is chance, and in a few it may be a crumb."""
+"""Silicon calibrates if more than this share of the spectra with any line shows it: in one of
+thousands it is chance, and in a few it may be a crumb."""
 
 FLAT_TOP = "the brightest line has a flat top: the camera was saturated there"
 
 NOT_JUDGED = "not judged"
-"""Stands where a material would for a row that is left out."""
+"""Name in place of a material for a row that is left out."""
 
 STRESS_SIGMA_MIN, STRESS_SPREAD_MIN_CM1 = 3.0, 0.1
-"""Silicon moves over a map where it scatters by three of its errors and by 0.1 cm⁻¹; stages and
-rooms move it by less."""
+"""Silicon moves over a map if it scatters by three of its errors and by 0.1 cm⁻¹; stages and rooms
+move it by less."""
 
 SPAN_CM1_MIN = 10.0
-"""A line has a foot on both sides; an axis in eV spans less than one."""
+"""A line needs a foot on both sides; an axis in eV spans less than one."""
 
 LASER_NM_MIN, LASER_NM_MAX = 500.0, 550.0
 """The table of separations is for 514–532 nm; near 633 nm resonances add lines beside A1g."""
@@ -66,16 +66,16 @@ LASER_NM_MIN, LASER_NM_MAX = 500.0, 550.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assessment:
-    """What one file's spectra say.
+    """The assessment of one file's spectra.
 
     Attributes:
-        material: What most of the spectra with a film show.
-        materials: The same for each spectrum; `not judged` for a dead or saturated one.
-        verdict: Layers of MoS2; None when there is no MoS2 that could be judged.
-        reasons: Why there is no layer count; empty when there is one.
-        notes: What a reader must know of what is said.
+        material: Material of most spectra with a film.
+        materials: Material of each spectrum; `not judged` for a dead or saturated one.
+        verdict: Layers of MoS2; None without MoS2 that can be judged.
+        reasons: Why the layers are not counted; empty if they are.
+        notes: Notes for the reader.
         silicon: The silicon line of each spectrum on the file's own axis.
-        offset_cm1: What was added to the axis; 0 without silicon.
+        offset_cm1: Shift that was added to the axis; 0 without silicon.
         spectra: Each on the calibrated axis, in electrons.
         fits: The MoS2 lines of each spectrum that shows them.
         named: The material of each spectrum with its lines; None for one that was left out.
@@ -101,18 +101,19 @@ def assess(
     rows: Sequence[SeparationRow] = FILM_ROWS["unknown"],
     reference: Reference | None = None,
 ) -> Assessment:
-    """Calibrate to silicon, name the material, and count layers where the facts allow it.
+    """Calibrate to silicon, name the material, and count layers if the data allow it.
 
     Layers are counted for MoS2 alone, at 500–550 nm, on an instrument that resolves its lines.
 
     Args:
         recording: The file.
-        rows: How the film may have been made.
-        reference: A1g/Si of one layer on this instrument and oxide; None leaves intensities out.
+        rows: Ways in which the film may have been made.
+        reference: A1g/Si of one layer on this instrument and oxide; without it intensities are not
+            used.
 
     Raises:
-        ValueError: When the numbers are no spectrum (too few points, no noise) or the axis is a
-            wavelength and nobody names the laser.
+        ValueError: When the numbers are not a spectrum (too few points, no noise), or the axis is a
+            wavelength without a known laser.
     """
     shift_cm1 = recording.shift_cm1()
     if shift_cm1.size < PIXELS_MIN:
@@ -182,10 +183,10 @@ def assess(
 
 
 def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
-    """Refuse an axis that is none in cm⁻¹.
+    """Refuse an axis that cannot be in cm⁻¹.
 
     Raises:
-        ValueError: It lies beyond every Raman shift, or spans less than a line is wide.
+        ValueError: It lies beyond every Raman shift, or is shorter than a line.
     """
     low, high = float(shift_cm1[0]), float(shift_cm1[-1])
     if low > SHIFT_CM1_MAX or high < SHIFT_CM1_MIN or high - low < SPAN_CM1_MIN:
@@ -199,11 +200,11 @@ def _must_be_shift(shift_cm1: NDArray[np.float64]) -> None:
 def _usable(
     recording: Recording, shift_cm1: NDArray[np.float64], quiet: QuietStretch
 ) -> tuple[list[int], tuple[str, ...], bool]:
-    """Return the rows that are judged, why the others are not, and whether those are cut off."""
+    """Return the judged rows, the faults of the others, and whether the former are saturated."""
     left_out = faults(shift_cm1, recording.intensity, quiet)
     kept = [row for row, fault in enumerate(left_out) if not fault]
     cut_off = not kept and SATURATED in left_out
-    if not kept:  # nothing better is there: judge what the file has, and say what is wrong with it
+    if not kept:  # every row has a fault: judge the best ones, and report the fault
         best = SATURATED if cut_off else left_out[0]
         left_out = tuple("" if fault == best else fault for fault in left_out)
         kept = [row for row, fault in enumerate(left_out) if not fault]
@@ -211,7 +212,7 @@ def _usable(
 
 
 class _Calibrated(NamedTuple):
-    """The rows that are judged, in electrons, on an axis that silicon put right."""
+    """The judged rows in electrons, on the axis calibrated to silicon."""
 
     stack: Stack
     silicon: list[SiliconFit | None]
@@ -222,7 +223,7 @@ class _Calibrated(NamedTuple):
 def _calibrated(
     shift_cm1: NDArray[np.float64], intensity: NDArray[np.float64], quiet: QuietStretch
 ) -> _Calibrated:
-    """Bring rows to electrons, and move their axis where enough of them show silicon."""
+    """Convert rows to electrons, and shift their axis if enough of them show silicon."""
     stack, scale_notes = rows_in_electrons(shift_cm1, intensity, quiet)
     lines = [_plausible(line) for line in fit_silicon_rows(stack)]
     seen = [line.offset_cm1 for line in lines if line is not None]
@@ -242,7 +243,7 @@ def _plausible(line: SiliconFit | None) -> SiliconFit | None:
 def _bounded(
     silicon: Sequence[SiliconFit | None], names: Sequence[Named], fits: Sequence[PeakFit]
 ) -> list[SiliconFit | None]:
-    """Let no instrument be wider than the narrowest line that it has shown."""
+    """Limit the instrument's width to that of the narrowest line that it has shown."""
     clear = (line.fwhm_cm1 for name in names for line in name.lines.values() if _is_clear(line))
     return bounded(silicon, fits, clear)
 
@@ -252,7 +253,7 @@ def _is_clear(line: SeenLine) -> bool:
 
 
 def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[Spectrum, ...]:
-    """Return each row of the file, those that were judged in electrons."""
+    """Return each row of the file; the judged ones in electrons."""
     place = {row: at for at, row in enumerate(kept)}
     return tuple(
         Spectrum(stack.shift_cm1, stack.counts[place[row]], stack.read_noise_counts[place[row]])
@@ -263,7 +264,7 @@ def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[S
 
 
 def _of_most(materials: Sequence[Material]) -> Material:
-    """Return the film that most spectra show; a map sees bare substrate beside it."""
+    """Return the film of most spectra; a map may show bare substrate beside it."""
     bare = (SILICON, UNKNOWN, *SUBSTRATES)
     films = Counter(each.name for each in materials if each not in bare)
     most = (films or Counter(each.name for each in materials)).most_common(1)[0][0]
@@ -276,7 +277,7 @@ def _of_substrate(
     silicon: Sequence[SiliconFit | None],
     names: Sequence[Named],
 ) -> str:
-    """Return what a substrate has on it, as far as its spectra tell; empty where it is none."""
+    """Return a sentence about films on a substrate; empty for other materials."""
     if material is not SILICON and material not in SUBSTRATES:
         return ""
     rows, heights = [], []
@@ -294,7 +295,7 @@ def _of_substrate(
 
 
 def _measured(material: Material, names: Sequence[Named]) -> str:
-    """Return the ratios that tell something of a material, as medians over its spectra."""
+    """Return a material's informative intensity ratios, as medians over its spectra."""
     told_ratios = []
     for line, over in material.ratios:
         ratios = [
@@ -310,7 +311,7 @@ def _measured(material: Material, names: Sequence[Named]) -> str:
 def _objections(
     recording: Recording, shift_cm1: NDArray[np.float64], silicon: Sequence[SiliconFit | None]
 ) -> tuple[str, ...]:
-    """Return why this instrument or laser allows no layer count, whatever the sample."""
+    """Return why this instrument or laser allows no layer count, for any sample."""
     lines = [line for line in silicon if line is not None]
     pixel = float(np.median(np.diff(shift_cm1)))
     laser = recording.laser_nm
@@ -371,7 +372,7 @@ def _notes(
 
 
 def _of_silicon(lines: Sequence[SiliconFit]) -> list[str]:
-    """Return what silicon itself tells: that it is no ruler of widths, or that it moves."""
+    """Return notes on silicon: it is wider than the instrument, or it moves over the map."""
     notes = []
     if median(line.is_wider_than_instrument for line in lines):
         notes.append(

@@ -1,4 +1,4 @@
-"""What may be called bare: a substrate on which a film, were it there, would have been seen."""
+"""Decide which films are ruled out on a substrate: those that the spectra would have shown."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -23,24 +23,24 @@ WITNESSES = {
     "graphene": LineWindow(1570.0, 1600.0, 14.0),
     "graphite": LineWindow(1570.0, 1600.0, 14.0),
 }
-"""The line by which a film of each would show itself first, of one layer to bulk; positions and
-widths are those of the table of materials. Of hBN a layer or three are too weak to be ruled out."""
+"""The line that shows a film of each first, from one layer to bulk; positions and widths as in the
+table of materials. One to three layers of hBN are too weak to be ruled out."""
 
 ROOM_CM1 = 18.0
-"""Background beside such a line, on which its height is measured."""
+"""Background beside such a line; its height is measured on it."""
 
 FILM_OVER_SUBSTRATE = {SAPPHIRE.name: 0.10, SILICA.name: 0.30}
 FILM_OVER_SILICON = 0.03
-"""The lowest film that is looked for, over the substrate's own line (the first of its row). One
-layer of MoS2 has 0.12 of silicon on 285 nm of oxide, and a quarter of it where the oxide is of
-another thickness. On what is transparent films are far brighter than their substrate. Judgement."""
+"""The weakest film to look for, relative to the substrate's own line (the first of its row). One
+layer of MoS2 has 0.12 of silicon on 285 nm of oxide, and a quarter of it on oxide of another
+thickness. On transparent substrates films are far brighter than the substrate. Judgement."""
 
 SEEN_SIGMA = 6.0
-"""A film would be seen where the lowest one looked for is so many errors high, as for its name."""
+"""A film would be seen if the weakest one has this many errors, as for its name."""
 
 STANDS_SIGMA, STANDS_MISFIT, STANDS_SHARE = 5.0, 2.0, 0.15
-"""What is so many errors high, stands so far out of what else the background does not explain, and
-has this share of the lowest film is a line of something: nobody says there that nothing is."""
+"""An unknown line must have this many errors, exceed the misfit of the background by this factor,
+and have this share of the weakest film. Then the place is not called bare."""
 
 TRIED_STEP_CM1 = 1.0
 WIDTH_MIN_PIXELS = 1.5
@@ -50,13 +50,13 @@ OWN_LINES_CM1 = {SAPPHIRE.name: (379.0, 418.0, 432.0, 449.0)}
 
 
 class Bareness(NamedTuple):
-    """What spectra of a substrate say of films.
+    """The films that spectra of a substrate rule out.
 
     Attributes:
-        ruled_out: Films that are not there: most spectra would have shown them, and show nothing.
+        ruled_out: Films that most spectra would have shown, and do not show.
         not_seen: Films that would not have been seen.
-        odd_cm1: Where something stands that has no name; None where nothing does.
-        odd_rows: In how many spectra.
+        odd_cm1: Position of an unknown line, or None.
+        odd_rows: Number of spectra that show it.
     """
 
     ruled_out: tuple[str, ...]
@@ -65,7 +65,7 @@ class Bareness(NamedTuple):
     odd_rows: int
 
     def said(self, substrate: str, rows: int) -> str:
-        """Say in a sentence what there is on a substrate, as far as so many spectra tell."""
+        """Return one sentence about the films on a substrate, for this number of spectra."""
         if self.odd_cm1 is not None and 2 * self.odd_rows >= rows:
             return (
                 f"it shows {substrate}; whether there is a film cannot be told: something weak "
@@ -88,11 +88,11 @@ class Bareness(NamedTuple):
 
 
 def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -> Bareness:
-    """Ask which films the spectra of a substrate rule out.
+    """Return which films the spectra of a substrate rule out.
 
     Args:
-        stack: Spectra in which the substrate was named and no film, cosmic rays and all.
-        substrate: What they show.
+        stack: Spectra with the substrate and without a named film, cosmic rays included.
+        substrate: The substrate.
         ruler_counts: Height of the substrate's own line in each, in electrons.
     """
     share = FILM_OVER_SUBSTRATE.get(substrate.name, FILM_OVER_SILICON)
@@ -121,7 +121,7 @@ def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -
 
 
 class _Looked(NamedTuple):
-    """The best line in one place of each spectrum, and what noise lets be seen there."""
+    """The best line in one place of each spectrum, and the noise there."""
 
     position_cm1: Array
     height_counts: Array
@@ -130,7 +130,7 @@ class _Looked(NamedTuple):
 
 
 def _looked(stack: Stack, place: LineWindow) -> _Looked | None:
-    """Hold Lorentz lines at all places of a window against each spectrum, on a parabola."""
+    """Fit Lorentz lines at all places of a window to each spectrum, on a parabola."""
     low, high = place.low_cm1 - ROOM_CM1, place.high_cm1 + ROOM_CM1
     if not covers(stack.shift_cm1, place.low_cm1 - ROOM_CM1 / 2, place.high_cm1 + ROOM_CM1 / 2, 8):
         return None
@@ -151,7 +151,7 @@ def _looked(stack: Stack, place: LineWindow) -> _Looked | None:
     height, norm = heights[rows, best], square[best]
     quiet = np.where(window.root_noise > 0, window.root_noise, np.nan)
     noise = 1 / np.nanmedian(quiet, axis=1)
-    # Where a cosmic ray was taken out, a line may have been.
+    # A removed cosmic ray may have hidden a line.
     struck = window.cosmic[:, (x >= place.low_cm1) & (x <= place.high_cm1)].any(axis=1)
     left = np.maximum((rest**2).sum(axis=1) - height**2 * norm, 0.0) / max(x.size - 5, 1)
     return _Looked(

@@ -1,7 +1,7 @@
 """A smooth background under lines: asymmetrically reweighted penalised least squares (arPLS).
 
 Baek, Park, Ahn and Choo, Analyst 140 (2015) 250, 10.1039/C4AN01061B: a curve with little curvature
-(Whittaker's smoother), drawn again with less and less weight where the spectrum stands above it.
+(Whittaker's smoother), repeated with less and less weight where the spectrum is above it.
 """
 
 import numpy as np
@@ -12,17 +12,17 @@ __all__ = ["BASELINE_PERIOD_CM1", "arpls"]
 Array = NDArray[np.float64]
 
 BASELINE_PERIOD_CM1 = 500.0
-"""A wave of this period is halved by the smoother: luminescence and filters rise and fall slower.
-Judgement. The wings of a Lorentz line are taken for ground where it is broad: on a glow of half the
-axis a line of 40 cm⁻¹ keeps its area to 1 %, one of 60 loses a tenth and one of 150 a fifth."""
+"""The smoother halves a wave of this period; luminescence and filters change more slowly.
+Judgement. It takes the wings of a broad Lorentz line for background: on a glow of half the axis a
+line of 40 cm⁻¹ keeps its area to 1 %, one of 60 loses a tenth and one of 150 a fifth."""
 
 ITERATIONS_MAX = 50
 CHANGE_MIN = 1e-3
 """Stop when the weights change by less than this share."""
 
 STEEPNESS, OFFSET_SIGMA = 2.0, 2.0
-"""Equation 10 of the paper: the weight falls from one to nothing around the mean of what lies below
-the curve, and two of its standard deviations to either side."""
+"""Equation 10 of the paper: the weight falls from one to nothing around the mean of the points
+below the curve, within two of their standard deviations to either side."""
 
 EXPONENT_MAX = 500.0
 

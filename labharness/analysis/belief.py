@@ -1,8 +1,8 @@
-"""What spots have told of one number: a Gaussian for each class, tied by what all classes share.
+"""Gaussian knowledge of one measured number for all classes, updated spot by spot.
 
-The mean that a class has in a sample is what is common to the sample, weighed by a factor of the
-class, and a room that is the class's own. Given what is common the classes say nothing of each
-other, so the covariance of two classes follows from that of each with what is common.
+The mean of a class in a sample is a value common to the sample times a factor of the class, plus a
+deviation of the class's own. Given the common value the classes are independent, so the covariance
+of two classes follows from that of each with the common value.
 """
 
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """Beliefs on one number, a row for each hypothesis; in the number's own unit.
+    """Gaussians of one number, one row per hypothesis; in the number's own unit.
 
     Attributes:
-        common, common_var: What all classes share: mean and variance, shape (ways,).
-        mean, var: Of each label, shape (ways, labels).
-        tie: Covariance of each label with what is common, shape (ways, labels).
+        common, common_var: Mean and variance of the common value, shape (ways,). mean, var: Mean
+            and variance of each label, shape (ways, labels).
+        tie: Covariance of each label with the common value, shape (ways, labels).
     """
 
     common: Array
@@ -37,13 +37,14 @@ class Belief:
     def before(
         cls, centre: Array, factor: Array, common_var: Array, room: Sequence[float] | Array
     ) -> "Belief":
-        """Return what is believed before anything is measured.
+        """Return the prior, before any measurement.
 
         Args:
-            centre: Of each label, shape (ways, labels).
-            factor: By which a label follows what is common, the same shape.
-            common_var: Variance of what is common, shape (ways,).
-            room: Standard deviation of a label's own, which broadcasts to (ways, labels).
+            centre: Mean of each label, shape (ways, labels).
+            factor: Factor of the common value in each label, the same shape.
+            common_var: Variance of the common value, shape (ways,).
+            room: Standard deviation of each label's own deviation, which broadcasts to (ways,
+                labels).
         """
         tie = factor * common_var[:, None]
         var = factor * tie + np.square(room)
@@ -54,13 +55,13 @@ class Belief:
         return Belief(*(each[chosen] for each in self._columns()))
 
     def learnt(self, label: Whole, value: float, own_var: float, straight: Array) -> "Belief":
-        """Return what is believed after a spot, as far as that is no outlier; Gaussian again.
+        """Return the posterior after a spot, approximated by a Gaussian; outliers count less.
 
         Args:
-            label: Of the spot, shape (ways,).
-            value: Measured there.
-            own_var: Variance of what is the spot's own: its scatter and its noise.
-            straight: Probability that the number is no outlier, shape (ways,).
+            label: Label of the spot, shape (ways,).
+            value: Measured value.
+            own_var: Variance of the spot itself: its scatter and its noise.
+            straight: Probability that the value is not an outlier, shape (ways,).
         """
         every = np.arange(label.size)
         tie, var = self.tie[every, label], self.var[every, label]
@@ -68,7 +69,7 @@ class Belief:
         cross[every, label] = var
         step = (value - self.mean[every, label]) / (var + own_var)
         narrowed = straight / (var + own_var)
-        # Between the two, outlier or not, lies a spread of its own.
+        # The two cases, outlier or not, differ in their means: that adds variance.
         spread = straight * (1 - straight) * step**2 - narrowed
         moved, widened = (straight * step)[:, None], spread[:, None]
         return Belief(
@@ -85,7 +86,7 @@ class Belief:
         Args:
             share: Weight of each row in its group, shape (ways,).
             order: The rows, group after group.
-            first: Where in ``order`` each group begins.
+            first: Start of each group in ``order``.
         """
         weight = share[order, None]
         sizes = np.diff(np.append(first, order.size))

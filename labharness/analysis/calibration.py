@@ -1,4 +1,4 @@
-"""What a known monolayer shows on a microscope: the calibration of A1g/silicon and of PL/Raman."""
+"""Calibrate a microscope with a known monolayer: its A1g/silicon and PL/Raman."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from labharness.analysis.layers import SpotEvidence, judge_layers
 __all__ = ["Calibration", "Glow", "NotOneLayer", "a1g_si_of", "pl_raman_of"]
 
 REPEAT_LN = 0.1
-"""Scatter of a ratio from day to day on one microscope: focus, alignment. Judgement."""
+"""Day-to-day scatter of a ratio on one microscope, by focus and alignment. Judgement."""
 
 SPOTS_MIN = 3
 SEPARATION_MAX_CM1 = 21.0
@@ -20,7 +20,7 @@ SEPARATION_MAX_CM1 = 21.0
 
 
 class NotOneLayer(ValueError):
-    """The spectra are no calibration; the message says why."""
+    """The spectra cannot calibrate; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Glow:
-    """The photoluminescence of a spot: wavelengths in nm, counts without dark, exposure in s."""
+    """Photoluminescence of a spot: wavelengths in nm, counts without dark, exposure in s."""
 
     wavelength_nm: Sequence[float]
     counts: Sequence[float]
@@ -74,12 +74,12 @@ def a1g_si_of(spots: Sequence[SpotEvidence]) -> Calibration:
 def pl_raman_of(
     spots: Sequence[tuple[SpotEvidence, float]], glows: Sequence[Glow]
 ) -> Calibration | None:
-    """Return PL/Raman of a film of one layer; None where too few spots shine.
+    """Return PL/Raman of a film of one layer; None if too few spots shine.
 
-    The height is a Gaussian on a constant (`peak_height`), as a growth measures it: a number
-    of this microscope and grating. A grating of 1800 lines/mm shows 18 nm at once, the middle of a
-    band that is as wide and has broader feet. What lies under the middle counts as background
-    then: the simulated 20 reads 14 here, and in a growth alike.
+    The height is a Gaussian on a constant (`peak_height`), as in a growth: a number of this
+    microscope and grating. A grating of 1800 lines/mm shows 18 nm at once, the middle of a band
+    that is as wide and has broader feet. The part under the middle then counts as background: the
+    simulated 20 reads 14 here, and also in a growth.
 
     Args:
         spots: Raman of a spot and its exposure in s.

@@ -1,11 +1,12 @@
-"""How many spots of a film are of which class, with what all its spots share integrated out.
+"""The census: how many spots of a film belong to each layer class, judged together.
 
-Strain, doping, the way of growth, oxide, optics and quenching have *one* value for a sample, so a
-hundred spots say no more of them than one does; noise is each spot's own. Labels of the spots are
-therefore weighed together: a hypothesis holds how the sample is (row of the table, strain, scale of
-A1g/Si and of PL/Raman) as Gaussians, and how many spots it has given to each class. Spots are taken
-one by one; each hypothesis is continued with every class the spot may have, alike ones are merged,
-the unlikely are dropped. All that is exact but for the merging and the dropping, and deterministic.
+Strain, doping, the way of growth, oxide, optics and quenching have *one* value per sample, so a
+hundred spots tell no more about them than one does; noise is each spot's own. The labels of the
+spots are therefore weighed together. A hypothesis holds the state of the sample (row of the table,
+strain, scale of A1g/Si and of PL/Raman) as Gaussians, and the number of spots in each class. Spots
+are taken one by one: each hypothesis is continued with every possible class of the spot, equal ones
+are merged, and unlikely ones are dropped. Apart from the merging and dropping, the calculation is
+exact and deterministic.
 """
 
 import math
@@ -38,74 +39,76 @@ Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 CLASS_OF_LABEL = np.array([0, 1, 2, 3, 4, 5, 1])
-"""What a spot may be: each class, and last a bilayer whose layers are twisted."""
+"""Class of each label: the classes, and last a bilayer whose layers are twisted."""
 
 LABELS, CLASSES, BILAYER, THICK, TWISTED = len(CLASS_OF_LABEL), len(LAYER_CLASSES), 1, 5, 6
 
 MIXING = 1.0
-"""Weight of the prior on how a film is shared among the classes (Dirichlet, this much over all six,
-Perks): nine spots of one film are alike with a probability of 0.17, before anything is measured."""
+"""Weight of the prior on the shares of the classes in a film (Dirichlet, this much over all six,
+Perks): before any measurement nine spots of one film are equal with a probability of 0.17."""
 
 TWISTING = 0.2
-"""The same weight for how bilayers are shared among twisted and others: mostly they are alike."""
+"""The same weight for the share of twisted bilayers; most films have one kind."""
 
 SPOT_CM1 = 0.2
 """Scatter of the separation between spots of one class in one film: strain differs from place to
-place by some 0.05 %, 3.5 cm-1 for each (10.1021/acs.nanolett.6b02615). Judgement."""
+place by some 0.05 %, 3.5 cm-1 for each % (10.1021/acs.nanolett.6b02615). Judgement."""
 
 SPOT_LN = 0.25
-"""Scatter of ln(A1g/Si) between such spots, and what the law of A1g/Si leaves between classes.
-Judgement. It is the same for every class: else a film would seem thin because it is even."""
+"""Scatter of ln(A1g/Si) between such spots, and the error of the law of A1g/Si between classes.
+Judgement. It is the same for every class: otherwise an even film would seem thin."""
 
 SPOT_OUTLIER, SPOT_OUTLIER_CM1 = 0.02, 10.0
 SPOT_EDGE, SPOT_EDGE_LN = 0.1, 4.0
-"""Share of spots that lie over an edge or a particle and may show any separation, any A1g/Si."""
+"""Share of spots over an edge or a particle, which may show any separation, any A1g/Si."""
 
 PL_LN = 0.7
 """Scatter of ln(PL/Raman) between spots. Judgement."""
 
 SPOT_GLOW, SPOT_GLOW_LN = 0.03, 14.0
-"""Share of spots whose photoluminescence may be anything: a particle that shines, a defect."""
+"""Share of spots with any photoluminescence: a particle that shines, a defect."""
 
 CLASS_CM1 = 0.35
-"""Room of each class for its own separation in a sample: so much of tau do classes not share. Two
-layers stand 2.1 to 2.6 cm-1 above one in every row of the table, and no sample knows the table:
-without room, films whose steps are 0.3 cm-1 off are counted wrongly and surely. Judgement."""
+"""Own deviation of each class's separation in a sample: the part of tau that classes do not share.
+Two layers are 2.1 to 2.6 cm-1 above one in every row of the table, and a real sample deviates from
+the table: without this, films with steps 0.3 cm-1 off are counted wrongly and with certainty.
+Judgement."""
 
 CLASS_LN = 0.15
-"""The same of ln(A1g/Si), of its spread from sample to sample: no class follows a power of N
-exactly. Judgement."""
+"""The same for ln(A1g/Si), as part of its spread from sample to sample: no class follows a power of
+N exactly. Judgement."""
 
 CLASS_PL_LN = 0.8
-"""The same of ln(PL/Raman) of two layers and more, of its spread in quenching. Judgement."""
+"""The same for ln(PL/Raman) of two layers and more, as part of its spread in quenching.
+Judgement."""
 
 NO_ROW_CM1 = 3.5
-"""A sample that follows no row of the table: its separations may be shifted so far, all alike, and
-say of the thickness nothing but that some spots are thicker than others."""
+"""For a sample outside every row of the table: its separations share one shift of this size, and
+tell only that some spots are thicker than others."""
 
 SETTLED = 5
-"""After so many spots it matters no more from which kind of sample a hypothesis began: those that
-count alike become one. What was believed of classes not yet seen stays, as one Gaussian."""
+"""After this number of spots the initial kind of sample no longer matters: hypotheses with equal
+counts become one. The knowledge of classes not yet seen becomes one Gaussian."""
 
 BEAM_BEFORE, BEAM, PRUNED_LN = 512, 128, 12.0
-"""Hypotheses kept before that and after it, and how much less likely than the best one may be. Too
-few are sure of a wrong pair of classes: the second class of a film comes late, and tells most."""
+"""Hypotheses kept before that and after it, and the lowest ln weight relative to the best. Too few
+are certain of a wrong pair of classes: the second class of a film comes late, and tells most."""
 
 SPOTS_WEIGHED = 96
-"""More spots than these say no more of what is common to them; the others are then judged by it."""
+"""More spots do not improve the common values; further spots are judged by them."""
 
 NEGLIGIBLE_LN = 7.0
-"""What is a thousand times less likely than the best is left out of the answer."""
+"""Hypotheses a thousand times less likely than the best are left out of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The numbers of one spot, or the medians over some.
+    """The numbers of one spot, or medians over several.
 
     Attributes:
-        separation_cm1, sigma_cm1: A1g - E2g, and its noise.
-        ln_a1g_si, a1g_si_sigma: Logarithm of the ratio of heights and its noise; NaN without.
-        ln_pl_raman: Logarithm of PL/Raman; NaN where it was not measured.
+        separation_cm1, sigma_cm1: A1g - E2g, and its noise. ln_a1g_si, a1g_si_sigma: Logarithm of
+            the ratio of heights and its noise; NaN without.
+        ln_pl_raman: Logarithm of PL/Raman; NaN if it was not measured.
     """
 
     separation_cm1: float
@@ -117,11 +120,12 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Census:
-    """What the spots of a film say together.
+    """The joint result for the spots of a film.
 
     Attributes:
-        weight: Probability of each way to count, shape (ways,).
-        counts: Spots of each class in it, shape (ways, 6); whole, but for very many spots.
+        weight: Probability of each hypothesis, shape (ways,).
+        counts: Spots of each class in it, shape (ways, 6); whole numbers, except for very many
+            spots.
         spots: Probability of each class at each spot, shape (spots, 6).
     """
 
@@ -131,7 +135,7 @@ class Census:
 
 
 class _Number(NamedTuple):
-    """A number of a spot: its value, the variance that is the spot's own, and how it may be odd."""
+    """A number of a spot: its value, its own variance, and its share and range of outliers."""
 
     value: float
     own_var: float
@@ -141,9 +145,9 @@ class _Number(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ways:
-    """Hypotheses, a row each: the start they come from, what they have learnt, what they count.
+    """Hypotheses, one per row: their start, their knowledge and their counts.
 
-    A belief is of separation, ln(A1g/Si) and ln(PL/Raman), in this order.
+    The beliefs are on separation, ln(A1g/Si) and ln(PL/Raman), in this order.
     """
 
     start: Whole
@@ -158,7 +162,7 @@ class _Ways:
 
 @lru_cache(maxsize=16)
 def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
-    """Return every kind of sample there may be, before anything is measured."""
+    """Return every possible kind of sample, before any measurement."""
     kinds = []  # weight, centres, taus, variance of the common shift in units of tau
     for row in rows:
         centre = [*row.centre_cm1, TWISTED_CENTRE_CM1]
@@ -198,7 +202,7 @@ def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
 
 
 def _shine(reference: Reference, size: int) -> Belief:
-    """Return what is believed of ln(PL/Raman): what is common is that of two and more layers."""
+    """Return the prior of ln(PL/Raman); the common value is that of two and more layers."""
     one, more = reference.pl_medians_ln()
     one_var, more_var, shared = reference.pl_variances()
     common_var = shared + float(_common_var(np.array(more_var - shared), CLASS_PL_LN))
@@ -210,7 +214,7 @@ def _shine(reference: Reference, size: int) -> Belief:
 
 
 def _common_var(var: Array, room: float) -> Array:
-    """Return what is common to all classes, of a variance from sample to sample that holds both."""
+    """Return the part of a variance between samples that all classes share."""
     found: Array = np.maximum(var - room**2, var / 2)
     return found
 
@@ -219,11 +223,11 @@ LN_LABEL = np.log([1, 1 - TWISTED_SHARE, 1, 1, 1, 1, TWISTED_SHARE])
 
 
 def _urn_ln(counts: Whole) -> Array:
-    """Weigh the label of one more spot by those that a film has already, shape (ways, labels)."""
+    """Return the prior ln weight of the next spot's labels for given counts, (ways, labels)."""
     classes = _by_class(counts)
     total = counts.sum(1, keepdims=True)
     ln: Array = np.log((classes + MIXING / CLASSES) / (total + MIXING))[:, CLASS_OF_LABEL]
-    # Within the bilayers an urn of its own: islands differ, a closed film is twisted as a whole.
+    # Bilayers have their own urn: islands differ, a closed film is twisted as a whole.
     both = np.log(classes[:, BILAYER] + TWISTING)
     ln[:, BILAYER] += np.log(counts[:, BILAYER] + TWISTING * (1 - TWISTED_SHARE)) - both
     ln[:, TWISTED] += np.log(counts[:, TWISTED] + TWISTING * TWISTED_SHARE) - both
@@ -239,14 +243,12 @@ def _by_class(counts: Whole | Array) -> Array:
 def take_census(
     spots: Sequence[Measured], reference: Reference, rows: Sequence[SeparationRow]
 ) -> Census:
-    """Weigh the labels of all spots together.
-
-    The order of the spots does not matter.
+    """Judge the labels of all spots together; the order of the spots does not matter.
 
     Args:
         spots: At least one.
-        reference: What is known of intensities on this microscope.
-        rows: Ways in which the film may have been made, each as likely.
+        reference: The known intensities of this microscope.
+        rows: Ways in which the film may have been made, equally likely.
     """
     ways = _starts(reference, tuple(rows))
     ordered = _ordered(spots)
@@ -254,7 +256,7 @@ def take_census(
     if len(ordered) > SPOTS_WEIGHED:
         chosen = np.linspace(0, len(ordered) - 1, SPOTS_WEIGHED).round().astype(int)
         weighed = [ordered[index] for index in chosen]
-    # What no spot shows is believed as before: it needs no room in a hypothesis.
+    # A number that no spot has stays at its prior, and is left out of the hypotheses.
     shown = [
         place for place in range(len(ways.beliefs)) if any(_numbers(each)[place] for each in spots)
     ]
@@ -269,7 +271,7 @@ def take_census(
     weight = np.exp(ways.ln_weight - ways.ln_weight.max())
     weight /= weight.sum()
     shares, expected = _labelled(spots, shown, ways, weight)
-    # Of very many spots a part has settled what is common; then every one of them counts.
+    # With very many spots a part has settled the common values; then each spot counts.
     whole = len(spots) <= SPOTS_WEIGHED
     return Census(weight, _by_class(ways.counts) if whole else expected, shares)
 
@@ -277,7 +279,7 @@ def take_census(
 def likelihood(
     spot: Measured, reference: Reference, rows: Sequence[SeparationRow]
 ) -> dict[int, float]:
-    """Return the logarithm of what one measurement is worth for each class, before all others."""
+    """Return the log likelihood of one measurement for each class, without any other spot."""
     ways = _starts(reference, tuple(rows))
     ln_spot = np.log(_predicted(ways.beliefs, _numbers(spot))[0])
     ln_all = ways.ln_weight[:, None] + LN_LABEL + ln_spot
@@ -288,7 +290,7 @@ def likelihood(
 
 
 def _ordered(spots: Sequence[Measured]) -> list[Measured]:
-    """Order spots by what they say, the usual ones first: an odd one is then seen to be odd."""
+    """Order spots, the usual ones first, so that an odd one is recognised."""
 
     def middle(numbers: list[float]) -> float:
         known = sorted(each for each in numbers if not math.isnan(each))
@@ -312,7 +314,7 @@ def _ordered(spots: Sequence[Measured]) -> list[Measured]:
 
 
 def _numbers(spot: Measured) -> tuple[_Number | None, ...]:
-    """Return the numbers of a spot in the order of the beliefs; None for what was not measured."""
+    """Return the numbers of a spot in the order of the beliefs; None if not measured."""
     found = (
         _Number(
             spot.separation_cm1,
@@ -332,8 +334,8 @@ def _predicted(
     """Return the probability density of a spot under each label, shape (ways, labels).
 
     Returns:
-        That; and for each number the probability that it is no outlier. No density is 0: each
-        number may be an outlier.
+        The density; and for each number the probability that it is not an outlier. No density is 0,
+        because each number may be an outlier.
     """
     density = np.ones_like(beliefs[0].mean)
     straight: list[Array | None] = []
@@ -369,7 +371,7 @@ def _continued(ways: _Ways, numbers: Sequence[_Number | None], beam: int) -> _Wa
 
 
 def _merged(ways: _Ways, beam: int) -> _Ways:
-    """Make one of those that count alike from the same start, and keep the likeliest."""
+    """Merge hypotheses with equal counts and start, and keep the likeliest."""
     base = int(ways.counts.sum(1).max()) + 1
     key = ways.start.copy()
     for column in ways.counts.T:
@@ -399,10 +401,10 @@ def _merged(ways: _Ways, beam: int) -> _Ways:
 def _labelled(
     spots: Sequence[Measured], shown: Sequence[int], ways: _Ways, weight: Array
 ) -> tuple[Array, Array]:
-    """Return the probability of each class at each spot by what all spots have said.
+    """Return the probability of each class at each spot, given all spots.
 
     Returns:
-        Shape (spots, 6); and the sum over the spots for each way, shape (ways, 6).
+        Shape (spots, 6); and the sum over the spots for each hypothesis, shape (ways, 6).
     """
     urn = np.exp(_urn_ln(ways.counts))
     found = np.empty((len(spots), CLASSES))

@@ -1,8 +1,8 @@
-"""The weighted Levenberg-Marquardt of ``lines`` as machine code: one spectrum at a time.
+"""The Levenberg-Marquardt fit of ``lines`` as machine code, one spectrum at a time.
 
-The steps are those of NumPy, in the same order; only sums are added up in another one. Needs numba,
-the extra ``fast``. The machine code is kept beside this file or in the user's cache, so only the
-first process compiles it.
+The steps equal those in NumPy; only the order of sums differs. It needs numba, the extra ``fast``.
+The machine code is cached beside this file or in the user's cache, so only the first process
+compiles it.
 """
 
 from typing import NamedTuple
@@ -16,11 +16,11 @@ __all__ = ["CompiledRules", "fit_rows"]
 Array = NDArray[np.float64]
 
 SUMS_MAY_BE_REORDERED = {"reassoc", "contract", "nsz"}
-"""What makes sums fit a processor's vector units; NaN and infinity keep their meaning."""
+"""Lets sums use a processor's vector units; NaN and infinity keep their meaning."""
 
 
 class CompiledRules(NamedTuple):
-    """When a fit steps, damps and stops; see the constants of ``lines``."""
+    """The constants of ``lines`` for steps, damping and stop of a fit."""
 
     iterations_max: int
     cost_change_min: float
@@ -40,7 +40,7 @@ def fit_rows(
     high: Array,
     rules: CompiledRules,
 ) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Return parameters, curvature, chi-squared of each row, and whether its fit stopped by itself.
+    """Return parameters, curvature and chi-squared of each row, and whether its fit converged.
 
     Other threads run meanwhile.
     """
@@ -65,9 +65,9 @@ def _fit(
     best_cost: Array,
     stopped: NDArray[np.bool_],
 ) -> None:
-    """Fit each row from where ``best`` starts, and leave the results in the last four."""
+    """Fit each row from its start in ``best``; write the results to the last four arguments."""
     size = low.size
-    even = size + size % 2  # sums go by tiles of two rows; a row of zeros fills the last
+    even = size + size % 2  # sums use tiles of two rows; a row of zeros fills the last one
     freedom = max(x.size - size, 1)
     jacobian, residual = np.zeros((even, x.size)), np.empty(x.size)
     curvature, gradient = np.empty((even, even)), np.empty(even)
@@ -118,7 +118,7 @@ def _fit(
 
 @njit(nogil=True, cache=True, fastmath=SUMS_MAY_BE_REORDERED, error_model="numpy")
 def _evaluate(x: Array, counts: Array, p: Array, jacobian: Array, residual: Array) -> None:
-    """Leave weighted residuals and Jacobian; its last rows, weight and weight times x, are set."""
+    """Write weighted residuals and Jacobian; its last rows, weight and weight times x, are set."""
     size = p.size
     weight, slope = jacobian[size - 2], jacobian[size - 1]
     for pixel in range(x.size):
@@ -139,7 +139,7 @@ def _evaluate(x: Array, counts: Array, p: Array, jacobian: Array, residual: Arra
 
 @njit(nogil=True, cache=True, fastmath=SUMS_MAY_BE_REORDERED)
 def _normal(jacobian: Array, residual: Array, curvature: Array, gradient: Array) -> float:
-    """Leave curvature and downhill gradient; return chi-squared."""
+    """Write curvature and downhill gradient; return chi-squared."""
     for a in range(0, jacobian.shape[0], 2):
         one, two = jacobian[a], jacobian[a + 1]
         down, down_two = 0.0, 0.0
@@ -157,7 +157,7 @@ def _normal(jacobian: Array, residual: Array, curvature: Array, gradient: Array)
 
 @njit(nogil=True, cache=True, fastmath=SUMS_MAY_BE_REORDERED)
 def _tile(jacobian: Array, a: int, b: int, curvature: Array) -> None:
-    """Add up four products at once: each pixel is loaded half as often, the time a third."""
+    """Add up four products at once: half the loads of pixels, a third of the time."""
     one, two, three, four = jacobian[a], jacobian[a + 1], jacobian[b], jacobian[b + 1]
     s13, s14, s23, s24 = 0.0, 0.0, 0.0, 0.0
     for pixel in range(one.size):

@@ -1,4 +1,4 @@
-"""Cosmic rays told from Raman lines by their width."""
+"""Remove cosmic rays from spectra; they are narrower than Raman lines."""
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -9,37 +9,36 @@ __all__ = ["despike"]
 Array = NDArray[np.float64]
 
 SPIKE_WIDTH_MAX_PIXELS = 2
-"""A cosmic ray lights one pixel, or two when it crosses a border (30 % of them)."""
+"""A cosmic ray lights one pixel, or two if it crosses a border (30 % of them)."""
 
 SPIKE_SIGMA = 8.0
-"""A spike stands this many standard deviations above both outer neighbours."""
+"""A spike is this many standard deviations above both outer neighbours."""
 
 NEIGHBOUR_EXCESS_MAX = {1: 0.20, 2: 0.065}
-"""Share of a lone spike's excess that its two neighbours may carry, in the mean, by its width in
-pixels. A line of FWHM >= 1.5 px, which is what coarse pixels leave of one, carries more wherever
-its top lies."""
+"""Largest share of a lone spike's excess in its two neighbours, in the mean, by its width in
+pixels. A line of FWHM >= 1.5 px, the least on coarse pixels, has more at any position of its
+top."""
 
 NEIGHBOUR_SIGMA = 0.9
-"""Noise that their mean may carry besides: half of the spikes are found at 10 sigma, and 99 of 100
-at 20."""
+"""Noise allowed in their mean: half of the spikes are found at 10 sigma, and 99 of 100 at 20."""
 
 OVER_LINE_MIN = 1.5
-"""On a line, or beside one, a spike is this many times as high as the Lorentz line that its four
-neighbours would belong to. A line of two parts, or one lopsided, is less than 1.3 times so."""
+"""On a line, or beside one, a spike is this many times as high as the Lorentz line through its four
+neighbours. A double or lopsided line is less than 1.3 times so."""
 
 BACKGROUND_HALF_WIDTH_PIXELS = 8
 """The local background is the median over this many pixels to either side."""
 
 NOISE_FLOOR_COUNTS = 4.0
-"""Below the read noise of a cooled camera (4–8 electrons) nothing is called quiet."""
+"""Read noise of a cooled camera (4–8 electrons): the noise is never taken as lower."""
 
 
 def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
-    """Replace cosmic rays by the line between their neighbours, and say where they were.
+    """Replace cosmic rays by the line between their neighbours, and mark their pixels.
 
-    Rules on the first difference (Whitaker and Hayes 2018, 10.1016/j.chemolab.2018.06.009) flag
-    the slopes of Raman lines when a pixel is 1 cm⁻¹ or more; this one asks for a width that no
-    line resolved by the spectrometer has.
+    Rules on the first difference (Whitaker and Hayes 2018, 10.1016/j.chemolab.2018.06.009) flag the
+    slopes of Raman lines when a pixel is 1 cm⁻¹ or more. This one looks for widths below those of
+    any line that the spectrometer resolves.
 
     Args:
         counts: One spectrum, or one spectrum per row.
@@ -48,7 +47,7 @@ def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
         The cleaned counts, and a mask of the replaced pixels, both in the shape of ``counts``.
 
     Raises:
-        ValueError: When ``counts`` is neither a row nor rows, is shorter than the background
+        ValueError: When ``counts`` is not one or two-dimensional, is shorter than the background
             window, or holds NaN or infinity.
     """
     given = np.asarray(counts, dtype=np.float64)
@@ -77,7 +76,7 @@ def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
             run = np.minimum(run, rows[:, 1 + further : rows.shape[1] - width + further])
         left, right = rows[:, : -width - 1], rows[:, width + 1 :]
         stands = run - np.maximum(left, right)
-        # The background's median is slow, so only what already stands out pays for it.
+        # The background's median is slow, so it is taken only at pixels that already stand out.
         row, start = np.nonzero(stands > SPIKE_SIGMA * noise[:, None])
         if row.size == 0:
             continue
@@ -86,7 +85,7 @@ def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
             np.median(surroundings[row, start + 1], axis=1), np.minimum(low, high)
         )
         # The noise is that of the usual pixel; a brighter one has the shot noise of its own counts,
-        # on the top of a line that is wider than the window too.
+        # also on top of a line that is wider than the window.
         brighter = np.maximum(np.maximum(low, high) - usual[row], 0.0)
         sigma = np.sqrt(noise[row] ** 2 + brighter)
         top = run[row, start] - background
@@ -96,7 +95,7 @@ def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
             rows[row, np.minimum(start + width + 2, last)],
         )
         near = [(side - background) / top for side in (low, high)]
-        # What rises again farther off is something else, as another cosmic ray is.
+        # A pixel farther off that rises again is another feature, for example another cosmic ray.
         far = [
             np.minimum((side - background) / top, beside)
             for side, beside in zip(farther, near, strict=True)
@@ -106,7 +105,7 @@ def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
         alone = carried < most + NEIGHBOUR_SIGMA * sigma / top
         beyond = OVER_LINE_MIN * _lorentz_top(carried, wings, width) < 1
         for inner, outer in zip(near, far, strict=True):
-            # As steep on one side as a line may be, and some other line on the other.
+            # As steep on one side as a line may be, and another line on the other side.
             beyond &= (inner < most) | np.isfinite(_lorentz_top(inner, outer, width))
         spike = (stands[row, start] > SPIKE_SIGMA * sigma) & (alone | beyond)
         for offset in range(width):
@@ -120,10 +119,10 @@ def despike(counts: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _lorentz_top(near: Array, far: Array, width: int) -> Array:
-    """Return how high a Lorentz line is between neighbours so high over the background.
+    """Return the height of a Lorentz line between neighbours of these heights over the background.
 
-    One over such a line is a parabola. Where the farther neighbours are too low for one, the line
-    is steeper than that, and may be as high as it likes.
+    The inverse of such a line is a parabola. If the farther neighbours are too low for one, the
+    line is steeper, and its height has no limit.
     """
     inner, outer = (((width + 1) / 2 + step) ** 2 for step in (0, 1))
     below = outer * far - inner * near

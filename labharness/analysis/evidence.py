@@ -1,4 +1,4 @@
-"""What numbers say of layers: tables, what is known of a microscope, and with which errors."""
+"""Tables and errors behind the layer count: separations, intensity ratios, their uncertainties."""
 
 import math
 from collections.abc import Mapping
@@ -18,42 +18,42 @@ __all__ = [
 ]
 
 LAYER_CLASSES = (1, 2, 3, 4, 5, 6)
-"""Layer counts told apart; the last means six or more."""
+"""Layer counts that are told apart; the last means six or more."""
 
 CALIBRATION_CM1 = 0.3
-"""Error of a separation that the axis and the choice of line shape and weights leave: on bright
-real spectra with shoulders that choice alone moves it by 0.14 to 0.38."""
+"""Error of a separation from the axis and the choice of line shape and weights: on bright real
+spectra with shoulders that choice alone moves it by 0.14 to 0.38."""
 
 OUTLIER_SHARE = 0.03
-"""Share of samples that follow no row of the table."""
+"""Share of samples outside every row of the table."""
 
 STUDENT_NODES = (2.765, 1.433, 0.935, 0.580)
-"""Variances that, each as likely, stand for a Student-t of 5 degrees of freedom."""
+"""Equally likely variances that represent a Student-t of 5 degrees of freedom."""
 
 THICK_NODES = (6.4, 8.0, 11.0)
-"""Layers of a film of six or more, each as likely: a ratio goes on growing there."""
+"""Layers of a film of six or more, equally likely; the ratio still grows there."""
 
 THICK_LAYERS = (6, 7, 8, 10, 12)
-"""Layer counts that stand for the class of six or more in the proofs."""
+"""Layer counts that represent the class of six or more in the proofs."""
 
 TWISTED_CENTRE_CM1, TWISTED_TAU_CM1, TWISTED_SHARE = 20.6, 0.45, 0.25
-"""Separation of bilayers whose layers are twisted by more than some degrees, and how many of the
-bilayers are. As grown, A1g lies lower at all angles but 0 and 60 degrees (arXiv:1406.6487), and the
+"""Separation of bilayers whose layers are twisted by more than some degrees, and their share of the
+bilayers. As grown, A1g is lower at all angles but 0 and 60 degrees (arXiv:1406.6487), and the
 separation falls with the angle (arXiv:1912.00139); 20.6 is a middle. The share is judgement: most
 bilayers grown by CVD are stacked at 0 or 60 degrees."""
 
 A1G_SI_LN_SD = 1.0
-"""How unknown A1g/Si of one layer is on a microscope that was not calibrated: interference in the
-oxide alone makes it half to three times as high (10.1021/nn3025173 has the law), and optics,
-focus and polarisation do the rest. Judgement."""
+"""Uncertainty of A1g/Si of one layer on a microscope without calibration: interference in the oxide
+alone makes it half to three times as high (10.1021/nn3025173 has the law), and optics, focus and
+polarisation do the rest. Judgement."""
 
 PL_RAMAN_LN_SD = 1.5
-"""The same of PL/Raman: another grating or camera sees 665 nm four times better or worse beside
-545 nm. Judgement."""
+"""The same for PL/Raman: another grating or camera sees 665 nm four times better or worse relative
+to 545 nm. Judgement."""
 
 
 STATED_UNCERTAINTY = 0.2
-"""Of a value that is given without one. Judgement."""
+"""Relative uncertainty of a value that is given without one. Judgement."""
 
 
 class SeparationRow(NamedTuple):
@@ -93,8 +93,8 @@ STRAINED_ROW = SeparationRow(
     source="the exfoliated row moved by 0.35 ± 0.15 % biaxial strain (+3.5 cm⁻¹ per %) and "
     "0.15 ± 0.2 electrons per 1e13 cm⁻² (-2.2 cm⁻¹ each) in films of every thickness",
 )
-"""Nobody states whether a thick film keeps the strain that a monolayer has; `CVD_ROW` says that it
-relaxes. With that row alone five strained layers are called six or more too surely."""
+"""No source states whether a thick film keeps the strain of a monolayer; `CVD_ROW` assumes that it
+relaxes. With that row alone five strained layers are called six or more with too much certainty."""
 
 RELAXED_ROW = SeparationRow(
     name="CVD, relaxed in every layer",
@@ -105,7 +105,7 @@ RELAXED_ROW = SeparationRow(
 )
 
 CVD_ROWS = (CVD_ROW, STRAINED_ROW, RELAXED_ROW)
-"""A film grown by CVD: the possibilities count alike."""
+"""A film grown by CVD; the three possibilities are equally likely."""
 
 NANOCRYSTALLINE_ROW = SeparationRow(
     name="nanocrystalline or ALD",
@@ -117,21 +117,21 @@ NANOCRYSTALLINE_ROW = SeparationRow(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Ratios of heights that a monolayer shows on this microscope, and how far they are known.
+    """Ratios of heights of a monolayer on this microscope, and their uncertainties.
 
     A1g/Si is ``a1g_si_monolayer`` · N^``a1g_si_exponent``: two films of one and three layers on one
     instrument, 0.12 and 4.2 times that. PL/Raman is the height of the A exciton over the height of
-    A1g at equal exposure. What a calibration settles is the microscope and its oxide; what a sample
-    has of its own stays: focus and texture, and in the photoluminescence defects and doping, which
-    quench one film by 30 and leave the next one as it is.
+    A1g at equal exposure. A calibration settles the microscope and its oxide. The deviation of each
+    sample remains: focus and texture, and in the photoluminescence defects and doping, which may
+    quench one film by 30 and the next one not at all.
 
     Attributes:
-        a1g_si_uncertainty: Of the value, one standard deviation; None where this microscope was not
-            calibrated: then the value is the middle of a broad prior.
-        a1g_si_source: On what and when it was calibrated, or where the number comes from.
+        a1g_si_uncertainty: One standard deviation of the value; None without a calibration of this
+            microscope: then the value is the middle of a broad prior.
+        a1g_si_source: Sample and date of the calibration, or the origin of the number.
         a1g_si_sample_ln_sd: Spread of ln(A1g/Si) from sample to sample on one microscope.
-        pl_raman_uncertainty, pl_raman_source: As of A1g/Si.
-        pl_dimmed_ln, pl_dimmed_ln_sd: How much darker a film of one layer is than a good one.
+            pl_raman_uncertainty, pl_raman_source: The same for PL/Raman. pl_dimmed_ln,
+            pl_dimmed_ln_sd: How much darker a film of one layer is than a good one.
         pl_quenching: Median factor by which two or more layers are darker than one: 10 to 100 times
             (its middle, and half of that range as a spread).
 
@@ -160,7 +160,7 @@ class Reference:
 
     @classmethod
     def stated(cls, a1g_si_monolayer: float, source: str) -> "Reference":
-        """Return a reference from A1g/Si of one layer that somebody states, good to a fifth."""
+        """Return a reference from a stated A1g/Si of one layer, taken as good to a fifth."""
         return cls(
             a1g_si_monolayer=a1g_si_monolayer,
             a1g_si_uncertainty=STATED_UNCERTAINTY * a1g_si_monolayer,
@@ -178,7 +178,7 @@ class Reference:
         return good - self.pl_dimmed_ln, good - math.log(self.pl_quenching)
 
     def pl_variances(self) -> tuple[float, float, float]:
-        """Return the variance of ln(PL/Raman) of one layer, of more, and what both share."""
+        """Return the variance of ln(PL/Raman) of one layer, of more, and their common part."""
         shared = _ln_sd(self.pl_raman_monolayer, self.pl_raman_uncertainty, PL_RAMAN_LN_SD) ** 2
         return shared + self.pl_dimmed_ln_sd**2, shared + self.pl_quenching_ln_sd**2, shared
 
@@ -189,7 +189,7 @@ def _ln_sd(value: float, uncertainty: float | None, unknown: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceTerm:
-    """One measured number and what it says about each class.
+    """One measured number and its likelihood for each class.
 
     Attributes:
         log_likelihood: Per class of ``LAYER_CLASSES``.

@@ -1,4 +1,4 @@
-"""Whether a spot has film at all, and how bright it shines: what a survey asks."""
+"""Survey a spot: detect MoS2 quickly, and measure the height of its photoluminescence."""
 
 from dataclasses import dataclass
 
@@ -19,28 +19,28 @@ A_FILM_CM1 = (399.0, 413.0)
 """A1g of MoS2, on an axis up to 4 cm⁻¹ off."""
 
 A_POSITIONS_CM1 = np.arange(396.0, 425.0, 1.0)
-"""Tried positions reach past the film's, so that a neighbour's line (A1' of WS2 at 418 cm⁻¹) is
-recognised as a neighbour instead of being taken at the film's edge."""
+"""Tried positions extend past the film's, so that a neighbouring line (A1' of WS2 at 418 cm⁻¹) is
+recognised instead of being taken at the film's edge."""
 
 SEPARATIONS_CM1 = (18.5, 20.5, 22.5, 25.0)
-"""The survey's templates: any shift of the axis, any strain and any number of layers."""
+"""The survey's templates, for any shift of the axis, any strain and any number of layers."""
 
 E_FWHM_CM1, A_FWHM_CM1 = 4.0, 5.5
 A_OVER_E = 2.0
 """Ratio of heights in the template; 1–2.6 in films at 532 nm, and texture changes it."""
 
 PRESENT_SIGMA = 5.0
-"""A film stands this far out of the noise. Noise alone does so in far fewer than 1 of 100
-spectra although 116 templates are tried."""
+"""Score of a film in noise sigmas. Noise alone reaches it in far fewer than 1 of 100 spectra
+although 116 templates are tried."""
 
 E_LINE_SIGMA_MIN = 1.5
-"""Both lines must be there: a lone line near 405 cm⁻¹ is another material."""
+"""Both lines must be present: a lone line near 405 cm⁻¹ is another material."""
 
 CHUNK_SPECTRA = 512
-"""Rows looked at together; 116 templates times 512 rows are half a megabyte."""
+"""Rows processed together; 116 templates times 512 rows are half a megabyte."""
 
 PL_BLOCKS = 32
-"""Blocks of equal span the photoluminescence is reduced to; its band fills many of them."""
+"""Number of equal blocks for the photoluminescence; its band fills many of them."""
 
 PL_CENTRES = 33
 PL_WIDTHS_OF_SPAN = np.geomspace(0.15, 2.0, 13)
@@ -48,12 +48,12 @@ PL_WIDTHS_OF_SPAN = np.geomspace(0.15, 2.0, 13)
 position of 13 nm."""
 
 PL_CHI2_SLACK = 9.0
-"""A wider band must fit better by three sigma, or a flat background would pass for one."""
+"""A wider band must fit better by three sigma; otherwise a flat background would pass for one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilmSignal:
-    """What a survey saw at one spot.
+    """The result of a survey at one spot.
 
     Attributes:
         a1g_height_counts: Height of A1g if the film's two lines are there in their usual ratio.
@@ -65,9 +65,9 @@ class FilmSignal:
 
 
 def film_signal(spectrum: Spectrum) -> FilmSignal:
-    """Look for MoS2 with a matched filter of both lines; fast, and sure rather than exact.
+    """Look for MoS2 with a matched filter of both lines; fast and reliable, not exact.
 
-    A parabola takes the substrate (silicon's slope, the broad silica band near 440 cm⁻¹) and the
+    A parabola removes the substrate (silicon's slope, the broad silica band near 440 cm⁻¹) and the
     photoluminescence. The height is good to some 20 %; `fit_peaks` measures it.
 
     Raises:
@@ -85,7 +85,7 @@ def film_signal(spectrum: Spectrum) -> FilmSignal:
 
 
 def film_rows(stack: Stack) -> tuple[Array, NDArray[np.bool_]]:
-    """Look at each row as `film_signal` does; give heights of A1g and whether film is there.
+    """Survey each row like `film_signal`; return heights of A1g and whether film is present.
 
     The axis must reach over both lines with enough pixels, see ``holds_peaks``.
     """
@@ -104,11 +104,11 @@ def film_rows(stack: Stack) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Hold all templates against all rows, after taking a weighted parabola out of both."""
+    """Correlate all templates with all rows, after removing a weighted parabola from both."""
     x, y = window.shift_cm1, window.counts
     smooth = np.pad(y, ((0, 0), (1, 1)), mode="edge")
     smooth = (smooth[:, :-2] + smooth[:, 1:-1] + smooth[:, 2:]) / 3
-    # A pixel that a cosmic ray took was filled in from its neighbours and counts like them.
+    # A pixel filled in after a cosmic ray counts like its neighbours.
     weight = 1 / np.maximum(np.maximum(smooth, 0.0) + read_noise[:, None] ** 2, 1.0)
     u = (x - x.mean()) / np.ptp(x)
     powers = np.stack([u**0, u, u**2])
@@ -117,7 +117,7 @@ def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, NDArray[
     a_line = _line(x, position, A_FWHM_CM1)
     e_line = _line(x, position - separation, E_FWHM_CM1)
 
-    # Inner products under the weights of each row (r), with what the parabola explains taken out.
+    # Inner products under the weights of each row (r), without the part that the parabola explains.
     normal = np.linalg.inv(np.einsum("ip,jp,rp->rij", powers, powers, weight, optimize=True))
     data_on = (weight * y) @ powers.T
     explained = np.einsum("rij,rj->ri", normal, data_on)
@@ -142,7 +142,7 @@ def _matched(window: SpectralWindow, read_noise: Array) -> tuple[Array, NDArray[
     score = (a_data + e_data / A_OVER_E) / length
     best = np.argmax(score, axis=0)
     at = best, np.arange(len(y))
-    # Each line is asked for a height of its own: the two by two equations of its template.
+    # Solve for both heights: the two by two equations of the best template.
     determinant = aa[at] * ee[at] - ae[at] ** 2
     a_height = (ee[at] * a_data[at] - ae[at] * e_data[at]) / determinant
     e_height = (aa[at] * e_data[at] - ae[at] * a_data[at]) / determinant
@@ -163,12 +163,12 @@ def _line(x: Array, position: Array, fwhm: float) -> Array:
 
 
 def peak_height(axis: ArrayLike, counts: ArrayLike) -> float:
-    """Return the height of one broad band over its background, in counts; 0 when there is none.
+    """Return the height of one broad band over its background, in counts; 0 without a band.
 
-    For photoluminescence. One grating position often shows less than the whole band, so the
-    background cannot be read beside it: the curvature of the band tells it instead. Cosmic rays
-    are removed, pixels reduced to medians over ``PL_BLOCKS`` equal spans, and a Gaussian on a
-    constant (neither negative) is tried at every centre and width; the narrowest that fits within
+    For photoluminescence. One grating position often shows less than the whole band, so there may
+    be no background beside it; the curvature of the band determines it. Cosmic rays are removed,
+    pixels reduced to medians over ``PL_BLOCKS`` equal spans, and a Gaussian on a constant (neither
+    negative) is tried at every centre and width. The narrowest one that fits within
     ``PL_CHI2_SLACK`` of the best gives the height.
 
     Args:
@@ -176,7 +176,7 @@ def peak_height(axis: ArrayLike, counts: ArrayLike) -> float:
         counts: Raw counts of each pixel.
 
     Raises:
-        ValueError: When the two are no spectrum.
+        ValueError: When axis and counts are not a spectrum.
     """
     measured = Spectrum(np.asarray(axis), np.asarray(counts))
     clean, _ = despike(measured.counts)
@@ -194,12 +194,12 @@ def peak_height(axis: ArrayLike, counts: ArrayLike) -> float:
     varying = band - band_mean[:, None]
     height = np.maximum(varying @ (weight * y) / (varying**2 @ weight), 0.0)
     level = y_mean - height * band_mean
-    # A camera counts no negative background: without one the band alone carries the counts.
+    # The background is never negative; if it would be, fit the band alone.
     sunk = level < 0
     height[sunk] = np.maximum(band[sunk] @ (weight * y) / (band[sunk] ** 2 @ weight), 0.0)
     level[sunk] = 0.0
     chi2 = (y - level[:, None] - height[:, None] * band) ** 2 @ weight
-    # Rows run from narrow to wide; within one width the best centre counts.
+    # Rows are ordered from narrow to wide; within one width the best centre counts.
     chi2_of_width = chi2.reshape(PL_WIDTHS_OF_SPAN.size, PL_CENTRES)
     narrowest = int(np.argmax(chi2_of_width.min(axis=1) <= chi2.min() + PL_CHI2_SLACK))
     best = narrowest * PL_CENTRES + int(np.argmin(chi2_of_width[narrowest]))

@@ -1,4 +1,4 @@
-"""How many layers a sample has, with a confidence that can be checked, or `undetermined`."""
+"""Judge how many layers a sample has, with a testable confidence, or `undetermined`."""
 
 import math
 from collections import Counter
@@ -27,11 +27,11 @@ from labharness.analysis.shares import UNDETERMINED, Claim, Share, claim_of, sha
 __all__ = ["LayerVerdict", "SpotEvidence", "judge_layers"]
 
 POSTERIOR_MIN = 0.75
-"""Below this probability, also after it was lowered for weak lines, no class is reported."""
+"""Below this probability, also after a reduction for weak lines, no class is reported."""
 
 CREDIBLE_MASS = 0.95
-"""What a credible set holds by the posterior, so that it holds the truth nine times in ten also of
-films that are strained or doped by more than is usual."""
+"""Posterior mass of a credible set. With it the set holds the truth nine times in ten, also for
+films with unusual strain or doping."""
 
 SNR_MIN, SNR_GOOD = 5.0, 10.0
 QUALITY_MIN, QUALITY_IMPAIRED_MAX = 0.5, 0.9
@@ -45,27 +45,27 @@ SILICON_OFFSET_MAX_CM1 = 5.0
 
 DISORDERED_E_FWHM_CM1 = 4.5
 DISORDERED_LA_OVER_E = 0.3
-"""An E line wider than this without the instrument, or an LA(M) line higher than this share of E,
-is nanocrystalline or disordered film."""
+"""A film is nanocrystalline or disordered if its E line is wider than this without the instrument,
+or its LA(M) line higher than this share of E."""
 
 PL_RAMAN_FLOOR = 1e-3
-"""A photoluminescence below this share of A1g is none; its logarithm would be all noise."""
+"""A photoluminescence below this share of A1g counts as none; its logarithm would be noise."""
 
 MEDIAN_WIDENING = math.sqrt(math.pi / 2)
-"""A median of many scatters this much more than their mean."""
+"""A median of many values scatters this much more than their mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpotEvidence:
-    """What was measured at one spot of the sample.
+    """The measurements at one spot of the sample.
 
     Attributes:
         fit: The two MoS2 lines.
-        silicon: The silicon line of the same spectrum, None when it was not seen.
+        silicon: The silicon line of the same spectrum; None if it was not seen.
         pl_counts_per_raman: Height of the A exciton over the height of A1g at equal exposure and
-            laser power; None when it was not measured, 0 or less when there is none.
-        la_over_e: The LA(M) line at 227 cm⁻¹, which only disorder makes visible, against E; None
-            when the spectrum does not hold it.
+            laser power; None if not measured, 0 or less without photoluminescence.
+        la_over_e: The LA(M) line at 227 cm⁻¹, which only disorder makes visible, against E; None if
+            the spectrum does not cover it.
 
     Raises:
         ValueError: When a ratio is NaN or infinite.
@@ -85,27 +85,27 @@ class SpotEvidence:
 
 @dataclass(frozen=True, slots=True)
 class LayerVerdict:
-    """What the film is, how sure that is, and everything it rests on.
+    """The result: the claim on the film, its confidence, and all evidence for it.
 
     Attributes:
         layer_count: The predominant class: 1-5, 6 for six or more, None for undetermined.
         confidence: Probability that ``claim`` is right, times ``quality``; of the most likely class
-            where there is no count; 0 when no spot could be judged.
-        claim: What is said of the film; None when no spot could be judged.
+            without a count; 0 when no spot could be judged.
+        claim: The claim on the film; None when no spot could be judged.
         shares: Share of each class in the film's area, over the spots that could be judged.
         posterior: Expected share of each class among the judged spots; empty without any. With one
             spot it is the probability of each class.
         credible_set: The fewest classes that together reach 0.95 of that.
         reasons: Why the count is undetermined; empty otherwise.
-        notes: What a reader must know of a count that stands.
-        evidence: What the medians over the spots of the predominant class say, term by term.
+        notes: Notes for the reader of a count.
+        evidence: The medians over the spots of the predominant class and their likelihoods.
         quality: 1 for clear lines, 0.5–0.9 for weak ones.
         peak_distance_cm1: Median A1g − E2g separation of those spots.
         peak_distance_sigma_cm1: Its error from noise and from scatter between them.
-        spot_classes: Most likely class of each spot, all spots considered, in the order given; None
-            where the spot could not be judged.
-        covered_spots: Spots where the A1g line stands out of the noise.
-        spots_of_class: Spots of the predominant class.
+        spot_classes: Most likely class of each spot, given all spots, in their order; None if the
+            spot could not be judged.
+        covered_spots: Number of spots where the A1g line stands out of the noise.
+        spots_of_class: Number of spots of the predominant class.
     """
 
     layer_count: int | None
@@ -131,20 +131,20 @@ def judge_layers(
     rows: Sequence[SeparationRow] = CVD_ROWS,
     level: float = POSTERIOR_MIN,
 ) -> LayerVerdict:
-    """Return what the film is.
+    """Judge the layers of a film.
 
     Strain, doping, oxide and calibration are common to all spots of a sample and are integrated out
-    (`take_census`), so spots are never multiplied as if independent; each spot counts where the
-    film's area is shared out among the classes.
+    (`take_census`), so spots are never multiplied as if independent. Each spot counts for the
+    shares of the classes in the film's area.
 
     Args:
-        spots: What was measured.
-        reference: Ratios of this instrument; where it holds no calibration they are priors, and
-            broad. Without one A1g/Si and PL/Raman are no evidence.
-        rows: Ways in which the film may have been made, each as likely; disordered film has rows
-            of its own.
-        level: Probability that the claim of one class for the whole film takes, at least 0.75;
-            where it is not reached the weaker claim, of a predominant class, is made.
+        spots: The measurements.
+        reference: Ratios of this instrument; without a calibration they are broad priors. Without a
+            reference A1g/Si and PL/Raman are not used.
+        rows: Ways in which the film may have been made, equally likely; disordered film has its own
+            rows.
+        level: Probability needed to claim one class for the whole film, at least 0.75; below it the
+            weaker claim, of a predominant class, is made.
     """
     objections = [_objections(spot) for spot in spots]
     judged = [spot for spot, objection in zip(spots, objections, strict=True) if not objection]
@@ -209,7 +209,7 @@ def judge_layers(
 
 
 def _uncounted(claim: Claim) -> Claim:
-    """Take the count out of a claim; that a film is mixed is seen without one."""
+    """Remove the count from a claim; a mixed film is recognised without one."""
     if claim.kind == "mixed":
         headline = f"{claim.headline}; which there is more of is open"
         return replace(claim, layer_class=None, headline=headline)
@@ -219,7 +219,7 @@ def _uncounted(claim: Claim) -> Claim:
 def _doubts(
     claim: Claim, posterior: Mapping[int, float], quality: float, *, alone: bool, strained: bool
 ) -> tuple[str, ...]:
-    """Return why there is no layer count; a mixed film has one however its classes are shared."""
+    """Return why the layers are not counted; a mixed film has a count for any shares."""
     best = claim.layer_class or _most_likely(posterior)
     reasons = []
     if claim.kind == "undetermined":
@@ -248,7 +248,7 @@ def _doubts(
 
 
 def _objections(spot: SpotEvidence) -> tuple[str, ...]:
-    """Return why a spot cannot be judged; empty when it can."""
+    """Return why a spot cannot be judged; empty if it can."""
     fit, silicon = spot.fit, spot.silicon
     widths = (fit.e_fwhm_cm1, fit.a_fwhm_cm1)
     rules = (
@@ -312,7 +312,7 @@ def _a1g_si(spot: SpotEvidence) -> tuple[float, float]:
 def _terms(
     spots: Sequence[SpotEvidence], reference: Reference | None, rows: Sequence[SeparationRow]
 ) -> tuple[EvidenceTerm, ...]:
-    """Return what each median over ``spots`` is worth alone; what is absent makes no term."""
+    """Return one evidence term per median over ``spots``; missing numbers give none."""
     known = reference or Reference()
     separation, sigma = _median_separation(spots)
     low, high = (edge(tau for row in rows for tau in row.tau_cm1) for edge in (min, max))
@@ -375,7 +375,7 @@ def _terms(
 
 
 def _scale(value: float, uncertainty: float | None, source: str, ln_sd: float) -> str:
-    """Return how far the ratio of one layer is known on this microscope."""
+    """Return the uncertainty of the ratio of one layer on this microscope, in words."""
     if uncertainty is None:
         return f"not calibrated on this microscope, ln spread {ln_sd:.1f}"
     return f"one layer {value:g} ± {uncertainty:g} on {source}"
@@ -389,19 +389,19 @@ def _is_disordered(spots: Sequence[SpotEvidence]) -> bool:
 
 
 def _intrinsic_e_fwhm_cm1(spot: SpotEvidence) -> float:
-    # Without silicon the instrument's width is unknown; to take off nothing errs towards doubt.
+    # Without silicon the instrument's width is unknown; subtracting nothing is the cautious choice.
     ruler = spot.silicon is not None and not spot.silicon.is_wider_than_instrument
     instrument = spot.silicon.instrument_fwhm_cm1 if spot.silicon is not None and ruler else 0.0
     return intrinsic_fwhm_cm1(spot.fit.e_fwhm_cm1, instrument)
 
 
 def _separation_sigma_cm1(fit: PeakFit) -> float:
-    """Enlarge the photon error where the lines do not fit (Birge ratio)."""
+    """Return the error of the separation, larger if the lines fit badly (Birge ratio)."""
     return fit.separation_sigma_cm1 * math.sqrt(max(fit.reduced_chi2, 1.0))
 
 
 def _median_separation(spots: Sequence[SpotEvidence]) -> tuple[float, float]:
-    """Return the median separation and its error, from noise or from scatter if that is more."""
+    """Return the median separation and its error, from noise or scatter, whichever is larger."""
     separations = [spot.fit.separation_cm1 for spot in spots]
     middle = _median(separations)
     noise = _median(_separation_sigma_cm1(spot.fit) for spot in spots)
@@ -427,11 +427,11 @@ def _credible_set(posterior: Mapping[int, float]) -> tuple[int, ...]:
 
 
 def _quality(spots: Sequence[SpotEvidence]) -> float:
-    """Return how far weak lines lower the confidence.
+    """Return the factor by which weak lines lower the confidence.
 
-    Lines that fit badly do not: their misfit is in the weights of the fit, in the error of the
-    separation (Birge ratio) and in `CALIBRATION_CM1`. The brighter a spectrum, the higher is its
-    reduced chi-squared, and light must not make an answer worse.
+    Badly fitting lines do not lower it: their misfit is in the weights of the fit, in the error of
+    the separation (Birge ratio) and in `CALIBRATION_CM1`. A brighter spectrum has a higher reduced
+    chi-squared, and more light must not make an answer worse.
     """
     snr = _median(min(spot.fit.snr_e, spot.fit.snr_a) for spot in spots)
     if snr >= SNR_GOOD:
@@ -459,7 +459,7 @@ def _name(layer_class: int) -> str:
 
 
 def _median(values: Iterable[float]) -> float:
-    # The standard library's median brings `decimal` and 3 ms to every start.
+    # The standard library's median imports `decimal` and adds 3 ms to every start.
     ordered = sorted(values)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -1,4 +1,4 @@
-"""Which lines are measured of a file, and where: of its material, of silicon, or a person's."""
+"""Choose the lines to fit in a file: those of its material, of silicon, or of a person's ranges."""
 
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -31,11 +31,11 @@ __all__ = [
 SILICON_LINE_NAME = "Si"
 
 WIDEST_SHARE, START_SHARE = 1.0, 0.125
-"""Of a range that a person names: how wide its one line may be, and where the fit starts."""
+"""Largest and initial width of the one line in a person's range, as shares of the range."""
 
 
 class NamedLine(NamedTuple):
-    """A line as its field calls it, and where it may lie."""
+    """The usual name of a line, and its allowed positions."""
 
     name: str
     window: LineWindow
@@ -61,11 +61,11 @@ _SILICON_GROUP = LineGroup(
 _ROWS = {row.name: row for row in (*MATERIALS, *SUBSTRATES, SILICON)}
 
 MATERIAL_NAMES = tuple(_ROWS)
-"""Those whose lines are known."""
+"""Materials whose lines are known."""
 
 
 def ratio_of(material: str) -> Ratio | None:
-    """Name the ratio of heights that people look for in a material; None where there is none."""
+    """Return the main intensity ratio of a material, or None."""
     row = _ROWS.get(material)
     return None if row is None or not row.ratios else Ratio(*row.ratios[0])
 
@@ -76,18 +76,18 @@ def ranges_of(
     windows_cm1: Sequence[tuple[float, float]] = (),
     seen: Sequence[Collection[str]] = (),
 ) -> tuple[FitRange, ...]:
-    """Return what is fitted on an axis: the material's lines and silicon's, or a person's ranges.
+    """Return the ranges to fit on an axis: the material's and silicon's, or a person's.
 
-    Of a range that a person names those lines of material and silicon are fitted that may lie in
-    it; where there are none, its highest line. A range that the axis ends in is cut there; lines of
-    which it holds too little, or has too few pixels, are not fitted.
+    In a person's range the known lines of material and silicon that lie in it are fitted; without
+    any, the highest line. A range is cut at the end of the axis; lines with too little range or too
+    few pixels are not fitted.
 
     Args:
-        material: As the analysis names it; of one without lines here silicon is left.
+        material: Name from the analysis; without known lines only silicon is fitted.
         axis_cm1: Shift of each pixel, ascending.
-        windows_cm1: Ranges a person names, each from low to high.
-        seen: The lines that stand out in each spectrum: of the ways in which the material shows,
-            the one that most spectra have is fitted.
+        windows_cm1: A person's ranges, each from low to high.
+        seen: The lines that stand out in each spectrum; the form of the material that most spectra
+            show is fitted.
     """
     row = _ROWS.get(material)
     known = [*(_groups(row, seen) if row is not None else ()), _SILICON_GROUP]
@@ -99,13 +99,14 @@ def ranges_of(
 
 
 def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[LineGroup]:
-    """Return the groups of a material, none with a line that an earlier one has."""
+    """Return the groups of a material without repeated lines."""
 
     def times(form: Form) -> int:
         names = {name for group in form.groups for name in group.names}
         return sum(names <= set(each) for each in seen)
 
-    # A line more is no other material: of forms that are seen as often, the one with most lines.
+    # An additional line does not make another material: of equally frequent forms take the one with
+    # most lines.
     forms = sorted(
         row.forms, key=lambda form: (times(form), sum(len(each.names) for each in form.groups))
     )

@@ -1,4 +1,4 @@
-"""Many spectra fitted at once with the same sum of Lorentz lines on a straight background."""
+"""Fit Lorentz lines on a straight background to many spectra at once."""
 
 import os
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ CHUNK_SPECTRA = 128
 """Spectra fitted together; their Jacobian then stays in a core's second-level cache."""
 
 COMPILED_SPECTRA_MIN = 20_000
-"""From here on machine code is worth it: NumPy fits so many in 0.8 s, and to load numba takes half
-of that. To compile, once a computer, takes 7 s."""
+"""From this number on machine code is faster: NumPy fits as many in 0.8 s, and loading numba takes
+half of that. Compiling, once per computer, takes 7 s."""
 
 COST_CHANGE_MIN = 1e-4
-"""Stop when a step promises less chi-squared than this, or than this share of a reduced
-chi-squared above one: 0.01 sigma of any parameter, where sigma grows with the misfit."""
+"""Stop when a step promises less chi-squared than this, or than this share of a reduced chi-squared
+above one: 0.01 sigma of any parameter, where sigma grows with the misfit."""
 
 DAMPING_START = 1e-3
 DAMPING_CONVERGED_MAX = 1.0
@@ -33,14 +33,14 @@ DAMPING_MAX = 1e8
 
 FWHM_MIN_CM1 = 0.3
 """A narrower line is a spike, one wider than its window allows a background; a fit that ends at
-either has not converged."""
+either limit has not converged."""
 
 CURVATURE_FLOOR = 1e-12
-"""Share of the largest curvature that keeps a line of height zero from making a singular step."""
+"""Share of the largest curvature that prevents a singular step for a line of height zero."""
 
 
 class LineWindow(NamedTuple):
-    """Where one line may lie, in cm⁻¹, the width its fit starts from, and the widest allowed."""
+    """Allowed positions of one line in cm⁻¹, its initial width, and its largest width."""
 
     low_cm1: float
     high_cm1: float
@@ -56,8 +56,8 @@ class LineFits(NamedTuple):
             ``centre_cm1`` and its slope per cm⁻¹.
         covariance: Covariance of each row, from the noise of the pixels alone.
         chi2: Sum of squared residuals in units of that noise.
-        converged: The fit stopped by itself and no line ended at a bound.
-        centre_cm1: Where the background parameter is measured.
+        converged: The fit stopped by itself, with no line at a bound.
+        centre_cm1: Position of the background parameter.
     """
 
     parameters: Array
@@ -77,23 +77,23 @@ def fit_lines(
 ) -> LineFits:
     """Fit every row of ``counts`` by weighted Levenberg-Marquardt, all rows at once.
 
-    Of ``COMPILED_SPECTRA_MIN`` rows and more machine code takes the same steps on every core, where
-    numba is installed (extra ``fast``). Sums in another order leave differences of some 1e-14 where
-    there are lines, and below 1e-5 of its error in a row of noise, which has no one best fit.
+    For ``COMPILED_SPECTRA_MIN`` rows and more, machine code takes the same steps on every core, if
+    numba is installed (extra ``fast``). The other order of sums leaves differences of some 1e-14
+    for lines, and below 1e-5 of the error in a row of noise, which has no single best fit.
 
-    Heights are free in sign, so that noise does not pretend to be a line. Widths enter as |w|;
-    positions and widths are clipped to their bounds after each step.
+    Heights may be negative, so that noise is not turned into a line. Widths enter as |w|; positions
+    and widths are clipped to their bounds after each step.
 
     Args:
         axis: Shift of each pixel in cm⁻¹, ascending.
         counts: One spectrum per row.
         root_weight: Root of the weight of each pixel; 0 leaves a pixel out.
         windows: One per line.
-        root_noise: 1/sigma of each pixel where that is not what it is weighed with. Errors and
-            chi-squared are then those of this noise under these weights (the sandwich of White
-            1980, 10.2307/1912934).
-        iterations_max: Steps after which a fit is given up. To ask whether a line is there at all,
-            fewer are enough: one that is takes 5 to 10.
+        root_noise: 1/sigma of each pixel, if it differs from the weight. Errors and chi-squared are
+            then those of this noise under these weights (the sandwich of White 1980,
+            10.2307/1912934).
+        iterations_max: Steps after which a fit is given up. Fewer are enough to decide whether a
+            line is present: a present one takes 5 to 10.
     """
     centre = float(axis.mean())
     x = axis - centre
@@ -141,7 +141,7 @@ def _first_guess(
     windows: Sequence[LineWindow],
     centre: float,
 ) -> Array:
-    """Take each line from the highest smoothed pixel of its window."""
+    """Return initial values: each line from the highest smoothed pixel of its window."""
     edge = max(3, x.size // 10)
     left, right = np.median(counts[:, :edge], axis=1), np.median(counts[:, -edge:], axis=1)
     slope = (right - left) / (x[-edge:].mean() - x[:edge].mean())
@@ -161,7 +161,7 @@ def _first_guess(
 
 def _evaluate(x: Array, counts: Array, root_weight: Array, p: Array) -> tuple[Array, Array]:
     """Return the weighted residuals (rows x px) and their Jacobian (rows x parameters x px)."""
-    # Every pass over rows x px costs; weights go in early and results land in the Jacobian.
+    # Every pass over rows x px is slow, so weights enter early and results go into the Jacobian.
     lines = (p.shape[1] - 2) // 3
     jacobian = np.empty((*p.shape, x.size))
     jacobian[:, -2] = root_weight
@@ -256,7 +256,7 @@ def _fit_chunk(
 def _under_noise(
     x: Array, counts: Array, root_weight: Array, root_noise: Array, best: Array, inverse: Array
 ) -> tuple[Array, Array]:
-    """Return the covariance and the chi-squared that pixels of this noise give."""
+    """Return the covariance and the chi-squared for pixels of this noise."""
     residual, jacobian = _evaluate(x, counts, root_weight, best)
     used = root_weight > 0
     residual *= np.divide(root_noise, root_weight, out=np.zeros_like(residual), where=used)
@@ -267,8 +267,8 @@ def _under_noise(
 
 def _compiles() -> bool:
     try:
-        import labharness.analysis.compiled  # noqa: F401 - whether it loads is the question
-    except (ImportError, RuntimeError):  # no numba, or no folder that could keep machine code
+        import labharness.analysis.compiled  # noqa: F401 - the import itself is the test
+    except (ImportError, RuntimeError):  # no numba, or no folder for the machine code
         return False
     return True
 

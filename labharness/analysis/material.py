@@ -1,4 +1,4 @@
-"""What spectra show, as far as their lines can tell, held against the table of materials."""
+"""Identify the material of spectra by comparing their lines with the table of materials."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,26 +42,26 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 HEIGHT_SIGMA_MIN = 6.0
-"""A line stands so many of its own errors out: of its height, or of its area."""
+"""A line must exceed this many of its own errors, of its height or of its area."""
 
 ALONE_SIGMA_MIN = 10.0
-"""A line that is the only witness of its material must stand higher."""
+"""The limit for a line that is the only one of its material."""
 
 PROMISING_SIGMA = 3.0
-"""A window whose smoothed top rises by less is not fitted: no line would stand six errors high."""
+"""A window whose smoothed top rises by less is not fitted: no line would reach six errors."""
 
 ITERATIONS_ALONE = 16
-"""Steps for a line by itself: where it is, 5 to 10 find it, and where not, none would."""
+"""Steps for a single line: a present one needs 5 to 10, an absent one never converges."""
 
 OUTSHONE_MAX = 1.5
-"""What is this much higher than a material's own lines, where they should be highest, is the line
-of something else, of which nothing is known here."""
+"""A line this many times as high as a material's own, in its main range, belongs to something
+unknown."""
 
 SILICON_LINES_CM1 = ((290.0, 316.0), (505.0, 536.0), (920.0, 1000.0))
-"""2TA, the first order and 2TO of silicon, which may outshine any film."""
+"""2TA, the first order and 2TO of silicon, which may be higher than any film's lines."""
 
 BACKGROUND_CM1 = 25.0
-"""A line is what stands over the lowest points within this distance; wider is background."""
+"""A line rises over the lowest points within this distance; wider features are background."""
 
 LA_GROUP = LineGroup(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.0), (205.0, 255.0))
 """LA(M) of MoS2 at 227 cm⁻¹."""
@@ -69,11 +69,11 @@ LA_GROUP = LineGroup(("LA(M)",), (LineWindow(219.0, 235.0, 15.0),), (205.0, 255.
 LA_SIGMA_MIN = 3.0
 
 CHUNK_SPECTRA = 2000
-"""Rows named together: a map of any size takes no more memory than this many of its rows."""
+"""Rows identified together; this bounds the memory for a map of any size."""
 
 
 class LaOverE(NamedTuple):
-    """Height of LA(M) over the height of E, 0 where LA(M) does not stand out, and its error."""
+    """Height of LA(M) over the height of E, 0 if LA(M) does not stand out, and its error."""
 
     ratio: float
     sigma: float
@@ -81,7 +81,7 @@ class LaOverE(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenLine:
-    """One fitted line: where, how wide, how high, and its errors with the misfit in them."""
+    """One fitted line: position, width, height, and their errors, misfit included."""
 
     position_cm1: float
     position_sigma_cm1: float
@@ -93,13 +93,13 @@ class SeenLine:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The material that one spectrum shows, and its lines by their names in the table."""
+    """The material of one spectrum, and its lines by their names in the table."""
 
     material: Material
     lines: Mapping[str, SeenLine] = field(default_factory=dict)
 
     def ratio(self, line: str, over: str) -> tuple[float, float] | None:
-        """Return the ratio of two heights and its error; None where the second is not there."""
+        """Return the ratio of two heights and its error; None without the second line."""
         below = self.lines.get(over)
         if below is None:
             return None
@@ -114,12 +114,12 @@ class Named:
 
 
 class _Fitted(NamedTuple):
-    """One group fitted in some rows of a stack; of rows not fitted the height is 0.
+    """One group fitted in some rows of a stack; the height is 0 in rows without a fit.
 
     Attributes:
         values: Position, width and height and their errors (rows x lines x 6).
-        stands: Whether each line stands out and ended at no bound (rows x lines).
-        sure: The same by the measure for a line alone.
+        stands: Whether each line stands out and is at no bound (rows x lines).
+        sure: The same by the limit for a single line.
     """
 
     values: Array
@@ -128,19 +128,19 @@ class _Fitted(NamedTuple):
 
 
 def identify(spectrum: Spectrum, silicon: SiliconFit | None) -> Material:
-    """Name the material of one spectrum; see `identify_rows`."""
+    """Return the material of one spectrum; see `identify_rows`."""
     return identify_rows(stacked([spectrum]), [silicon])[0].material
 
 
 def identify_rows(stack: Stack, silicon: Sequence[SiliconFit | None]) -> tuple[Named, ...]:
-    """Name what each row shows, on an axis already calibrated to silicon.
+    """Return the material of each row, on an axis already calibrated to silicon.
 
-    Materials are asked for in the order of the table, each by the lines that it needs; the first
-    whose lines stand out names the row. Then come silicon and other substrates.
+    Materials are tried in the order of the table, each by its required lines; the first one whose
+    lines stand out is taken. Silicon and other substrates come after the films.
 
     Args:
         stack: The spectra.
-        silicon: The silicon line of each, None where there is none.
+        silicon: The silicon line of each, or None.
     """
     named: list[Named] = []
     for first in range(0, len(stack.counts), CHUNK_SPECTRA):
@@ -150,7 +150,7 @@ def identify_rows(stack: Stack, silicon: Sequence[SiliconFit | None]) -> tuple[N
 
 
 class _Naming:
-    """The rows of one stack on their way to a name; each group of lines is fitted once."""
+    """The rows of one stack while they are identified; each group of lines is fitted once."""
 
     def __init__(self, stack: Stack, silicon: Sequence[SiliconFit | None]) -> None:
         self._stack = stack
@@ -160,7 +160,7 @@ class _Naming:
         self._names: list[Named | None] = [None] * len(stack.counts)
 
     def names(self) -> list[Named]:
-        """Go through the table; what is left is silicon or unknown."""
+        """Try the whole table; the remaining rows are silicon or unknown."""
         self._ask(MATERIALS, np.arange(len(self._names)))
         bare = [row for row, name in enumerate(self._names) if name is None]
         for row in bare:
@@ -182,7 +182,7 @@ class _Naming:
                     self._names[row] = Named(material, _standing(fitted, row))
 
     def _showing(self, material: Material, form: Form, rows: Rows) -> Rows:
-        """Return those of the rows that show the material in this form."""
+        """Return the rows that show the material in this form."""
         axis = self._stack.shift_cm1
         if form.without is not None and covers(axis, *form.without.needs_cm1):
             return rows[:0]
@@ -192,8 +192,8 @@ class _Naming:
             if not covers(axis, *group.needs_cm1, 4 * len(group.names) + 4):
                 return rows[:0]
         if MOS2_PAIR in form.groups and rows.size:
-            # A survey trusts its camera; the scale of a foreign file is a guess, so the lines are
-            # asked again, against the misfit of their fit.
+            # A survey trusts its camera, but the scale of an external file is a guess. So the lines
+            # are tested again, against the misfit of their fit.
             rows = rows[film_rows(self._stack.of(rows))[1]]
         for group in form.groups:
             fitted = self._fit(group, rows)
@@ -235,7 +235,7 @@ class _Naming:
         return np.zeros(rows.size), np.zeros(rows.size, dtype=bool)
 
     def _fit(self, group: LineGroup, rows: Rows) -> _Fitted:
-        """Fit a group in those of the rows where that was not done yet."""
+        """Fit a group in the rows that do not have this fit yet."""
         if group not in self._fitted:
             shape = (len(self._names), len(group.names))
             nothing = _Fitted(np.zeros((*shape, 6)), np.zeros(shape, bool), np.zeros(shape, bool))
@@ -251,7 +251,7 @@ class _Naming:
     def _outshines(
         self, material: Material, form: Form, range_cm1: tuple[float, float], rows: Rows
     ) -> NDArray[np.bool_]:
-        """Return where no line of something else is much higher than the material's own."""
+        """Return where no other line is much higher than the material's own."""
         axis = self._stack.shift_cm1
         other = (axis >= range_cm1[0]) & (axis <= range_cm1[1])
         for group in (*form.groups, *material.besides, *_all_groups(material)):
@@ -275,7 +275,7 @@ class _Naming:
 
 
 def _standing(fitted: Sequence[tuple[LineGroup, _Fitted]], row: int) -> dict[str, SeenLine]:
-    """Return what stands out of these groups in one row, each line from its first group."""
+    """Return the lines of these groups that stand out in one row, each from its first group."""
     lines: dict[str, SeenLine] = {}
     for group, found in fitted:
         stands = found.stands[row].tolist()
@@ -290,21 +290,21 @@ def _all_groups(material: Material) -> list[LineGroup]:
 
 
 def _relief(stack: Stack) -> Array:
-    """Return how high each pixel stands over the lowest ones about it, noise smoothed away."""
+    """Return each pixel's height over the lowest ones near it, with smoothed noise."""
     pixel = float(np.median(np.diff(stack.shift_cm1)))
-    # A cosmic ray outshines anything, and is no line of something else.
+    # A cosmic ray is higher than anything, but not a line.
     smooth = uniform_filter1d(despike(stack.counts)[0], 3, axis=1, mode="nearest")
     wide = 2 * max(round(BACKGROUND_CM1 / pixel), 1) + 1
     lowest = minimum_filter1d(smooth, wide, axis=1, mode="nearest")
     relief: Array = smooth - lowest
-    # Noise alone stands over its own lowest points; that much is usual and no line.
+    # Noise alone rises above its own lowest points; this usual amount is subtracted.
     return relief - np.median(relief, axis=1, keepdims=True)
 
 
 def _fit_group(
     stack: Stack, group: LineGroup
 ) -> tuple[Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Fit a group in every row; give values, what stands and what stands alone."""
+    """Fit a group in every row; return values, which lines stand out, and which do so alone."""
     rows, lines = len(stack.counts), len(group.windows)
     values = np.zeros((rows, lines, 6))
     stands = np.zeros((rows, lines), dtype=bool)
@@ -339,9 +339,9 @@ def _fit_group(
 
 
 def _clear(fits: LineFits, line: int, inflation: Array) -> Array:
-    """Return how many of its own errors a line stands out: those of its height or of its area.
+    """Return by how many of its own errors a line stands out, of its height or of its area.
 
-    Of a line two pixels wide nobody knows how high and how wide it is, only the product.
+    For a line two pixels wide only the product of height and width is known.
     """
     height, fwhm = fits.parameters[:, 3 * line], fits.parameters[:, 3 * line + 2]
     covariance = fits.covariance[:, [[3 * line], [3 * line + 2]], [3 * line, 3 * line + 2]]
@@ -355,9 +355,9 @@ def _clear(fits: LineFits, line: int, inflation: Array) -> Array:
 
 
 def _promises(window: SpectralWindow, group: LineGroup) -> NDArray[np.bool_]:
-    """Say in which rows a fit could make the lines stand; a fit of nothing takes longest.
+    """Return in which rows a fit could find the lines; fits without lines take longest.
 
-    A line that is no shoulder has a top, from which the spectrum falls on both sides.
+    A line that is not a shoulder has a top, from which the spectrum falls on both sides.
     """
     x = window.shift_cm1
     smooth = uniform_filter1d(window.counts, 3, axis=1, mode="nearest")
@@ -379,7 +379,7 @@ def _promises(window: SpectralWindow, group: LineGroup) -> NDArray[np.bool_]:
 
 
 def la_over_e(spectrum: Spectrum, fit: PeakFit) -> LaOverE | None:
-    """Return LA(M)/E; None when the axis does not hold it or there is nothing to fit."""
+    """Return LA(M)/E; None if the axis does not cover it, or the fit fails."""
     return la_over_e_rows(stacked([spectrum]), [fit])[0]
 
 

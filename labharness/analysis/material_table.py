@@ -1,8 +1,8 @@
-"""Which lines tell which material: one row a material, with the sources of its numbers.
+"""The table of materials: the lines of each, with the sources of the numbers.
 
-Shifts in cm⁻¹ at room temperature and 457–785 nm; windows hold layers from one to bulk, strain and
-doping of films, and some 3 cm⁻¹ of an axis that nothing calibrates. Widths include an instrument of
-up to about 8 cm⁻¹.
+Shifts in cm⁻¹ at room temperature and 457–785 nm. Windows allow for one layer to bulk, strain and
+doping of films, and some 3 cm⁻¹ of an uncalibrated axis. Widths include an instrument of up to
+about 8 cm⁻¹.
 """
 
 from typing import NamedTuple
@@ -36,10 +36,10 @@ class LineGroup(NamedTuple):
 
     Attributes:
         names: One per line.
-        windows: Where each may lie, the width its fit starts from and the widest allowed.
-        range_cm1: What is fitted, as far as the axis reaches.
-        needs_cm1: What of the range the axis must reach over.
-        shoulders: Which of the lines may be shoulders of others, without a top of their own.
+        windows: Allowed positions, initial and largest width of each.
+        range_cm1: Range of the fit, as far as the axis covers it.
+        needs_cm1: Part of the range that the axis must cover.
+        shoulders: Lines that may be shoulders of others, without a top of their own.
     """
 
     names: tuple[str, ...]
@@ -50,14 +50,14 @@ class LineGroup(NamedTuple):
 
 
 class LayerLimit(NamedTuple):
-    """What a width, a distance or a ratio of two heights must be.
+    """Limits of a width, a distance or a ratio of two heights.
 
     Attributes:
-        line: Whose width is meant, or the line above the fraction bar.
-        over: The line below it; empty for a width.
-        low: At least this: cm⁻¹, or 1 for a ratio.
-        high: At most this.
-        distance: The distance from ``over`` up to ``line`` is meant, not the ratio.
+        line: The line of the width, or the upper line of the ratio.
+        over: The lower line of the ratio; empty for a width.
+        low: Lower limit: cm⁻¹, or 1 for a ratio.
+        high: Upper limit.
+        distance: Limits the distance from ``over`` up to ``line`` instead of the ratio.
     """
 
     line: str
@@ -68,14 +68,14 @@ class LayerLimit(NamedTuple):
 
 
 class Form(NamedTuple):
-    """One way in which a material shows: all these lines stand out, and every limit holds.
+    """One way to recognise a material: all these lines stand out, and every limit holds.
 
     Attributes:
         groups: Lines that must stand out.
-        limits: On these lines and on those measured besides; a line that is not there has height 0.
-        alone: One line is all there is. It must then outshine the rest of the spectrum.
-        calibrated: The axis must have been put right by silicon.
-        without: A group that the axis does not reach over.
+        limits: On these lines and on the additional ones; a missing line has height 0.
+        alone: There is only one line. It must then be the highest of the spectrum.
+        calibrated: The axis must be calibrated by silicon.
+        without: A group that the axis must not cover.
     """
 
     groups: tuple[LineGroup, ...]
@@ -90,12 +90,13 @@ class Material(NamedTuple):
 
     Attributes:
         name: For people.
-        why_no_count: Why no layers are counted of it; empty for MoS2 alone.
-        forms: Ways in which it shows; the first that holds names it.
-        besides: Lines that are measured where they are, and of which nothing depends but limits.
-        ratios: Ratios of heights worth telling, each as two names of lines.
-        outshines_cm1: Where nothing else may be much higher than its highest line; None: no matter.
-        source: Where positions, widths and ratios are from.
+        why_no_count: Why its layers are not counted; empty only for MoS2.
+        forms: Ways to recognise it; the first that holds names it.
+        besides: Additional lines that are measured if present; only limits use them.
+        ratios: Informative ratios of heights, each as two names of lines.
+        outshines_cm1: Range in which no other line may be much higher than its highest one, or
+            None.
+        source: Source of positions, widths and ratios.
     """
 
     name: str
@@ -108,7 +109,7 @@ class Material(NamedTuple):
 
 
 def _line(name: str, low: float, high: float, fwhm: float, widest: float, room: float) -> LineGroup:
-    """Describe a line that is fitted by itself, with so much room on either side."""
+    """Return a group of one line, with this much background on either side."""
     return LineGroup(
         (name,),
         (LineWindow(low, high, fwhm, widest),),
@@ -246,7 +247,7 @@ GRAPHENE = Material(
                 LayerLimit("2D", "G", 0.7, 50),
             ),
         ),
-        # Few layers: a wider 2D of several parts. Bulk graphite has it lower than G.
+        # Few layers: a wider 2D of several parts. In bulk graphite 2D is lower than G.
         Form(
             (G, TWO_D),
             (
@@ -376,7 +377,7 @@ UNKNOWN = Material(
 )
 
 MATERIALS = (MOS2, WS2, MOSE2, WSE2, MOTE2, GRAPHENE, GRAPHITE, GRAPHITIC, CARBON, HBN)
-"""Films in the order in which they are asked for: what is surest first."""
+"""Films in the order in which they are tried: the most reliable first."""
 
 SUBSTRATES = (SAPPHIRE, SILICA)
-"""Asked for where no film was found; silicon comes before them."""
+"""Substrates, tried if no film was found; silicon comes before them."""

@@ -1,4 +1,4 @@
-"""The lines of all spectra of a file, each with position, width, height, area and their errors."""
+"""The measured lines of all spectra of a file: position, width, height, area and their errors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,26 +18,26 @@ __all__ = ["BASELINES", "FittedRange", "MeasuredLine", "measure"]
 Array = NDArray[np.float64]
 
 BASELINES = ("straight", "arpls")
-"""What is under the lines: a straight line that is fitted with them within their range, or a smooth
-curve through the whole spectrum, taken off before."""
+"""The background of the lines: a straight line that is fitted together with them, or a smooth curve
+through the whole spectrum, subtracted before the fit."""
 
 HEIGHT_SIGMA_MIN = 6.0
-"""A line stands out when it is this many of its own errors high; as for naming a material."""
+"""A line stands out if its height exceeds this many errors, as for naming a material."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredLine:
-    """One line in every spectrum of a file: each attribute has one value a spectrum.
+    """One line in every spectrum of a file: each attribute has one value per spectrum.
 
-    Errors are one sigma, which the noise of the pixels leaves in such a fit, enlarged by the root
-    of the reduced chi-squared where that is above one.
+    Errors are one sigma from the noise of the pixels, enlarged by the root of the reduced
+    chi-squared if that is above one.
 
     Attributes:
-        name: As its field calls it.
-        stands_out: The fit converged, and the line is ``HEIGHT_SIGMA_MIN`` errors high. Where it is
-            not so the numbers mean nothing.
-        height_counts: Over the background, in the unit of intensity of the file.
-        area_counts_cm1: Of the Lorentz line, in that unit times cm⁻¹.
+        name: Its usual name.
+        stands_out: The fit converged, and the line is ``HEIGHT_SIGMA_MIN`` errors high. Otherwise
+            the numbers have no meaning.
+        height_counts: Height over the background, in the file's unit of intensity.
+        area_counts_cm1: Area of the Lorentz line, in that unit times cm⁻¹.
     """
 
     name: str
@@ -54,19 +54,19 @@ class MeasuredLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedRange:
-    """What was fitted within one range of all spectra, enough of it to be drawn.
+    """The fit within one range of all spectra, with the data to draw it.
 
     Attributes:
         range_cm1: From low to high.
-        lines: Those fitted together.
+        lines: The lines fitted together.
         shift_cm1: Shift of each pixel, shape (pixels).
         counts: In the unit of the file, shape (spectra, pixels).
-        noise_counts: One sigma of each pixel; infinite where a cosmic ray was left out.
-        baseline_counts: What was taken off before the fit; zeros for a straight one.
-        level_counts: The straight background at ``centre_cm1``, one value a spectrum.
+        noise_counts: One sigma of each pixel; infinite for a removed cosmic ray.
+        baseline_counts: Background subtracted before the fit; zeros for a straight one.
+        level_counts: The straight background at ``centre_cm1``, one value per spectrum.
         slope_counts_per_cm1: Its slope.
-        centre_cm1: Where the level is measured.
-        reduced_chi2: Of each spectrum.
+        centre_cm1: Position of the level.
+        reduced_chi2: One value per spectrum.
     """
 
     range_cm1: tuple[float, float]
@@ -81,7 +81,7 @@ class FittedRange:
     reduced_chi2: Array
 
     def ground(self, index: int, shift_cm1: Array) -> Array:
-        """Return the background of one spectrum, what was taken off before included."""
+        """Return the background of one spectrum, including the one subtracted before the fit."""
         straight = self.level_counts[index] + self.slope_counts_per_cm1[index] * (
             shift_cm1 - self.centre_cm1
         )
@@ -107,20 +107,20 @@ def measure(
 ) -> tuple[FittedRange, ...]:
     """Fit the lines of each range in all spectra at once.
 
-    Lorentz lines; a pixel is weighed with its noise and the misfit of such lines together, as it
-    was before any background was taken off: the photons of a background scatter also where it is
-    not drawn any more.
+    The lines are Lorentzian. The weight of a pixel contains its noise and the usual misfit of such
+    lines. The noise is that before any background was subtracted: photons of the background scatter
+    also after the subtraction.
 
     Args:
         spectra: On one axis, in electrons.
-        units_per_count: What brings each spectrum back to the unit of its file, shape (spectra).
-        ranges: What to fit.
+        units_per_count: Factor from electrons to the file's unit, shape (spectra).
+        ranges: The lines to fit.
         baseline: One of ``BASELINES``.
-        judged: Which spectra are any, shape (spectra); of a dead or saturated one nothing stands
-            out. None takes all.
+        judged: Mask of the valid spectra, shape (spectra); in a dead or saturated one no line
+            stands out. None takes all.
 
     Raises:
-        ValueError: When there is no such baseline.
+        ValueError: When the baseline is unknown.
     """
     if baseline not in BASELINES:
         raise ValueError(f"no baseline {baseline!r}; there are {', '.join(BASELINES)}")

@@ -1,4 +1,4 @@
-"""Intensities of anyone's file brought to the scale on which their noise is that of photons."""
+"""Scale the intensities of a file so that their noise is photon noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ __all__ = ["QuietStretch", "Scaled", "has_noise", "in_electrons", "quiet_half", 
 Array = NDArray[np.float64]
 
 RAW_RATIO_MIN, RAW_RATIO_MAX = 0.5, 2.0
-"""Variance over level of counts as they come from a camera of about one electron per count."""
+"""Variance over level of raw counts from a camera of about one electron per count."""
 
 READ_NOISE_COUNTS = 6.0
 """Cooled cameras: 4–8 electrons."""
@@ -26,24 +26,24 @@ SECOND_DIFFERENCE_SIGMA = np.sqrt(6.0)
 
 MAD_TO_SIGMA = 1.4826
 FLAT_MAX = 1e-9
-"""A relative scatter below this is no measurement but a calculated curve."""
+"""With a smaller relative scatter the numbers are a calculated curve, not a measurement."""
 
 CHUNK_SPECTRA = 1000
-"""Rows measured together; a map of any size takes no more memory than this many of its rows."""
+"""Rows measured together; this bounds the memory for a map of any size."""
 
 NO_NOISE = "the intensities carry no noise, so nothing says how sure a line is"
 
 ELECTRONS_MAX = 1e6
-"""Electrons of the brightest pixel at most: no line shape is trusted to better than 0.1 %."""
+"""Most electrons of the brightest pixel: no line shape is accurate to better than 0.1 %."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """A spectrum in electrons, and what had to be assumed to get there.
+    """A spectrum in electrons, and the assumption behind its scale.
 
     Attributes:
         spectrum: Counts as if one electron made one.
-        note: What a reader must know; empty for raw counts.
+        note: Note for the reader; empty for raw counts.
     """
 
     spectrum: Spectrum
@@ -51,12 +51,12 @@ class Scaled:
 
 
 class QuietStretch(NamedTuple):
-    """What the quieter half of the pixels of each row says.
+    """The quieter half of the pixels of each row.
 
     Attributes:
         level: Their median (rows), in the file's unit.
         scatter: Standard deviation of one of them (rows).
-        top: Highest value of the whole row (rows), cosmic rays apart.
+        top: Highest value of the whole row (rows), without cosmic rays.
     """
 
     level: Array
@@ -64,20 +64,20 @@ class QuietStretch(NamedTuple):
     top: Array
 
     def of(self, rows: Sequence[int]) -> "QuietStretch":
-        """Return the same of some of the rows."""
+        """Return the values of some of the rows."""
         chosen = np.array(rows, dtype=np.intp)
         return QuietStretch(self.level[chosen], self.scatter[chosen], self.top[chosen])
 
 
 def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
-    """Find the scale on which the scatter of quiet pixels is photon noise.
+    """Scale a spectrum so that the scatter of quiet pixels is photon noise.
 
-    Raw counts stay as they are. Averaged, corrected or normalised intensities are scaled so that
-    the variance of quiet pixels equals their level; without a level (background taken off) every
-    pixel gets the scatter of the quiet ones.
+    Raw counts are not changed. Averaged, corrected or normalised intensities are scaled so that the
+    variance of quiet pixels equals their level; without a level (background subtracted) every pixel
+    gets the scatter of the quiet ones.
 
     Raises:
-        ValueError: When the numbers are no spectrum, or carry no noise and so no errors.
+        ValueError: When the numbers are not a spectrum, or have no noise and so no errors.
     """
     stack, notes = rows_in_electrons(shift_cm1, np.atleast_2d(intensity))
     counts, read_noise = stack.counts[0], float(stack.read_noise_counts[0])
@@ -87,15 +87,15 @@ def in_electrons(shift_cm1: Array, intensity: Array) -> Scaled:
 def rows_in_electrons(
     shift_cm1: Array, intensity: Array, quiet: QuietStretch | None = None
 ) -> tuple[Stack, tuple[str, ...]]:
-    """Bring each row of a file to its own scale; see `in_electrons`. Return a note for each.
+    """Scale each row of a file by itself, see `in_electrons`; return a note for each.
 
     Args:
         shift_cm1: Raman shift of each pixel (px).
         intensity: One spectrum per row.
-        quiet: What `quiet_half` found in these rows, when that was asked before.
+        quiet: Result of `quiet_half` for these rows, if known.
 
     Raises:
-        ValueError: When a row carries no noise, so that nothing says how sure a line is.
+        ValueError: When a row has no noise, so that errors cannot be estimated.
     """
     level, scatter, top = quiet = quiet or quiet_half(intensity)
     if not has_noise(quiet).all():
@@ -106,7 +106,7 @@ def rows_in_electrons(
     most = ELECTRONS_MAX / top
     photons = ~raw & (level > 0) & (variance < RAW_RATIO_MAX * level)
     scale = np.where(raw, 1.0, np.where(photons, np.minimum(level / variance, most), most))
-    # A gain nobody knows: so many electrons that photon noise adds little to the scatter.
+    # The gain is unknown: take so many electrons that photon noise adds little to the scatter.
     read_noise = np.where(raw, READ_NOISE_COUNTS, np.where(photons, 0.0, scatter * most))
     notes = tuple(
         ""
@@ -128,7 +128,7 @@ def rows_in_electrons(
 
 
 def has_noise(quiet: QuietStretch) -> NDArray[np.bool_]:
-    """Say of each row whether it is a measurement, not a constant or a calculated curve."""
+    """Return whether each row is a measurement, not a constant or a calculated curve."""
     noisy: NDArray[np.bool_] = quiet.scatter > FLAT_MAX * quiet.top
     return noisy
 
@@ -145,11 +145,11 @@ def quiet_half(intensity: Array) -> QuietStretch:
 def _quiet(intensity: Array) -> QuietStretch:
     clean, _ = despike(intensity)
     second = np.abs(clean[:, :-2] - 2 * clean[:, 1:-1] + clean[:, 2:])
-    # The quieter half: slopes of lines make second differences too.
+    # The quieter half, because slopes of lines also make second differences.
     local = clean[:, 1:-1]
     quiet = local <= np.median(local, axis=1, keepdims=True)
     scatter = MAD_TO_SIGMA * _median_of(second, quiet)
-    # Of few photons most second differences are nothing; their mean square still is not.
+    # With few photons most second differences are 0, but their mean square is not.
     square = np.sqrt(np.where(quiet, second**2, 0.0).sum(axis=1) / quiet.sum(axis=1))
     scatter = np.where(scatter > 0, scatter, square) / SECOND_DIFFERENCE_SIGMA
     return QuietStretch(_median_of(local, quiet), scatter, np.max(np.abs(clean), axis=1))

@@ -1,4 +1,4 @@
-"""Positions, widths and heights of the MoS2 and silicon lines, with their errors."""
+"""Fit the MoS2 and silicon lines: positions, widths and heights with their errors."""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ PEAK_WINDOW_CM1 = (360.0, 435.0)
 """Both first-order lines of MoS2 with enough straight background on either side."""
 
 PEAKS_NEED_CM1 = (374.0, 414.0)
-"""What of it the axis must reach over: the lines of usual films and some 8 cm⁻¹ beside them."""
+"""Part of it that the axis must cover: the lines of usual films and some 8 cm⁻¹ beside them."""
 
 E_LINE = LineWindow(374.0, 394.5, 4.0)
 """E'/E2g: 380–386 cm⁻¹ over all layers and strains, and ±5 cm⁻¹ for a shifted axis."""
@@ -45,43 +45,44 @@ A_LINE = LineWindow(396.0, 416.0, 5.0)
 
 A_LINE_BESIDE = A_LINE._replace(high_cm1=412.5)
 THIRD_LINE = LineWindow(413.5, 423.5, 5.0, 20.0)
-"""A1g of sapphire at 418 cm⁻¹ under a film, or the satellite near 420 that a red laser adds."""
+"""A1g of sapphire at 418 cm⁻¹ under a film, or the satellite near 420 that appears with a red
+laser."""
 
 THIRD_LINE_SIGMA_MIN = 6.0
 THIRD_LINE_DIP = 0.08
-"""A third line is asked for where the spectrum rises again beyond A1g by this share of its height
-and stands by so many errors; a shoulder that shows no top of its own is left to the background."""
+"""A third line is fitted if the spectrum rises again beyond A1g by this share of its height and by
+this many errors; a shoulder without a top is left to the background."""
 
 SILICON_WINDOW_CM1 = (505.0, 535.0)
 SILICON_LINE = LineWindow(508.0, 532.0, 4.0)
 
 SILICON_NEEDS_CM1 = (511.0, 530.0)
-"""What of the window the axis must reach over."""
+"""Part of the window that the axis must cover."""
 
 SILICON_OFF_CENTRE_CM1 = 2.0
 SILICON_MOVE_STEP_CM1 = 0.5
 
 SILICON_FWHM_MIN_CM1, SILICON_PIXELS_WIDE_MIN = 2.0, 1.5
-"""The line is 2.7–3.0 cm⁻¹ wide by nature. What is narrower, or seen by one pixel alone, is noise
-or a cosmic ray, and no axis moves for it."""
+"""The natural width of the line is 2.7–3.0 cm⁻¹. A narrower feature, or one of a single pixel, is
+noise or a cosmic ray, and does not shift the axis."""
 
 SILICON_POSITION_CM1 = 520.7
 """The silicon line at room temperature; 520.5–521.0 by convention."""
 
 SILICON_NATURAL_FWHM_CM1 = 2.85
-"""Natural width of the silicon line, 2.7–3.0 cm⁻¹; what is wider is the instrument."""
+"""Natural width of the silicon line, 2.7–3.0 cm⁻¹; more is due to the instrument."""
 
 VOIGT_LINEAR, VOIGT_SQUARE = 0.5346, 0.2166
 """Width of a Voigt line, good to 0.02 % (Olivero and Longbothum 1977)."""
 
 SNR_DETECTION_MIN = 5.0
-"""A line lower than this many times its pixel noise is not called present."""
+"""A line lower than this many times its pixel noise does not count as present."""
 
 WINDOW_PIXELS_MIN, SILICON_PIXELS_MIN = 12, 8
-"""A window with fewer pixels leaves its 8 or 5 parameters no freedom to be tested."""
+"""With fewer pixels in a window its 8 or 5 parameters cannot be tested."""
 
 COSMIC_REACH_PIXELS = 2.0
-"""A cosmic ray this near a line has taken the pixels that carry its position."""
+"""A cosmic ray this near a line has removed the pixels that determine its position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class PeakFit:
     noise of one pixel of background. The width includes the instrument's.
 
     Attributes:
-        converged: The fit stopped by itself and no parameter ended at a bound.
+        converged: The fit stopped by itself, with no parameter at a bound.
         cosmic_near_line: A cosmic ray was removed within ``COSMIC_REACH_PIXELS`` of a line.
         pixel_cm1: Mean distance of two pixels.
     """
@@ -121,13 +122,13 @@ class PeakFit:
 
 @dataclass(frozen=True, slots=True)
 class SiliconFit:
-    """The silicon line of one spectrum: the ruler of its axis and of its intensities.
+    """The silicon line of one spectrum: the reference for its axis and its intensities.
 
     ``fwhm_cm1`` includes the instrument's width.
 
     Attributes:
-        narrowest_fwhm_cm1: Width of the narrowest line seen in the same spectra. The instrument is
-            no wider than that, however wide silicon is: doping makes it wide and lopsided.
+        narrowest_fwhm_cm1: Width of the narrowest line in the same spectra. The instrument cannot
+            be wider, even if silicon is: doping makes silicon wide and lopsided.
     """
 
     position_cm1: float
@@ -139,7 +140,7 @@ class SiliconFit:
 
     @property
     def offset_cm1(self) -> float:
-        """What must be added to the axis to put silicon where it belongs."""
+        """Shift of the axis that puts silicon at its place."""
         return SILICON_POSITION_CM1 - self.position_cm1
 
     @property
@@ -149,7 +150,7 @@ class SiliconFit:
 
     @property
     def is_wider_than_instrument(self) -> bool:
-        """Whether another line shows that silicon itself is wide, and so no ruler of widths."""
+        """Whether another line is narrower, so that silicon cannot show the instrument's width."""
         return self._gaussian_cm1 > self.narrowest_fwhm_cm1
 
     @property
@@ -162,7 +163,7 @@ class SiliconFit:
 
 
 def intrinsic_fwhm_cm1(measured_fwhm_cm1: float, instrument_fwhm_cm1: float) -> float:
-    """Take the instrument's Gaussian width out of a measured Voigt width; 0 when it explains all.
+    """Remove the instrument's Gaussian width from a measured Voigt width; 0 if nothing is left.
 
     Solves f = 0.5346 fL + sqrt(0.2166 fL² + fG²) for fL.
     """
@@ -177,10 +178,10 @@ def intrinsic_fwhm_cm1(measured_fwhm_cm1: float, instrument_fwhm_cm1: float) -> 
 def fit_peaks(spectra: Sequence[Spectrum]) -> tuple[PeakFit, ...]:
     """Fit both MoS2 lines of all spectra of a map at once.
 
-    Two Lorentz lines on a straight background over 360–435 cm⁻¹, as far as the axis reaches. A
-    pixel is weighed with photon noise, read noise and the misfit of the lines' shape together; the
-    stated errors are those that photon and read noise leave in such a fit. Cosmic rays are found
-    first and left out.
+    Two Lorentz lines on a straight background over 360–435 cm⁻¹, as far as the axis reaches. The
+    weight of a pixel contains photon noise, read noise and the usual misfit of the lines' shape;
+    the stated errors are those from photon and read noise under these weights. Cosmic rays are
+    found first and left out.
 
     Raises:
         ValueError: When the spectra do not share one axis or it does not cover 374–414 cm⁻¹.
@@ -189,7 +190,7 @@ def fit_peaks(spectra: Sequence[Spectrum]) -> tuple[PeakFit, ...]:
 
 
 def holds_peaks(shift_cm1: Array) -> bool:
-    """Return whether an axis reaches over both MoS2 lines with enough pixels."""
+    """Return whether an axis covers both MoS2 lines with enough pixels."""
     return covers(shift_cm1, *PEAKS_NEED_CM1, WINDOW_PIXELS_MIN)
 
 
@@ -213,7 +214,7 @@ def fit_peak_rows(stack: Stack) -> tuple[PeakFit, ...]:
 
 
 def rises_again(window: SpectralWindow) -> NDArray[np.bool_]:
-    """Say of each row whether a third line has its top where sapphire or a satellite would."""
+    """Return whether each row has a third top at the place of sapphire or a satellite."""
     x = window.shift_cm1
     smooth = np.pad(window.counts, ((0, 0), (1, 1)), mode="edge")
     smooth = (smooth[:, :-2] + smooth[:, 1:-1] + smooth[:, 2:]) / 3
@@ -232,7 +233,7 @@ def rises_again(window: SpectralWindow) -> NDArray[np.bool_]:
 
 
 def _with_third(fits: LineFits, window: SpectralWindow, rows: NDArray[np.intp]) -> LineFits:
-    """Fit a third line in the rows of ``window``; keep it, unreported, where it stands out."""
+    """Fit a third line in the rows of ``window``; keep it, unreported, if it stands out."""
     lines = (E_LINE, A_LINE_BESIDE, THIRD_LINE)
     more = fit_lines(window.shift_cm1, window.counts, window.root_weight, lines, window.root_noise)
     freedom = np.maximum((window.root_weight > 0).sum(axis=1) - more.parameters.shape[1], 1)
@@ -295,12 +296,12 @@ def _peak_fits(fits: LineFits, window: SpectralWindow, read_noise: Array) -> tup
 
 
 def fit_silicon(spectrum: Spectrum) -> SiliconFit | None:
-    """Fit the silicon line; None when the axis does not hold it or it does not stand out.
+    """Fit the silicon line; None if the axis does not cover it or it does not stand out.
 
     One Lorentz line on a straight background over 505–535 cm⁻¹; a line more than 2 cm⁻¹ off is
-    fitted again in a window that moved with it, because a cut wing pulls. A bright line shows that
-    it is not quite a Lorentz line; its errors are then enlarged by the root of the reduced
-    chi-squared. What is narrower than silicon can be, or than 1.5 pixels, is none.
+    fitted again in a window shifted with it, because a cut wing pulls the position. A bright line
+    is not exactly Lorentzian; its errors are then enlarged by the root of the reduced chi-squared.
+    A line narrower than silicon's, or than 1.5 pixels, is rejected.
     """
     return fit_silicon_rows(stacked([spectrum]))[0]
 
@@ -308,7 +309,7 @@ def fit_silicon(spectrum: Spectrum) -> SiliconFit | None:
 def fit_silicon_rows(stack: Stack) -> tuple[SiliconFit | None, ...]:
     """Fit the silicon line of each row; see `fit_silicon`."""
     found = _fit_silicon_within(stack, 0.0)
-    # Rows that moved alike share a window, so that a map is fitted in a few strokes.
+    # Rows with equal shifts share a window, so that a map needs few fits.
     moves: dict[float, list[int]] = {}
     for row, line in enumerate(found):
         if line is not None and abs(line.offset_cm1) > SILICON_OFF_CENTRE_CM1:
@@ -326,7 +327,7 @@ def fit_silicon_rows(stack: Stack) -> tuple[SiliconFit | None, ...]:
 
 
 def _pixel_cm1(shift_cm1: Array) -> float:
-    """Return the usual distance of two pixels where silicon lies, or of the whole axis."""
+    """Return the usual pixel distance near silicon's line, or on the whole axis."""
     low, high = SILICON_WINDOW_CM1
     near = shift_cm1[(shift_cm1 >= low) & (shift_cm1 <= high)]
     return float(np.median(np.diff(near if near.size > 1 else shift_cm1)))

@@ -1,8 +1,8 @@
-"""The photoluminescence of a film from a file of its own: one band, and how it compares with Raman.
+"""The photoluminescence of a film, from a separate file: one band, and its ratio to Raman.
 
-The ratio of its height to a Raman line tells one layer of MoS2 from more, on a microscope where
-somebody has measured what one layer gives: grating, camera, exposure and power all change it. Here
-it is reported and weighs nothing.
+The ratio of its height to a Raman line tells one layer of MoS2 from more, on a microscope with a
+measured value for one layer: grating, camera, exposure and power all change it. Here it is only
+reported.
 """
 
 from collections.abc import Sequence
@@ -28,23 +28,23 @@ EV_NM = 1239.841984
 
 NM_MIN, NM_MAX = 300.0, 1700.0
 EV_MIN, EV_MAX = 0.7, 4.2
-"""What cameras of silicon and InGaAs see; an axis without a unit that lies within is taken so."""
+"""Range of silicon and InGaAs cameras; an axis without a unit in this range is taken as such."""
 
 START_SHARE = 0.15
-"""Of the axis: the width the fit starts from. An A exciton of 18 nm on a survey of 120 nm."""
+"""Initial width of the fit as a share of the axis: an A exciton of 18 nm on a survey of 120 nm."""
 
 HEIGHT_SIGMA_MIN = 6.0
 
 BAND_SHIFT_CM1_MIN = 800.0
-"""The A exciton of MoS2 at 1.85 eV is 890 cm⁻¹ from a laser of 633 nm, which is the nearest in use
-(Mak 2010, 10.1103/PhysRevLett.105.136805)."""
+"""The A exciton of MoS2 at 1.85 eV is 890 cm⁻¹ from a laser of 633 nm, the nearest one in use (Mak
+2010, 10.1103/PhysRevLett.105.136805)."""
 
 SILICON_FWHM_CM1_MAX = 12.5
-"""As wide as an instrument can make silicon; no band is as narrow."""
+"""Widest silicon line of any instrument; no band is as narrow."""
 
 BLUE_EV_MIN, BLUE_EV_MAX = 0.07, 0.45
-"""How far above the band a second one is looked for: the B exciton lies 0.15 eV above the A exciton
-in MoS2 and 0.4 eV in WS2 (Mak 2010, 10.1103/PhysRevLett.105.136805; Kormanyos 2015,
+"""Energy above the band in which a second one is searched: the B exciton lies 0.15 eV above the A
+exciton in MoS2 and 0.4 eV in WS2 (Mak 2010, 10.1103/PhysRevLett.105.136805; Kormanyos 2015,
 10.1088/2053-1583/2/2/022001), by the splitting of the valence band."""
 
 
@@ -52,16 +52,15 @@ in MoS2 and 0.4 eV in WS2 (Mak 2010, 10.1103/PhysRevLett.105.136805; Kormanyos 2
 class PlBand:
     """The band of one spectrum: a Lorentz line against wavelength, on a straight background.
 
-    Where a second band stands out on its blue side, as the B exciton does, that is fitted with it.
-
-    Errors are one sigma, enlarged by the root of the reduced chi-squared where that is above one.
+    If a second band stands out on its blue side, such as the B exciton, both are fitted together.
+    Errors are one sigma, enlarged by the root of the reduced chi-squared if that is above one.
 
     Attributes:
         wavelength_nm: Axis of the spectrum.
         counts: In the unit of its file.
         stands_out: The fit converged, and the band is six errors high.
-        energy_ev: Of the position.
-        ground_counts: Background at each pixel, the second band included.
+        energy_ev: Energy of the position.
+        ground_counts: Background at each pixel, including the second band.
     """
 
     wavelength_nm: Array
@@ -92,11 +91,12 @@ def pl_bands(recording: Recording, laser_nm: float | None) -> tuple[PlBand, ...]
 
     Args:
         recording: The file.
-        laser_nm: Of the Raman spectra, for an axis in Raman shifts where the file names none.
+        laser_nm: Laser of the Raman spectra, for an axis in Raman shifts without a laser in the
+            file.
 
     Raises:
-        BadFile: When nothing says which wavelengths the axis has.
-        ValueError: When the numbers are no spectrum.
+        BadFile: When the wavelengths of the axis are unknown.
+        ValueError: When the numbers are not a spectrum.
     """
     axis_nm = wavelengths_nm(recording, laser_nm)
     _must_be_light(recording, axis_nm, recording.laser_nm or laser_nm)
@@ -105,7 +105,7 @@ def pl_bands(recording: Recording, laser_nm: float | None) -> tuple[PlBand, ...]
 
 
 def _must_be_light(recording: Recording, axis_nm: Array, laser_nm: float | None) -> None:
-    """Refuse what holds Raman lines: an axis too near to the laser, or silicon as its top.
+    """Refuse a Raman spectrum: an axis too near to the laser, or silicon as its highest line.
 
     Raises:
         BadFile: It is a Raman spectrum.
@@ -138,10 +138,10 @@ def _has_silicon_on_top(shift_cm1: Array, intensity: Array) -> bool:
 
 
 def wavelengths_nm(recording: Recording, laser_nm: float | None) -> Array:
-    """Return the wavelength of each pixel: as stated, or as an axis without a unit looks.
+    """Return the wavelength of each pixel, as stated or as the axis suggests.
 
     Raises:
-        BadFile: The axis is a Raman shift, and nobody names the laser.
+        BadFile: The axis is a Raman shift without a known laser.
     """
     axis, low, high = recording.axis, float(recording.axis[0]), float(recording.axis[-1])
     if recording.axis_unit == "nm":
@@ -193,7 +193,7 @@ def _fitted(scaled: Spectrum, unit: float) -> PlBand:
 
 
 def _with(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -> PlBand:
-    """Fit lines together and tell the first; it stands out where all of them do."""
+    """Fit lines together and return the first; it stands out if all of them do."""
     axis = scaled.shift_cm1
     cut = cut_window(stacked([scaled]), (float(axis[0]), float(axis[-1])))
     x, clean, root_weight = cut.shift_cm1, cut.counts, cut.root_weight

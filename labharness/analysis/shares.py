@@ -1,4 +1,4 @@
-"""What a film is: the share of each class with its interval, and the one claim made of it."""
+"""Shares of the layer classes in a film with their intervals, and the one claim on it."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 SHARE_CLAIMED = 0.75
-"""A film is called by one class where that is on at least so much of its area."""
+"""One class must cover at least this share of a film to name the film."""
 
 INTERVAL = 0.9
 """Probability that a share lies in its credible interval."""
@@ -33,7 +33,7 @@ JEFFREYS = 0.5
 """Weight of the prior on either side of one share (Jeffreys' for a proportion)."""
 
 MENTIONED = 0.05
-"""A smaller share does not come into a headline."""
+"""A smaller share is not in a headline."""
 
 UNDETERMINED = "layers undetermined"
 
@@ -44,7 +44,7 @@ SQUARED_SINES: Array = np.sin(ANGLES) ** 2
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of an area: its mean, and the interval that holds it with 90 %."""
+    """A share of an area: its mean, and its 90 % interval."""
 
     mean: float
     low: float
@@ -53,16 +53,16 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is said of a film in one sentence, and how sure that is.
+    """The claim on a film in one sentence, and its probability.
 
     Attributes:
-        kind: ``film``: one class is on at least ``SHARE_CLAIMED`` of it; ``place``: the same of the
-            one place that was measured; ``mainly``: one class is on more of it than any other;
-            ``mixed``: likewise, and there is more than one; ``undetermined``.
-        layer_class: The predominant class; None when undetermined, or where a film is mixed and
-            nothing tells of which class there is more.
-        probability: That the claim is right.
-        headline: It in words.
+        kind: ``film``: one class covers at least ``SHARE_CLAIMED`` of it; ``place``: the class of
+            the one place that was measured; ``mainly``: one class covers more than any other;
+            ``mixed``: the same, in a film of several classes; ``undetermined``.
+        layer_class: The predominant class; None if undetermined, or if it is unknown in a mixed
+            film.
+        probability: Probability that the claim is right.
+        headline: The claim in words.
     """
 
     kind: str
@@ -83,12 +83,12 @@ def _cumulated(a: float, b: float) -> Array:
 
 
 def beta_above(a: float, b: float, level: float) -> float:
-    """Return the probability that a share that is Beta(a, b) is above ``level``."""
+    """Return the probability that a Beta(a, b) distributed share is above ``level``."""
     return float(1 - np.interp(level, SQUARED_SINES, _cumulated(a, b)))
 
 
 def share(count: float, total: float) -> Share:
-    """Return the share of ``count`` among ``total`` that were looked at."""
+    """Return the share of ``count`` among ``total`` observations."""
     return _mixture(np.ones(1), np.array([count]), total)
 
 
@@ -96,7 +96,7 @@ def shares(weight: Array, counts: Array) -> dict[int, Share]:
     """Return the share of each class of a film.
 
     Args:
-        weight: Probability of each way to count, shape (ways,).
+        weight: Probability of each hypothesis, shape (ways,).
         counts: Spots of each class in it, shape (ways, 6).
     """
     total = float(counts[0].sum())
@@ -121,12 +121,12 @@ def _round(count: float) -> float:
 
 
 def claim_of(weight: Array, counts: Array, level: float) -> Claim:
-    """State the strongest claim that is at least so sure, or the weaker one with what it has.
+    """Return the strongest claim with this probability, or a weaker one with its own.
 
     Args:
-        weight: Probability of each way to count, shape (ways,).
+        weight: Probability of each hypothesis, shape (ways,).
         counts: Spots of each class in it, shape (ways, 6).
-        level: Probability that a claim of one class takes.
+        level: Probability needed for a claim of one class.
     """
     total = float(counts[0].sum())
     if total <= 1:
@@ -172,6 +172,6 @@ def _mixed(mean: Array) -> str:
 
 
 def class_name(name: int) -> str:
-    """Return a class as a chemist says it."""
+    """Return the usual name of a class."""
     names = {1: "monolayer", 2: "bilayer", 6: "six or more layers"}
     return names.get(name, f"{name} layers")

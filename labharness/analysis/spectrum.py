@@ -1,4 +1,4 @@
-"""One measured spectrum, refused at the door when it is not one."""
+"""One measured spectrum, checked when it is made."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["PIXELS_MIN", "Spectrum", "shift_from_wavelength"]
 
 PIXELS_MIN = 20
-"""Fewer cannot hold a line, its background, cosmic rays beside it and an estimate of noise."""
+"""A line, its background, cosmic rays and an estimate of the noise need at least this many."""
 
 NM_TO_CM1 = 1e7
 """Wavenumber in cm⁻¹ of a wavelength of 1 nm."""
@@ -18,7 +18,7 @@ NM_TO_CM1 = 1e7
 class Spectrum:
     """Raw detector counts against Raman shift.
 
-    The counts must be raw (one electron per count, no baseline taken off): their own size is the
+    The counts must be raw (one electron per count, no baseline subtracted): their size is the
     estimate of their Poisson noise.
 
     Attributes:

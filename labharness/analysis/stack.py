@@ -1,4 +1,4 @@
-"""Many spectra on one axis as one array, so that each step is done for all of them at once."""
+"""Many spectra on one axis in one array, to process all of them at once."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,21 +14,21 @@ __all__ = ["SpectralWindow", "Stack", "covers", "cut_window", "stacked"]
 Array = NDArray[np.float64]
 
 DESPIKE_MARGIN_PIXELS = 12
-"""Pixels beside a window that the search for cosmic rays may look at."""
+"""Pixels beside a window that the search for cosmic rays may use."""
 
 GAP_PIXELS = 4.0
 """A step this many times the usual one is a gap between two windows of a file."""
 
 RECURS_ROWS_MIN, RECURS_SHARE_MIN = 4, 0.1
 RECURS_NEIGHBOUR_MIN = 0.15
-"""What so many rows of a map show in the same pixel is no cosmic ray. It is a line of two pixels
-when its neighbours carry some of it, and a hot pixel of the camera when they do not."""
+"""A feature that this many rows of a map show in the same pixel is not a cosmic ray. It is a line
+of two pixels if its neighbours carry some of it, otherwise a hot pixel of the camera."""
 
 MISFIT_SHARE = 0.03
-"""Share of the highest line in a window below which nobody knows the shape of a line: shoulders,
+"""Uncertainty of the shape of a line, as a share of the highest line in a window: shoulders,
 second-order bands and bent backgrounds are 1–10 % of it in real spectra. The fit weighs pixels with
-this beside the photon noise, so that a bright spectrum is weighed evenly, as those were from which
-the tables of separations were made."""
+this beside the photon noise. A bright spectrum is then weighed evenly, like those behind the tables
+of separations."""
 
 
 class Stack(NamedTuple):
@@ -45,11 +45,11 @@ class Stack(NamedTuple):
     read_noise_counts: Array
 
     def of(self, rows: NDArray[np.intp]) -> "Stack":
-        """Return some of the spectra, in the order asked for."""
+        """Return some of the spectra, in the given order."""
         return Stack(self.shift_cm1, self.counts[rows], self.read_noise_counts[rows])
 
     def moved(self, offset_cm1: float) -> "Stack":
-        """Return the same spectra on an axis moved by so much."""
+        """Return the same spectra on a shifted axis."""
         return self._replace(shift_cm1=self.shift_cm1 + offset_cm1)
 
 
@@ -59,10 +59,10 @@ class SpectralWindow(NamedTuple):
     Attributes:
         shift_cm1: Raman shift of each pixel (px).
         counts: Electrons without cosmic rays (rows x px).
-        root_weight: What a fit weighs a pixel with: 1 over the root of noise and misfit together; 0
-            at a cosmic ray.
+        root_weight: Weight of a pixel in a fit: 1 over the root of noise and misfit together; 0 at
+            a cosmic ray.
         root_noise: 1 over the noise of each pixel alone; 0 at a cosmic ray.
-        cosmic: Where a cosmic ray was.
+        cosmic: Mask of the cosmic rays.
     """
 
     shift_cm1: Array
@@ -72,7 +72,7 @@ class SpectralWindow(NamedTuple):
     cosmic: NDArray[np.bool_]
 
     def of(self, rows: NDArray[np.intp]) -> "SpectralWindow":
-        """Return the same part of the axis of some of the spectra."""
+        """Return the window of some of the spectra."""
         return SpectralWindow(
             self.shift_cm1,
             self.counts[rows],
@@ -102,7 +102,7 @@ def stacked(spectra: Sequence[Spectrum]) -> Stack:
 
 
 def covers(shift_cm1: Array, low_cm1: float, high_cm1: float, pixels_min: int = 2) -> bool:
-    """Return whether an axis reaches over a range, without a gap and with enough pixels in it."""
+    """Return whether an axis covers a range, without a gap and with enough pixels in it."""
     if shift_cm1[0] > low_cm1 or shift_cm1[-1] < high_cm1:
         return False
     first = max(int(np.searchsorted(shift_cm1, low_cm1, side="right")) - 1, 0)
@@ -114,9 +114,9 @@ def covers(shift_cm1: Array, low_cm1: float, high_cm1: float, pixels_min: int = 
 
 
 def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> SpectralWindow:
-    """Cut a window out, find its cosmic rays and say how sure each pixel is.
+    """Cut out a window, find its cosmic rays, and estimate the noise of each pixel.
 
-    Noise is that of photons and camera. Beside it a pixel is unsure by ``MISFIT_SHARE`` of the
+    The noise is that of photons and camera. The weight also contains ``MISFIT_SHARE`` of the
     highest line in the window.
     """
     axis = stack.shift_cm1
@@ -128,7 +128,7 @@ def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> SpectralWindow:
     cosmic[:, _recurs(raw, cosmic)] = False
     clean = np.where(cosmic, clean, raw)
     inner = slice(first - wide.start, last - wide.start)
-    # A pixel that fell low by chance must not weigh more for it: its neighbours share the estimate.
+    # A pixel that is low by chance must not weigh more: it shares the estimate of its neighbours.
     near = np.pad(clean, ((0, 0), (1, 1)), mode="edge")
     expected = ((near[:, :-2] + near[:, 1:-1] + near[:, 2:]) / 3)[:, inner]
     clean, cosmic = clean[:, inner], cosmic[:, inner]
@@ -146,7 +146,7 @@ def cut_window(stack: Stack, window_cm1: tuple[float, float]) -> SpectralWindow:
 
 
 def _recurs(raw: Array, cosmic: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the pixels in which rows see a narrow line that was taken for cosmic rays."""
+    """Return the pixels with a narrow line that was taken for cosmic rays."""
     often = cosmic.sum(axis=0) >= max(RECURS_ROWS_MIN, RECURS_SHARE_MIN * len(raw))
     lines = []
     for pixel in np.nonzero(often)[0].tolist():

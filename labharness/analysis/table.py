@@ -1,7 +1,7 @@
-"""One table of peaks over any number of files: a row for each line of each spectrum.
+"""One table of peaks for any number of files: a row for each line of each spectrum.
 
-A line that does not stand out has its row, without numbers: tables of two days then join, and a
-map keeps its shape.
+A line that does not stand out has a row without numbers, so that tables of different days can be
+joined and a map keeps its shape.
 """
 
 import csv
@@ -40,15 +40,15 @@ COLUMNS = (
     "reduced_chi2",
     "axis_moved_cm1",
 )
-"""``spectrum`` counts from one; ``counts`` is the unit of intensity of the file, whatever that is.
-Positions are on the axis that was put to silicon, by ``axis_moved_cm1``."""
+"""``spectrum`` counts from one; ``counts`` is the file's unit of intensity. Positions are on the
+axis calibrated to silicon, shifted by ``axis_moved_cm1``."""
 
 DIGITS = 10
 """Significant digits of a number in CSV; a position is known to seven."""
 
 UM_PER = {"um": 1.0, "mm": 1e3, "nm": 1e-3, "m": 1e6}
 FORMULA = ("=", "+", "-", "@")
-"""A cell of CSV that begins so is calculated by spreadsheets; a file's name shall not be."""
+"""Spreadsheets calculate a CSV cell that begins with one of these; a file name must stay text."""
 
 
 @dataclass(slots=True)
@@ -56,8 +56,8 @@ class PeakTable:
     """Rows of any number of files, column by column.
 
     Attributes:
-        columns: All have one value a row; a number that is not there is None. Places other than x
-            and y in µm are columns of their own, by the names that the files give them.
+        columns: Each has one value per row; a missing number is None. Places other than x and y in
+            µm are additional columns, with the names from the files.
     """
 
     columns: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in COLUMNS})
@@ -76,11 +76,11 @@ class PeakTable:
         """Add all lines of all spectra of one file.
 
         Args:
-            file: Its name.
-            materials: What each spectrum shows.
-            places: As the file has them: a column of numbers for each name.
-            fitted: What was fitted.
-            axis_moved_cm1: What was added to the axis of the file.
+            file: Name of the file.
+            materials: Material of each spectrum.
+            places: Places in the file: a column of numbers for each name.
+            fitted: The fitted ranges.
+            axis_moved_cm1: Shift that was added to the file's axis.
         """
         here = place_columns(places)
         for index, material in enumerate(materials):
@@ -118,12 +118,12 @@ class PeakTable:
             column.append(row.get(name))
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Return each row by the names of its columns."""
+        """Return each row as a dictionary by column."""
         for values in zip(*self.columns.values(), strict=True):
             yield dict(zip(self.columns, values, strict=True))
 
     def csv_text(self) -> str:
-        """Write it as CSV with one heading; an empty cell where there is no number."""
+        """Return the table as CSV with one heading; a missing number is an empty cell."""
         written = io.StringIO()
         writer = csv.writer(written, lineterminator="\n")
         writer.writerow(self.columns)
@@ -133,10 +133,10 @@ class PeakTable:
 
 
 def parquet_bytes(table: PeakTable) -> bytes:
-    """Write it as the bytes of an Apache Parquet file: words, numbers and truths typed as such.
+    """Return the table as an Apache Parquet file, with typed text, numbers and truth values.
 
     Raises:
-        ModuleNotFoundError: When pyarrow is missing; it comes with the extra ``formats``.
+        ModuleNotFoundError: When pyarrow is missing; the extra ``formats`` installs it.
     """
     import pyarrow
     from pyarrow import parquet
@@ -153,7 +153,7 @@ def parquet_bytes(table: PeakTable) -> bytes:
 
 
 def place_columns(places: Mapping[str, Array]) -> dict[str, Array]:
-    """Return places by the names of a table's columns: x and y in µm where their unit is known."""
+    """Return places by the names of a table's columns; x and y with a known unit are in µm."""
     found: dict[str, Array] = {}
     for name, column in places.items():
         quantity, _, unit = name.rpartition("_")
@@ -166,7 +166,7 @@ def place_columns(places: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def plain_name(text: str) -> str:
-    """Return a text without what steers a terminal, and without bytes that are no character."""
+    """Return a text without control characters and invalid bytes."""
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 

@@ -1,4 +1,4 @@
-"""Which rows of a file are spectra: the dead and the saturated are named and left out."""
+"""Find the rows of a file that are not usable spectra: dead or saturated ones."""
 
 from collections.abc import Sequence
 
@@ -17,27 +17,28 @@ DEAD, SATURATED = "dead, without any noise", "saturated"
 PLATEAU_PIXELS = 5
 PLATEAU_SHARE = 0.005
 EDGE_PIXELS, EDGE_DROP = 2, 0.04
-"""Five pixels within 0.5 % of the highest are the top of a line only when it is 70 pixels wide;
-then two pixels further on it has fallen by 1.6 %. What falls by 4 % there was cut off."""
+"""Five pixels within 0.5 % of the highest are the top of a line only if it is 70 pixels wide; then
+it falls by 1.6 % two pixels further on. A fall by 4 % there means that the top was cut off."""
 
 RISE_MIN_SIGMA = 20.0
-"""A plateau lower than this over the noise is a row of few counts."""
+"""A lower plateau, in noise sigmas, is a row of few counts."""
 
 FULL_SHARE = 0.2
-"""A camera that was full everywhere has no edges: so many pixels at one and the same top value."""
+"""A camera that is full everywhere has no edges: it has this share of pixels at the same top
+value."""
 
 LASER_REACH_CM1 = 80.0
-"""What an edge filter lets through of the laser ends before."""
+"""Light of the laser behind the edge filter ends within this shift."""
 
 ROWS_TOLD = 5
 
 
 def faults(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> tuple[str, ...]:
-    """Say of each row what makes it no spectrum; empty for a good one.
+    """Return the fault of each row; empty for a good one.
 
     Args:
-        shift_cm1: Raman shift of each pixel; the laser's own line may be as bright as it likes.
-        intensity: One spectrum per row, as the file has them.
+        shift_cm1: Raman shift of each pixel; the laser's own line may have any brightness.
+        intensity: One spectrum per row, as in the file.
         quiet: Its noise.
     """
     away = np.abs(shift_cm1) > LASER_REACH_CM1
@@ -52,7 +53,7 @@ def faults(shift_cm1: Array, intensity: Array, quiet: QuietStretch) -> tuple[str
 
 
 def told(found: Sequence[str]) -> tuple[str, ...]:
-    """Name the rows of each fault in a sentence, counted from 1; empty when all are good."""
+    """Return one sentence per fault with its rows, counted from 1; empty when all are good."""
     sentences = []
     for fault in dict.fromkeys(each for each in found if each):
         rows = [str(row + 1) for row, each in enumerate(found) if each == fault]
@@ -66,7 +67,7 @@ def told(found: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_cut_off(rows: Array, quiet: QuietStretch) -> NDArray[np.bool_]:
-    """Say of each row whether its top is flat with sharp edges, or everything is at the top."""
+    """Return whether each row has a flat top with sharp edges, or is at the top everywhere."""
     top = rows.max(axis=1, keepdims=True)
     span = top - quiet.level[:, None]
     full = (rows == top).sum(axis=1) > FULL_SHARE * rows.shape[1]
@@ -82,7 +83,7 @@ def _has_edges(row: Array, near: NDArray[np.bool_], top: float, span: float) -> 
     runs = sliding_window_view(near, PLATEAU_PIXELS).all(axis=1)
     for first in np.nonzero(runs)[0].tolist():
         if first > 0 and near[first - 1]:
-            continue  # not where the run begins
+            continue  # inside a run
         last = first
         while last + 1 < row.size and near[last + 1]:
             last += 1

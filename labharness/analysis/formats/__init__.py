@@ -1,4 +1,4 @@
-"""Files of spectrometers and databases: bytes in, spectra out, and back."""
+"""Read the spectra in files of spectrometers and databases, and write them."""
 
 import zlib
 from dataclasses import replace
@@ -39,23 +39,23 @@ __all__ = [
 ]
 
 BYTES_MAX = 256 * 1024 * 1024
-"""A map of 16,000 spectra of 1,024 points is 67 MB; more than this is no file of spectra."""
+"""Size (bytes) of the largest file. A map of 16,000 spectra of 1,024 points has 67 MB."""
 
 GZIP = b"\x1f\x8b"
 HEAD_BYTES = 4096
 
 
 def read_spectra(data: bytes) -> Recording:
-    """Read a file of spectra; its content says which format it is, not its name.
+    """Read a file of spectra; the format is recognised by the content, not by the file name.
 
-    Knows text in columns (one spectrum or many) and CSV, maps whose first row is the axis, WiRE
+    Known are text in columns (one spectrum or many) and CSV, maps whose first row is the axis, WiRE
     text, LabSpec text and XML, WITec ASCII, B&W Tek exports, JASCO text, TriVista XML, ROD CIF,
     JCAMP-DX, Galactic SPC, Renishaw WDF, NeXus, and a run's own raw_spectrum.json, each also inside
     gzip.
 
     Raises:
-        BadFile: When the content is none of these or does not hold together; it says what the file
-            seems to be.
+        BadFile: When the format is unknown or the content is inconsistent; the message says what
+            the file seems to be.
     """
     if data.startswith(GZIP):
         data = _unzip(data)
@@ -128,7 +128,7 @@ def _text(data: bytes) -> str:
         return data.decode("utf-16", "replace")
     head = data[:HEAD_BYTES]
     if b"\0" in head:
-        if not any(head[1::2]):  # every second byte is zero: UTF-16 whose mark was lost
+        if not any(head[1::2]):  # every second byte is zero: UTF-16 without its mark
             return data.decode("utf-16-le", "replace")
         if not any(head[0::2]):
             return data.decode("utf-16-be", "replace")
@@ -143,9 +143,9 @@ def _text(data: bytes) -> str:
 
 
 def csv_text(recording: Recording) -> str:
-    """Write the axis and every spectrum as CSV; `read_spectra` reads it back to the last bit.
+    """Return the axis and every spectrum as CSV; `read_spectra` reads it back bit by bit.
 
-    Lines beginning with ``#`` say what is known of the measurement.
+    Lines that begin with ``#`` hold the facts about the measurement.
     """
     axis = "wavelength_nm" if recording.axis_unit == "nm" else "raman_shift_cm1"
     lines = [f"# read_from={recording.format}"]

@@ -1,6 +1,6 @@
 """B&W Tek exports of BWSpec and BWRam: a header of ``key;value``, then a table of many columns.
 
-As 150 files of BWSpec 4.11 and BWRam 4.11 in public data sets have it (semicolons, decimal comma)
+Written from 150 files of BWSpec 4.11 and BWRam 4.11 in public data sets (semicolons, decimal comma)
 and one of BWSpec 4.04 quoted in public code (commas, points).
 """
 
@@ -20,9 +20,9 @@ BAD_SHARE_MAX = 0.1
 
 
 def parse_bwtek(text: str) -> Recording:
-    """Read dark-subtracted counts against Raman shift; without these columns the nearest to them.
+    """Read dark-subtracted counts against Raman shift, or the nearest columns to these.
 
-    Pixels outside the calibrated range have blanks for a shift and are left out.
+    Pixels outside the calibrated range have a blank shift and are left out.
 
     Raises:
         BadFile: When the two columns are missing or empty.
@@ -76,6 +76,6 @@ def _is_head(line: str) -> bool:
 
 
 def _entry(line: str, mark: str) -> tuple[str, str]:
-    """Part as the table is parted; the first line has a semicolon in every export."""
+    """Split a header line like the table; the first line has a semicolon in every export."""
     key, _, value = line.partition(";" if ";" in line else mark)
     return key.strip(), value.strip()

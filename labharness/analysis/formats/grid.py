@@ -1,7 +1,7 @@
-"""Maps whose first row is the axis: each further row is a place and its spectrum.
+"""Maps whose first row is the axis: each further row has a place and its spectrum.
 
-So write LabSpec (empty cells above the places), wafer mappers (``X;Y;`` and then the axis), and
-programs that leave these cells away. Parted by tabs, semicolons, commas or blanks.
+LabSpec writes empty cells above the places, wafer mappers write ``X;Y;`` before the axis, other
+programs omit these cells. The separator is a tab, semicolon, comma or blank.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ Array = NDArray[np.float64]
 
 NAME = "text of a map"
 AXIS_POINTS_MIN = 8
-"""A first row of fewer ascending numbers may as well be two or three columns."""
+"""A first row with fewer ascending numbers may be two or three columns instead."""
 
 COLUMN_ROWS_MIN = 8
-"""With fewer rows a first column that runs one way may be chance: a few places in order."""
+"""With fewer rows an ascending first column may be chance: a few places in order."""
 
 PLACE_COLUMNS_MAX = 4
 """X, Y, Z and time."""
@@ -31,11 +31,11 @@ UNITS = {"µm": "um", "μm": "um", "um": "um", "mm": "mm", "s": "s"}
 
 
 def first_cells(line: str) -> tuple[list[str], Array] | None:
-    """Part the row that may be the axis.
+    """Split the row that may be the axis.
 
     Returns:
-        The cells before its first number, and its numbers; None when others follow than numbers,
-        or they do not run one way.
+        The cells before its first number, and its numbers; None when a number is followed by
+        another cell, or the numbers are not monotonic.
     """
     cells, comma_is_point = cells_of(line.rstrip("\r\n\t;, "))
     cells = [cell.replace(",", ".") if comma_is_point else cell for cell in cells]
@@ -55,9 +55,9 @@ def first_cells(line: str) -> tuple[list[str], Array] | None:
 
 
 def numbers_columns(lines: Sequence[str]) -> bool:
-    """Whether the first row only counts columns (0, 1, 2 or 1, 2, 3) above an axis that runs down.
+    """Return whether the first row only numbers the columns (0, 1, 2 or 1, 2, 3) of a table.
 
-    So pandas writes a table whose columns have no names.
+    pandas writes such a row when the columns have no names; the axis is then the first column.
     """
     body = [line for line in lines[:40] if line.strip() and not line.startswith("#")]
     found = first_cells(body[0]) if body else None
@@ -89,7 +89,7 @@ def is_grid(lines: Sequence[str]) -> bool:
     more = {len(row) - axis.size for row in below}
     if more & set(range(1, PLACE_COLUMNS_MAX)):
         return True
-    # Nothing but numbers: the axis lies in the first row, or in the first column of a wide table.
+    # Only numbers: the axis is the first row, or the first column of a wide table.
     column = np.diff([row[0] for row in [numbers_of(body[0]) or [], *below] if row])
     return 0 in more and not ((column > 0).all() or (column < 0).all())
 
@@ -111,14 +111,15 @@ def parse_grid(
         lines: The axis, and the rows below it.
         name: Name of the format.
         unit: Unit of the axis.
-        unit_stated: Whether the file says it.
-        laser_nm: Wavelength of the laser when the file names it.
+        unit_stated: Whether the file states the unit.
+        laser_nm: Wavelength of the laser, if the file names it.
         header: Entries above the map.
-        titles: Names of the columns of places; None where the first row names them or nobody.
+        titles: Names of the columns of places; None if the first row names them, or if they have
+            none.
         first_line: Number of the first line in the file.
 
     Raises:
-        BadFile: When the first row is no axis, or the rows below do not fit it.
+        BadFile: When the first row is not an axis, or the rows below do not fit it.
     """
     while lines and (not lines[0].strip() or lines[0].startswith("#")):
         lines = lines[1:]
@@ -158,7 +159,7 @@ def parse_grid(
 
 
 def _unnamed(lines: Sequence[str], words: int) -> list[str]:
-    """Take a name away that stands before the numbers of a row, as ``spot 1;100;101``."""
+    """Remove a name before the numbers of a row, as in ``spot 1;100;101``."""
     first = next((line for line in lines if line.strip()), "")
     if not words or not _is_name(cells_of(first)[0][:1]):
         return list(lines)
@@ -173,7 +174,7 @@ def _unnamed(lines: Sequence[str], words: int) -> list[str]:
 
 
 def _place(word: str, index: int) -> str:
-    """Name a column of places: ``X (mm)`` is ``x_mm``; a place whose unit nobody states has none.
+    """Return the name of a column of places: ``X (mm)`` is ``x_mm``; an unknown unit is left out.
 
     The empty cells of LabSpec have no name; its columns are numbered.
     """

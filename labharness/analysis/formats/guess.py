@@ -1,7 +1,7 @@
-"""What a file that is not read here seems to be, and how its spectra get out of it.
+"""Recognise files that are not read here, and say how to export their spectra.
 
-Signatures as the formats' own descriptions and libmagic list them; those of spectrometers as public
-readers name them. None of these files is opened any further.
+Signatures are from the formats' own descriptions and libmagic; those of spectrometers from public
+readers. None of these files is opened any further.
 """
 
 __all__ = ["known_other", "seems_text"]
@@ -39,7 +39,7 @@ SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (257, b"ustar", "a tar archive; unpack it"),
     (4098, b"\x55\x55", "a Princeton WinSpec file (.spe 2.x); {text} there"),
 )
-"""Where a signature stands, its bytes, and what the file seems to be."""
+"""Position of a signature, its bytes, and what the file seems to be."""
 
 SPE_HEADER_BYTES, SPE_FOOTER = 4100, b"<SpeFormat"
 BITMAP_MARK, BITMAP_SIZE_AT = b"BM", 2
@@ -58,7 +58,7 @@ WORDS: tuple[tuple[str, str], ...] = (
 
 
 def known_other(data: bytes) -> str | None:
-    """Return what a file of bytes seems to be; None when nothing tells."""
+    """Return what a binary file seems to be, or None if it is not recognised."""
     for at, signature, what in SIGNATURES:
         if data[at : at + len(signature)] == signature:
             return f"it seems to be {what.format(text=TEXT)}"

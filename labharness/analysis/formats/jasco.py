@@ -1,7 +1,7 @@
 """JASCO text: ``KEY,value`` lines, ``XYDATA``, pairs, and a footer ``##### Extended Information``.
 
-As files of an NRS-5100 in a public repository have it (Spectra Manager, Japanese and English). The
-laser stands in the footer, and there only.
+Written from files of an NRS-5100 in a public repository (Spectra Manager, Japanese and English).
+The laser is named only in the footer.
 """
 
 from labharness.analysis.formats.recording import BadFile, Recording
@@ -26,13 +26,13 @@ LASERS = ("Laser wavelength", "Excitation wavelength", "励起波長")
 
 
 def is_jasco(data: bytes) -> bool:
-    """Tell the format by its first key and by the line above the data."""
+    """Recognise the format by its first key and by the line above the data."""
     head = data[:HEAD_BYTES].lstrip(b"\xef\xbb\xbf \r\n")
     return head.startswith((b"TITLE,", b"TITLE\t", b"TITLE;")) and b"XYDATA" in head
 
 
 def jasco_text(data: bytes) -> str:
-    """Decode: newer programs write UTF-8, a Japanese Windows its own code page."""
+    """Decode the file: newer programs write UTF-8, a Japanese Windows its own code page."""
     for encoding in ("utf-8-sig", "cp932"):
         try:
             return data.decode(encoding)
@@ -45,7 +45,7 @@ def parse_jasco(text: str) -> Recording:
     """Read the spectrum.
 
     Raises:
-        BadFile: On an infrared or other spectrum, an unknown axis, or when there is no data.
+        BadFile: On an infrared or other spectrum, an unknown axis, or missing data.
     """
     lines = text.splitlines()
     plain = [line.strip() for line in lines]
@@ -53,7 +53,7 @@ def parse_jasco(text: str) -> Recording:
         raise BadFile(f"{NAME}: there is no line {DATA}")
     start = plain.index(DATA)
     stop = next((n for n in range(start, len(plain)) if plain[n].startswith("#####")), len(plain))
-    # Some exports have no mark before the footer, only the blank line.
+    # In some exports only a blank line stands before the footer.
     stop = next((n for n in range(start + 1, stop) if not plain[n]), stop)
     header = dict(_entry(line) for line in [*lines[:start], *lines[stop:]] if line.strip())
     kind = header.get("DATA TYPE", "").upper()

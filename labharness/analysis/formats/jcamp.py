@@ -25,18 +25,19 @@ MARK = re.compile(r"^##\s*(JCAMP|XYDATA|XYPOINTS|PEAK\s*TABLE)", re.MULTILINE | 
 COLUMNS = re.compile(r"^\s*[-+]?\d[\d.]*\s*,\s*[-+]?\d", re.MULTILINE)
 POINTS_MAX = 1_000_000
 NUMBER_MAX = 1e9
-"""No axis, factor or number of points is larger."""
+"""Larger than any axis, factor or number of points."""
 
 BAD_SHARE_MAX, ROWS_MIN = 0.1, 3
-"""Of the rows a tenth may be none, one always; fewer rows do not show where they belong."""
+"""Largest share of bad rows (one is always allowed), and the fewest rows that show where they
+belong."""
 
 X_ROUNDED_MAX = 0.6
-"""The X of a row is rounded, by half a step and what the factor adds."""
+"""The X of a row is rounded: by half a step, and by the error of the factor."""
 
 CHECK_TOLERANCE = 1.0
-"""A Y-check differs from the value it repeats by rounding alone, in packed integers."""
+"""A Y-check differs from its value only by rounding, in packed integers."""
 
-# An E is an exponent only before a sign: in packed form it is the digit 5.
+# An E is an exponent only before a sign; in packed form it is the digit 5.
 TOKEN = re.compile(r"[@A-Ia-i%J-Rj-rS-Zs+-]?\d*\.?\d*(?:[eE][+-]\d+)?")
 SQUEEZED = {c: str(n) for n, c in enumerate("@ABCDEFGHI")} | {
     c: f"-{n}" for n, c in enumerate("abcdefghi", 1)
@@ -48,7 +49,7 @@ REPEAT = {c: str(n) for n, c in enumerate("STUVWXYZs", 1)}
 
 
 def is_jcamp(text: str) -> bool:
-    """Tell the format by its labels; files of the RRUFF database begin with ## and have columns."""
+    """Recognise the format by its labels; RRUFF files also begin with ##, but have columns."""
     if not text[:4096].lstrip().startswith("##"):
         return False
     return bool(MARK.search(text[:65536])) or not COLUMNS.search(text)
@@ -58,8 +59,8 @@ def parse_jcamp(text: str) -> Recording:
     """Read the first spectrum of a file.
 
     Raises:
-        BadFile: On an infrared or other spectrum, an unknown axis, a failed check of packed
-            values, or another number of points than NPOINTS states.
+        BadFile: On an infrared or other spectrum, an unknown axis, a failed check of packed values,
+            or a number of points that differs from NPOINTS.
     """
     records = _records(text)
     kind = records.get("DATATYPE", "RAMAN SPECTRUM").upper()
@@ -94,7 +95,7 @@ def parse_jcamp(text: str) -> Recording:
         else:
             x = np.linspace(first, _last(records, first, count), count)
             y = np.array([value for _, row in rows for value in row])
-    with np.errstate(over="ignore"):  # what is out of range is left out as no number
+    with np.errstate(over="ignore"):  # out of range becomes infinity, which is left out later
         y = y * y_factor
     header = {key: value for key, value in records.items() if "\n" not in value}
     laser_nm = next((laser_of(v) for k, v in header.items() if LASER.search(k)), None)
@@ -117,13 +118,13 @@ def _last(records: dict[str, str], first: float, points: int) -> float:
 
 
 def _by_comma(read: Callable[[Sequence[str]], Read], lines: Sequence[str], points: int) -> Read:
-    """Read lines in which a comma parts numbers, as the standard has it, or is a decimal point.
+    """Read lines with commas as separators, as the standard says, or as decimal points.
 
-    It is one where only so the points are as many as stated: some programs write what their Windows
-    is set to.
+    The comma is a decimal point if only then the number of points is right: some programs use the
+    Windows setting.
 
     Raises:
-        BadFile: When a row is none either way.
+        BadFile: When a row cannot be read in either way.
     """
     with_points = [line.replace(",", ".") for line in lines]
     if not any("," in line for line in lines):
@@ -145,10 +146,10 @@ def _count(found: tuple[object, ...]) -> int:
 def _placed(
     rows: Sequence[Row], bad: int, why: str, x_factor: float, first: float, last: float, points: int
 ) -> tuple[Array, Array]:
-    """Put rows where their own X says, where some are missing.
+    """Place rows by their own X, if some rows are missing.
 
     Raises:
-        BadFile: When too many are, or these X do not fit FIRSTX, LASTX and NPOINTS.
+        BadFile: When too many are missing, or X does not fit FIRSTX, LASTX and NPOINTS.
     """
     count = sum(len(row) for _, row in rows)
     refused = BadFile(why or f"{NAME}: {count} points, NPOINTS states {points}")
@@ -171,7 +172,10 @@ def _placed(
 
 
 def _records(text: str) -> dict[str, str]:
-    """Return label and value of each record; labels without blanks, dashes and case, as ruled."""
+    """Return label and value of each record.
+
+    The standard ignores blanks, dashes and case of a label.
+    """
     found: dict[str, str] = {}
     clean = "\n".join(line.split("$$", 1)[0].rstrip() for line in text.splitlines())
     for part in re.split(r"^##", clean, flags=re.MULTILINE)[1:]:
@@ -211,8 +215,7 @@ def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
     """Unpack ``(X++(Y..Y))``: each line begins with its X.
 
     Returns:
-        The rows; which lines are none, counted from the first; and what is wrong in the first of
-        these.
+        The rows; the numbers of the bad lines, from 1; and the error in the first of these.
     """
     rows: list[Row] = []
     bad: list[int] = []
@@ -240,7 +243,7 @@ def _packed(lines: Sequence[str]) -> tuple[list[Row], list[int], str]:
 
 
 def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
-    """Return X and the values of one line, and what the next one repeats as a check."""
+    """Return X and the values of one line, and the value that the next line repeats as a check."""
     tokens = [token for token in TOKEN.findall(line) if token]
     if not tokens or "".join(tokens) != re.sub(r"[\s,;]", "", line):
         raise BadFile(f"{NAME}: {line[:60]!r} is no row of packed numbers")
@@ -260,12 +263,12 @@ def _unpack(line: str, before: float | None) -> tuple[Row, float | None]:
 
 
 def _values(tokens: Sequence[str]) -> tuple[list[float], float | None]:
-    """Return the values, and the last difference if the line ended in differences."""
+    """Return the values, and the last difference if the line ends in differences."""
     values: list[float] = []
     step: float | None = None
     for token in tokens:
         head, rest = token[0], token[1:]
-        if len(values) > POINTS_MAX:  # a few characters may repeat a value a million times
+        if len(values) > POINTS_MAX:  # a few characters can repeat a value a million times
             raise ValueError
         if head in REPEAT:
             times = min(int(REPEAT[head] + rest), POINTS_MAX)

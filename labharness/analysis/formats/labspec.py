@@ -1,6 +1,6 @@
 """Horiba LabSpec text: a header of ``#Key=<tab>value``, then one spectrum or a map.
 
-Tabs part the cells, in some exports commas or semicolons.
+The separator is a tab, in some exports a comma or semicolon.
 """
 
 import re
@@ -18,11 +18,11 @@ PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "Time": "time_s"}
 HEAD_CHARACTERS = 100_000
 HEADER = re.compile(r"#[^=\n]{1,80}=[\t,;]")
 MAP_ROW = re.compile(r"[\t,;]+\s*[-+\d.]")
-"""The axis of a map: its first cells, those above the places, are empty."""
+"""The axis of a map: its first cells, above the places, are empty."""
 
 
 def is_labspec(text: str) -> bool:
-    """Tell the format by its first line."""
+    """Recognise the format by its first line."""
     if HEADER.match(text.lstrip()):
         return True
     return bool(MAP_ROW.match(text)) and not numbers_columns(text[:HEAD_CHARACTERS].splitlines())
@@ -31,11 +31,11 @@ def is_labspec(text: str) -> bool:
 def parse_labspec(text: str) -> Recording:
     """Read LabSpec 5 and 6 text exports.
 
-    A single spectrum is two columns. A map has the axis in its first row, after one empty cell for
-    each column of places, and then one row a spectrum.
+    A single spectrum has two columns. A map has the axis in its first row, after one empty cell per
+    column of places, and then one row per spectrum.
 
     Raises:
-        BadFile: When the rows do not fit together or the axis has a unit that is no spectrum's.
+        BadFile: When the rows do not fit together, or the axis is not in 1/cm or nm.
     """
     lines = text.splitlines()
     count = next((n for n, line in enumerate(lines) if not line.startswith("#")), len(lines))
@@ -48,7 +48,7 @@ def parse_labspec(text: str) -> Recording:
     laser_nm = laser_of(header.get("Laser (nm)", ""))
     if body and MAP_ROW.match(body[0]):
         columns = len(body[0]) - len(body[0].lstrip(body[0][0]))
-        # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the rest.
+        # Axis 0 is the intensity and 1 the spectrum; a row begins with the slowest of the others.
         kinds = [header.get(f"AxisType[{columns + 1 - n}]", "") for n in range(columns)]
         return parse_grid(
             body,

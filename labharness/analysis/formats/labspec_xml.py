@@ -1,6 +1,6 @@
-"""Horiba LabSpec 6 as XML (``LSX_Data``): axes in ``LSX_Tree``, a row a spectrum in ``LSX_Matrix``.
+"""Horiba LabSpec 6 XML (``LSX_Data``): axes in ``LSX_Tree``, rows of spectra in ``LSX_Matrix``.
 
-Names are 32-bit numbers, the same in each of eight files of a LabRAM HR Evolution in a public
+Names are 32-bit numbers, the same in all eight files of a LabRAM HR Evolution in a public
 repository (spectra in cm⁻¹, nm, eV and absolute cm⁻¹, a line scan, maps, one of them rotated).
 """
 
@@ -22,18 +22,18 @@ NAME = "LabSpec XML"
 MARK = "<LSX_Data"
 AXES, TYPE, UNIT, VALUES = "0x7B697861", "0x6D707974", "0x7C696E75", "0x7D6CD4DB"
 KEY, SHOWN, EXACT = "0x6D6D616E", "0x7D6C61DB", "0x8736F70"
-"""A setting has its name, what the window shows ("633 ") and mostly the exact number (632.817)."""
+"""A setting has a name, the text in the window ("633 ") and mostly the exact number (632.817)."""
 
 PLACES = {"X": "x_um", "Y": "y_um", "Z": "z_um", "XA": "x_um", "YA": "y_um", "Time": "time_s"}
-"""A rotated map has axes XA and YA of its own, turned by an angle the file states."""
+"""A rotated map has its own axes XA and YA, turned by an angle that the file states."""
 
 
 def parse_labspec_xml(text: str) -> Recording:
     """Read a spectrum, a line or a map.
 
     Raises:
-        BadFile: When the XML is broken, the axis is missing or has a unit that is no spectrum's,
-            or no row fits it.
+        BadFile: When the XML is broken, the axis is missing or has an unknown unit, or no row fits
+            it.
     """
     root = root_of(NAME, text)
     tree = root.find("LSX_Tree")
@@ -76,7 +76,7 @@ def _in_known_unit(values: Array, unit: str) -> tuple[Array, str]:
 
 
 def _places(axes: list[Element], spectra: int) -> dict[str, Array]:
-    """Spread the axes of a map over its rows; the first of them runs fastest."""
+    """Spread the axes of a map over its rows; the first axis varies fastest."""
     named = [
         (_text(axis, TYPE), column)
         for axis in axes
@@ -94,7 +94,7 @@ def _places(axes: list[Element], spectra: int) -> dict[str, Array]:
 
 
 def _settings(tree: Element) -> tuple[dict[str, str], float | None]:
-    """Return the settings as the window shows them, and the exact wavelength of the laser."""
+    """Return the settings as shown in the window, and the exact wavelength of the laser."""
     header: dict[str, str] = {}
     laser_nm = None
     for node in tree.iter("LSX"):
@@ -112,5 +112,5 @@ def _all(tree: Element, identity: str) -> list[Element]:
 
 
 def _text(node: Element, identity: str) -> str:
-    """Return the text of the child of this number, ``""`` when there is none."""
+    """Return the text of the child with this number, or ``""``."""
     return next(((child.text or "").strip() for child in node if child.get("ID") == identity), "")

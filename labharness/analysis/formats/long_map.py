@@ -1,4 +1,4 @@
-"""Maps in long form: a row a pixel, its place before it, as Renishaw WiRE and others write them."""
+"""Maps in long form, by Renishaw WiRE and others: one row per pixel, with its place first."""
 
 import itertools
 from collections import Counter
@@ -28,7 +28,7 @@ NAME = "WiRE text"
 
 
 def parse_wire_text(text: str) -> Recording:
-    """Read Renishaw WiRE text: ``#Wave #Intensity``, for maps with ``#X #Y`` or ``#Time`` before.
+    """Read Renishaw WiRE text: ``#Wave #Intensity``, in maps after ``#X #Y`` or ``#Time``.
 
     Raises:
         BadFile: When a column is missing or the spectra do not share one axis.
@@ -55,15 +55,15 @@ def parse_long(
 ) -> Recording:
     """Read rows of places, axis and intensity; a spectrum begins where the axis jumps back.
 
-    A spectrum that has another axis than most (a row of it was cut) is left out and named; where
-    no two agree, the runs are windows of one spectrum.
+    A spectrum whose axis differs from most (a row was cut) is left out and named. If no two axes
+    agree, the runs are windows of one spectrum.
 
     Args:
         titles: Headings of all columns; the last two are axis and intensity.
         table: The rows.
         name: Name of the format.
         header: Entries above the table.
-        laser_nm: Wavelength of the laser when the file names it.
+        laser_nm: Wavelength of the laser, if the file names it.
 
     Raises:
         BadFile: When the spectra do not share one axis.
@@ -109,7 +109,7 @@ def parse_long(
 
 
 def _runs(wave: NDArray[np.float64]) -> list[slice]:
-    """Part at jumps; a map of very short spectra is parted where its first pixel comes again."""
+    """Split at jumps; a map of very short spectra is split where its first pixel repeats."""
     runs = runs_of(wave)
     again = np.nonzero(wave == wave[0])[0]
     if len(runs) > 1 or again.size < 2:

@@ -1,9 +1,9 @@
-"""Spectra as HDF5 in the shape of NeXus ``NXraman``: raw and calibrated axis side by side.
+"""Write spectra as HDF5 in the NeXus form ``NXraman``, with the raw and the calibrated axis.
 
-Names as in the released definitions ``NXraman`` and ``NXoptical_spectroscopy``, which it extends
-(nexusformat/definitions, applications, v2026.01). What nobody stated is not invented: an optional
-field is left out and a required one says ``unknown``; without a laser the wavelength of the beam,
-which is a number, is not there, and the file then does not satisfy the definition.
+Names are from the released definitions ``NXraman`` and ``NXoptical_spectroscopy``, which it extends
+(nexusformat/definitions, applications, v2026.01). Unknown facts are not invented: an optional field
+is left out and a required one says ``unknown``. Without a laser the wavelength of the beam, a
+number, is missing, and the file does not satisfy the definition.
 """
 
 import io
@@ -28,7 +28,7 @@ DEFINITION_URL = (
 )
 UNKNOWN = "unknown"
 PLACE = "place_"
-"""How the columns that say where each spectrum was taken begin."""
+"""Prefix of the columns with the place of each spectrum."""
 
 PLACE_UNITS = ("um", "mm", "s")
 NAME_MAX = 40
@@ -37,13 +37,13 @@ NAME_MAX = 40
 
 @dataclass(frozen=True, slots=True)
 class NexusNotes:
-    """What the file of spectra does not say itself.
+    """Facts that the file of spectra does not hold.
 
     Attributes:
-        offset_cm1: What the calibration to silicon adds to the axis; None when there was none.
+        offset_cm1: Shift of the axis by the calibration to silicon; None without one.
         sample: Name of the sample.
         program: Program that wrote this file, with its version.
-        scattering_configuration: In Porto's notation, as ``z(xx)-z``; None when not stated.
+        scattering_configuration: In Porto's notation, as ``z(xx)-z``; None if not stated.
     """
 
     program: str
@@ -53,10 +53,10 @@ class NexusNotes:
 
 
 def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
-    """Write spectra as the bytes of an HDF5 file with one ``NXraman`` entry.
+    """Return spectra as the bytes of an HDF5 file with one ``NXraman`` entry.
 
     Raises:
-        ModuleNotFoundError: When h5py is missing; it comes with the extra ``formats``.
+        ModuleNotFoundError: When h5py is missing; the extra ``formats`` installs it.
         BadFile: When the axis is a wavelength and the laser is unknown.
     """
     import h5py
@@ -74,7 +74,7 @@ def nexus_bytes(recording: Recording, notes: NexusNotes) -> bytes:
         entry["experiment_type"] = "Raman spectroscopy"
         if recording.places:
             entry["raman_experiment_type"] = "Raman imaging"
-        else:  # an open list: resonant or not is nothing that a file of spectra says
+        else:  # an open list: the file does not say whether the excitation is resonant
             entry["raman_experiment_type"] = UNKNOWN
             entry["raman_experiment_type"].attrs["custom"] = True
         header = _group(entry, "header", "NXnote")
@@ -119,7 +119,7 @@ def _instrument(entry: "h5py.Group", recording: Recording, notes: NexusNotes) ->
     software = _group(instrument, "software_writer", "NXprogram")
     software["program"] = notes.program
     detector = _group(instrument, "detector_raman", "NXdetector")
-    # One of two words is required; every format read here comes from instruments with a camera.
+    # One of two words is required; all formats read here come from instruments with a camera.
     detector["detector_channel_type"] = "multichannel"
     raw = _group(detector, "raw_data", "NXdata")
     raw.attrs["axis_stated"] = recording.unit_stated
@@ -134,8 +134,8 @@ def _instrument(entry: "h5py.Group", recording: Recording, notes: NexusNotes) ->
 def _place(data: "h5py.Group", name: str, column: ArrayLike) -> None:
     """Write a column of places; ``x_um`` becomes ``place_x`` in µm.
 
-    A file of spectra may name its columns as it likes; NeXus allows letters, digits and
-    underscores, and no name twice. The file's own name is kept beside it.
+    Column names of a file are free; NeXus allows letters, digits and underscores, and each name
+    once. The file's own name is stored beside it.
     """
     quantity, _, unit = name.rpartition("_")
     if not quantity or unit not in PLACE_UNITS:
@@ -149,7 +149,7 @@ def _place(data: "h5py.Group", name: str, column: ArrayLike) -> None:
 
 
 def _plain(text: str) -> str:
-    """Make a text one that HDF5 takes: no null characters, nothing that UTF-8 has not."""
+    """Return a text without characters that HDF5 refuses: null characters, or none in UTF-8."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,8 +1,8 @@
-"""HDF5 in the shape of NeXus read back: what this program wrote, and other files' default plot.
+"""Read HDF5 in the form of NeXus: files of this program, and the default plot of other files.
 
-Of a file that this program wrote, the axis as it was in the first file is read, not the calibrated
-one, so that an analysis gives the same answer again. Of others, ``default``, ``signal`` and
-``axes`` are followed as the NeXus manual has it (NXroot, NXentry, NXdata).
+In a file of this program the original axis is read, not the calibrated one, so that an analysis
+gives the same answer again. In others ``default``, ``signal`` and ``axes`` are followed as in the
+NeXus manual (NXroot, NXentry, NXdata).
 """
 
 import io
@@ -36,7 +36,7 @@ UNITS = {
     "nm": "nm",
     "nanometer": "nm",
 }
-# What h5py raises on a damaged file, as thousands of damaged ones showed, and their like.
+# Exceptions that h5py raises on damaged files (tried on thousands), and similar ones.
 BROKEN = (
     *(OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, MemoryError),
     *(ArithmeticError, EOFError, SystemError),
@@ -47,8 +47,8 @@ def parse_nexus(data: bytes) -> Recording:
     """Read the spectra of an HDF5 file.
 
     Raises:
-        ModuleNotFoundError: When h5py is missing; it comes with the extra ``formats``.
-        BadFile: When it is damaged, or there is no plot of spectra in it.
+        ModuleNotFoundError: When h5py is missing; the extra ``formats`` installs it.
+        BadFile: When it is damaged, or holds no plot of spectra.
     """
     import h5py
 
@@ -102,7 +102,7 @@ def _recording(file: "h5py.File") -> Recording:
 
 
 def _default(parent: "h5py.Group", kind: str) -> "h5py.Group | None":
-    """Follow ``default``; without it give the first group of this NeXus class."""
+    """Follow ``default``; without it return the first group of this NeXus class."""
     named = _attribute(parent, "default")
     found = _group(parent, named) if named else None
     if found is not None:
@@ -112,7 +112,7 @@ def _default(parent: "h5py.Group", kind: str) -> "h5py.Group | None":
 
 
 def _plotted(data: "h5py.Group") -> "tuple[h5py.Dataset, h5py.Dataset]":
-    """Return axis and intensity of a default plot; the last of the axes is that of the spectrum."""
+    """Return axis and intensity of a default plot; the last of its axes is the spectrum's."""
     signal = data.get(_attribute(data, "signal") or "intensity")
     axes = data.attrs.get("axes", ())
     axes = [axes] if isinstance(axes, str | bytes) else list(axes)
@@ -123,10 +123,10 @@ def _plotted(data: "h5py.Group") -> "tuple[h5py.Dataset, h5py.Dataset]":
 
 
 def _numbers(stored: "h5py.Dataset") -> Array:
-    """Read a dataset, unless it states more numbers than a memory holds.
+    """Read a dataset, unless its stated size exceeds the memory.
 
     Raises:
-        BadFile: When it is too large, or holds no real numbers.
+        BadFile: When it is too large, or does not hold real numbers.
     """
     if stored.shape is None or int(np.prod(stored.shape, dtype=object)) > ELEMENTS_MAX:
         raise BadFile(f"{NAME}: {stored.name} states a shape of {stored.shape}")

@@ -1,4 +1,4 @@
-"""Numbers as some programs write them: an exponent after D, thousands that are parted."""
+"""Convert unusual numbers: exponents after D, and thousands separators."""
 
 import re
 
@@ -11,20 +11,20 @@ FORTRAN = re.compile(r"(?<=[\d.])[dD](?=[-+]\d{1,3}(?![\w.]))")
 
 QUOTES = "'\u2019"
 BLANKS = "\u00a0\u202f\u2009"
-"""Marks between thousands that are nothing else: the Swiss apostrophe, blanks that do not break."""
+"""Marks that can only separate thousands: the Swiss apostrophe, and non-breaking blanks."""
 
 GROUPS = r"[1-9]\d{{0,2}}(?:{mark}\d{{3}})+(?![\d{mark}])"
 NUMERAL = re.compile(rf"[-+]?[\d.,{QUOTES}{BLANKS}]+(?:[eE][-+]?\d+)?")
 
 SAMPLE_LINES = 5000
-"""Lines that are asked what a comma and a point mean; spectra have fewer."""
+"""Lines that are checked for the meaning of comma and point; spectra have fewer."""
 
 
 def plain_numerals(text: str) -> tuple[str, tuple[str, ...]]:
-    """Write a table's numbers as others do, where nothing else can be meant; return what was so.
+    """Rewrite a table's numbers in plain form if their meaning is certain; return text and notes.
 
-    A comma or a point parts thousands where three digits follow it every time and the other one of
-    the two stands for the decimals in most rows. Where it may be either, it is left as it is.
+    A comma or a point separates thousands if three digits follow it every time, and the other one
+    of the two marks the decimals in most rows. In doubt the text stays as it is.
     """
     notes = []
     if any(each in text for each in ("D+", "D-", "d+", "d-")):
@@ -44,7 +44,7 @@ def _without(mark: str, text: str) -> tuple[str, int]:
 
 
 def _between_thousands(text: str) -> list[str]:
-    """Return the marks that part thousands in the rows of a table."""
+    """Return the marks that separate thousands in the rows of a table."""
     marks = [each for each in (*QUOTES, *BLANKS) if each in text]
     if not marks and not ("," in text and "." in text):
         return []
@@ -56,7 +56,7 @@ def _between_thousands(text: str) -> list[str]:
 
 
 def _rows(text: str) -> list[list[str]]:
-    """Return the cells of the first rows of numbers in which a comma parts no cells."""
+    """Return the cells of the first rows of numbers in which a comma does not separate cells."""
     found = []
     for line in text.splitlines()[:SAMPLE_LINES]:
         cells, comma_parts_nothing = cells_of(_with_blanks_kept(line))
@@ -66,7 +66,7 @@ def _rows(text: str) -> list[list[str]]:
 
 
 def _with_blanks_kept(line: str) -> str:
-    """Keep blanks that do not break from parting cells, where nothing else parts them."""
+    """Remove non-breaking blanks, so that they do not separate cells, unless tabs or ``;`` do."""
     return line if "\t" in line or ";" in line else line.translate(dict.fromkeys(map(ord, BLANKS)))
 
 
@@ -79,7 +79,7 @@ def _parts_thousands(rows: list[list[str]], mark: str, other: str) -> bool:
 
 
 def _is_decimal(cell: str, mark: str) -> bool:
-    """Return whether a mark stands before decimals, and could not part thousands."""
+    """Return whether a mark stands before decimals, and cannot separate thousands."""
     return cell.count(mark) == 1 and not _is_grouped(cell, mark)
 
 

@@ -1,4 +1,4 @@
-"""The spectra that a run of this program leaves: its artifact ``raw_spectrum.json``."""
+"""Read the artifact ``raw_spectrum.json`` of a run of this program."""
 
 import json
 
@@ -13,7 +13,7 @@ PLACES = ("x_um", "y_um")
 
 
 def parse_own(text: str) -> Recording:
-    """Read the Raman spectra of a run; counts of the dark camera are taken off.
+    """Read the Raman spectra of a run, without the counts of the dark camera.
 
     Raises:
         BadFile: When it is other JSON, or its spectra do not share one axis.

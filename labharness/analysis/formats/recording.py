@@ -1,4 +1,4 @@
-"""What one file holds: spectra on one axis, and what the file says about them."""
+"""The content of one file: spectra on one axis, and the file's statements about them."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -23,37 +23,39 @@ Mask = NDArray[np.bool_]
 
 AXIS_UNITS = ("1/cm", "nm")
 LASER_NM_MIN, LASER_NM_MAX = 200.0, 1200.0
-"""Lasers of Raman spectrometers, from the deep ultraviolet to 1064 nm."""
+"""Range of lasers of Raman spectrometers, from the deep ultraviolet to 1064 nm."""
 
 
 NM_MIN, NM_MAX = 425.0, 1200.0
-"""Between the lines of MoS2 (to 420 cm⁻¹, were it a shift) and what a silicon camera sees."""
+"""From above the lines of MoS2 (up to 420 cm⁻¹, if it were a shift) to the end of a silicon
+camera."""
 
 STEP_NM_MAX = 0.3
-"""A pixel of 0.3 nm is 10 cm⁻¹ at 532 nm: coarser is no Raman spectrometer's wavelength axis."""
+"""A pixel of 0.3 nm is 10 cm⁻¹ at 532 nm; the wavelength axis of a Raman spectrometer is finer."""
 
 SILICON_CM1, SILICON_NEAR_CM1 = 520.7, 8.0
 
 SHIFT_CM1_MIN, SHIFT_CM1_MAX = -1000.0, 5000.0
-"""Raman spectrometers show no more, the anti-Stokes side included."""
+"""Range of Raman spectrometers, with the anti-Stokes side."""
 
 POINTS_MIN = 2
 PIXELS_KEPT_MIN = 0.5
-"""Of an axis at least half must be numbers: the ends of a camera may be uncalibrated."""
+"""At least half of an axis must be numbers: the ends of a camera may be uncalibrated."""
 
 TURNED_SHARE_MAX = 0.1
-"""A tenth of the points may lie out of order; one always may."""
+"""A tenth of the points may be out of order; one always may."""
 
 
 NUMBER_MAX = 1e30
-"""No detector counts so far, and squares of more leave the range of a double: damage, no number."""
+"""No detector counts so far, and larger squares leave the range of a double: the file is
+damaged."""
 
 
 class BadFile(ValueError):
     """A file that cannot be read; the message says in one line what was expected where.
 
     Args:
-        said: The message. It may quote the file: what is not printable becomes a blank.
+        said: The message. It may quote the file: unprintable characters become blanks.
     """
 
     def __init__(self, said: str) -> None:
@@ -62,25 +64,25 @@ class BadFile(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """Spectra as the file has them, brought to an ascending axis.
+    """The spectra of a file, on an ascending axis.
 
-    What is no number is left out and named in ``notes``: a pixel that is none in any spectrum, a
-    spectrum that has one that is none, a few points of the axis that turn back.
+    Invalid numbers are left out and named in ``notes``: a pixel without a number in any spectrum, a
+    spectrum with an invalid number, a few points of the axis out of order.
 
     Attributes:
         format: Name of the file's format.
         axis: Raman shift in cm⁻¹ or wavelength in nm of each pixel, ascending.
         axis_unit: ``1/cm`` or ``nm``.
         intensity: One spectrum per row, in the file's unit.
-        laser_nm: Wavelength of the laser when the file names it.
-        places: Where each spectrum was taken: a column of numbers per name.
+        laser_nm: Wavelength of the laser, if the file names it.
+        places: Place of each spectrum: a column of numbers per name.
         header: Further entries of the file, as text.
-        unit_stated: Whether the file says what its axis is; if not, a Raman shift is assumed.
-        notes: What was left out, joined or assumed while reading, a sentence each.
+        unit_stated: Whether the file states the unit of its axis; if not, a Raman shift is assumed.
+        notes: Sentences about what was left out, joined or assumed.
 
     Raises:
-        BadFile: When the numbers are no spectra: nothing in them, NaN or infinity throughout, an
-            axis that turns round, unequal lengths, or a laser outside 200–1200 nm.
+        BadFile: When the numbers are not spectra: no numbers, NaN or infinity throughout, an axis
+            that turns back, unequal lengths, or a laser outside 200–1200 nm.
     """
 
     format: str
@@ -130,7 +132,7 @@ class Recording:
     def _numbers_alone(
         self, axis: Array, rows: Array
     ) -> tuple[Array, Array, Mask, tuple[str, ...]]:
-        """Return pixels and spectra that are numbers, which spectra are kept, and what is not."""
+        """Return valid pixels and spectra, a mask of the kept spectra, and notes on the rest."""
         finite, on_axis = np.abs(rows) <= NUMBER_MAX, np.abs(axis) <= NUMBER_MAX
         everywhere = np.ones(len(rows), dtype=np.bool_)
         if finite.all() and on_axis.all() and axis.size >= POINTS_MIN:
@@ -153,7 +155,7 @@ class Recording:
         return axis[pixels], rows[np.ix_(spectra, pixels)], spectra, tuple(notes)
 
     def _in_order(self, axis: Array, rows: Array) -> tuple[Array, Array, str]:
-        """Leave out the fewest points after which the axis ascends.
+        """Leave out the fewest points so that the axis ascends.
 
         Raises:
             BadFile: When these are more than a tenth.
@@ -171,10 +173,10 @@ class Recording:
         return axis[kept], rows[:, kept], note
 
     def with_laser(self, laser_nm: float) -> "Recording":
-        """Return the same spectra, taken with the laser a person has named.
+        """Return the same spectra with the laser that a person named.
 
-        An axis of which the file says nothing, and which looks like wavelengths around those of
-        this laser's Raman lines, becomes one in nm.
+        An axis without a stated unit becomes one in nm, if it looks like wavelengths around this
+        laser's Raman lines.
 
         Raises:
             BadFile: When the laser is outside 200–1200 nm.
@@ -188,10 +190,10 @@ class Recording:
 
     @property
     def looks_like_wavelengths(self) -> bool:
-        """Whether an axis of which the file says nothing is rather in nm than in cm⁻¹.
+        """Whether an axis without a stated unit is rather in nm than in cm⁻¹.
 
-        It is fine, it lies where a grating puts visible light, it holds no line of MoS2 if it were
-        a shift, and its brightest pixel is not where silicon's line would be.
+        Its pixels are fine, it lies in the range of visible light, it would hold no line of MoS2 as
+        a shift, and its brightest pixel is not near silicon's line.
         """
         if self.unit_stated or self.axis_unit != "1/cm":
             return False
@@ -205,7 +207,7 @@ class Recording:
         """Return the Raman shift of each pixel.
 
         Raises:
-            BadFile: When the axis is a wavelength and the laser is unknown, or it is none.
+            BadFile: When the axis is a wavelength without a known laser, or has values not above 0.
         """
         if self.axis_unit == "1/cm":
             return self.axis
@@ -226,7 +228,7 @@ def _gone(one: str, many: str, numbers: NDArray[np.int64], why: str) -> str:
 
 
 def _ascending(axis: Array) -> list[int]:
-    """Find the longest ascending part of an axis, by patience sorting; n log n steps."""
+    """Return the longest ascending part of an axis, by patience sorting; n log n steps."""
     ends: list[float] = []
     at_end: list[int] = []
     before = np.full(axis.size, -1)
@@ -236,7 +238,7 @@ def _ascending(axis: Array) -> list[int]:
         if length == len(ends):
             ends.append(value)
             at_end.append(index)
-        elif value < ends[length]:  # of two equal values the first stays
+        elif value < ends[length]:  # of two equal values keep the first
             ends[length], at_end[length] = value, index
     found = []
     index = at_end[-1]

@@ -14,7 +14,7 @@ ENTRY = re.compile(r"(_\S+)\s+(.+)")
 
 
 def parse_rod(text: str) -> Recording:
-    """Read the first spectrum and the entries of one line.
+    """Read the first spectrum and the one-line entries.
 
     Raises:
         BadFile: When the loop is missing or has more than one spectrum.

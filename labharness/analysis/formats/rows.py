@@ -1,4 +1,4 @@
-"""Rows of numbers out of text, and the names of those that had to be left out."""
+"""Rows of numbers in a text, and notes on the rows that were left out."""
 
 import csv
 import re
@@ -16,8 +16,8 @@ __all__ = ["Table", "cells_of", "laser_of", "left_out", "number_of", "numbers_of
 Array = NDArray[np.float64]
 
 LEFT_OUT_SHARE_MAX = 0.1
-"""Beyond a tenth, rows that do not fit are no accident: the file is something else. One row may
-always be bad, so that no file is refused for a line somebody has cut or typed over."""
+"""With a larger share of bad rows the file is something else. One bad row is always allowed, so
+that a single edited line does not refuse a file."""
 
 SHOWN_CHARACTERS = 60
 
@@ -28,7 +28,7 @@ class Table:
 
     Attributes:
         values: One row a line.
-        notes: Which lines were left out, and why; empty when none was.
+        notes: The lines that were left out, and why; may be empty.
     """
 
     values: Array
@@ -36,15 +36,15 @@ class Table:
 
 
 def cells_of(line: str) -> tuple[list[str], bool]:
-    """Part a line at its tabs or semicolons, else at its blanks, else at its commas.
+    """Split a line at its tabs or semicolons, else at its blanks, else at its commas.
 
     Returns:
-        The cells, empty ones among them, and whether a comma within a cell is a decimal point.
+        The cells, with empty ones, and whether a comma inside a cell is a decimal point.
     """
     for mark in "\t;":
         if mark in line:
             return [cell.strip(' "') for cell in line.split(mark)], True
-    if '"' in line:  # "100,5","3": the commas within quotation marks part nothing
+    if '"' in line:  # "100,5","3": commas inside quotation marks do not separate
         return next(csv.reader([line], skipinitialspace=True), []), True
     parts = line.split()
     if len(parts) > 1 and not any(
@@ -57,9 +57,9 @@ def cells_of(line: str) -> tuple[list[str], bool]:
 
 
 def numbers_of(line: str) -> list[float] | None:
-    """Return the numbers of a row, empty cells left away; None when a cell is no number."""
+    """Return the numbers of a row without empty cells; None if a cell is not a number."""
     try:
-        if "\t" in line:  # most maps: a row of a thousand cells must not take a millisecond
+        if "\t" in line:  # most maps; a row of a thousand cells must not take a millisecond
             return [float(cell) for cell in line.replace(",", ".").split("\t") if cell.strip()]
         cells, comma_is_point = cells_of(line)
         if comma_is_point:
@@ -70,22 +70,22 @@ def numbers_of(line: str) -> list[float] | None:
 
 
 def number_of(text: str) -> float | None:
-    """Return the number a header entry begins with, None when there is none."""
+    """Return the number at the start of a header entry, or None."""
     found = re.match(r"\s*[-+]?\d{1,15}(?:[.,]\d{1,15})?", text)
     return float(found[0].replace(",", ".")) if found else None
 
 
 def laser_of(text: str) -> float | None:
-    """Return the wavelength that a header states; None where it is none, as many files' 0."""
+    """Return the laser wavelength in a header; None if it is not plausible, such as 0."""
     found = number_of(text)
     return found if found is not None and LASER_NM_MIN <= found <= LASER_NM_MAX else None
 
 
 def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Table:
-    """Return the rows of numbers, all of the length that most of them have.
+    """Return the rows of numbers that have the most common length.
 
-    Lines without numbers after the last row are a footer. Others that do not fit are left out and
-    named, as long as they are few.
+    Lines without numbers after the last row are a footer. A few other bad lines are left out and
+    named.
 
     Args:
         format_name: For messages.
@@ -93,7 +93,8 @@ def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Tab
         first_line: Number of the first of them in the file.
 
     Raises:
-        BadFile: When there is no row, or more than a tenth of the rows do not fit; names the first.
+        BadFile: When there is no row, or more than a tenth of the rows is bad; the message names
+            the first one.
     """
     whole = _whole(lines)
     if whole is not None:
@@ -123,7 +124,7 @@ def table_of(format_name: str, lines: Sequence[str], first_line: int = 1) -> Tab
 
 
 def _whole(lines: Sequence[str]) -> Array | None:
-    """Read rows that are all as they should be, four times as fast; None where one is not."""
+    """Read rows without any fault, four times as fast; return None if one has a fault."""
     first = next((line for line in lines if line.strip()), "")
     cells, comma_is_point = cells_of(first)
     if "\t" in first:
@@ -145,12 +146,13 @@ def _numbers(length: int) -> str:
 
 
 def left_out(kind: str, numbers: Sequence[int], wanted: str) -> tuple[str, ...]:
-    """Name what was left out, in one sentence; nothing when nothing was.
+    """Return one sentence about what was left out, or nothing.
 
     Args:
-        kind: ``line``, ``spectrum`` or another noun with a plural in s; spectrum has its own.
-        numbers: Which ones, counted from 1 as a person does.
-        wanted: What they are not, as ``2 numbers``.
+        kind: ``line``, ``spectrum`` or another noun with a plural in s; the plural of spectrum is
+            known.
+        numbers: Their numbers, counted from 1.
+        wanted: The form that they do not have, as ``2 numbers``.
     """
     if not numbers:
         return ()

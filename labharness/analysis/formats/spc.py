@@ -1,9 +1,9 @@
 """Galactic SPC, new format (0x4B little-endian, 0x4C big-endian) and old (0x4D).
 
 Layout from the vendor's published header file ``SPC.H``: 512 bytes of header (256 in the old
-format), the axis if it is not even, then each spectrum behind a subheader of 32 bytes. The package
-spc-io is the witness of the new format in the tests; the old one was held against spc-spectra 0.4.0
-by hand. No big-endian file was seen by anyone who wrote a reader.
+format), the axis unless it is even, then each spectrum behind a subheader of 32 bytes. The tests
+check the new format against the package spc-io; the old one was checked by hand against spc-spectra
+0.4.0. No author of a reader has reported a big-endian file.
 """
 
 import struct
@@ -24,7 +24,7 @@ NAME = "Galactic SPC"
 NEW, OLD, BIG_ENDIAN = 0x4B, 0x4D, 0x4C
 HEADER_BYTES, SUBHEADER_BYTES = 512, 32
 OLD_HEADER_BYTES = 224
-"""The first subheader of an old file is counted to its header of 256 bytes."""
+"""The first subheader of an old file counts as part of its header of 256 bytes."""
 
 DIRECTORY_ENTRY = "iif"
 """Position, size and time of a spectrum in the directory of a file of pairs."""
@@ -32,30 +32,30 @@ DIRECTORY_ENTRY = "iif"
 # Bits of the first byte.
 INTEGERS_16_BIT, MANY_SPECTRA, AXIS_EACH, AXIS_LISTED = 0x01, 0x04, 0x40, 0x80
 FLOATS = -128
-"""Exponent that says that intensities are float32."""
+"""Exponent that marks intensities as float32."""
 
 UNITS = {1: "1/cm", 3: "nm", 13: "1/cm"}
 """Axis types: wavenumber, nanometres, Raman shift."""
 
 MICROMETRES, NM_PER_UM = 2, 1e3
 NAMED = {0: "arbitrary units", 4: "seconds", 5: "minutes", 14: "eV", 17: "channels", 22: "points"}
-"""Axis types that Raman programs leave in the header though the axis is a shift."""
+"""Axis types that Raman programs write although the axis is a shift."""
 
 SHIFT_REACHED_CM1, SHIFT_MAX_CM1 = 200.0, 5000.0
-"""An axis of which the file does not say that it is a shift must reach where shifts do."""
+"""An axis that is not stated to be a shift must reach into this range."""
 
 EXPONENT_MAX = 900
-"""An integer of 32 bits times two to this is a double still; as a count it is none."""
+"""A 32-bit integer times two to this power is still a double, though no plausible count."""
 
 AXIS_MAX = 1e9
 POINTS_MAX, SPECTRA_MAX = 1_000_000, 1_000_000
 NUMBERS_MAX = 64_000_000
-"""Half a gigabyte of memory; no file that is read has more."""
+"""Half a gigabyte of memory; larger files are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What the header of either format states."""
+    """The values in the header of either format."""
 
     order: str
     flags: int
@@ -69,7 +69,7 @@ class _Head:
 
 
 def is_spc(data: bytes) -> bool:
-    """Tell the format by its version byte; text has no zero bytes and is left to others."""
+    """Recognise the format by its version byte; text has no zero bytes and is left to others."""
     return (
         len(data) > OLD_HEADER_BYTES + SUBHEADER_BYTES
         and data[1] in (NEW, OLD, BIG_ENDIAN)
@@ -119,7 +119,7 @@ def _head(data: bytes) -> _Head:
 
 
 def _old_head(data: bytes) -> _Head:
-    """Read the header of 256 bytes; how many spectra follow, only the file's end says."""
+    """Read the header of 256 bytes; the number of spectra follows only from the file's end."""
     flags, _, exponent, points, first, last, unit = struct.unpack_from("<BBhfffB", data)
     _check_ends(points, first, last)
     return _Head("<", flags, exponent, int(points), first, last, SPECTRA_MAX, unit, 0)
@@ -154,12 +154,12 @@ def _spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
 
 
 def _pairs(data: bytes, head: _Head) -> list[tuple[Array, Array]]:
-    """Read spectra that have an axis each, one behind the other or where a directory says."""
+    """Read spectra that each have an axis, in sequence or at the places in a directory."""
     if not 1 <= head.spectra <= SPECTRA_MAX:
         raise BadFile(f"{NAME}: the header states {head.spectra} spectra")
     places = [HEADER_BYTES]
     size = struct.calcsize(f"<{DIRECTORY_ENTRY}")
-    # The number of points is where the directory begins; some programs leave the points there.
+    # The number of points is the start of the directory; some programs leave the points there.
     if HEADER_BYTES < head.points <= len(data) - size * head.spectra and head.spectra > 1:
         listed = [
             struct.unpack_from(f"{head.order}{DIRECTORY_ENTRY}", data, head.points + size * n)[0]
@@ -217,7 +217,7 @@ def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
 
 
 def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
-    """Return the exponent of a spectrum and how many points it states."""
+    """Return the exponent of a spectrum and its stated number of points."""
     if len(data) < at + SUBHEADER_BYTES:
         raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
     exponent: int = struct.unpack_from("<b", data, at + 1)[0]
@@ -226,7 +226,7 @@ def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
 
 
 def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple[Array, int]:
-    """Return the intensities of a spectrum and where the next one begins."""
+    """Return the intensities of a spectrum and the position of the next one."""
     if FLOATS in (head.exponent, power):
         return _take(data, at, points, f"{head.order}f4"), at + 4 * points
     if head.flags & INTEGERS_16_BIT:
@@ -245,12 +245,12 @@ def _take(data: bytes, at: int, count: int, kind: str) -> Array:
         raise BadFile(
             f"{NAME}: the file ends at byte {len(data)}, the header promises {at + count * size}"
         )
-    with np.errstate(invalid="ignore"):  # a signalling NaN is one more that is left out
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes NaN, which is left out later
         return np.frombuffer(data, kind, count, at).astype(np.float64)
 
 
 def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str, ...]]:
-    """Return axis, unit, whether the file says it, and a note where it says another.
+    """Return axis, unit, whether the file states it, and a note if it states another one.
 
     Raises:
         BadFile: When the axis cannot be a Raman shift.
@@ -272,7 +272,7 @@ def _in_known_unit(axis: Array, kind: int) -> tuple[Array, str, bool, tuple[str,
 
 
 def _log(data: bytes, head: _Head) -> dict[str, str]:
-    """Return the ``key=value`` lines of the log, if there is one."""
+    """Return the ``key=value`` lines of the log, if any."""
     if not HEADER_BYTES <= head.log_at <= len(data) - 64:
         return {}
     (text_at,) = struct.unpack_from(f"{head.order}i", data, head.log_at + 8)
@@ -282,7 +282,7 @@ def _log(data: bytes, head: _Head) -> dict[str, str]:
 
 
 def _laser(log: dict[str, str]) -> float | None:
-    """Find a wavelength under a key that names the laser; its power is in the log too."""
+    """Return the wavelength under a key that names the laser; its power may be in the log too."""
     for key, value in log.items():
         plain = key.lower()
         if plain in ("laser", "excitation") or (

@@ -1,4 +1,4 @@
-"""Text in columns: an axis and one spectrum, or many spectra beside each other."""
+"""Text in columns: an axis with one spectrum, or with many spectra side by side."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ __all__ = ["NoTable", "axis_unit_of", "first_row", "parse_columns"]
 Array = NDArray[np.float64]
 
 HEADER_LINES_MAX = 500
-"""Lines without numbers before the first row; more is no table."""
+"""Most lines without numbers before the first row of a table."""
 
 NM_MARKS = (
     "wavelength",
@@ -28,26 +28,26 @@ NM_MARKS = (
     "波长",
     "波長",
 )
-"""Words of a heading that say that the first column is no Raman shift."""
+"""Words of a heading that say that the first column is a wavelength."""
 
 SHIFT_MARKS = (
     *("shift", "cm-1", "cm^-1", "cm⁻¹", "1/cm", "cm1", "wavenumber", "wellenzahl", "verschiebung"),
     *("nombre d'onde", "número de onda", "拉曼位移", "波数", "ラマンシフト"),
 )
-"""Words of a heading that say that it is one."""
+"""Words of a heading that say that it is a Raman shift."""
 
 OTHER_MARKS = (
     *("pixel", "dark", "reference", "background", "baseline", "fit", "residual", "error", "sigma"),
     *("stdev", "std dev", "uncertainty", *NM_MARKS, *SHIFT_MARKS),
 )
-"""Words of a heading that say that a column holds no spectrum."""
+"""Words of a heading of a column that is not a spectrum."""
 
 NUMBER_TITLES = ("", "#", "no", "no.", "nr", "id", "index", "point", "row")
-"""Headings of a column that only counts the rows; pandas writes one without a heading."""
+"""Headings of a column that only numbers the rows; pandas writes one without a heading."""
 
 PLACE_NAMES = ("x", "y", "z", "t", "time")
 ROWS_TO_TELL = 10
-"""With fewer rows a second axis cannot be told from a spectrum that happens to rise."""
+"""With fewer rows a second axis may look like a spectrum that rises by chance."""
 
 
 class NoTable(BadFile):
@@ -55,7 +55,7 @@ class NoTable(BadFile):
 
 
 OWN = ("raman_shift_cm1,", "wavelength_nm,")
-"""How the CSV that this program writes begins."""
+"""The first words of the CSV that this program writes."""
 
 
 def parse_columns(text: str) -> Recording:
@@ -63,10 +63,10 @@ def parse_columns(text: str) -> Recording:
 
     Lines before the first row of numbers are a header, those after the last a footer. A first
     column is a Raman shift in cm⁻¹ unless its heading says wavelength or nm. An axis that jumps
-    back begins another spectrum, or another window of the same.
+    back begins another spectrum, or another window of the same one.
 
     Raises:
-        BadFile: When there is no table, or it has a third column whose meaning nobody states.
+        BadFile: When there is no table, or the meaning of a third column is not stated.
     """
     name = "text in two columns"
     lines = text.splitlines()
@@ -107,7 +107,7 @@ def parse_columns(text: str) -> Recording:
 
 
 def _parted(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[str, ...]]:
-    """Part axis and spectra where the axis jumps back: further spectra, or further windows."""
+    """Split axis and spectra where the axis jumps back: further spectra, or further windows."""
     runs = runs_of(axis)
     if len(runs) == 1:
         return axis, rows, ()
@@ -119,7 +119,7 @@ def _parted(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[st
 
 
 def first_row(name: str, lines: Sequence[str]) -> int:
-    """Find the first line of two numbers or more that is followed by one of as many.
+    """Return the index of the first line of numbers that is followed by one of the same length.
 
     Raises:
         BadFile: When there is none, or none soon enough.
@@ -141,9 +141,9 @@ def first_row(name: str, lines: Sequence[str]) -> int:
 
 
 def _with_bad_rows(lines: Sequence[str], at: int, width: int) -> int:
-    """Count a line above to the rows where half of it are numbers, so that it is named.
+    """Add a line above to the rows if half of it are numbers, so that it is reported as bad.
 
-    Of two cells half is one: ``532 nm`` above a table is its header.
+    A line of two cells needs more: ``532 nm`` above a table is its header.
     """
     while at > 0 and width > 2:
         cells = cells_of(lines[at - 1])[0]
@@ -154,7 +154,7 @@ def _with_bad_rows(lines: Sequence[str], at: int, width: int) -> int:
 
 
 def _titles(heading: str, width: int) -> list[str]:
-    """Part a heading as its table is parted; nothing where it has not a title for each column."""
+    """Split a heading like its table; return nothing if it has not one title per column."""
     plain = heading.lstrip("# ").lower()
     for mark in ("\t", ";", ",", None):
         titles = [cell.strip(' "') for cell in plain.split(mark)]
@@ -166,7 +166,7 @@ def _titles(heading: str, width: int) -> list[str]:
 
 
 def axis_unit_of(title: str) -> tuple[str, bool]:
-    """Return the unit of an axis by its heading, and whether the heading says it."""
+    """Return the unit of an axis by its heading, and whether the heading states it."""
     if any(mark in title for mark in SHIFT_MARKS):
         return "1/cm", True
     return ("nm", True) if any(mark in title for mark in NM_MARKS) else ("1/cm", False)
@@ -178,14 +178,14 @@ def _pair(line: str) -> tuple[str, str]:
 
 
 def _places(titles: Sequence[str]) -> bool:
-    """Whether the columns before the axis say where each spectrum was taken."""
+    """Return whether the columns before the axis hold places."""
     return re.split(r"\W", titles[0])[0] in PLACE_NAMES and any(
         axis_unit_of(title)[1] or title.startswith("wave") for title in titles[1:]
     )
 
 
 def _axis_column(titles: Sequence[str]) -> int:
-    """Find the column of the axis: a shift before a wavelength, else the first."""
+    """Return the column of the axis: a shift before a wavelength, else the first."""
     for marks in (SHIFT_MARKS, NM_MARKS):
         for at, title in enumerate(titles):
             if any(mark in title for mark in marks):
@@ -197,7 +197,7 @@ def _spectra(values: Array, titles: Sequence[str], at: int, own: bool) -> list[i
     """Return the columns that hold spectra.
 
     Raises:
-        BadFile: When nobody says which these are.
+        BadFile: When the headings do not tell them.
     """
     others = [column for column in range(values.shape[1]) if column != at]
     if own:

@@ -1,6 +1,6 @@
 """Princeton TriVista as XML (``.tvf`` of VistaControl): an axis in ``xDim``, spectra in ``Frame``.
 
-As nine files of one instrument in a public repository have it, all with an axis in nanometres; no
+Written from nine files of one instrument in a public repository, all with an axis in nanometres; no
 file with another unit was seen. The binary ``.tvb`` is not read.
 """
 
@@ -25,10 +25,10 @@ PLACES = ("x_um", "y_um", "z_um")
 
 
 def parse_trivista(text: str) -> Recording:
-    """Read all frames of the first document that has any, and of those on the same axis.
+    """Read all frames of the first document that has frames.
 
     Raises:
-        BadFile: When the XML is broken, or there is no axis, no frame, or an unknown unit.
+        BadFile: When the XML is broken, axis or frames are missing, or the unit is unknown.
     """
     root = root_of(NAME, text)
     documents = [each for each in root.iter("Document") if each.find("Data/Frame") is not None]
@@ -53,7 +53,8 @@ def parse_trivista(text: str) -> Recording:
         if counts is None or counts.size == 0 or counts.size % axis.size:
             gone.append(index + 1)
             continue
-        for row in counts.reshape(-1, axis.size):  # a camera of many lines gives one a line
+        # a camera of many lines has one spectrum per line
+        for row in counts.reshape(-1, axis.size):
             rows.append(row)
             frame_of.append(index)
     if not rows or len(gone) > max(1, len(frames) - len(gone)):
@@ -89,7 +90,7 @@ def _unit(stated: str) -> str:
 
 
 def _places(frames: list[Element]) -> dict[str, Array]:
-    """Return x, y and z of a map; a frame of a series has none."""
+    """Return x, y and z of a map; the frames of a series have none."""
     found = [numbers_in(frame.get("ValuePosition"), ";") for frame in frames]
     known = [place for place in found if place is not None and place.size == len(PLACES)]
     if len(known) != len(found):

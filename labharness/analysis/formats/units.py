@@ -1,4 +1,4 @@
-"""Axes in other units than cm⁻¹ and nm, brought to these where a file says which unit it is."""
+"""Convert axes in eV, meV, µm or absolute wave numbers to cm⁻¹ or nm, by their heading."""
 
 import re
 
@@ -20,22 +20,22 @@ NM_EV = 1239.841984
 SHIFT_WORDS = ("shift", "loss", "verschiebung")
 UM_WORDS = ("um", "µm", "μm", "micron", "microns", "micrometer")
 SHIFT_MEV_MAX = 620.0
-"""5000 cm⁻¹; a photon of so little energy is one of the far infrared."""
+"""5000 cm⁻¹; a photon of so little energy is in the far infrared."""
 
 
 def in_other_unit(name: str, title: str, axis: Array) -> tuple[Array, str] | None:
-    """Bring an axis to cm⁻¹ or nm by its heading; None where that names none of these units.
+    """Convert an axis to cm⁻¹ or nm; return None if the heading names another unit.
 
-    Read are energies in eV and meV, of photons or as a shift, wavelengths in µm, and absolute wave
+    Known are energies in eV and meV, of photons or as a shift, wavelengths in µm, and absolute wave
     numbers.
 
     Args:
-        name: Of the format, for messages.
+        name: Name of the format, for messages.
         title: The heading of the axis, in lower case.
-        axis: As the file has it.
+        axis: The axis in the file.
 
     Raises:
-        BadFile: When the heading says so and the numbers cannot be.
+        BadFile: When the numbers contradict the heading.
     """
     words = set(re.findall(r"[a-zµμ]+", title))
     is_shift = any(word in title for word in SHIFT_WORDS)

@@ -1,7 +1,7 @@
 """Renishaw WDF: blocks with the spectra (``DATA``), their axis (``XLST``) and places (``ORGN``).
 
-The vendor publishes no layout; this one is what the MIT-licensed reader py-wdf-reader describes,
-and that package is the witness in the tests. It is not used here because it opens files itself.
+The vendor publishes no layout; this one is from the MIT-licensed reader py-wdf-reader, and the
+tests compare with that package. It is not used here because it opens files itself.
 """
 
 import struct
@@ -22,17 +22,18 @@ BLOCKS_MAX = 100_000
 POINTS_MAX, SPECTRA_MAX = 1_000_000, 10_000_000
 UNITS = {1: "1/cm", 3: "nm"}
 PLACES = {3: "x_um", 4: "y_um", 5: "z_um"}
-"""Data types of an origin list; the list of flags, times and others is left out."""
+"""Data types of an origin list; flags, times and others are left out."""
 
 ORIGIN_HEADER_BYTES = 24
 NM_PER_CM1 = 1e7
 
 
 def parse_wdf(data: bytes) -> Recording:
-    """Read all spectra measured so far; a map that was stopped has fewer than it planned.
+    """Read all spectra measured so far; a map that was stopped has fewer than planned.
 
     Raises:
-        BadFile: When a block is missing, ends too early, or the axis is no shift or wavelength.
+        BadFile: When a block is missing or ends too early, or the axis is not a shift or
+            wavelength.
     """
     if len(data) < HEADER_BYTES:
         raise BadFile(f"{NAME}: {len(data)} bytes; the header alone has {HEADER_BYTES}")
@@ -66,7 +67,7 @@ def parse_wdf(data: bytes) -> Recording:
 
 
 def _blocks(data: bytes) -> dict[bytes, int]:
-    """Return where the content of each kind of block begins; of doubled ones the first."""
+    """Return the start of each kind of block; of doubled ones the first."""
     found: dict[bytes, int] = {}
     at = 0
     for _ in range(BLOCKS_MAX):
@@ -95,5 +96,5 @@ def _places(data: bytes, at: int, lists: int, capacity: int, count: int) -> dict
 def _take(data: bytes, at: int, count: int, kind: str, block: str) -> Array:
     if len(data) < at + count * np.dtype(kind).itemsize:
         raise BadFile(f"{NAME}: the file ends within the block {block}, at byte {len(data)}")
-    with np.errstate(invalid="ignore"):  # a signalling NaN is one more that is left out
+    with np.errstate(invalid="ignore"):  # a signalling NaN becomes NaN, which is left out later
         return np.frombuffer(data, kind, count, at).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Several windows of one spectrum, or several spectra, told apart by where the axis jumps back."""
+"""Split a file into windows of one spectrum, or into spectra, where the axis jumps back."""
 
 import itertools
 from collections.abc import Sequence
@@ -12,30 +12,30 @@ __all__ = ["joined", "on_one_axis", "runs_of"]
 
 Array = NDArray[np.float64]
 Piece = tuple[Array, Array]
-"""An axis and the intensities on it, one spectrum a row."""
+"""An axis, and the intensities on it, one spectrum a row."""
 
 RUN_POINTS_MIN = 8
-"""A shorter run is a few points out of order, and no window."""
+"""A shorter run is only a few points out of order."""
 
 RUNS_SHARE_MIN = 0.5
-"""Runs that hold less than half of all points are no windows: the axis is no axis."""
+"""If the runs hold less than half of all points, the axis is not an axis."""
 
 GAP_STEPS = 10.0
-"""Pixels of one window differ in width by less than this: a grating's by a factor of two."""
+"""Pixels of one window differ in width by less than this; those of a grating by a factor of two."""
 
 SAME_AXIS_STEPS = 0.01
-"""Axes that agree to a hundredth of a pixel are one axis, printed twice."""
+"""Axes that agree to a hundredth of a pixel are the same axis, printed twice."""
 
 COMMON_SHARE_MIN = 0.5
 """Spectra whose axes share less than half of their range are windows."""
 
 
 def runs_of(axis: Array) -> list[slice]:
-    """Part an axis where it jumps back.
+    """Split an axis where it jumps back.
 
     Returns:
-        Where each run of one direction begins and ends; one run where it never jumps, or where
-        the parts are too short to be windows.
+        Start and end of each run of one direction; a single run if there is no jump, or if the
+        parts are too short to be windows.
     """
     if axis.size < 2 * RUN_POINTS_MIN or not np.isfinite(axis).all():
         return [slice(0, axis.size)]
@@ -43,7 +43,7 @@ def runs_of(axis: Array) -> list[slice]:
     jumps = np.nonzero(step <= 0 if np.median(step) > 0 else step >= 0)[0] + 1
     if jumps.size == 0:
         return [slice(0, axis.size)]
-    # Among windows a wide step forward parts two of them as well as a step back does.
+    # Among windows a wide step forward separates two of them, like a step back.
     gaps = np.nonzero(np.abs(step) > GAP_STEPS * np.median(np.abs(step)))[0] + 1
     ends = [0, *np.union1d(jumps, gaps).tolist(), axis.size]
     runs = [slice(a, b) for a, b in itertools.pairwise(ends) if b - a >= RUN_POINTS_MIN]
@@ -54,16 +54,16 @@ def runs_of(axis: Array) -> list[slice]:
 
 
 def on_one_axis(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array, tuple[str, ...]]:
-    """Bring pieces with axes of their own to one axis.
+    """Bring pieces with different axes to one axis.
 
-    Pieces on the same axis are spectra. Pieces that hardly overlap are windows of one spectrum,
-    and are joined. Others are interpolated onto the axis of the first, where all have one.
+    Pieces on the same axis are spectra. Pieces with little overlap are windows of one spectrum, and
+    are joined. Others are interpolated onto the axis of the first, in the common range.
 
     Returns:
-        The axis, one spectrum a row, and what had to be done.
+        The axis, one spectrum a row, and notes on what was done.
 
     Raises:
-        BadFile: When there is nothing, or the pieces fit in none of these ways.
+        BadFile: When there is no piece, or the pieces fit in none of these ways.
     """
     pieces = [_ascending(piece) for piece in pieces if piece[0].size >= 2]
     if not pieces:
@@ -87,9 +87,9 @@ def on_one_axis(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array
 
 
 def joined(format_name: str, pieces: Sequence[Piece]) -> tuple[Array, Array, tuple[str, ...]]:
-    """Join windows to one spectrum a row: where two overlap, each gives its half.
+    """Join windows to one spectrum a row; of an overlap each gives one half.
 
-    The counts stay as they are: no level is moved, so a step may stand where windows meet.
+    The counts are not changed, so a step may remain where windows meet.
 
     Raises:
         BadFile: When the windows hold different numbers of spectra.
@@ -142,9 +142,9 @@ def _same(axis: Array, other: Array) -> bool:
 
 
 def _are_windows(pieces: Sequence[Piece]) -> bool:
-    """Whether each piece overlaps its neighbour by less than half of the shorter.
+    """Return whether each piece overlaps its neighbour by less than half of the shorter one.
 
-    One that lies within another, and is shorter than half of it, is a window too.
+    A piece inside another one, and shorter than half of it, is a window too.
     """
     ends = [(float(axis[0]), float(axis[-1])) for axis, _ in pieces]
     ordered = sorted(one for one in ends if not any(_holds(other, one) for other in ends))

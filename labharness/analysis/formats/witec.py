@@ -10,10 +10,10 @@ UNITS = {"nm": "nm", "1/cm": "1/cm", "rel. 1/cm": "1/cm", "cm-1": "1/cm"}
 
 
 def parse_witec(text: str) -> Recording:
-    """Read one or many spectra that share an axis.
+    """Read one or many spectra on a common axis.
 
-    A wavelength stays one: the file seldom names its laser, and a laser off by 0.1 nm moves
-    everything by 4 cm⁻¹.
+    A wavelength axis is not converted: the file seldom names its laser, and a laser wrong by 0.1 nm
+    moves everything by 4 cm⁻¹.
 
     Raises:
         BadFile: When ``[Data]`` is missing, or the axis has another unit.
@@ -32,7 +32,7 @@ def parse_witec(text: str) -> Recording:
     if unit not in UNITS:
         raise BadFile(f"{NAME}: XAxisUnit is {unit!r}; known are {', '.join(UNITS)}")
     first = start + 1
-    # Two headings, names and units; the table begins below them.
+    # Two headings, names and units, come before the table.
     while first < len(lines) and not lines[first].strip()[:1].lstrip("-").isdigit():
         first += 1
     table = table_of(NAME, lines[first:], first + 1)

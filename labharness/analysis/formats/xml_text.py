@@ -1,4 +1,4 @@
-"""XML of spectrometers: read whole, without entities, and one plain line when it is broken."""
+"""XML of spectrometers: read as a whole, without entities, with a plain error if it is broken."""
 
 from xml.etree import ElementTree
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 def root_of(format_name: str, text: str) -> ElementTree.Element:
     """Return the root element.
 
-    Spectrometers declare no entities; a file that does might grow without end, and is refused.
+    Spectrometers declare no entities. A file that does could grow without limit and is refused.
 
     Raises:
         BadFile: When the XML is broken or ends too early.
@@ -34,11 +34,11 @@ def root_of(format_name: str, text: str) -> ElementTree.Element:
 
 
 def numbers_in(text: str | None, mark: str | None = None) -> Array | None:
-    """Return the numbers of an element, None when one is none.
+    """Return the numbers of an element, or None if one is not a number.
 
     Args:
-        text: What the element holds.
-        mark: What parts the numbers; blanks where None. A comma is a decimal point.
+        text: Text of the element.
+        mark: Separator of the numbers; blanks if None. A comma is a decimal point.
     """
     cells = (text or "").replace(",", ".").split(mark)
     try:
