@@ -129,7 +129,7 @@ def assess(
     )
     names = identify_rows(stack, lines)
     found = [name.material for name in names]
-    material = _of_most(found)
+    material = _predominant(found)
     film = [at for at, each in enumerate(found) if each is MOS2]
     film_stack = stack.of(np.array(film, dtype=np.intp))
     film_fits = fit_peak_rows(film_stack) if film else ()
@@ -151,7 +151,7 @@ def assess(
         )
     if material is not MOS2:
         reasons.append(
-            _of_substrate(material, stack, lines, names)
+            _substrate_sentence(material, stack, lines, names)
             or material.why_no_count + _measured(material, names)
         )
     verdict = None
@@ -263,7 +263,7 @@ def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[S
     )
 
 
-def _of_most(materials: Sequence[Material]) -> Material:
+def _predominant(materials: Sequence[Material]) -> Material:
     """Return the film of most spectra; a map may show bare substrate beside it."""
     bare = (SILICON, UNKNOWN, *SUBSTRATES)
     films = Counter(each.name for each in materials if each not in bare)
@@ -271,7 +271,7 @@ def _of_most(materials: Sequence[Material]) -> Material:
     return next(each for each in materials if each.name == most)
 
 
-def _of_substrate(
+def _substrate_sentence(
     material: Material,
     stack: Stack,
     silicon: Sequence[SiliconFit | None],
@@ -353,7 +353,7 @@ def _notes(
         notes.append(
             f"axis moved by {round(offset_cm1, 2) + 0.0:+.2f} cm⁻¹ to put silicon at 520.7"
         )
-        notes.extend(_of_silicon(lines))
+        notes.extend(_silicon_notes(lines))
     else:
         notes.append("no silicon line: the axis is as the file has it")
     if recording.axis_unit == "nm" and not recording.unit_stated:
@@ -371,7 +371,7 @@ def _notes(
     return tuple(notes)
 
 
-def _of_silicon(lines: Sequence[SiliconFit]) -> list[str]:
+def _silicon_notes(lines: Sequence[SiliconFit]) -> list[str]:
     """Return notes on silicon: it is wider than the instrument, or it moves over the map."""
     notes = []
     if median(line.is_wider_than_instrument for line in lines):

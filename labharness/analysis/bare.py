@@ -101,7 +101,7 @@ def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -
     odd: dict[float, int] = {}
     odd_rows = np.zeros(len(stack.counts), dtype=bool)
     for film, place in WITNESSES.items():
-        looked = _looked(stack, place)
+        looked = _witness_line(stack, place)
         if looked is None or np.median(SEEN_SIGMA * looked.noise_counts < lowest) < 1:
             not_seen.append(film)
         else:
@@ -120,7 +120,7 @@ def bareness(stack: Stack, substrate: Material, ruler_counts: Sequence[float]) -
     )
 
 
-class _Looked(NamedTuple):
+class _WitnessLine(NamedTuple):
     """The best line in one place of each spectrum, and the noise there."""
 
     position_cm1: Array
@@ -129,7 +129,7 @@ class _Looked(NamedTuple):
     noise_counts: Array
 
 
-def _looked(stack: Stack, place: LineWindow) -> _Looked | None:
+def _witness_line(stack: Stack, place: LineWindow) -> _WitnessLine | None:
     """Fit Lorentz lines at all places of a window to each spectrum, on a parabola."""
     low, high = place.low_cm1 - ROOM_CM1, place.high_cm1 + ROOM_CM1
     if not covers(stack.shift_cm1, place.low_cm1 - ROOM_CM1 / 2, place.high_cm1 + ROOM_CM1 / 2, 8):
@@ -154,7 +154,7 @@ def _looked(stack: Stack, place: LineWindow) -> _Looked | None:
     # A removed cosmic ray may have hidden a line.
     struck = window.cosmic[:, (x >= place.low_cm1) & (x <= place.high_cm1)].any(axis=1)
     left = np.maximum((rest**2).sum(axis=1) - height**2 * norm, 0.0) / max(x.size - 5, 1)
-    return _Looked(
+    return _WitnessLine(
         tried[best],
         height,
         height * np.sqrt(norm) > np.maximum(STANDS_SIGMA * noise, STANDS_MISFIT * np.sqrt(left)),

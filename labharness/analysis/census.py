@@ -161,7 +161,7 @@ class _Ways:
 
 
 @lru_cache(maxsize=16)
-def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
+def _priors(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
     """Return every possible kind of sample, before any measurement."""
     kinds = []  # weight, centres, taus, variance of the common shift in units of tau
     for row in rows:
@@ -196,12 +196,12 @@ def _starts(reference: Reference, rows: tuple[SeparationRow, ...]) -> _Ways:
     return _Ways(
         np.arange(size),
         np.log([each[0] * each[4] for each in every]),
-        (separation, a1g_si, _shine(reference, size)),
+        (separation, a1g_si, _pl_prior(reference, size)),
         np.zeros((size, LABELS), dtype=np.int64),
     )
 
 
-def _shine(reference: Reference, size: int) -> Belief:
+def _pl_prior(reference: Reference, size: int) -> Belief:
     """Return the prior of ln(PL/Raman); the common value is that of two and more layers."""
     one, more = reference.pl_medians_ln()
     one_var, more_var, shared = reference.pl_variances()
@@ -250,7 +250,7 @@ def take_census(
         reference: The known intensities of this microscope.
         rows: Ways in which the film may have been made, equally likely.
     """
-    ways = _starts(reference, tuple(rows))
+    ways = _priors(reference, tuple(rows))
     ordered = _ordered(spots)
     weighed = ordered
     if len(ordered) > SPOTS_WEIGHED:
@@ -280,7 +280,7 @@ def likelihood(
     spot: Measured, reference: Reference, rows: Sequence[SeparationRow]
 ) -> dict[int, float]:
     """Return the log likelihood of one measurement for each class, without any other spot."""
-    ways = _starts(reference, tuple(rows))
+    ways = _priors(reference, tuple(rows))
     ln_spot = np.log(_predicted(ways.beliefs, _numbers(spot))[0])
     ln_all = ways.ln_weight[:, None] + LN_LABEL + ln_spot
     found = {}

@@ -94,8 +94,8 @@ def ranges_of(
     if windows_cm1:
         first, last = float(axis_cm1[0]), float(axis_cm1[-1])
         cut = ((max(low, first), min(high, last)) for low, high in windows_cm1)
-        known = [_asked(each, known) for each in cut if each[0] < each[1]]
-    return tuple(_cut(axis_cm1, each) for each in known if _held(axis_cm1, each))
+        known = [_group_in(each, known) for each in cut if each[0] < each[1]]
+    return tuple(_cut(axis_cm1, each) for each in known if _is_covered(axis_cm1, each))
 
 
 def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[LineGroup]:
@@ -120,7 +120,7 @@ def _groups(row: Material, seen: Sequence[Collection[str]]) -> list[LineGroup]:
     return sorted(groups, key=lambda group: group.range_cm1)
 
 
-def _asked(window_cm1: tuple[float, float], known: Sequence[LineGroup]) -> LineGroup:
+def _group_in(window_cm1: tuple[float, float], known: Sequence[LineGroup]) -> LineGroup:
     low, high = window_cm1
     lines = [
         (name, window)
@@ -138,7 +138,7 @@ def _asked(window_cm1: tuple[float, float], known: Sequence[LineGroup]) -> LineG
     return LineGroup(names, windows, window_cm1, inner)
 
 
-def _held(axis_cm1: NDArray[np.float64], group: LineGroup) -> bool:
+def _is_covered(axis_cm1: NDArray[np.float64], group: LineGroup) -> bool:
     low, high = group.needs_cm1
     return covers(axis_cm1, low, high, 4 * len(group.names) + 4)
 

@@ -176,7 +176,7 @@ def _band(wavelength_nm: Array, counts: Array) -> PlBand:
 def _fitted(scaled: Spectrum, unit: float) -> PlBand:
     low, high = float(scaled.shift_cm1[0]), float(scaled.shift_cm1[-1])
     span = high - low
-    alone = _with(scaled, unit, (LineWindow(low, high, START_SHARE * span, span),))
+    alone = _fit_windows(scaled, unit, (LineWindow(low, high, START_SHARE * span, span),))
     if not alone.stands_out:
         return alone
     width = alone.fwhm_nm
@@ -188,11 +188,11 @@ def _fitted(scaled: Spectrum, unit: float) -> PlBand:
     if not blue[0] < blue[1]:
         return alone
     windows = LineWindow(*near, width, span), LineWindow(*blue, width, span)
-    both = _with(scaled, unit, windows)
+    both = _fit_windows(scaled, unit, windows)
     return both if both.stands_out else alone
 
 
-def _with(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -> PlBand:
+def _fit_windows(scaled: Spectrum, unit: float, windows: Sequence[LineWindow]) -> PlBand:
     """Fit lines together and return the first; it stands out if all of them do."""
     axis = scaled.shift_cm1
     cut = cut_window(stacked([scaled]), (float(axis[0]), float(axis[-1])))

@@ -81,7 +81,7 @@ def is_grid(lines: Sequence[str]) -> bool:
         return False
     before, axis = found
     rest = body[1:]
-    body = [body[0], *_unnamed(rest, len(before))]
+    body = [body[0], *_without_names(rest, len(before))]
     below = [row for line in body[1:] if (row := numbers_of(line)) is not None]
     if before:
         named = body[1:] != rest
@@ -128,7 +128,7 @@ def parse_grid(
     if found is None:
         raise BadFile(f"{name}: line {first_line} is no axis: numbers that run one way")
     words, axis = found
-    rows = _unnamed(lines[1:], len(words))
+    rows = _without_names(lines[1:], len(words))
     table = table_of(name, rows, first_line + 1)
     before = len(words) if rows == list(lines[1:]) else 0
     if not words:
@@ -141,7 +141,7 @@ def parse_grid(
     places: dict[str, Array] = {}
     for index in range(before):
         title = titles[index] if titles is not None and index < len(titles) else ""
-        title = title or _place(words[index] if index < len(words) else "", index)
+        title = title or _place_name(words[index] if index < len(words) else "", index)
         if title in places:
             title = f"{title}_{index + 1}"
         places[title] = table.values[:, index]
@@ -158,7 +158,7 @@ def parse_grid(
     )
 
 
-def _unnamed(lines: Sequence[str], words: int) -> list[str]:
+def _without_names(lines: Sequence[str], words: int) -> list[str]:
     """Remove a name before the numbers of a row, as in ``spot 1;100;101``."""
     first = next((line for line in lines if line.strip()), "")
     if not words or not _is_name(cells_of(first)[0][:1]):
@@ -173,7 +173,7 @@ def _unnamed(lines: Sequence[str], words: int) -> list[str]:
     return found
 
 
-def _place(word: str, index: int) -> str:
+def _place_name(word: str, index: int) -> str:
     """Return the name of a column of places: ``X (mm)`` is ``x_mm``; an unknown unit is left out.
 
     The empty cells of LabSpec have no name; its columns are numbered.

@@ -75,11 +75,11 @@ def parse_jasco(text: str) -> Recording:
         rows,
         laser_nm=laser_of(laser),
         header=header,
-        notes=(*table.notes, *notes, *_promised(header, len(axis))),
+        notes=(*table.notes, *notes, *_point_count_note(header, len(axis))),
     )
 
 
-def _promised(header: dict[str, str], points: int) -> tuple[str, ...]:
+def _point_count_note(header: dict[str, str], points: int) -> tuple[str, ...]:
     stated = number_of(header.get("NPOINTS", ""))
     if stated is None or stated == points:
         return ()

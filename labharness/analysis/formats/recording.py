@@ -148,10 +148,12 @@ class Recording:
         notes = []
         if not pixels.all():
             gone = np.nonzero(~pixels)[0] + 1
-            notes.append(_gone("pixel", "pixels", gone, "no spectrum has a number there"))
+            notes.append(_left_out_note("pixel", "pixels", gone, "no spectrum has a number there"))
         if not spectra.all():
             gone = np.nonzero(~spectra)[0] + 1
-            notes.append(_gone("spectrum", "spectra", gone, "NaN or infinity among the numbers"))
+            notes.append(
+                _left_out_note("spectrum", "spectra", gone, "NaN or infinity among the numbers")
+            )
         return axis[pixels], rows[np.ix_(spectra, pixels)], spectra, tuple(notes)
 
     def _in_order(self, axis: Array, rows: Array) -> tuple[Array, Array, str]:
@@ -169,7 +171,7 @@ class Recording:
                 f"{self.format}: the axis turns or stands at point {at + 1} "
                 f"({axis[at]:g}, then {axis[at + 1]:g}); it must run one way"
             )
-        note = _gone("point", "points", gone + 1, "the axis turns or stands there")
+        note = _left_out_note("point", "points", gone + 1, "the axis turns or stands there")
         return axis[kept], rows[:, kept], note
 
     def with_laser(self, laser_nm: float) -> "Recording":
@@ -221,7 +223,7 @@ class Recording:
         return shift_from_wavelength(self.laser_nm, self.axis)
 
 
-def _gone(one: str, many: str, numbers: NDArray[np.int64], why: str) -> str:
+def _left_out_note(one: str, many: str, numbers: NDArray[np.int64], why: str) -> str:
     if numbers.size == 1:
         return f"{one} {numbers[0]} is left out: {why}"
     return f"{numbers.size} {many} are left out, the first is {one} {numbers[0]}: {why}"

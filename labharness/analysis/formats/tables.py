@@ -93,7 +93,7 @@ def parse_columns(text: str) -> Recording:
     other = in_other_unit(name, title, values)
     if other is not None:
         (values, unit), stated = other, True
-    axis, rows, notes = _parted(name, values, table.values[:, columns].T)
+    axis, rows, notes = _split_runs(name, values, table.values[:, columns].T)
     return Recording(
         name,
         axis,
@@ -106,7 +106,7 @@ def parse_columns(text: str) -> Recording:
     )
 
 
-def _parted(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[str, ...]]:
+def _split_runs(name: str, axis: Array, rows: Array) -> tuple[Array, Array, tuple[str, ...]]:
     """Split axis and spectra where the axis jumps back: further spectra, or further windows."""
     runs = runs_of(axis)
     if len(runs) == 1:

@@ -45,15 +45,15 @@ def in_other_unit(name: str, title: str, axis: Array) -> tuple[Array, str] | Non
         energy_ev = axis / 1000 if milli else axis
         if is_shift:
             return energy_ev * (NM_CM1 / NM_EV), "1/cm"
-        return _over(NM_EV, name, energy_ev, "an energy of a photon", "eV"), "nm"
+        return _reciprocal(NM_EV, name, energy_ev, "an energy of a photon", "eV"), "nm"
     if words & set(UM_WORDS) and "wavel" in title:
         return axis * 1000, "nm"
     if "abs" in title and words & {"cm", "wavenumber", "wavenumbers"} and not is_shift:
-        return _over(NM_CM1, name, axis, "an absolute wave number", "cm⁻¹"), "nm"
+        return _reciprocal(NM_CM1, name, axis, "an absolute wave number", "cm⁻¹"), "nm"
     return None
 
 
-def _over(product: float, name: str, axis: Array, what: str, unit: str) -> Array:
+def _reciprocal(product: float, name: str, axis: Array, what: str, unit: str) -> Array:
     if not (axis > 0).all():
         raise BadFile(f"{name}: {what} of {axis.min():g} {unit}; all are above 0")
     nm: Array = product / axis
