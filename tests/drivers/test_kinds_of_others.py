@@ -75,6 +75,41 @@ def test_a_broken_capability_of_another_package_is_one_plain_error_that_names_it
         said.is_one_plain_error("their_capabilities.alchemy has no CAPABILITY")
 
 
+PLANTS = """
+from labharness_simulators.plant.cvd_tube import CvdTube
+
+class Theirs(CvdTube):
+    pass
+
+PLANTS = {"KIND": Theirs}
+"""
+
+
+def plant_of(theirs: Path, kind: str) -> None:
+    """Put a plant into the package, in a module of its own."""
+    folder = theirs / "their_simulators" / "plant"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(PLANTS.replace("KIND", kind), "utf-8")
+
+
+def test_a_plant_of_another_package_stands_beside_ours(theirs: Path, tmp_path: Path) -> None:
+    plant_of(theirs, "their_tube")
+    said = spawn_with(theirs, "read", "gauge.pressure", "--lab", SHORT_LINE)
+    assert said.code == 0, said.err
+    lab = edited_lab(tmp_path, 'kind = "cvd_tube"', 'kind = "their_tube"')
+    said = spawn_with(theirs, "read", "gauge.pressure", "--lab", lab)
+    assert said.code == 0, said.err
+    assert said.out.startswith("gauge.pressure 7")
+
+
+def test_two_plants_of_one_kind_are_one_plain_error_that_names_both(theirs: Path) -> None:
+    plant_of(theirs, "cvd_tube")
+    said = spawn_with(theirs, "lab", "check", "--lab", SHORT_LINE)
+    said.is_one_plain_error(
+        "plant 'cvd_tube' is doubled: labharness_simulators.plant and their_simulators.plant"
+    )
+
+
 def test_the_shipped_lab_says_what_keeps_it_from_being_found(theirs: Path) -> None:
     (theirs / "their_envelopes" / "__init__.py").write_text("1 / 0", "utf-8")
     spawn_with(theirs, "safe").is_one_plain_error("their_envelopes cannot be imported")

@@ -204,7 +204,7 @@ def test_a_safe_state_that_is_not_verified_is_told_by_the_message_and_at_the_com
     assert ran.type == "event"
     warnings = ran.body["data"]["warnings"]
     assert any("box.furnace_contactor = 0: unknown" in each for each in warnings)
-    _print(ran.result)
+    _print(ran.result, "cvd-material-synthesis")
     out = capsys.readouterr().out
     assert "is in its safe state" not in out
     assert "NOT verified safe" in out

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.durations import clock_text
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.show import BadPath, complain, looking, one_line, say, write_whole
+from labharness.faces.report.answer_face import output_text
 from labharness.faces.report.document import GENERATOR
 from labharness.faces.report.facts import RunFacts
 from labharness.faces.report.reading import read_run, read_summary
-from labharness.faces.report.svg import exact
 from labharness.journal import JournalFailed
 from labharness.work.desk.folder import JOURNAL_NAME, REPORT_NAME
 
@@ -168,16 +167,12 @@ def _answer(answer: Mapping[str, Any]) -> str:
     outputs = answer.get("outputs")
     if isinstance(outputs, Mapping):
         shown = [
-            f"{name} {_number(name, value)}" if isinstance(value, float) else f"{name} {value}"
+            output_text(name, value)
             for name, value in outputs.items()
             if isinstance(value, int | float | str)
         ]
         return ", ".join(shown)
     return str(answer.get("error_code") or answer.get("reason_code") or "")
-
-
-def _number(name: str, value: float) -> str:
-    return share_text(value, 6) if name == "confidence" else exact(value)
 
 
 def _compare(one: Path, other: Path, out: str | None, language: str | None) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 from labharness.core.clock import Chance, utc_text, wall_clock_utc
 from labharness.core.files.named import open_named
-from labharness.core.vocabulary import share_text
 from labharness.core.vocabulary.durations import clock_text, parse_duration
 from labharness.faces.cli import (
     EXIT_ABORTED,
@@ -27,6 +26,7 @@ from labharness.faces.cli.show import (
     say,
 )
 from labharness.faces.cli.stopping import stoppable
+from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
 from labharness.lab.wiring.operators import Operator, TerminalOperator
@@ -101,7 +101,7 @@ def run(chosen: argparse.Namespace) -> int:
         else:
             told.report()
             _report(result)
-            _print(result)
+            _print(result, payload.capability)
     except BrokenPipeError:  # nobody reads; the answer is in its folder, the exit code stands
         drop_output()
     except OutputLost as why:
@@ -243,7 +243,7 @@ class _Progress:
             self._live.show(percent, now=percent is None, **words)
 
 
-def _print(result: RunResult) -> None:
+def _print(result: RunResult, capability: str) -> None:
     body = result.message.payload.model_dump(by_alias=True, exclude_unset=True)
     if result.message.type == "task_rejected":
         _print_rejected(body)
@@ -258,16 +258,8 @@ def _print(result: RunResult) -> None:
         if body.get("suggestion"):
             say(f"suggestion: {body['suggestion']}")
     else:
-        outputs = body["outputs"]
-        say(
-            f"completed: layer_count {outputs['layer_count']}, "
-            f"confidence {share_text(outputs['confidence'])}, "
-            f"peak_distance {outputs['peak_distance']:.2f} cm⁻¹"
-        )
-        if "finding" in body["execution_summary"]:
-            say(f"the film: {body['execution_summary']['finding']}")
-        if outputs.get("intent", {}).get("said"):
-            say(outputs["intent"]["said"])
+        for line in face_of(capability).lines(body["outputs"], body["execution_summary"]):
+            say(line)
     if "execution_summary" in body:
         done = body["execution_summary"]
         took = clock_text(parse_duration(done["duration"]))

@@ -29,6 +29,9 @@ __all__ = [
     "shipped_line",
 ]
 
+PLANT = "plant"
+"""The module of a simulators' package that holds its plants: physics, and no kind of instrument."""
+
 
 def imported(name: str) -> ModuleType:
     """Import a module that somebody else may have written.
@@ -52,6 +55,8 @@ def _kinds(group: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for point in _points(group):
         for module in iter_modules(imported(point.value).__path__):
+            if module.name == PLANT:
+                continue
             where = f"{point.value}.{module.name}"
             known = found.setdefault(module.name, where)
             if known != where:
@@ -86,14 +91,22 @@ def load_simulator(kind: str) -> Any:  # noqa: ANN401 - a face class with a sign
 
 
 def plant_kinds() -> Mapping[str, Any]:
-    """Import every plant that is installed, by its kind."""
-    packages = [imported(point.value) for point in _points("labharness.simulators")]
-    with_plants = [each for each in packages if find_spec(f"{each.__name__}.plant") is not None]
-    return {
-        kind: plant
-        for each in with_plants
-        for kind, plant in getattr(imported(f"{each.__name__}.plant"), "PLANTS", {}).items()
-    }
+    """Import every plant that is installed, by its kind.
+
+    Raises:
+        LookupError: A package cannot be imported, or two have a plant of one kind.
+    """
+    found: dict[str, Any] = {}
+    home: dict[str, str] = {}
+    for point in _points("labharness.simulators"):
+        where = f"{imported(point.value).__name__}.{PLANT}"
+        if find_spec(where) is None:
+            continue
+        for kind, plant in getattr(imported(where), "PLANTS", {}).items():
+            if kind in found:
+                raise LookupError(f"plant {kind!r} is doubled: {home[kind]} and {where}")
+            found[kind], home[kind] = plant, where
+    return found
 
 
 def load_plant(kind: str) -> Any:  # noqa: ANN401 - a plant class with settings of its own
