@@ -436,7 +436,7 @@ def _add_hazards(parser: argparse.ArgumentParser) -> None:
     proof = verbs.add_parser("proof", help="record a proof test of a safeguard")
     proof.add_argument("hazard", metavar="HAZARD")
     proof.add_argument(
-        "--date", type=_day, metavar="YYYY-MM-DD", help="day of the measurement (default today)"
+        "--date", type=_day, metavar="YYYY-MM-DD", help="day of the test (default today)"
     )
     proof.add_argument(
         "--name", type=_words, required=True, help="name of the person who tested it"
