@@ -17,6 +17,7 @@ from labharness.instruments.driver import (
     Programmer,
     Query,
     Scan,
+    While,
 )
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
@@ -58,6 +59,7 @@ class Toy(Driver):
         off: How it is switched off.
         programmer: How it takes programs.
         on_demand: Scans that are not polled.
+        only_while: In which state alone scans are answered.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Toy(Driver):
         off: tuple[Off, ...] = (),
         programmer: Programmer | None = None,
         on_demand: Sequence[str] = (),
+        only_while: Mapping[str, While] | None = None,
     ) -> None:
         only_read = {name: Channel(unit="", doc="Measure it.", source="test") for name in measured}
         self.channels = {**channels, **only_read}
@@ -76,6 +79,7 @@ class Toy(Driver):
         self.twice: set[str] = set()
         self.name = ""
         self._on_demand = on_demand
+        self._only_while = only_while or {}
 
     def scans(self) -> tuple[Scan, ...]:
         """Read each channel by itself."""
@@ -86,6 +90,7 @@ class Toy(Driver):
                 (name,),
                 _number,
                 None if name in self._on_demand else 1.0,
+                self._only_while.get(name),
             )
             for name in self.channels
         )

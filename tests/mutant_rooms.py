@@ -45,6 +45,7 @@ DRIVERS = (
     "test_eurotherm_2400*",
     "test_honeywell_midas",
     "test_horiba_icl",
+    "test_keithley_2400",
     "test_mks_910",
     "test_prior_proscan",
     "test_waveshare_relay",

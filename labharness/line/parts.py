@@ -72,6 +72,7 @@ class BoundScan:
 
     Attributes:
         ticks: Polled every this many seconds of the line's tick; 0 for on demand only.
+        state: What says whether the instrument answers it now; ``None`` where it always does.
     """
 
     instrument: str
@@ -81,6 +82,13 @@ class BoundScan:
     channels: tuple[str, ...]
     stream: int
     ticks: int
+    state: Track | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Return whether the instrument is in the state in which it answers."""
+        only = self.scan.only_while
+        return self.state is None or only is None or self.state.value in only.values
 
 
 def bind(
@@ -90,6 +98,7 @@ def bind(
     bound = []
     for scan in instrument.driver.scans():
         names = tuple(f"{instrument.name}.{channel}" for channel in scan.channels)
+        only = scan.only_while
         period_s = (instrument.polls or {}).get(scan.name, scan.period_s)
         bound.append(
             BoundScan(
@@ -100,6 +109,7 @@ def bind(
                 channels=names,
                 stream=streams[instrument.name, scan.name],
                 ticks=0 if period_s is None else max(1, round(period_s / tick_s)),
+                state=memory.track(f"{instrument.name}.{only.channel}") if only else None,
             )
         )
     return tuple(bound)

@@ -126,7 +126,7 @@ class _Chain:
         """Ask for the port, unless the last poll still waits for it or holds it."""
         if self._owned:
             return
-        self._due = [scan for scan in self._scans if number % scan.ticks == 0]
+        self._due = [scan for scan in self._scans if number % scan.ticks == 0 and scan.answers]
         if self._due:
             self._owned = True
             self._at = 0

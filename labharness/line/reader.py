@@ -60,6 +60,11 @@ class Reader:
         if scan is None:
             channel_of(self._instruments, channel)
             raise LookupError(f"{channel} is in no scan, so it cannot be read")
+        only = scan.scan.only_while
+        if only is not None:
+            await self.read(f"{scan.instrument}.{only.channel}", patient=patient)
+            if not scan.answers:
+                raise NoReply(f"{channel}: {only.otherwise}")
         why = ""
         for _ in range(READ_TRIES):
             try:

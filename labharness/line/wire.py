@@ -122,8 +122,10 @@ def check_wires(
                 watch = envelope.watches.get(f"{each.name}.{channel}")
                 if watch is None:
                     continue
-                if period_s is None:
+                if period_s is None or scan.only_while is not None:
                     what = "is watched but never polled"
+                    if scan.only_while is not None:
+                        what = f"is watched, but is not polled where {scan.only_while.otherwise}"
                     findings.append(Finding(watch.channel, what))
                     continue
                 needed_s = max(period_s, TICK_S) + scan.request.timeout_s * (READ_TRIES + 1)

@@ -2,11 +2,13 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from labharness.core.clock import VirtualLoop, finish
+from labharness.instruments.driver import While
+from labharness.line.exchanges import NoReply
 from labharness.line.parts import bind
 from labharness.line.poll import Poller
 from labharness.safety.guard import Guard
@@ -83,8 +85,9 @@ def test_a_guard_that_asks_for_no_heartbeat_gets_none() -> None:
 class Polled(Scene):
     """An oven with three channels on one port, polled for a while."""
 
-    def __init__(self, polls: dict[str, float | None] | None = None) -> None:
-        driver = Toy({"setpoint": shown("setpoint"), "off": shown("off")}, ("temperature",))
+    def __init__(self, polls: dict[str, float | None] | None = None, **more: Any) -> None:
+        channels = {"setpoint": shown("setpoint"), "off": shown("off")}
+        driver = Toy(channels, ("temperature",), **more)
         super().__init__(toy("oven", driver, polls=polls))
         streams = {("oven", name): 0 for name in driver.channels}
         self.poller = Poller(
@@ -191,3 +194,24 @@ def test_whoever_waits_for_a_tick_looks_when_it_comes_or_when_it_is_woken() -> N
         assert polled.loop.time() == TICK_S + 0.6
 
     polled.play(work())
+
+
+def test_a_scan_that_is_answered_in_one_state_alone_is_sent_in_no_other() -> None:
+    polled = Polled(only_while={"temperature": While("off", (0.0,), "the oven is off")})
+    asked = polled.after(1.5)
+    assert asked == ["setpoint?", "off?", "setpoint?", "off?", "temperature?"]
+    polled = Polled(only_while={"temperature": While("off", (0.0,), "the oven is off")})
+    polled.port.says["oven.off?"] = ["0", "1", "1", "0", "0"]
+    asked = polled.after(4.5)
+    assert (asked.count("off?"), asked.count("temperature?")) == (5, 2)
+
+
+def test_a_read_on_demand_looks_first_whether_it_would_be_answered() -> None:
+    polled = Polled(only_while={"temperature": While("off", (0.0,), "the oven is off")})
+    assert polled.play(polled.reader.read("oven.temperature")) == 0.0
+    assert [words for words, _ in polled.port.sent] == ["oven.off?", "oven.temperature?"]
+    polled = Polled(only_while={"temperature": While("off", (0.0,), "the oven is off")})
+    polled.port.holds["oven.off"] = 1.0
+    with pytest.raises(NoReply, match=r"oven\.temperature: the oven is off"):
+        polled.play(polled.reader.read("oven.temperature"))
+    assert polled.port.asked("oven.temperature?") == 0

@@ -41,9 +41,12 @@ def write(driver: Driver, face: Face, channel: str, value: float) -> None:
 
 
 def read(driver: Driver, face: Face) -> dict[str, float]:
-    """Return the values of all scanned channels."""
+    """Return the values of all channels that the instrument answers in its state."""
     values: dict[str, float] = {}
-    for scan in driver.scans():
+    for scan in sorted(driver.scans(), key=lambda each: each.only_while is not None):
+        only = scan.only_while
+        if only is not None and values[only.channel] not in only.values:
+            continue
         values |= zip(scan.channels, scan.decode(exchange(face, scan.request)), strict=True)
     return values
 

@@ -250,7 +250,8 @@ class AsciiDriver(TableDriver):
     def showing(self, row: Ascii, value: float) -> bytes:
         """Return the regular expression of the replies that show a value."""
         says = row.shows_value
-        shown = says(value) if says is not None else b"(?!)"
+        sent = float(f"{value * row.per:.{row.decimals}f}")
+        shown = says(sent) if says is not None else b"(?!)"
         return re.escape(self._reply_head) + shown + self.reply_end.encode()
 
     def line(self, line: str, timeout_s: float | None = None, obeyed: bytes = b"") -> Request:

@@ -1,6 +1,7 @@
 """The simulated plant: physics that the wire faces read and set; `plant.step(dt_s)` advances it."""
 
 from labharness_simulators.plant.cvd_tube import CvdTube
+from labharness_simulators.plant.diode import Diode, DiodeBench
 from labharness_simulators.plant.faults import Faults
 from labharness_simulators.plant.film import Film
 from labharness_simulators.plant.furnace import Heater, SulfurHeater, TubeFurnace
@@ -17,6 +18,8 @@ __all__ = [
     "PLANTS",
     "CvdTube",
     "Detector",
+    "Diode",
+    "DiodeBench",
     "Faults",
     "Film",
     "Gauge",
@@ -36,4 +39,4 @@ __all__ = [
 ]
 
 # The names that a lab file may give as its plant.
-PLANTS = {"cvd_tube": CvdTube}
+PLANTS = {"cvd_tube": CvdTube, "diode_bench": DiodeBench}
