@@ -78,7 +78,7 @@ def our_cases() -> dict[str, Callable[[], object]]:
     dearest = max(allowed, key=cost_us)
     worst = max(commands(memory), key=cost_us)
     proven, most = deepcopy(memory), Command(*ALL_INTERLOCKS)
-    proven.purged_cm3["air"], proven.tight = 1e9, True
+    proven.proofs.purged.passed_cm3["air"], proven.proofs.leak.tight = 1e9, True
     for name, value in FLOWING.items():
         proven.tracks[name].value = value
     if not isinstance(judge(most, proven, now), Allowed):

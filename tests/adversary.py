@@ -363,7 +363,7 @@ class _Walker(_World):
         kept = scene.harness, scene.stopped
         self._referee.begin_growth()
         scene.harness, scene.stopped = kept
-        tight = self._lab is not None and self._lab.line.memory.tight
+        tight = self._lab is not None and self._lab.line.memory.proofs.leak.tight
         self._referee.stage_begins("purge" if tight else "leak_check")
 
     def _mend(self) -> None:

@@ -151,7 +151,7 @@ class Alone:
     def latest(self, channel: str) -> float:
         """Return the last reading as the line does."""
         track = self.memory.tracks[channel]
-        return track.value if self.memory.fresh(track, self.clock.now_s()) else float("nan")
+        return track.value if track.fresh(self.clock.now_s()) else float("nan")
 
     def play(self, work: Callable[[], Awaitable[None]]) -> None:
         """Have it happen, and end the loop."""

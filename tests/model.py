@@ -9,13 +9,13 @@ The kernel's proof by volumes is one step here; by backfills it is left to the k
 Whether air is in the tube is the model's truth, which the kernel only infers.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from labharness.core.vocabulary import OPERATOR, Allowed, Cause, Command, Trip
 from labharness.safety.kernel import Envelope, Memory, Mode, judge, observe, tick
-from labharness.safety.kernel.memory import Window
 
 __all__ = ["OPTICS", "TUBE", "Found", "Model", "State", "search"]
 
@@ -242,10 +242,10 @@ class Model:
             track = self._read[name]
             track.value, track.at_s = value, NOW_S
         memory.mode = Mode.TRIPPED if state.tripped else Mode.RUNNING
-        memory.purged_cm3["air"] = 1e9 if state.purged else 0.0
-        memory.purged_cm3["hydrogen"] = 1e9
-        memory.tight = bool(state.tight)
-        memory.leak = Window()  # of another state
+        memory.proofs.purged.passed_cm3["air"] = 1e9 if state.purged else 0.0
+        memory.proofs.purged.passed_cm3["hydrogen"] = 1e9
+        memory.proofs.leak.tight = bool(state.tight)
+        memory.proofs.leak.restart(math.nan, math.inf)  # of another state
         return memory
 
     def moves(self, state: State) -> Iterator[tuple[str, State]]:
@@ -271,7 +271,10 @@ class Model:
         """Let the kernel see a state: proofs end, and what trips runs its procedure."""
         memory = self.load(state, changed)
         trips = self._trips(memory)
-        state = state._replace(purged=int(memory.purged_cm3["air"] > 0.0), tight=int(memory.tight))
+        state = state._replace(
+            purged=int(memory.proofs.purged.passed_cm3["air"] > 0.0),
+            tight=int(memory.proofs.leak.tight),
+        )
         if trips:
             worst = min(trips, key=lambda trip: trip.cause.rank)
             if worst.cause.overrules(CAUSES[state.tripped]):
@@ -301,7 +304,7 @@ class Model:
     def _may_be_opened(self, state: State, flushed: bool) -> bool:
         """Return whether a person would be asked to open the tube."""
         memory = self.load(state)
-        memory.purged_cm3["hydrogen"] *= flushed
+        memory.proofs.purged.passed_cm3["hydrogen"] *= flushed
         return any(
             isinstance(judge(Command(channel, 0.0, ""), memory, NOW_S), Allowed)
             for channel in self.envelope.limits

@@ -120,7 +120,7 @@ class Room:
 ROOMS = (
     Room(
         "kernel",
-        ("labharness/safety/kernel/*.py", "labharness/safety/guard/core.py"),
+        ("labharness/safety/kernel/**/*.py", "labharness/safety/guard/core.py"),
         (*PURE, "test_guard_core", "test_guard_ports"),
         killed_min=0.95,
         branches=True,

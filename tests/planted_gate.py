@@ -7,7 +7,7 @@ __all__ = ["IN_THE_GATE"]
 IN_THE_GATE = (
     PlantedBug(
         "limit check removed",
-        "labharness.safety.kernel.rules:judge",
+        "labharness.safety.kernel.judging:judge",
         "not limit.low <= value <= limit.high",
         "False",
         "tests/safety/kernel/test_kernel.py::test_a_limit_is_exact_to_the_last_bit",
@@ -17,7 +17,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "trip removed",
-        "labharness.safety.kernel.rules:observe",
+        "labharness.safety.kernel.observing:observe",
         "not row.low <= value <= row.high",
         "False",
         "tests/safety/kernel/test_kernel.py::test_a_reading_outside_its_bounds_trips_in_every_mode",
@@ -36,8 +36,8 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "purge by timer instead of flow",
-        "labharness.safety.kernel.rules:_count_inert",
-        "min(before_sccm, track.inert_sccm)",
+        "labharness.safety.kernel.proofs.purged:PurgeProof.count_flow",
+        "min(before_sccm, meter.counted_sccm)",
         "500",
         "tests/line/test_trips.py::test_a_purge_whose_flow_does_not_come_is_never_proven",
         promise=10,
@@ -46,9 +46,9 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a meter believed beyond its setpoint",
-        "labharness.safety.kernel.rules:_count_inert",
-        "min(value, told.value) if known else 0.0",
-        "value",
+        "labharness.safety.kernel.proofs.purged:PurgeProof.count_flow",
+        "min(flow_sccm, setpoint.value) if known else 0.0",
+        "flow_sccm",
         "tests/envelopes/test_proofs_on_the_line.py::"
         "test_a_meter_that_reads_garbage_proves_no_purge_while_nothing_flows",
         promise=10,
@@ -57,8 +57,8 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a failed leak check forgotten",
-        "labharness.safety.kernel.rules:_check_rise",
-        "isolated and window.first <= check.below < value",
+        "labharness.safety.kernel.proofs.leak:LeakProof.take",
+        "shut and self.first <= check.below < pressure",
         "False",
         "tests/safety/kernel/test_kernel_leak_check.py::"
         "test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass",
@@ -68,8 +68,8 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "a filling taken for a leak",
-        "labharness.safety.kernel.rules:begin",
-        "memory.leak.restart(math.inf, math.inf)",
+        "labharness.safety.kernel.proofs.proofs:Proofs.sent",
+        "self.leak.restart(math.inf, math.inf)",
         "pass",
         "tests/safety/kernel/test_kernel_leak_check.py::"
         "test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_is_read",
@@ -87,7 +87,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "interlock not asked",
-        "labharness.safety.kernel.rules:judge",
+        "labharness.safety.kernel.judging:_held_up",
         "condition is not None",
         "False",
         "tests/safety/kernel/test_kernel.py::test_an_interlock_holds_at_its_bound_and_not_below",
@@ -96,7 +96,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "dead bus not noticed",
-        "labharness.safety.kernel.rules:tick",
+        "labharness.safety.kernel.ticking:_silent",
         "age_s > watch.stale_s and watch.procedure",
         "False and watch.procedure",
         "tests/safety/kernel/test_kernel.py::test_silence_trips_where_the_line_is_live_and_the_watch_says_so",
@@ -105,8 +105,8 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "tube filled with what no meter saw taken for purged",
-        "labharness.safety.kernel.rules:_count_fill",
-        "risen_cm3 - inert_cm3 > fill.unmeasured_max * purge.volume_cm3",
+        "labharness.safety.kernel.proofs.proofs:Proofs._fill",
+        "self.purged.unmeasured_cm3(fill, track, pressure, now) > share * volume_cm3",
         "False",
         "tests/safety/kernel/test_kernel_proofs.py::"
         "test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_of_air[340.0-0]",
@@ -115,9 +115,9 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "one odd low reading taken for a vacuum",
-        "labharness.safety.kernel.rules:_count_fill",
-        "(memory.envelope.purge, max(value, track.value))",
-        "(memory.envelope.purge, value)",
+        "labharness.safety.kernel.proofs.purged:PurgeProof.count_cycle",
+        "max(pressure, track.value)",
+        "pressure",
         "tests/safety/kernel/test_kernel_proofs.py::test_one_odd_low_reading_is_no_vacuum_and_two_are_one",
         promise=10,
         detector="verdict",
@@ -146,9 +146,9 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "argon that went to the pump taken for what fills the tube",
-        "labharness.safety.kernel.rules:_count_fill",
-        "min(memory.filled_cm3 * memory.fresh(track, now), max(risen_cm3, 0.0))",
-        "memory.filled_cm3 * memory.fresh(track, now)",
+        "labharness.safety.kernel.proofs.purged:PurgeProof.unmeasured_cm3",
+        "min(measured_cm3, max(risen_cm3, 0.0))",
+        "measured_cm3",
         "tests/safety/kernel/test_kernel_proofs.py::"
         "test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it",
         promise=10,
@@ -157,7 +157,7 @@ IN_THE_GATE = (
     PlantedBug(
         "forbidden state overlooked",
         "labharness.safety.kernel.memory:Memory.missing",
-        "self.may_be(forbidden, now) if forbidden else None",
+        "may_be(rule.forbidden, now) if rule.forbidden else None",
         "None",
         "tests/safety/kernel/test_kernel_states.py::test_a_ramp_through_a_forbidden_band_is_refused",
         promise=10,
@@ -194,7 +194,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "wrong unit accepted",
-        "labharness.safety.kernel.rules:judge",
+        "labharness.safety.kernel.judging:judge",
         "command.unit != unit",
         "False",
         "tests/safety/kernel/test_kernel_states.py::test_commands_at_the_limits_are_never_clipped",
@@ -204,9 +204,9 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "stuck sensor believed",
-        "labharness.safety.kernel.rules:_implausible",
-        "span > row.span_max or (over and (rise < row.rise_min or span < row.span_min))",
-        "span > row.span_max or False",
+        "labharness.safety.kernel.ticking:_moves",
+        "rise < row.rise_min or span < row.span_min",
+        "False",
         "tests/safety/kernel/test_kernel_plausible.py::"
         "test_a_stuck_sensor_is_found_within_its_time_wherever_it_began_to_stick",
         promise=11,
@@ -298,9 +298,9 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "kernel reaches out of its room",
-        "labharness.safety.kernel.rules",
-        "from collections.abc import Iterable, Iterator, Sequence",
-        "import os\nfrom collections.abc import Iterable, Iterator, Sequence",
+        "labharness.safety.kernel.judging",
+        "from collections.abc import Sequence",
+        "import os\nfrom collections.abc import Sequence",
         "tests/house/test_tidy.py::test_the_kernel_imports_only_what_is_listed",
         promise=33,
         detector="lint",

@@ -19,7 +19,7 @@ from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import core
 from labharness.safety.guard.shell import LoopGuard
-from labharness.safety.kernel import rules
+from labharness.safety.kernel.proofs.purged import PurgeProof
 from labharness.work.capability.cvd.steps import Steps
 from rig import approved_copy
 
@@ -47,12 +47,14 @@ class Harm:
     patch: Patch = contextlib.nullcontext
 
 
-def _counts_hundredfold(memory: Any, track: Any, told: Any, value: float, now: float) -> None:
+def _counts_hundredfold(
+    proof: PurgeProof, meter: Any, track: Any, flow_sccm: float, now: float
+) -> None:
     for _ in range(100):
-        _count_inert(memory, track, told, value, now)
+        _count_flow(proof, meter, track, flow_sccm, now)
 
 
-_count_inert = rules._count_inert
+_count_flow = PurgeProof.count_flow
 
 
 async def _nobody(world: object, *args: object) -> None:
@@ -208,7 +210,7 @@ HARMS = (
     Harm(
         "the purge is counted a hundredfold",
         64,
-        patch=lambda: mock.patch.object(rules, "_count_inert", _counts_hundredfold),
+        patch=lambda: mock.patch.object(PurgeProof, "count_flow", _counts_hundredfold),
     ),
     Harm(
         "the guard overlooks the harness's end",

@@ -139,7 +139,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "idle line not told that its exhaust is lost",
-        "labharness.safety.kernel.rules:lost",
+        "labharness.safety.kernel.ticking:lost",
         "not row.on_loss or (row.guards and (not does)) or (not memory.energised(rule, now))",
         "not row.on_loss or not does or (not memory.energised(rule, now))",
         "tests/envelopes/test_exhaust_lost.py::"

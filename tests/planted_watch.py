@@ -16,7 +16,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "value that somebody else set overlooked",
-        "labharness.safety.kernel.rules:observe",
+        "labharness.safety.kernel.observing:observe",
         "abs(value - track.told) > track.within",
         "False",
         "tests/envelopes/test_foreign_hands.py::"
@@ -38,7 +38,7 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "foreign value that is at stake only warned of",
-        "labharness.safety.kernel.rules:_foreign",
+        "labharness.safety.kernel.observing:_foreign",
         "limit.on_foreign if at_stake else ''",
         '""""""',
         "tests/envelopes/test_foreign_hands.py::"

@@ -59,7 +59,7 @@ def _active_rows(memory: Memory, now: float) -> Iterator[TripRow]:
     for row in memory.envelope.trips:
         track = memory.track(row.channel)
         value = track.value
-        if not row.procedure or value != value or not memory.fresh(track, now):
+        if not row.procedure or value != value or not track.fresh(now):
             continue
         if not row.low <= value <= row.high:
             yield row
@@ -77,7 +77,7 @@ def _unknown(memory: Memory, channel: str, now: float) -> tuple[str, ...]:
     return tuple(
         f"not known: {track.channel} was not read"
         for track in tracks
-        if track.value != track.value or not memory.fresh(track, now)
+        if track.value != track.value or not track.fresh(now)
     )
 
 

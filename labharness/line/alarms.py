@@ -289,13 +289,13 @@ class LineAlarms:
             )
         if trip.cause is Cause.COMMUNICATION:  # a guard that is back lets every channel be read
             heard = (trip.channel,) if track else line.envelope.watches
-            return not all(line.memory.fresh(tracks[each], now_s) for each in heard)
+            return not all(tracks[each].fresh(now_s) for each in heard)
         return any(
-            rule[0].on_loss
+            rule.row.on_loss
             and line.memory.energised(rule, now_s)
             and not line.memory.holds(condition, now_s)
             for rule in line.memory.rules
-            for condition in rule[0].require
+            for condition in rule.row.require
             if trip.channel == (condition.channel if isinstance(condition, Bound) else "purge")
         )
 

@@ -108,9 +108,9 @@ class Gate:
 
     def chosen(self, name: str) -> bool:
         """Return whether the stored program that is ours is the one that would run."""
-        programmer, memory = self._programmers[name], self._memory
-        track = memory.track(f"{name}.{programmer.number}")
-        return memory.fresh(track, self._now_s()) and track.possible() == (programmer.slot,)
+        programmer = self._programmers[name]
+        track = self._memory.track(f"{name}.{programmer.number}")
+        return track.fresh(self._now_s()) and track.possible() == (programmer.slot,)
 
     def begin(self, command: Command) -> None:
         """Remember that a command was sent, and all that it sets going."""
@@ -129,8 +129,8 @@ class Gate:
 
     def latest(self, channel: str) -> float:
         """Return the last reading of a channel; NaN where it is stale or unconfirmed."""
-        track, memory = self._memory.track(channel), self._memory
-        known = memory.fresh(track, self._now_s()) and not track.unconfirmed
+        track = self._memory.track(channel)
+        known = track.fresh(self._now_s()) and not track.unconfirmed
         return track.value if known else math.nan
 
     def look(self) -> None:

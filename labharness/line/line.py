@@ -374,13 +374,13 @@ class Line:
     def latest(self, channel: str) -> float:
         """Return the last reading of a channel; NaN if it is stale or was never read."""
         track = self.memory.tracks.get(channel)
-        if track is None or not self.memory.fresh(track, self._loop.time()):
+        if track is None or not track.fresh(self._loop.time()):
             return float("nan")
         return track.value
 
     def volumes_purged(self, contaminant: str) -> float:
         """Tube volumes of measured inert flow since a contaminant was last in the tube."""
-        return self.memory.volumes(contaminant)
+        return self.memory.proofs.purged.volumes(contaminant)
 
     async def next_tick(self) -> None:
         """Wait for the end of the next poll.

@@ -33,7 +33,7 @@ class Room:
         if not self.channel or not all(memory.holds(each, now) for each in self.during):
             return ""
         track = memory.tracks[self.channel]
-        if not memory.fresh(track, now) or abs(track.value - self.ambient) <= self.differ_max:
+        if not track.fresh(now) or abs(track.value - self.ambient) <= self.differ_max:
             return ""
         return (
             f"the room has {self.ambient:g} by the lab file (ambient_torr), and {self.channel} "

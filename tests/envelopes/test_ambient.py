@@ -170,7 +170,7 @@ def test_a_tube_is_evacuated_filled_and_vented_in_its_own_room(
             if line.latest("gauge.pressure") < torr - 25:
                 assert "gauge.pressure" in await put(lab, "box.vent", 1), "the oil would follow"
             await until(lab, lambda: line.latest("gauge.pressure") > torr - 15)
-        assert line.memory.backfills["air"] == 3
+        assert line.memory.proofs.purged.backfills["air"] == 3
         assert line.memory.procedure("immediate_shutdown") == "immediate_shutdown"
         assert await put(lab, "box.vent", 1) == ""
         await asyncio.sleep(60)

@@ -60,8 +60,8 @@ async def heated(lab: Lab) -> None:
 
 def purged(lab: Lab) -> None:
     """Count the tube as purged and tight; it is full of argon, and shut."""
-    lab.line.memory.purged_cm3 |= {"air": 1e9, "hydrogen": 1e9}
-    lab.line.memory.tight = True
+    lab.line.memory.proofs.purged.passed_cm3 |= {"air": 1e9, "hydrogen": 1e9}
+    lab.line.memory.proofs.leak.tight = True
 
 
 def truth(lab: Lab) -> dict[str, Any]:

@@ -36,9 +36,9 @@ async def put(lab: Lab, channel: str, value: float) -> Outcome:
 async def purged(lab: Lab) -> None:
     """Let a tube count as purged and leak-checked, and hydrogen in behind its valve."""
     await asyncio.sleep(SETTLED_S)
-    lab.line.memory.tight = True
-    for contaminant in lab.line.memory.purged_cm3:
-        lab.line.memory.purged_cm3[contaminant] = 1e9
+    lab.line.memory.proofs.leak.tight = True
+    for contaminant in lab.line.memory.proofs.purged.passed_cm3:
+        lab.line.memory.proofs.purged.passed_cm3[contaminant] = 1e9
     assert (await put(lab, "box.hydrogen_valve", 1)).ending is Ending.CONFIRMED
 
 

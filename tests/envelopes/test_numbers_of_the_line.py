@@ -313,7 +313,7 @@ def remembered(*changes: Readings) -> Memory:
     proven = {key: found.pop(key, 1.0) for key in (AIR, TIGHT, FLUSHED)}
     state = State(purged=int(proven[AIR]), tight=int(proven[TIGHT]), tripped=0)
     memory = MODEL.load(state, found)
-    memory.purged_cm3["hydrogen"] = 1e9 * proven[FLUSHED]
+    memory.proofs.purged.passed_cm3["hydrogen"] = 1e9 * proven[FLUSHED]
     memory.mode = Mode.RUNNING
     return memory
 

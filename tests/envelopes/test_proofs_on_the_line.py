@@ -32,7 +32,7 @@ async def setting(lab: Lab, *steps: tuple[str, float]) -> None:
 
 def flushed_of_hydrogen(lab: Lab) -> None:
     """Leave the tube as a flush does: argon is not stopped over hydrogen."""
-    lab.line.memory.purged_cm3["hydrogen"] = 1e9
+    lab.line.memory.proofs.purged.passed_cm3["hydrogen"] = 1e9
 
 
 async def waiting(lab: Lab, seconds: float) -> None:
@@ -61,10 +61,10 @@ def test_a_leak_that_a_second_check_finds_takes_back_what_the_first_one_proved(
             flushed_of_hydrogen(lab)
             await setting(lab, *SHUT)
             await checked(lab, 75.0)
-            first = lab.line.memory.tight
+            first = lab.line.memory.proofs.leak.tight
             lab.simulated.plant.faults.air_leak_sccm = sccm
             await checked(lab, 12.0)
-            return first, lab.line.memory.tight
+            return first, lab.line.memory.proofs.leak.tight
 
     assert virtual_time.run(found()) == (True, False)
 
@@ -78,7 +78,7 @@ def test_nothing_in_a_whole_growth_takes_back_its_leak_check(
 
     def spy(lab: Lab) -> None:
         if not lab.line.memory.tracks["box.lid_shut"].unconfirmed:
-            seen.append(lab.line.memory.tight)
+            seen.append(lab.line.memory.proofs.leak.tight)
             lab.clock.loop.call_later(0.3, spy, lab)
 
     plan = approved_copy(tmp_path, gases=GASES)

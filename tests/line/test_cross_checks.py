@@ -24,9 +24,9 @@ async def in_argon(lab: Lab, sccm: float) -> None:
     await put(lab, "argon.setpoint", sccm, "sccm")
     for _ in range(3):
         await lab.line.next_tick()
-    lab.line.memory.tight = True
-    for contaminant in lab.line.memory.purged_cm3:
-        lab.line.memory.purged_cm3[contaminant] = 1e9
+    lab.line.memory.proofs.leak.tight = True
+    for contaminant in lab.line.memory.proofs.purged.passed_cm3:
+        lab.line.memory.proofs.purged.passed_cm3[contaminant] = 1e9
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""What must be so: bounds on readings, and the proofs that the tube is purged and tight."""
+"""A bound on a reading, which most conditions are, and what an envelope that is wrong raises."""
 
 import math
 from dataclasses import dataclass
 
-__all__ = ["Bound", "Condition", "EnvelopeInvalid", "LeakTight", "PurgedOf", "positive"]
+__all__ = ["Bound", "EnvelopeInvalid", "positive"]
 
 
 class EnvelopeInvalid(ValueError):
@@ -20,8 +20,8 @@ def positive(value: float, what: str) -> None:
 class Bound:
     """A reading of ``channel`` is within ``low`` to ``high``, both included.
 
-    As a requirement it takes a fresh reading; as what is forbidden, a fresh reading that excludes
-    it. A bound may state both ends: a temperature band.
+    A bound that is required takes a fresh reading within it. A state that is forbidden takes a
+    fresh reading outside it. Both ends together make a band, of temperatures for instance.
     """
 
     channel: str
@@ -33,7 +33,7 @@ class Bound:
             raise EnvelopeInvalid(f"{self.channel}: {self.low} to {self.high} bounds nothing")
 
     def holds(self, value: float) -> bool:
-        """Return whether it holds for one value."""
+        """Return whether one value is within it; NaN never is."""
         return self.low <= value <= self.high
 
     def __str__(self) -> str:
@@ -42,39 +42,3 @@ class Bound:
         if self.low == -math.inf:
             return f"{self.channel} at most {self.high:g}"
         return f"{self.channel} from {self.low:g} to {self.high:g}"
-
-
-@dataclass(frozen=True, slots=True)
-class PurgedOf:
-    """The tube was purged since ``contaminant`` was in it: by volumes, or by pump and backfill.
-
-    Oxygen is not measured: that air is out of the tube is *inferred* from this proof.
-
-    Attributes:
-        contaminant: What is out.
-        volumes: Tube volumes that must have passed as measured inert flow; the cycles of the
-            line's ``Backfill`` are proof too.
-    """
-
-    contaminant: str
-    volumes: float
-
-    def __post_init__(self) -> None:
-        positive(self.volumes, f"purged of {self.contaminant!r}: volumes")
-
-    def __str__(self) -> str:
-        inferred = ", from which oxygen is inferred" if self.contaminant == "air" else ""
-        return f"tube purged of {self.contaminant} by {self.volumes:g} volumes{inferred}"
-
-
-@dataclass(frozen=True, slots=True)
-class LeakTight:
-    """The tube passed the line's ``LeakCheck`` since ``contaminant`` was in it (it was open)."""
-
-    contaminant: str
-
-    def __str__(self) -> str:
-        return f"tube leak-checked since it was open to {self.contaminant}"
-
-
-Condition = Bound | PurgedOf | LeakTight

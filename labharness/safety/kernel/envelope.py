@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Cause
-from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, LeakTight
-from labharness.safety.kernel.purge import Purge
+from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid
+from labharness.safety.kernel.proofs.rows import LeakTight, Purge
 from labharness.safety.kernel.rows import Interlock, Limit, Plausible, Procedure, TripRow, Watch
 
 __all__ = ["Envelope"]

@@ -4,10 +4,14 @@ import math
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Cause
-from labharness.safety.kernel.conditions import Bound, Condition, EnvelopeInvalid, positive
+from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, positive
 from labharness.safety.kernel.modes import Role
+from labharness.safety.kernel.proofs.rows import Proof
 
-__all__ = ["Interlock", "Limit", "Plausible", "Procedure", "Step", "TripRow", "Watch"]
+__all__ = ["Condition", "Interlock", "Limit", "Plausible", "Procedure", "Step", "TripRow", "Watch"]
+
+Condition = Bound | Proof
+"""What an interlock asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -116,7 +116,7 @@ async def leak_check(lab: Lab) -> None:
     await put(lab, ("box.pump_isolation", 0))
     await wait(lab, 60)
     await put(lab, ("box.pump", 0))
-    assert lab.line.memory.tight
+    assert lab.line.memory.proofs.leak.tight
 
 
 async def fill(lab: Lab) -> None:
@@ -236,7 +236,7 @@ def test_a_leak_of_three_times_what_may_be_is_found_and_half_of_it_passes(
         await until(lab, lambda: lab.line.latest("gauge.pressure") <= 0.1)
         await put(lab, ("box.pump_isolation", 0))
         await wait(lab, 60)
-        assert lab.line.memory.tight is (share < 1)
+        assert lab.line.memory.proofs.leak.tight is (share < 1)
 
     play(scene, path)
 
@@ -281,7 +281,7 @@ def test_a_tube_that_fills_by_a_leak_after_its_leak_check_is_neither_tight_nor_p
         await wait(lab, 5)
         assert await asked(lab, "box.hydrogen_valve", 1)
         assert await asked(lab, "hydrogen.setpoint", 50)
-        assert not lab.line.memory.tight
+        assert not lab.line.memory.proofs.leak.tight
         assert lab.line.volumes_purged("air") < 1
 
     play(scene, path)

@@ -72,9 +72,9 @@ def judged(
     found = SOUND | {name.replace("__", "."): value for name, value in readings.items()}
     for channel, value in found.items():
         observe(memory, (memory.track(channel),), (value,), NOW_S)
-    memory.tight = True
-    for contaminant in memory.purged_cm3:
-        memory.purged_cm3[contaminant] = volumes * plan.envelope.purge.volume_cm3
+    memory.proofs.leak.tight = True
+    for contaminant in memory.proofs.purged.passed_cm3:
+        memory.proofs.purged.passed_cm3[contaminant] = volumes * plan.envelope.purge.volume_cm3
     return judge(command, memory, NOW_S)
 
 

@@ -69,11 +69,11 @@ def test_a_refusal_says_what_was_asked_and_what_is_allowed() -> None:
 def test_judging_changes_nothing() -> None:
     memory = running()
     healthy(memory, 0.0)
-    before = repr(memory.tracks), dict(memory.purged_cm3), memory.changes
+    before = repr(memory.tracks), dict(memory.proofs.purged.passed_cm3), memory.changes
     for value in (0.0, 1.0, 30.0, math.nan):
         ask(memory, "hydrogen.setpoint", value)
         ask(memory, "furnace.setpoint", value)
-    assert (repr(memory.tracks), dict(memory.purged_cm3), memory.changes) == before
+    assert (repr(memory.tracks), dict(memory.proofs.purged.passed_cm3), memory.changes) == before
 
 
 # ---- modes
@@ -265,7 +265,7 @@ def purge(memory: Memory, start: float, seconds: int, flow: float = 600.0) -> fl
 def test_the_proof_is_measured_flow_over_the_tubes_volume() -> None:
     memory = running()
     end = purge(memory, 0.0, 50)  # 600 sccm is 10 cm3/s; five volumes are 500 cm3
-    assert memory.volumes("air") == pytest.approx(5.0)
+    assert memory.proofs.purged.volumes("air") == pytest.approx(5.0)
     assert isinstance(ask(memory, "hydrogen.setpoint", 10.0, now=end), Allowed)
 
 
@@ -299,7 +299,7 @@ def test_gaps_and_negative_flows_count_for_nothing_and_the_rest_at_its_smaller_e
         if now - last_at <= STALE_S and last > 0 and flow > 0:
             proven += min(last, flow) / 60 * (now - last_at)
         last, last_at = flow, now
-    assert memory.purged_cm3["air"] == pytest.approx(proven)
+    assert memory.proofs.purged.passed_cm3["air"] == pytest.approx(proven)
 
 
 @pytest.mark.parametrize(("late_s", "volumes"), [(0.0, 5.0), (0.001, 0.0)])
@@ -309,7 +309,7 @@ def test_a_proof_outlives_a_silence_that_is_just_short_enough(
     memory = running()
     end = purge(memory, 0.0, 50)
     see(memory, end + STALE_S + late_s, box__lid_shut=1.0)
-    assert memory.volumes("air") == pytest.approx(volumes)
+    assert memory.proofs.purged.volumes("air") == pytest.approx(volumes)
 
 
 @pytest.mark.parametrize(
@@ -327,10 +327,10 @@ def test_the_proof_is_nothing_once_the_contaminant_may_have_been_there(
 ) -> None:
     memory = running()
     end = purge(memory, 0.0, 100)
-    assert memory.volumes("air") == pytest.approx(10.0)
+    assert memory.proofs.purged.volumes("air") == pytest.approx(10.0)
     disturb(memory, end)
     see(memory, end + 7.0, box__lid_shut=1.0)
-    assert memory.volumes("air") == 0.0
+    assert memory.proofs.purged.volumes("air") == 0.0
     assert rule_of(ask(memory, "hydrogen.setpoint", 10.0, now=end + 7.0)) != ""
 
 
@@ -347,15 +347,15 @@ def test_a_command_that_may_let_the_contaminant_in_ends_its_proof_at_once() -> N
     command = Command("hydrogen.setpoint", 10.0, "sccm")
     begin(memory, command)
     conclude(memory, command)  # even though it was concluded before any tick
-    assert memory.volumes("hydrogen") == 0.0
-    assert memory.volumes("air") == pytest.approx(10.0)
+    assert memory.proofs.purged.volumes("hydrogen") == 0.0
+    assert memory.proofs.purged.volumes("air") == pytest.approx(10.0)
 
 
 def test_a_command_that_keeps_the_contaminant_out_leaves_its_proof() -> None:
     memory = running()
     purge(memory, 0.0, 100)
     begin(memory, Command("hydrogen.setpoint", 0.0, "sccm"))
-    assert memory.volumes("hydrogen") == pytest.approx(10.0)
+    assert memory.proofs.purged.volumes("hydrogen") == pytest.approx(10.0)
 
 
 def test_a_contaminant_never_looked_for_counts_as_present() -> None:
@@ -363,7 +363,7 @@ def test_a_contaminant_never_looked_for_counts_as_present() -> None:
     for second in range(200):
         see(memory, second, argon__setpoint=600.0, argon__flow=600.0)
         tick(memory, second)
-    assert memory.purged_cm3 == {"air": 0.0, "hydrogen": 0.0}
+    assert memory.proofs.purged.passed_cm3 == {"air": 0.0, "hydrogen": 0.0}
 
 
 # ---- trips
@@ -466,14 +466,14 @@ def test_a_row_without_a_procedure_only_stands_before_commands() -> None:
     healthy(memory, 0.0)
     see(memory, 0.0, furnace__setpoint=500.0, hydrogen__flow=0.0)
     see(memory, 0.5, hydrogen__flow=60.0)
-    memory.purged_cm3["air"] = 1e6
+    memory.proofs.purged.passed_cm3["air"] = 1e6
     assert tick(memory, 0.5) == ()
 
 
 def test_a_purge_proof_lost_while_the_gas_flows_trips() -> None:
     memory = running()
     healthy(memory, 0.0)
-    memory.purged_cm3["air"] = 1e6
+    memory.proofs.purged.passed_cm3["air"] = 1e6
     see(memory, 0.1, hydrogen__flow=10.0)
     assert tick(memory, 0.2) == ()
     see(memory, 0.3, box__lid_shut=0.0)

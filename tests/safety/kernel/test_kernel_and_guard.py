@@ -58,7 +58,7 @@ class Line(RuleBasedStateMachine):
         self, exhaust: float, lid: float, hydrogen: float, temperature: float, purge: bool
     ) -> None:
         if purge and lid:
-            self.memory.purged_cm3["air"] = 1e6
+            self.memory.proofs.purged.passed_cm3["air"] = 1e6
         trips = see(
             self.memory,
             self.now,

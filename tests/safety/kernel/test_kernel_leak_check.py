@@ -42,32 +42,32 @@ def test_the_largest_leak_is_exact(end: float, tight: bool) -> None:
     for second in range(61):
         see(memory, float(second), box__pump_isolation=0.0)
         see(memory, float(second), gauge__pressure=end if second == 60 else 0.0)
-    assert memory.tight is tight
+    assert memory.proofs.leak.tight is tight
 
 
 def test_a_leak_that_begins_later_is_not_averaged_away() -> None:
     memory = running()
     leak(memory, 0.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
     for second in range(61, 123):
         see(memory, float(second), box__pump_isolation=0.0)
         see(memory, float(second), gauge__pressure=0.1 + (second - 61) * 0.01)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 def test_a_check_cut_short_by_a_second_proves_nothing() -> None:
     memory = running()
     leak(memory, 0.0, seconds=59)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
     leak(memory, 0.0, seconds=60)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 @pytest.mark.parametrize("isolation", [1.0, math.nan], ids=["open to the pump", "nobody knows"])
 def test_a_tube_that_is_not_isolated_is_not_checked(isolation: float) -> None:
     memory = running()
     leak(memory, 0.0, isolation=isolation)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_tube_is_isolated_when_all_that_isolates_it_does(
     for second in range(62):
         now = float(second)
         see(memory, now, box__pump_isolation=isolation, argon__flow=flow, gauge__pressure=0.1)
-    assert memory.tight is tight
+    assert memory.proofs.leak.tight is tight
 
 
 @pytest.mark.parametrize(("every_s", "tight"), [(STALE_S, True), (STALE_S + 0.5, False)])
@@ -93,14 +93,14 @@ def test_a_check_takes_readings_no_further_apart_than_they_count(
     for count in range(14):
         see(memory, count * every_s, box__pump_isolation=0.0)
         see(memory, count * every_s, gauge__pressure=0.1)
-    assert memory.tight is tight
+    assert memory.proofs.leak.tight is tight
 
 
 @pytest.mark.parametrize(("start", "tight"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
 def test_a_check_takes_a_vacuum(start: float, tight: bool) -> None:
     memory = running()
     leak(memory, 0.0, start=start)
-    assert memory.tight is tight
+    assert memory.proofs.leak.tight is tight
 
 
 def test_a_gap_in_the_gauge_begins_the_check_again() -> None:
@@ -110,11 +110,11 @@ def test_a_gap_in_the_gauge_begins_the_check_again() -> None:
         if not 5 < second < 12:
             see(memory, float(second), gauge__pressure=0.1)
         tick(memory, float(second))
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
     for second in range(71, 74):
         see(memory, float(second), box__lid_shut=1.0, box__pump_isolation=0.0)
         see(memory, float(second), gauge__pressure=0.1)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 def with_inlet() -> Memory:
@@ -126,7 +126,7 @@ def with_inlet() -> Memory:
     for second in range(62):
         see(memory, float(second), box__pump_isolation=0.0, argon__setpoint=0.0)
         see(memory, float(second), gauge__pressure=0.1)
-    assert memory.tight
+    assert memory.proofs.leak.tight
     return memory
 
 
@@ -141,12 +141,12 @@ def test_filling_a_tight_tube_is_no_leak_and_a_leak_found_later_counts() -> None
     for second in range(62, 90):
         see(memory, float(second), box__pump_isolation=0.0, gauge__pressure=second - 61.0)
         see(memory, float(second), argon__setpoint=480.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
     for second in range(90, 160):
         see(memory, float(second), box__pump_isolation=0.0, argon__setpoint=0.0)
         conclude(memory, Command("argon.setpoint", 0.0, "sccm"))
         see(memory, float(second), gauge__pressure=0.1 + (second - 90) * 0.0125)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.promise(10)
@@ -158,7 +158,7 @@ def test_a_shut_tube_that_fills_by_itself_takes_back_an_earlier_pass(
     memory = with_inlet()
     now = 61.0 + later_s
     see(memory, now, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=pressure)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.parametrize("last", [0.9, 1.0])
@@ -167,9 +167,9 @@ def test_a_leak_that_ends_a_check_at_its_first_reading_takes_back_an_earlier_pas
 ) -> None:
     memory = with_inlet()
     see(memory, 62.0, box__pump_isolation=1.0, gauge__pressure=last)
-    assert memory.tight
+    assert memory.proofs.leak.tight
     see(memory, 63.0, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=1.1)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.parametrize(("end", "tight"), [(0.45, True), (math.nextafter(0.45, 1.0), False)])
@@ -177,22 +177,22 @@ def test_a_rise_beyond_all_that_a_whole_check_allows_is_not_waited_for(
     end: float, tight: bool
 ) -> None:
     memory = running()
-    memory.tight = True
+    memory.proofs.leak.tight = True
     for second, pressure in enumerate((0.0, 0.0, end)):
         see(memory, float(second), box__pump_isolation=0.0)
         see(memory, float(second), gauge__pressure=pressure)
-    assert memory.tight is tight
+    assert memory.proofs.leak.tight is tight
     for second in range(3, 65):
         see(memory, float(second), box__pump_isolation=0.0)
         see(memory, float(second), gauge__pressure=end)
-    assert memory.tight, "and the next check is another"
+    assert memory.proofs.leak.tight, "and the next check is another"
 
 
 def test_a_vacuum_found_after_a_silence_leaves_an_earlier_pass() -> None:
     memory = with_inlet()
     now = 62.0 + STALE_S
     see(memory, now, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=1.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 def test_a_tube_that_never_was_evacuated_may_change_its_pressure() -> None:
@@ -200,7 +200,7 @@ def test_a_tube_that_never_was_evacuated_may_change_its_pressure() -> None:
     see(memory, 62.0, box__pump_isolation=1.0, gauge__pressure=5.0)
     for second, pressure in ((63.0, 5.0), (64.0, 9.0)):
         see(memory, second, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=pressure)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 def test_what_is_let_in_between_two_readings_of_the_gauge_is_no_leak() -> None:
@@ -210,9 +210,9 @@ def test_what_is_let_in_between_two_readings_of_the_gauge_is_no_leak() -> None:
         see(memory, 61.5, argon__setpoint=sccm)
         conclude(memory, Command("argon.setpoint", sccm, "sccm"))
     see(memory, 62.0, box__pump_isolation=0.0, gauge__pressure=5.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
     see(memory, 63.0, box__pump_isolation=0.0, gauge__pressure=5.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 def test_a_line_without_a_leak_check_takes_commands() -> None:
@@ -226,7 +226,7 @@ def test_a_command_to_what_is_no_inlet_leaves_the_check_as_it_is() -> None:
     memory = with_inlet()
     begin(memory, Command("nitrogen.setpoint", 100.0, "sccm"))
     see(memory, 62.0, box__pump_isolation=0.0, argon__setpoint=0.0, gauge__pressure=5.0)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.promise(10)
@@ -257,7 +257,7 @@ def test_gas_that_the_line_lets_in_never_takes_back_a_pass_in_whatever_order_it_
             see(memory, now, argon__setpoint=inlet)
         elif event == "read outlet":
             see(memory, now, box__pump_isolation=0.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 def test_methane_takes_the_check_and_a_temperature_outside_the_forbidden_band() -> None:
@@ -266,7 +266,7 @@ def test_methane_takes_the_check_and_a_temperature_outside_the_forbidden_band() 
     verdict = ask(memory, "methane.setpoint", 10.0)
     assert rule_of(verdict) == "methane only into a tight tube that is not warm"
     assert "no such check was passed" in str(verdict)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     band = ENVELOPE.interlocks[3].forbid[0]
     for temperature, allowed in (
         (math.nextafter(band.low, 0.0), True),

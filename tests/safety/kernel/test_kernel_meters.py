@@ -34,22 +34,24 @@ def test_inert_gas_counts_up_to_the_setpoint_that_is_read_back(
     told: float, flow: float, sccm: float
 ) -> None:
     memory = count(told, flow)
-    assert memory.purged_cm3["air"] == pytest.approx(sccm / 60 * 9), "the first poll is one end"
-    assert memory.filled_cm3 == memory.purged_cm3["air"]
+    assert memory.proofs.purged.passed_cm3["air"] == pytest.approx(sccm / 60 * 9), (
+        "the first poll is one end"
+    )
+    assert memory.proofs.purged.filled_cm3 == memory.proofs.purged.passed_cm3["air"]
 
 
 def test_inert_gas_counts_for_nothing_while_its_setpoint_is_in_doubt() -> None:
     memory = count(300.0)
-    known = memory.purged_cm3["air"]
+    known = memory.proofs.purged.passed_cm3["air"]
     begin(memory, Command("argon.setpoint", 0.0, "sccm"))
     for second in range(11, 20):
         see(memory, float(second), argon__flow=600.0, argon__setpoint=300.0)
-    assert memory.purged_cm3["air"] == known
+    assert memory.proofs.purged.passed_cm3["air"] == known
     conclude(memory, Command("argon.setpoint", 0.0, "sccm"))
     see(memory, 20.0, argon__flow=600.0, argon__setpoint=300.0)
-    assert memory.purged_cm3["air"] == known, "one end of this interval was in doubt"
+    assert memory.proofs.purged.passed_cm3["air"] == known, "one end of this interval was in doubt"
     see(memory, 21.0, argon__flow=600.0, argon__setpoint=300.0)
-    assert memory.purged_cm3["air"] == pytest.approx(known + 5.0)
+    assert memory.proofs.purged.passed_cm3["air"] == pytest.approx(known + 5.0)
 
 
 def test_inert_gas_counts_for_nothing_while_its_setpoint_is_not_heard() -> None:
@@ -57,7 +59,7 @@ def test_inert_gas_counts_for_nothing_while_its_setpoint_is_not_heard() -> None:
     for second in range(11, 40):
         see(memory, float(second), argon__flow=600.0)
     heard_s = 9 + STALE_S
-    assert memory.purged_cm3["air"] == pytest.approx(300.0 / 60 * heard_s)
+    assert memory.proofs.purged.passed_cm3["air"] == pytest.approx(300.0 / 60 * heard_s)
 
 
 @given(
@@ -76,4 +78,4 @@ def test_no_meter_proves_more_than_its_controller_was_told_to_give(
         see(memory, now, argon__setpoint=told, argon__flow=flow)
         given_cm3 += min(last, told) / 60 * wait_s
         last = told
-        assert memory.purged_cm3["air"] <= given_cm3 + 1e-6
+        assert memory.proofs.purged.passed_cm3["air"] <= given_cm3 + 1e-6

@@ -43,8 +43,8 @@ def test_three_backfills_are_a_proof_and_two_are_none(cycles: int, proven: bool)
     memory, now = after_cycles(cycles)
     if not cycles:
         at(memory, now, 760.0)
-    assert memory.volumes("air") < 5.0, "the volumes are not what proves it here"
-    assert memory.backfills == {"air": cycles, "hydrogen": cycles}
+    assert memory.proofs.purged.volumes("air") < 5.0, "the volumes are not what proves it here"
+    assert memory.proofs.purged.backfills == {"air": cycles, "hydrogen": cycles}
     assert memory.holds(AIR, now) is proven
 
 
@@ -62,7 +62,7 @@ def test_a_cycle_goes_from_its_low_to_its_high_exactly(
 ) -> None:
     memory = running()
     fill(memory, 0.0, low, high)
-    assert memory.backfills["air"] == counts
+    assert memory.proofs.purged.backfills["air"] == counts
 
 
 @pytest.mark.promise(10)
@@ -73,15 +73,17 @@ def test_a_fill_that_no_meter_saw_is_no_backfill_and_takes_back_what_was_proven_
     flow: float, counts: int
 ) -> None:
     memory, now = after_cycles(3)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     at(memory, now + 1, 10.0)
     for second in range(13):  # 600 sccm come in, and 5 % of 100 cm3 may come in unmeasured
         at(memory, now + 2 + second, min(700.0, 10.0 + 76.0 * second), flow=flow)
-    assert memory.backfills["air"] == (3 + counts if counts else 0)
+    assert memory.proofs.purged.backfills["air"] == (3 + counts if counts else 0)
     assert memory.holds(AIR, now + 14) is bool(counts)
-    assert memory.tight is bool(counts)
-    assert (memory.purged_cm3["air"] > 60.0) is bool(counts)
-    assert memory.backfills["hydrogen"] == 3 + counts, "hydrogen does not come from outside"
+    assert memory.proofs.leak.tight is bool(counts)
+    assert (memory.proofs.purged.passed_cm3["air"] > 60.0) is bool(counts)
+    assert memory.proofs.purged.backfills["hydrogen"] == 3 + counts, (
+        "hydrogen does not come from outside"
+    )
 
 
 @pytest.mark.parametrize(("high", "tight"), [(38.0, True), (math.nextafter(38.0, 99.0), False)])
@@ -93,17 +95,17 @@ def test_what_may_come_in_unmeasured_is_exact_from_wherever_it_rises(
     for second in (0.0, 1.0, 2.0):  # what flows through while the pressure stands explains nothing
         at(memory, second, low, flow=600.0)
     at(memory, 3.0, low)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     at(memory, 4.0, low + high if tight else math.nextafter(low + high, 999.0))
-    assert memory.tight is tight
+    assert memory.proofs.leak.tight is tight
 
 
 def test_a_rise_from_a_lowest_pressure_has_no_gas_to_its_credit() -> None:
     memory = running()
     at(memory, 0.0, 5.0)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     at(memory, 1.0, math.nextafter(43.0, 99.0))
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.promise(10)
@@ -112,12 +114,12 @@ def test_one_odd_low_reading_is_no_vacuum_and_two_are_one(
     readings: tuple[float, ...], tight: bool
 ) -> None:
     memory, now = after_cycles(3)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     for pressure in (760.0, *readings, 760.0):
         now += 1
         at(memory, now, pressure)
-    assert memory.tight is tight
-    assert (memory.backfills["air"] == 3) is tight
+    assert memory.proofs.leak.tight is tight
+    assert (memory.proofs.purged.backfills["air"] == 3) is tight
 
 
 @pytest.mark.parametrize(("readings", "counts"), [((10.0,), 0), ((10.0, 10.0), 1)])
@@ -125,7 +127,7 @@ def test_one_odd_low_reading_begins_no_cycle(readings: tuple[float, ...], counts
     memory = running()
     for second, pressure in enumerate((700.0, *readings, *range(86, 700, 76), 700.0)):
         at(memory, float(second), pressure, flow=600.0)
-    assert memory.backfills["hydrogen"] == counts
+    assert memory.proofs.purged.backfills["hydrogen"] == counts
 
 
 def test_who_asks_for_a_tight_tube_is_told_what_came_in_unmeasured_since_the_check() -> None:
@@ -148,23 +150,23 @@ def test_who_asks_for_a_tight_tube_is_told_what_came_in_unmeasured_since_the_che
 def test_a_tube_that_is_full_may_breathe() -> None:
     memory = running()
     at(memory, 0.0, 760.0)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     for second, pressure in enumerate((700.0, 900.0, 760.0, 701.0, 1000.0)):
         at(memory, 1.0 + second, pressure)
-    assert memory.tight
+    assert memory.proofs.leak.tight
 
 
 @pytest.mark.promise(10)
 def test_inert_gas_that_went_to_the_pump_explains_no_rise_after_it() -> None:
     memory = running()
     at(memory, 0.0, 5.0)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     for second in range(1, 60):
         at(memory, float(second), 6.0, flow=600.0)
-    assert memory.tight
+    assert memory.proofs.leak.tight
     at(memory, 60.0, 6.0)
     at(memory, 61.0, 60.0)
-    assert not memory.tight
+    assert not memory.proofs.leak.tight
 
 
 def test_flow_before_the_lowest_pressure_does_not_count_for_the_fill() -> None:
@@ -174,7 +176,7 @@ def test_flow_before_the_lowest_pressure_does_not_count_for_the_fill() -> None:
         at(memory, float(second), 500.0, flow=600.0)
     at(memory, 30.0, 10.0)
     at(memory, 31.0, 700.0)
-    assert memory.backfills["air"] == 0
+    assert memory.proofs.purged.backfills["air"] == 0
 
 
 def test_a_gap_in_the_gauge_ends_the_cycle_under_way() -> None:
@@ -184,12 +186,12 @@ def test_a_gap_in_the_gauge_ends_the_cycle_under_way() -> None:
         see(memory, float(second), box__lid_shut=1.0, hydrogen__flow=0.0)
         see(memory, float(second), argon__setpoint=600.0, argon__flow=600.0)
         tick(memory, float(second))
-    assert memory.filled_cm3 > 100.0
-    memory.tight = True
+    assert memory.proofs.purged.filled_cm3 > 100.0
+    memory.proofs.leak.tight = True
     at(memory, 13.0, 700.0, flow=600.0)
-    assert memory.backfills["air"] == 0
-    assert memory.purged_cm3["air"] == 0.0, "what came in meanwhile nobody knows"
-    assert not memory.tight
+    assert memory.proofs.purged.backfills["air"] == 0
+    assert memory.proofs.purged.passed_cm3["air"] == 0.0, "what came in meanwhile nobody knows"
+    assert not memory.proofs.leak.tight
 
 
 @pytest.mark.parametrize(("gap_s", "counts"), [(STALE_S, 1), (math.nextafter(STALE_S, 9.0), 0)])
@@ -199,36 +201,36 @@ def test_a_gap_of_the_gauge_and_of_the_meter_counts_up_to_its_bound_exactly(
     memory = running()
     see(memory, 0.0, gauge__pressure=10.0, argon__setpoint=6000.0, argon__flow=6000.0)
     see(memory, gap_s, argon__setpoint=6000.0, argon__flow=6000.0, gauge__pressure=700.0)
-    assert memory.backfills["air"] == counts
-    assert (memory.purged_cm3["air"] > 0.0) is bool(counts)
+    assert memory.proofs.purged.backfills["air"] == counts
+    assert (memory.proofs.purged.passed_cm3["air"] > 0.0) is bool(counts)
 
 
 def test_the_smallest_flow_counts_for_what_it_is() -> None:
     memory = running()
     for second in (0.0, 1.0):
         see(memory, second, argon__setpoint=500.0, argon__flow=0.6)
-    assert memory.purged_cm3["air"] == pytest.approx(0.01)
+    assert memory.proofs.purged.passed_cm3["air"] == pytest.approx(0.01)
 
 
 def test_one_fill_counts_once() -> None:
     memory, now = after_cycles(1)
     for second in range(10):
         at(memory, now + second, 760.0, flow=600.0)
-    assert memory.backfills["air"] == 1
+    assert memory.proofs.purged.backfills["air"] == 1
 
 
 def test_an_open_lid_takes_back_backfills_tightness_and_the_cycle_under_way() -> None:
     memory, now = after_cycles(3)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     at(memory, now + 1, 9.0)
     at(memory, now + 2, 10.0)
-    assert memory.filled_from == 10.0
+    assert memory.proofs.purged.filled_from == 10.0
     assert memory.holds(AIR, now + 2)
     assert memory.holds(TIGHT, now + 2)
     at(memory, now + 3, 20.0, lid=0.0)
-    assert memory.backfills["air"] == 0
-    assert not memory.tight
-    assert not memory.pumped
+    assert memory.proofs.purged.backfills["air"] == 0
+    assert not memory.proofs.leak.tight
+    assert not memory.proofs.purged.pumped
     at(memory, now + 4, 760.0)
     assert not memory.holds(AIR, now + 4)
     assert not memory.holds(TIGHT, now + 4)
@@ -236,7 +238,7 @@ def test_an_open_lid_takes_back_backfills_tightness_and_the_cycle_under_way() ->
 
 def test_a_proof_counts_only_while_the_lid_is_heard() -> None:
     memory, now = after_cycles(3)
-    memory.tight = True
+    memory.proofs.leak.tight = True
     for condition in (AIR, TIGHT):
         assert memory.holds(condition, now + STALE_S)
         assert not memory.holds(condition, now + STALE_S + 0.1)
@@ -245,13 +247,13 @@ def test_a_proof_counts_only_while_the_lid_is_heard() -> None:
 def test_hydrogen_in_the_tube_takes_back_its_own_proof_and_leaves_the_others() -> None:
     memory = running()
     healthy(memory, 0.0)
-    memory.backfills = {"air": 3, "hydrogen": 3}
-    memory.tight = True
-    memory.pumped = True
+    memory.proofs.purged.backfills = {"air": 3, "hydrogen": 3}
+    memory.proofs.leak.tight = True
+    memory.proofs.purged.pumped = True
     see(memory, 1.0, hydrogen__flow=5.0)
-    assert not memory.pumped, "a fill with hydrogen is no fill with inert gas"
-    assert memory.backfills == {"air": 3, "hydrogen": 0}
-    assert memory.tight
+    assert not memory.proofs.purged.pumped, "a fill with hydrogen is no fill with inert gas"
+    assert memory.proofs.purged.backfills == {"air": 3, "hydrogen": 0}
+    assert memory.proofs.leak.tight
 
 
 def witnessed(present: dict[str, tuple[Bound, ...]], *tripping: str) -> Memory:
@@ -265,8 +267,8 @@ def witnessed(present: dict[str, tuple[Bound, ...]], *tripping: str) -> Memory:
     memory.mode = Mode.RUNNING
     healthy(memory, 0.0)
     see(memory, 0.0, methane__flow=0.0)
-    for contaminant in memory.purged_cm3:
-        memory.purged_cm3[contaminant] = 1e6
+    for contaminant in memory.proofs.purged.passed_cm3:
+        memory.proofs.purged.passed_cm3[contaminant] = 1e6
     return memory
 
 
@@ -279,10 +281,10 @@ def test_a_contaminant_is_in_the_tube_while_one_of_its_witnesses_shows_it(
 ) -> None:
     memory = witnessed({"hydrogen": (Bound("hydrogen.flow", low=0.5), METHANE)})
     see(memory, 0.0, **shown)
-    memory.purged_cm3["hydrogen"] = 1e6
+    memory.proofs.purged.passed_cm3["hydrogen"] = 1e6
     assert memory.holds(PurgedOf("hydrogen", 5.0), 0.0) is not bool(shown)
     tick(memory, 0.0)
-    assert (memory.purged_cm3["hydrogen"] == 0.0) is bool(shown)
+    assert (memory.proofs.purged.passed_cm3["hydrogen"] == 0.0) is bool(shown)
 
 
 def test_a_proof_that_is_lost_to_a_silence_which_trips_by_itself_trips_once() -> None:
@@ -314,8 +316,8 @@ def test_backfills_are_never_more_than_the_times_the_pressure_went_up(
             low = True
         elif pressure >= 700.0 and low:
             ups, low = ups + 1, False
-    assert memory.backfills["air"] <= ups
+    assert memory.proofs.purged.backfills["air"] <= ups
     if flow == 6000.0:
-        assert memory.backfills["air"] == ups or any(p < 700.0 for p in pressures)
+        assert memory.proofs.purged.backfills["air"] == ups or any(p < 700.0 for p in pressures)
     if flow == 0.0:
-        assert memory.backfills["air"] == 0
+        assert memory.proofs.purged.backfills["air"] == 0

@@ -282,7 +282,7 @@ def held_to_its_limit(
     if isinstance(verdict, Allowed):
         assert sound
         assert age_s <= STALE_S or not any(
-            value > each.above or value < each.below for each, *_ in memory.guarding[channel]
+            value > each.row.above or value < each.row.below for each in memory.guarding[channel]
         )
     elif not sound:
         assert verdict.rule in ("limit", "unit")
@@ -303,9 +303,9 @@ def test_a_line_without_pump_or_leak_check_has_its_volumes_alone() -> None:
     verdict = judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)
     assert isinstance(verdict, Refused)
     assert verdict.reason.endswith("by measured flow: 0.00")
-    memory.backfills["air"] = 99
+    memory.proofs.purged.backfills["air"] = 99
     assert rule_of(judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)) != ""
-    memory.purged_cm3["air"] = 500.0
+    memory.proofs.purged.passed_cm3["air"] = 500.0
     assert rule_of(judge(Command("hydrogen.setpoint", 10.0, "sccm"), memory, 0.0)) == ""
 
 
@@ -401,7 +401,7 @@ def test_what_is_forbidden_is_excluded_by_both_values_of_a_command_in_doubt(
 def test_a_proof_takes_the_contaminant_excluded_by_every_doubt() -> None:
     memory = running()
     healthy(memory, 0.0)
-    memory.purged_cm3["hydrogen"] = 1e6
+    memory.proofs.purged.passed_cm3["hydrogen"] = 1e6
     hydrogen = PurgedOf("hydrogen", 5.0)
     assert memory.holds(hydrogen, 0.0)
     memory.track("hydrogen.flow").unconfirmed = (0.4,)

@@ -1,11 +1,47 @@
-"""How the proofs are made: by measured flow and measured pressure, never by a timer."""
+"""What an envelope says of the proofs: what a rule asks for, and how it is made."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labharness.safety.kernel.conditions import Bound, EnvelopeInvalid, positive
 
-__all__ = ["Backfill", "LeakCheck", "Purge"]
+__all__ = ["Backfill", "LeakCheck", "LeakTight", "Proof", "Purge", "PurgedOf"]
+
+
+@dataclass(frozen=True, slots=True)
+class PurgedOf:
+    """The tube was purged since ``contaminant`` was in it: by volumes, or by backfills.
+
+    Oxygen is not measured: that air is out of the tube is *inferred* from this proof.
+
+    Attributes:
+        contaminant: What is out.
+        volumes: Tube volumes that must have passed as measured inert flow; the cycles of the
+            line's ``Backfill`` are proof too.
+    """
+
+    contaminant: str
+    volumes: float
+
+    def __post_init__(self) -> None:
+        positive(self.volumes, f"purged of {self.contaminant!r}: volumes")
+
+    def __str__(self) -> str:
+        inferred = ", from which oxygen is inferred" if self.contaminant == "air" else ""
+        return f"tube purged of {self.contaminant} by {self.volumes:g} volumes{inferred}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeakTight:
+    """The tube passed the line's ``LeakCheck`` since ``contaminant`` was in it (it was open)."""
+
+    contaminant: str
+
+    def __str__(self) -> str:
+        return f"tube leak-checked since it was open to {self.contaminant}"
+
+
+Proof = PurgedOf | LeakTight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

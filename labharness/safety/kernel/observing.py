@@ -1,0 +1,84 @@
+"""Taking in what happens: a command was sent or confirmed, and a reading came, which may trip."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from labharness.core.vocabulary import Cause, Command, Trip
+from labharness.safety.kernel.memory import Memory
+from labharness.safety.kernel.rows import TripRow
+from labharness.safety.kernel.tracks import Track, may_be
+
+__all__ = ["adopt", "begin", "conclude", "expect", "observe"]
+
+
+def begin(memory: Memory, command: Command) -> None:
+    """Remember that a command was sent: until it is confirmed both values count (law 7)."""
+    track = memory.readback(command.channel)
+    track.unconfirmed = tuple(dict.fromkeys((*track.unconfirmed, command.value)))
+    memory.proofs.sent(track.channel, command.value)
+
+
+def conclude(memory: Memory, command: Command) -> None:
+    """Take a command as confirmed, because a fresh read-back agrees."""
+    memory.readback(command.channel).unconfirmed = ()
+    expect(memory, command.channel, command.value)
+
+
+def expect(memory: Memory, channel: str, value: float) -> None:
+    """Remember what a channel was shown to be set to; NaN for what is not known (any more)."""
+    memory.readback(channel).told = value
+
+
+def adopt(memory: Memory, channels: Iterable[str]) -> None:
+    """Take what was just read for what is set, where nothing else is known of that."""
+    for track in map(memory.track, channels):
+        if math.isnan(track.told) and not track.unconfirmed:
+            track.told = track.value
+
+
+def observe(
+    memory: Memory, tracks: Sequence[Track], values: Sequence[float], now: float
+) -> tuple[Trip, ...]:
+    """Take the readings of one frame into memory; return the trips and warnings they cause.
+
+    Of each reading in turn: count the conditions that it changes, let the proofs see it, remember
+    it, and compare it with what was set and with the rows that trip. A NaN is not a measurement: it
+    leaves the old reading to grow stale.
+    """
+    trips: tuple[Trip, ...] = ()
+    for track, value in zip(tracks, values, strict=True):
+        if value != value:
+            continue
+        if track.conditions and value != track.value:
+            memory.changes += sum(b.holds(value) != b.holds(track.value) for b in track.conditions)
+        if track.proves:
+            memory.proofs.see(track, value, now)
+        before, track.value, track.at_s = track.value, value, now
+        if abs(value - track.told) > track.within:
+            trips += _foreign(memory, track, before, now)
+        for row in track.rows:
+            if not row.low <= value <= row.high:
+                trips += (_outside(row, value, now),)
+    return trips
+
+
+def _outside(row: TripRow, value: float, now: float) -> Trip:
+    """Say which bound of a row a reading is at."""
+    bound = f"most {row.high:g}" if value > row.high else f"least {row.low:g}"
+    found = f"{value:g} {row.unit}".strip()
+    why = f"{row.name}: {row.channel} is {found}, at {bound}"
+    return Trip(row.cause, row.procedure, row.channel, value, now, why)
+
+
+def _foreign(memory: Memory, track: Track, before: float, now: float) -> tuple[Trip, ...]:
+    """Call a value that nobody here has set: once as a warning, and with what it runs each time."""
+    limit, value = track.limit, track.value
+    if limit is None or not track.foreign():
+        return ()
+    at_stake = not track.stake or may_be(track.stake, now) is not None
+    procedure = limit.on_foreign if at_stake else ""
+    if value == before and not procedure:
+        return ()
+    found = f"{track.channel} reads {value:g} {limit.unit}".strip()
+    why = f"{found}, and {track.told:g} was confirmed: somebody else has set it, or it restarted"
+    return (Trip(Cause.INTERLOCK_LOST, procedure, track.channel, value, now, why),)
