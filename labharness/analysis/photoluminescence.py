@@ -1,8 +1,8 @@
 """The photoluminescence of a film, from a separate file: one band, and its ratio to Raman.
 
-The ratio of its height to a Raman line tells one layer of MoS2 from more, on a microscope with a
-measured value for one layer: grating, camera, exposure and power all change it. Here it is only
-reported.
+The ratio of its height to a Raman line distinguishes one layer of MoS2 from more, on a microscope
+with a measured value for one layer: grating, camera, exposure and power all change it. Here it is
+only reported.
 """
 
 from collections.abc import Sequence

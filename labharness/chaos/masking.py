@@ -75,9 +75,9 @@ LIES: Mapping[tuple[str, str], tuple[tuple[str, float], ...]] = {
     },
 }
 
-# How long a word outlasts its fault; then the clocks of its rules begin. Actions that were decided
-# on a lie are finished, and repeated, within ACTED_S. A person shuts a tube that was opened on a
-# lie within OPENED_S. Argon that returns, or its meter, has the row's own time.
+# Times by which a word outlasts its fault; then the clocks of its rules begin. Actions that were
+# decided on a lie are finished, and repeated, within ACTED_S. A person shuts a tube that was opened
+# on a lie within OPENED_S. Argon that returns, or its meter, has the row's own time.
 ACTED_S = TRIP_S + REPEATS_S
 OPENED_S = 180.0 + TRIP_S
 SWEPT_S = 3600.0  # 80 sccm of argon thin 5 % of oxygen in 2 L to 1 % within 40 min

@@ -373,3 +373,73 @@ def test_no_old_term_comes_back() -> None:
     assert {
         name for name in old if not name.endswith((here, "0024-wings-and-one-language.md"))
     } == set()
+
+
+# Rooms and pages that follow "Words" in docs/contributing.md; it grows until it is everything.
+PLAIN = (
+    "labharness/analysis/",
+    "labharness/chaos/",
+    "labharness/core/",
+    "labharness/faces/testing/",
+    "labharness/instruments/link/",
+    "labharness/instruments/simulation/",
+    "labharness/journal/",
+    "labharness/protocols/",
+    "simulators/",
+)
+RIDDLES = (  # pattern, an example, the plain way
+    (r"(?:^|[.;:] )(?:What|Who|Whose)\b(?![^.;]*\?)", "Who asks is told.", "use a noun as subject"),
+    (r"^(?:How|That|Give|Say|Tell)\b", "How long it takes.", "begin with a noun, or 'Return ...'"),
+    (r"\b[Ww]hoever\b", "Whoever drives a line.", "name the person or program"),
+    (r"\b[Nn]obody\b", "It is nobody's.", "name what is missing: no person, no program"),
+    (r"\bof what\b", "Part of what is asked.", "use a noun"),
+    (
+        r"(?<!here )\b(?:is|are|was|were) no\b(?! (?:long|oth))",
+        "It is no text.",
+        "is not a, has no",
+    ),
+    (
+        r"\b(?:such that|whose it is|as it does)\b",
+        "It ends as it does.",
+        "so that, its owner, like",
+    ),
+)
+
+
+def prose_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Return line and text of each docstring and comment of a module, or paragraph of a page."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".md":
+        plain = re.sub(
+            r"```.*?```", lambda code: re.sub(r"[^\n]", "", code[0]), text, flags=re.DOTALL
+        )
+        for found in re.finditer(r"(?:^(?![#|]).*\S.*\n?)+", plain, re.MULTILINE):
+            for item in re.split(r"\n *(?:[*-]|\d+\.) ", found[0]):
+                yield plain.count("\n", 0, found.start()) + 1, " ".join(item.split()).lstrip("*- ")
+        return
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.lineno, " ".join(str(node.value.value).split())
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("# ")
+
+
+def test_prose_is_plain_where_it_was_made_so() -> None:
+    pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
+    found = [
+        f"{name_of(path)}:{line}: {advice}: {text[:80]}"
+        for path in [*python_files(*CODE), *pages]
+        if name_of(path).startswith(PLAIN)
+        for line, text in prose_of(path)
+        for pattern, _, advice in RIDDLES
+        if re.search(pattern, text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(("pattern", "example"), [row[:2] for row in RIDDLES])
+def test_a_riddle_is_recognised(tmp_path: Path, pattern: str, example: str) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"A heading above.\n\n* {example}\n")
+    assert any(re.search(pattern, text) for _, text in prose_of(path))

@@ -72,7 +72,7 @@ def numbers_columns(lines: Sequence[str]) -> bool:
 
 
 def is_grid(lines: Sequence[str]) -> bool:
-    """Tell a map from columns by its first row of numbers and the one below it."""
+    """Return whether the lines are a map instead of columns, by the first two rows of numbers."""
     body = [line for line in lines if line.strip() and not line.startswith("#")][:12]
     if len(body) < 2:
         return False

@@ -1,4 +1,4 @@
-"""Lab time (counted by the loop) and world time (told by the calendar)."""
+"""Lab time (counted by the loop) and world time (the calendar's)."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ class Clock:
 
     Args:
         loop: The loop the run lives on.
-        epoch: What the loop's second 0 is called; only for virtual runs.
+        epoch: Moment of the loop's second 0; only for virtual runs.
 
     Attributes:
         jumped_s: Seconds by which the virtual calendar was set forward; lab time does not jump.

@@ -38,7 +38,7 @@ class Refused:
     Attributes:
         command: The refused command.
         rule: Name of the envelope's row, or of the built-in rule, that refused it.
-        reason: One sentence with what was asked, what is allowed, and the unit.
+        reason: One sentence with the requested value, the allowed ones, and the unit.
     """
 
     command: Command
@@ -50,7 +50,7 @@ Verdict = Allowed | Refused
 
 
 class Ending(StrEnum):
-    """How a physical command ended (law 7). Only ``CONFIRMED`` confirms it."""
+    """The end of a physical command (law 7). Only ``CONFIRMED`` confirms it."""
 
     REFUSED = "refused"
     CONFIRMED = "confirmed"
@@ -62,7 +62,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of one command: its ending, what was read back, and one sentence about it.
+    """The end of one command: its ending, the value read back, and one sentence about it.
 
     Attributes:
         warning: Why a confirmed value has no effect in the present state of the line, or ``""``.

@@ -131,7 +131,7 @@ def check_simulator(
 
 
 def check_obedience(driver: Driver, face: Face, channel: str, value: float) -> tuple[str, ...]:
-    """Check that the replies to a command tell success from refusal, and that its read shows it.
+    """Check that a command's replies show success or refusal, and that its read shows it.
 
     A command that the instrument itself refuses has no findings: some are valid only in some
     states.
