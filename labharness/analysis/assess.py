@@ -253,7 +253,6 @@ def _is_clear(line: SeenLine) -> bool:
 
 
 def _spectra(recording: Recording, stack: Stack, kept: Sequence[int]) -> tuple[Spectrum, ...]:
-    """Return each row of the file; the judged ones in electrons."""
     place = {row: at for at, row in enumerate(kept)}
     return tuple(
         Spectrum(stack.shift_cm1, stack.counts[place[row]], stack.read_noise_counts[place[row]])

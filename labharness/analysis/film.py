@@ -207,7 +207,6 @@ def peak_height(axis: ArrayLike, counts: ArrayLike) -> float:
 
 
 def _blocks(measured: Spectrum, clean: Array) -> tuple[Array, Array, Array]:
-    """Return centre, median and 1/variance of blocks of equal span."""
     axis = measured.shift_cm1
     edges = np.searchsorted(axis, np.linspace(axis[0], axis[-1], PL_BLOCKS + 1)[1:-1])
     parts = [

@@ -188,7 +188,6 @@ def _evaluate(x: Array, counts: Array, root_weight: Array, p: Array) -> tuple[Ar
 
 
 def _normal(residual: Array, jacobian: Array) -> tuple[Array, Array, Array]:
-    """Return chi-squared, curvature and downhill gradient."""
     cost = np.einsum("ij,ij->i", residual, residual)
     curvature = jacobian @ jacobian.transpose(0, 2, 1)
     gradient = (jacobian @ residual[:, :, None])[:, :, 0]

@@ -235,7 +235,6 @@ class _Naming:
         return np.zeros(rows.size), np.zeros(rows.size, dtype=bool)
 
     def _fit(self, group: LineGroup, rows: Rows) -> _Fitted:
-        """Fit a group in the rows that do not have this fit yet."""
         if group not in self._fitted:
             shape = (len(self._names), len(group.names))
             nothing = _Fitted(np.zeros((*shape, 6)), np.zeros(shape, bool), np.zeros(shape, bool))

@@ -156,7 +156,6 @@ def _quiet(intensity: Array) -> QuietStretch:
 
 
 def _median_of(values: Array, chosen: NDArray[np.bool_]) -> Array:
-    """Return the median of the chosen values of each row."""
     ordered = np.sort(np.where(chosen, values, np.inf), axis=1)
     count = chosen.sum(axis=1)
     rows = np.arange(len(values))

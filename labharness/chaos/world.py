@@ -439,7 +439,6 @@ class _World:
 
 
 def _later(loop: VirtualLoop) -> VirtualLoop:
-    """Return a loop whose time continues from another's."""
     after = VirtualLoop()
     after.ticks = loop.ticks
     return after

@@ -44,7 +44,6 @@ def _without(mark: str, text: str) -> tuple[str, int]:
 
 
 def _between_thousands(text: str) -> list[str]:
-    """Return the marks that separate thousands in the rows of a table."""
     marks = [each for each in (*QUOTES, *BLANKS) if each in text]
     if not marks and not ("," in text and "." in text):
         return []

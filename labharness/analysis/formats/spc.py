@@ -217,7 +217,6 @@ def _old_spectra(data: bytes, head: _Head) -> tuple[Array, Array]:
 
 
 def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
-    """Return the exponent of a spectrum and its stated number of points."""
     if len(data) < at + SUBHEADER_BYTES:
         raise BadFile(f"{NAME}: the file ends within a subheader, at byte {len(data)}")
     exponent: int = struct.unpack_from("<b", data, at + 1)[0]
@@ -226,7 +225,6 @@ def _subheader(data: bytes, at: int, head: _Head) -> tuple[int, int]:
 
 
 def _counts(data: bytes, at: int, points: int, power: int, head: _Head) -> tuple[Array, int]:
-    """Return the intensities of a spectrum and the position of the next one."""
     if FLOATS in (head.exponent, power):
         return _take(data, at, points, f"{head.order}f4"), at + 4 * points
     if head.flags & INTEGERS_16_BIT:

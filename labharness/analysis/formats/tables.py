@@ -178,7 +178,6 @@ def _pair(line: str) -> tuple[str, str]:
 
 
 def _places(titles: Sequence[str]) -> bool:
-    """Return whether the columns before the axis hold places."""
     return re.split(r"\W", titles[0])[0] in PLACE_NAMES and any(
         axis_unit_of(title)[1] or title.startswith("wave") for title in titles[1:]
     )

@@ -105,7 +105,6 @@ def _shown(driver: Driver, face: Face, name: str) -> float:
 
 
 def _put(driver: Driver, face: Face, name: str, value: float, wait: Wait | None) -> None:
-    """Put a value back, if possible."""
     if math.isnan(value):
         return
     try:

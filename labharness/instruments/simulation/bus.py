@@ -142,7 +142,6 @@ class SimulatedBus:
             self._buffer_s = self._env.loop.time() + len(buffer) * self._byte_s
 
     def _silence_ended_it(self) -> bool:
-        """Return whether a long silence ends the incomplete frame."""
         return bool(self._gap_s) and self._env.loop.time() - self._buffer_s > self._gap_s
 
     def _ask(self, frame: bytes, deliver: Callable[[bytes], None]) -> None:

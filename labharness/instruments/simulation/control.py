@@ -291,7 +291,6 @@ def set_faults(faults: Any, values: Answer, what: str) -> None:  # noqa: ANN401 
 
 
 def _range_of(name: str) -> tuple[float, float]:
-    """Return the allowed range of a fault, by the unit at the end of its name."""
     return next((bounds for ending, bounds in RANGES.items() if name.endswith(ending)), ANY_NUMBER)
 
 

@@ -289,7 +289,6 @@ def _is_timestamp(text: str) -> bool:
 
 
 def _in_words(fault: ErrorDetails) -> str:
-    """Return the found and the required value in words."""
     if fault["type"] == "missing":
         return "it is missing, and it is required"
     wanted = _WANTED.get(fault["type"])

@@ -259,7 +259,6 @@ class CvdTube:
         return 0.0 if shut else BYPASS_SCCM * self._gas.supply_share
 
     def _leaking_sccm(self) -> float:
-        """Return the hydrogen that leaks from its line into the room."""
         is_open = self._relays.contacts[HYDROGEN_VALVE]
         return self.faults.hydrogen_leak_sccm if is_open else 0.0
 
@@ -441,12 +440,11 @@ class CvdTube:
 
 
 def _branch(chance: random.Random | None) -> random.Random | None:
-    """Return an own random source, so that the draws of one part do not shift another's."""
+    """Return a new random source, so that one part's draws do not shift another's."""
     return None if chance is None else random.Random(chance.getrandbits(64))
 
 
 def _mass_mg(details: Mapping[str, object], name: str) -> float:
-    """Return a mass in mg from an action's details."""
     mass = details[name]
     if isinstance(mass, bool) or not isinstance(mass, int | float) or not 0.0 <= mass < math.inf:
         raise ValueError(f"CvdTube: 'load' got {name} {mass!r}; allowed a number of mg from 0")
