@@ -17,7 +17,6 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Allowed, Command
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.safety.kernel import Memory, judge
 
 ROUNDS = 15  # all take turns, so that a busy moment touches all of them
@@ -44,7 +43,7 @@ def running_memory() -> tuple[Memory, float]:
         with SqliteJournal(folder / "journal.sqlite") as journal:
             lab = Lab(plan, clock=Clock(loop), chance=Chance(1), journal=journal)
             await lab.line.open()
-            await lab.line.arm(SAFE_TABLE)
+            await lab.line.arm(plan.safe_procedure)
             lab.line.start()
             await lab.line.next_tick()
             found = deepcopy(lab.line.memory), lab.clock.now_s()

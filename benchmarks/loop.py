@@ -10,7 +10,6 @@ from statistics import median
 from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 
 ROUNDS = 3
 COUNTED_TICKS = 60  # of lab time in which exchanges are counted; no time is taken meanwhile
@@ -21,7 +20,7 @@ async def poll(lab: Lab, ticks: int) -> tuple[float, float]:
     """Poll an armed, running line; give lab seconds a wall second, and exchanges a lab second."""
     line = lab.line
     await line.open()
-    await line.arm(SAFE_TABLE)
+    await line.arm(lab.plan.safe_procedure)
     line.start()
     lab.guard.core.log = []
     for _ in range(COUNTED_TICKS):

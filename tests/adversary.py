@@ -21,7 +21,6 @@ from labharness.instruments.link import LinkLost
 from labharness.journal import SqliteJournal
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.operate import idle_line
 from labharness.line import NoReply, NotArmed, Tripped
 from labharness.line.opening import NotOpened
@@ -29,6 +28,7 @@ from labharness.safety.guard import Latch
 from labharness.safety.kernel import Mode
 from labharness.work.desk import ByHand, Nobody
 from labharness.work.desk.folder import JOURNAL_NAME
+from rig import SAFE_TABLE
 from walks import Step
 
 __all__ = ["Walked", "play_walk"]

@@ -17,10 +17,9 @@ from labharness.core.clock import Chance, Clock, PacedLoop, VirtualLoop, run
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import LineAlarms
 from labharness.safety.alarm import AlarmFile, AlertChannel, Channels, NullSenders, Severity
-from rig import approved_copy
+from rig import SAFE_TABLE, approved_copy
 
 Act = Callable[[Lab], None]
 

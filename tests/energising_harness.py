@@ -10,11 +10,11 @@ from pathlib import Path
 
 from labharness.core.clock import PacedLoop, run
 from labharness.lab import read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line.exchanges import Exchanges
 from labharness.line.poll import Poller
 from labharness.safety.guard.armed import ARMED_FILE, read_armed
 from labharness.safety.guard.remote import RemoteGuard
+from rig import SAFE_TABLE
 
 ON = (
     ("furnace", "mode", 0.0),

@@ -8,8 +8,8 @@ from labharness.core.clock import run as run_on
 from labharness.core.vocabulary import Cause, Command, Ending, Trip
 from labharness.journal import SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.safety.guard import Latch
+from rig import SAFE_TABLE
 
 FURNACE, SULFUR, HYDROGEN = 6, 7, 2  # coils from 0, as wired
 

@@ -17,6 +17,7 @@ from labharness.work.admission.approval import StandingApproval, sign, write_app
 __all__ = [
     "EXAMPLE",
     "HERE",
+    "SAFE_TABLE",
     "SHIPPED_ENVELOPE",
     "SHORT_LINE",
     "SOON",
@@ -36,6 +37,9 @@ HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "mos2-monolayer.json"
 SHORT_LINE = HERE / "short_line.toml"
 SHIPPED_ENVELOPE = HERE.parent / "envelopes" / "labharness_envelopes" / "lines" / "cvd_mos2.toml"
+SAFE_TABLE = "immediate_shutdown"
+"""The procedure that makes the shipped line, and those based on it, safe before and after a run."""
+
 SOON = ("arming", 1.0)
 """When to stop a task that is accepted and need not be grown as well."""
 

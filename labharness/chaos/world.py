@@ -26,7 +26,7 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, begin, finish
 from labharness.core.vocabulary import Trip
 from labharness.core.vocabulary.digests import digest_of
 from labharness.journal import JournalFailed, SqliteJournal
-from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.operate.idle_line import still_active
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.runs import BadOutput
@@ -299,7 +299,7 @@ class _World:
         core, memory = lab.guard.core, lab.line.memory
         core.log = None
         core = copy.deepcopy(core)
-        named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
+        named = lab.plan.safe_procedure if memory.trip is None else memory.trip.procedure
         procedure = memory.procedure(named)
         self._leave()
         if core.armed:
@@ -322,7 +322,7 @@ class _World:
         if pause_s > HEARTBEAT_S_MAX and lab.guard.core.armed:
             scene.latched = True
             memory = lab.line.memory
-            named = SAFE_TABLE if memory.trip is None else memory.trip.procedure
+            named = lab.plan.safe_procedure if memory.trip is None else memory.trip.procedure
             procedure = memory.procedure(named)
             why = f"no heartbeat for {HEARTBEAT_S_MAX:g} s"
             left_s = pause_s - HEARTBEAT_S_MAX

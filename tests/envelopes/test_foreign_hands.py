@@ -17,10 +17,9 @@ from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import BadLabFile, Lab, LabPlan, default_lab_path, read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.wiring.alarms import line_alarms
 from labharness.line.alarms import OFF_DELAY_S
-from rig import approved_copy
+from rig import SAFE_TABLE, approved_copy
 
 POLL_S = 1.0
 NOTICED_S = 2 * POLL_S + 0.25

@@ -11,10 +11,9 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config.lab_file import BadLabFile
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line.opening import NotOpened
 from labharness.safety.kernel import EnvelopeInvalid
-from rig import SHORT_LINE, approved_copy
+from rig import SAFE_TABLE, SHORT_LINE, approved_copy
 
 FLUSHED_S = 200.0  # five volumes of 200 cm3 at 480 sccm take 125 s
 

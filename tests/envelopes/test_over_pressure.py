@@ -13,11 +13,10 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line.escalation import DownStage
 from labharness.safety.guard import Latch
 from labharness.work.desk import ByHand, Nobody
-from rig import plant_fault
+from rig import SAFE_TABLE, plant_fault
 
 ATM_PA = 101_325.0
 TRIP_ATM = 1.15  # of the short line

@@ -18,9 +18,9 @@ from labharness.core.clock import Chance, Clock, PacedLoop, run
 from labharness.core.vocabulary import Cause, Command, Trip
 from labharness.journal import JournalFailed, SqliteJournal
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import Tripped
 from labharness.safety.guard import Source
+from rig import SAFE_TABLE
 
 SOFTWARE_S_MAX = 0.050
 COMMANDS = 10_000

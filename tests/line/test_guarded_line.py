@@ -24,7 +24,6 @@ from labharness.faces.cli import main
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.operate.idle_line import NotReset, make_safe, read_now, reset
 from labharness.lab.wiring.arming import guard_command
 from labharness.lab.wiring.operators import TerminalOperator
@@ -35,7 +34,7 @@ from labharness.safety.guard.split import SplitGuard
 from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
 from real_wires import NEAR, RemotePlant, quick, real, served
-from rig import approved_copy
+from rig import SAFE_TABLE, approved_copy
 
 ARGON = Command("argon.setpoint", 100.0, "sccm")
 

@@ -7,10 +7,9 @@ import pytest
 
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.safety.guard import NotPermitted
 from labharness.safety.kernel import Mode
-from rig import plant_fault
+from rig import SAFE_TABLE, plant_fault
 
 Change = Callable[[Lab], Awaitable[None]]
 

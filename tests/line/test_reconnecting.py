@@ -11,11 +11,11 @@ from alarmed import Watched, watch
 from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX
 from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
+from rig import SAFE_TABLE
 
 HYDROGEN = Command("hydrogen.setpoint", 0.0, "sccm")
 ARGON = Command("argon.setpoint", 100.0, "sccm")

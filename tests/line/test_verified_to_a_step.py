@@ -6,7 +6,7 @@ import pytest
 
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
+from rig import SAFE_TABLE
 
 
 @pytest.mark.promise(12)

@@ -7,7 +7,6 @@ from labharness.core.files.named import is_there
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say
 from labharness.lab import read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.config.lock import LineBusy
 from labharness.lab.wiring.arming import GUARDED, armed_of, write_armed
 from labharness.safety.guard.latch import MARKER_FILE
@@ -26,7 +25,7 @@ def arm(chosen: argparse.Namespace) -> int:
                 complain(f"    {line}")
         if findings:
             return EXIT_FAILED
-        armed = armed_of(plan, plan.procedures(), SAFE_TABLE)
+        armed = armed_of(plan, plan.procedures(), plan.safe_procedure)
         if armed is None:
             complain(f"labharness arm: {chosen.lab} has no port that is {' or '.join(GUARDED)}")
             return EXIT_USAGE

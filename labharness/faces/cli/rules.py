@@ -95,6 +95,8 @@ def _interlock(row: Interlock) -> str:
 
 
 def _purge(purge: Purge) -> Iterator[str]:
+    if not purge.outside:
+        return
     inert = ", ".join(f"{flow} up to {told}" for flow, told in purge.inert.items())
     yield f"{purge.volume_cm3:g} cm3, counted by {inert}"
     for contaminant, states in purge.present.items():

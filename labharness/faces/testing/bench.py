@@ -13,7 +13,6 @@ from labharness.core.clock import run as run_on
 from labharness.faces.testing.faults import Act, Injection, fault, simulated_of
 from labharness.journal import SqliteJournal
 from labharness.lab import BadLabFile, Lab, LabPlan, read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.wiring.runs import SIMULATED_SEED
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp.codec import HcpMessage, decode
@@ -266,7 +265,7 @@ class Bench:
             NotArmed: The line cannot be armed in its present state.
         """
         async with self.opened() as lab:
-            await lab.line.arm(SAFE_TABLE)
+            await lab.line.arm(lab.plan.safe_procedure)
             lab.line.start()
             yield lab
 

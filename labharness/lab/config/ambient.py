@@ -49,7 +49,7 @@ def absolute(line: LineFile, units: Mapping[str, str], ambient_torr: float) -> L
     """
     room = _Room(units, ambient_torr)
     purge, contract = line.purge, line.safety_envelope
-    fill, check = purge.backfill, purge.leak_check
+    fill, check = (purge.backfill, purge.leak_check) if purge else (None, None)
     if fill is not None:
         fill = fill.model_copy(
             update={
@@ -75,7 +75,8 @@ def absolute(line: LineFile, units: Mapping[str, str], ambient_torr: float) -> L
             "procedures": {
                 name: room.rows(row, f"procedure {name!r}") for name, row in line.procedures.items()
             },
-            "purge": purge.model_copy(
+            "purge": purge
+            and purge.model_copy(
                 update={
                     "backfill": fill,
                     "leak_check": check,

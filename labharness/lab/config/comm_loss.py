@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from labharness.core.vocabulary import OPERATOR
 from labharness.instruments.driver import Channel
-from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.config.lab_plan import LabPlan
 from labharness.safety.kernel import Envelope
 from labharness.work.plan import Stays
 
@@ -74,7 +74,9 @@ def _stays(what: str, name: str, value: float, spec: Channel) -> Stays:
 
 
 def _safe(plan: LabPlan) -> dict[str, float]:
-    return {step.channel: step.value for step in plan.envelope.procedures[SAFE_TABLE].steps}
+    return {
+        step.channel: step.value for step in plan.envelope.procedures[plan.safe_procedure].steps
+    }
 
 
 def _spec(plan: LabPlan, channel: str) -> Channel:

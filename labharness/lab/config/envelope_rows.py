@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 ProhibitedAction = Literal["simultaneous_gas_mixing_without_purge"]
-Answering = Literal["immediate_shutdown", "close_all_valves_and_alert", "relieve_pressure"]
 
 
 class _Strict(BaseModel):
@@ -53,9 +52,11 @@ class Parameter(_Strict):
 class SafetyEnvelope(_Strict):
     """HCP L3's ``safety_envelope``, with its names checked."""
 
-    parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter]
+    parameters: dict[Literal["temperature", "pressure", "gas_flow_rate"], Parameter] = Field(
+        default_factory=dict
+    )
     prohibited_actions: tuple[ProhibitedAction, ...] = ()
-    emergency_procedures: dict[Cause, Answering] = Field(default_factory=dict)
+    emergency_procedures: dict[Cause, str] = Field(default_factory=dict)
 
     def to_json(self, ambient_torr: float | None) -> dict[str, Any]:
         """Return it as HCP L3 writes it.
@@ -272,23 +273,51 @@ class CoolingRow(_Strict):
 
 
 class LineFile(_Strict):
-    """The envelope file of a whole line."""
+    """The envelope file of a whole line.
+
+    Attributes:
+        safe_procedure: The procedure that every run begins and ends with. A line with one procedure
+            need not name it: that one is it, and it answers each cause that no other one answers.
+        purge: How the purge proof is made; ``None`` where no rule asks for one.
+    """
 
     line: str
     description: str
-    safety_envelope: SafetyEnvelope
-    quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]]
+    safe_procedure: str = ""
+    safety_envelope: SafetyEnvelope = Field(default_factory=SafetyEnvelope)
+    quantities: dict[Literal["temperature", "pressure", "gas_flow_rate"], tuple[str, ...]] = Field(
+        default_factory=dict
+    )
     ambient: AmbientRow | None = None
     limit: tuple[LimitRow, ...]
     opening: tuple[OpeningRow, ...] = ()
     watch: tuple[WatchRow, ...]
-    interlock: tuple[InterlockRow, ...]
-    trip: tuple[_TripRow, ...]
+    interlock: tuple[InterlockRow, ...] = ()
+    trip: tuple[_TripRow, ...] = ()
     plausible: tuple[PlausibleRow, ...] = ()
     contact: tuple[ContactRow, ...] = ()
     cooling: tuple[CoolingRow, ...] = ()
-    procedures: dict[str, ProcedureRow]
-    purge: PurgeRow
+    procedures: dict[str, ProcedureRow] = Field(min_length=1)
+    purge: PurgeRow | None = None
+
+    @property
+    def safe(self) -> str:
+        """The procedure that every run begins and ends with; ``""`` where nobody says."""
+        return self.safe_procedure or self._only
+
+    @property
+    def contract(self) -> SafetyEnvelope:
+        """HCP's safety envelope, in which a line's only procedure answers what no other answers."""
+        if not self._only:
+            return self.safety_envelope
+        given = self.safety_envelope.emergency_procedures
+        answers = {cause: given.get(cause, self._only) for cause in Cause}
+        return self.safety_envelope.model_copy(update={"emergency_procedures": answers})
+
+    @property
+    def _only(self) -> str:
+        *others, only = self.procedures
+        return "" if others else only
 
 
 class KindLimit(_Strict):

@@ -60,6 +60,9 @@ QUANTITY_UNITS = {  # HCP L3's unit: the house's unit, factor
     "pressure": {"torr": ("Torr", 1.0)},  # absolute by now
     "gas_flow_rate": {"sccm": ("sccm", 1.0)},
 }
+NO_PURGE = Purge(volume_cm3=1.0, inert={}, present={}, outside="")
+"""Of a line on which no rule asks for a purge: it proves nothing."""
+
 NOT_OF_A_BACKFILL = {"source", "low_unit", "high_unit"}
 QUANTITY_CAUSES = {
     "temperature": Cause.OVER_TEMPERATURE,
@@ -87,7 +90,7 @@ def build_envelope(
     kinds: Mapping[str, KindLimits],
     settable: Mapping[str, Channel],
     *,
-    volume_cm3: float,
+    volume_cm3: float | None,
 ) -> Envelope:
     """Make the kernel's envelope of a line.
 
@@ -95,13 +98,13 @@ def build_envelope(
         file: The line's rules, their pressures absolute.
         kinds: For each instrument on the line its own limits.
         settable: Each channel that a driver can set, as the driver declares it.
-        volume_cm3: Volume of the tube, as the lab file states it.
+        volume_cm3: Volume of the tube, as the lab file states it; a purge proof takes one.
 
     Raises:
         EnvelopeInvalid: A rule contradicts an instrument's own limits, or another rule.
     """
-    procedure_of = file.safety_envelope.emergency_procedures
-    wrong = list(_unanswered(file))
+    procedure_of = file.contract.emergency_procedures
+    wrong = list(_unanswered(file, volume_cm3))
     limits: dict[str, Limit] = {}
     channels = [row.channel for row in file.limit]
     doubled = dict.fromkeys(each for each in channels if channels.count(each) > 1)
@@ -169,11 +172,24 @@ def build_envelope(
     )
 
 
-def _unanswered(file: LineFile) -> Iterator[str]:
-    procedure_of = file.safety_envelope.emergency_procedures
+def _unanswered(file: LineFile, volume_cm3: float | None) -> Iterator[str]:
+    procedure_of = file.contract.emergency_procedures
+    there = ", ".join(file.procedures)
     missing = [cause.value for cause in Cause if cause not in procedure_of]
     if missing:
         yield f"emergency_procedures has no procedure for {', '.join(map(repr, missing))}"
+    for cause, named in procedure_of.items():
+        if named not in file.procedures:
+            yield f"emergency_procedures.{cause.value}: {named!r} is none of {there}"
+    if file.purge is not None and volume_cm3 is None:
+        yield "the [purge] counts volumes of the tube, and the lab file has no [tube] volume_cm3"
+    if not file.safe:
+        yield (
+            f"safe_procedure is missing: which of {there} makes the line safe before and after "
+            "each run"
+        )
+    elif file.safe not in file.procedures:
+        yield f"safe_procedure: {file.safe!r} is none of {there}"
     for action in file.safety_envelope.prohibited_actions:
         if not any(row.prohibits == action for row in file.interlock):
             yield f"no interlock says that it prohibits {action!r}"
@@ -217,7 +233,9 @@ def _plausible(row: PlausibleRow, procedure_of: Mapping[Cause, str]) -> Plausibl
     )
 
 
-def _purge(row: PurgeRow, volume_cm3: float) -> Purge:
+def _purge(row: PurgeRow | None, volume_cm3: float | None) -> Purge:
+    if row is None or volume_cm3 is None:
+        return NO_PURGE
     fill, check = row.backfill, row.leak_check
     return Purge(
         volume_cm3=volume_cm3,
@@ -312,7 +330,7 @@ def _declared_trips(file: LineFile) -> tuple[TripRow, ...]:
             name=row.name,
             channel=row.channel,
             cause=row.cause,
-            procedure=file.safety_envelope.emergency_procedures[row.cause],
+            procedure=file.contract.emergency_procedures[row.cause],
             unit=row.unit,
             source=row.source,
             low=-math.inf if row.low is None else row.low,
@@ -325,7 +343,7 @@ def _declared_trips(file: LineFile) -> tuple[TripRow, ...]:
 def _quantity_trips(file: LineFile, limits: Mapping[str, Limit]) -> tuple[TripRow, ...]:
     """Ruling 8: a parameter applies to every channel of its quantity, each by itself."""
     rows: list[TripRow] = []
-    contract = file.safety_envelope
+    contract = file.contract
     for quantity, channels in file.quantities.items():
         parameter = contract.parameters.get(quantity)
         if parameter is None:

@@ -6,7 +6,7 @@ from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.lab.config.energy import energy_sources
 from labharness.lab.config.kinds import capabilities, shipped_file
 from labharness.lab.config.lab_file import BadLabFile, read_text
-from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.config.lab_plan import LabPlan
 from labharness.work.admission.approval import (
     BadApproval,
     StandingApproval,
@@ -50,7 +50,7 @@ def house_facts(plan: LabPlan) -> LabFacts:
         approval_key=public_key_of(repository_key()),
         safety_envelope=plan.safety_envelope,
         line_facts=line_facts(plan),
-        safe_procedure=SAFE_TABLE,
+        safe_procedure=plan.safe_procedure,
         watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
         lab_option=plan.option,
@@ -96,7 +96,7 @@ def line_facts(plan: LabPlan) -> LineFacts:
             channel: (limit.low, limit.high, limit.unit)
             for channel, limit in plan.envelope.limits.items()
         },
-        tube_volume_cm3=file.tube.volume_cm3,
+        tube_volume_cm3=0.0 if file.tube is None else file.tube.volume_cm3,
         ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
         laser_nm=file.raman.laser_nm,
         raman_reference=file.raman.reference(),

@@ -317,7 +317,7 @@ class LabFile(Strict):
 
     lab: LabHead
     operator: OperatorRow
-    tube: TubeRow
+    tube: TubeRow | None = None
     raman: RamanRow
     port: tuple[PortRow, ...] = Field(min_length=1)
     instrument: tuple[InstrumentRow, ...] = Field(min_length=1)

@@ -52,12 +52,11 @@ from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
 from labharness.safety.guard.port_latch import PortLatch
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
-__all__ = ["SAFE_TABLE", "LabPlan", "default_lab_path", "read_lab"]
+__all__ = ["LabPlan", "default_lab_path", "read_lab"]
 
 T = TypeVar("T")
 
 DEFAULT_LAB = "labs/cvd_mos2/lab.toml"
-SAFE_TABLE = "immediate_shutdown"
 SHARED_MODE = 0o2770
 """Of the state directory of real ports: each account of its group drives, latches and resets."""
 
@@ -78,6 +77,7 @@ class LabPlan:
         hazards: The hazard table.
         state_dir: Where latch and approvals live.
         room: The room, against which pressures are stated.
+        safe_procedure: The procedure that every run begins and ends with.
         contacts: What its relays feed.
     """
 
@@ -91,6 +91,7 @@ class LabPlan:
     hazards: HazardTable
     state_dir: Path
     room: Room
+    safe_procedure: str
     contacts: tuple[Contact, ...] = ()
 
     @property
@@ -303,7 +304,7 @@ def read_lab(path: Path) -> LabPlan:
     if placed is None:
         raise _bad(path, wrong)
     ruled, known_torr = placed
-    volume_cm3 = file.tube.volume_cm3
+    volume_cm3 = None if file.tube is None else file.tube.volume_cm3
     build = partial(build_envelope, ruled, limits, _settable(instruments), volume_cm3=volume_cm3)
     envelope = tried(build)
     if wrong or envelope is None:
@@ -332,12 +333,13 @@ def read_lab(path: Path) -> LabPlan:
         file=file,
         envelope=envelope,
         room=room,
-        safety_envelope=line.safety_envelope.to_json(file.lab.ambient_torr),
+        safety_envelope=line.contract.to_json(file.lab.ambient_torr),
         instruments=instruments,
         lab_digest=digest(lab_text),
         envelope_digest=digest(*line_texts, *(kind_texts[kind] for kind in sorted(kind_texts))),
         hazards=hazards,
         state_dir=state_dir,
+        safe_procedure=line.safe,
         contacts=contacts,
     )
 

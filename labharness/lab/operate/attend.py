@@ -16,7 +16,7 @@ from labharness.core.clock import Chance, Clock, utc_text
 from labharness.core.clock import run as run_on
 from labharness.journal import JournalFailed, SqliteJournal, block_lab_s
 from labharness.lab.config.lab_file import BadLabFile
-from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.config.lock import LineBusy, LineLock
 from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.control import served
@@ -257,7 +257,7 @@ class Attendance:
         """
         try:
             await line.open()
-            await line.arm(SAFE_TABLE)
+            await line.arm(self._plan.safe_procedure)
             line.start()
         except (NotArmed, Tripped, IllegalMode, ConnectionError):
             if line.memory.trip is None:
@@ -295,7 +295,7 @@ class Attendance:
         return f"attended here until {', '.join(ends[:-1] or ends)}{last}; then it is left safe"
 
     async def _leave(self, line: Line) -> Left:
-        verification = await line.settle(SAFE_TABLE)
+        verification = await line.settle(self._plan.safe_procedure)
         if lost := await latch_lost(line.guard, line.clock):
             self._tell(lost)
         self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")

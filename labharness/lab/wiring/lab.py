@@ -7,7 +7,7 @@ from labharness.core.clock import Chance, Clock
 from labharness.instruments.link import Link, LoopbackLink
 from labharness.journal import Journal
 from labharness.lab.config.lab_file import BadLabFile, PortRow
-from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan
+from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.arming import armed_of, guard_command
 from labharness.lab.wiring.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.wiring.simulated import STEP_S, SimulatedLab
@@ -64,7 +64,7 @@ class Lab:
             self.simulated = SimulatedLab(file, clock, chance, step_s=step_s, nominal=nominal)
         plan.make_state_dir()
         procedures = plan.procedures()
-        armed = None if nominal else armed_of(plan, procedures, SAFE_TABLE)
+        armed = None if nominal else armed_of(plan, procedures, plan.safe_procedure)
         far = () if armed is None else tuple(port.name for port in armed.ports)
         self.links: dict[str, Link] = {
             row.name: self._link(row) for row in file.port if row.name not in far

@@ -24,7 +24,7 @@ from labharness.core.vocabulary.channels import owner_of, split_channel
 from labharness.instruments.driver import Driver
 from labharness.journal.null_journal import NullJournal
 from labharness.lab.config.comm_loss import hardware, if_killed, what_stays
-from labharness.lab.config.lab_plan import SAFE_TABLE, LabPlan, read_lab
+from labharness.lab.config.lab_plan import LabPlan, read_lab
 from labharness.lab.wiring.lab import Lab
 from labharness.line import Instrument, NoReply, NotArmed, Tripped
 from labharness.safety.kernel import Envelope
@@ -176,7 +176,7 @@ class _Flight:
         violation = None
         try:
             await line.open()
-            await line.arm(SAFE_TABLE)
+            await line.arm(self._plan.safe_procedure)
             line.start()
             self._start_s = self.loop.time()
             self._keep_points()
@@ -308,6 +308,8 @@ class _Flight:
 
 def _tube_s(lab: LabPlan) -> float:
     """Choose how often the tube is looked at: its pressure passes no limit between two polls."""
+    if lab.file.tube is None:
+        return COARSE_TICK_S
     return min(COARSE_TICK_S, max(FINE_TICK_S, TICK_S_PER_CM3 * lab.file.tube.volume_cm3))
 
 

@@ -65,7 +65,7 @@ class Envelope:
         gauges = [each.channel for each in (purge.backfill, check) if each]
         yield "pressure is seen by", watches, gauges
         yield "the leak check relies on", watches, _channels(check.isolated if check else ())
-        yield "what is outside is", purge.present, [purge.outside]
+        yield "what is outside is", purge.present, filter(None, [purge.outside])
         for procedure in self.procedures.values():
             who = f"procedure {procedure.name!r}"
             yield f"{who} asks", watches, _channels((*procedure.when, procedure.unless))

@@ -11,11 +11,10 @@ from commands import say
 from labharness.core.vocabulary import Cause, Command, Outcome, Trip
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.operate import attend, idle_line
 from labharness.lab.operate.attend import Attendance
 from labharness.safety.guard import Latch
-from rig import SHORT_LINE, cut, lab_with, plant_fault
+from rig import SAFE_TABLE, SHORT_LINE, cut, lab_with, plant_fault
 
 ATTEND = ("set", "argon.setpoint", 90, "sccm", "--attend", "--speed", "fast", "--for", 20)
 

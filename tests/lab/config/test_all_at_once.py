@@ -65,16 +65,14 @@ def test_rows_that_do_not_agree_with_the_instruments_are_told_of_together(tmp_pa
         tmp_path,
         "envelope.toml",
         ('channel = "furnace.output_high"', 'channel = "mfc.setpoint"'),
-        ('over_flow = "immediate_shutdown"\n', ""),
         ('["furnace.mode", 1]', '["furnace.mod", 1], ["oven.mode", 1]'),
         ("high = 850", "high = 8500"),
     )
     said = say("lab", "check", "--lab", lab)
     said.is_one_plain_error(
         "furnace.output_high can be set and has no limit; give it a [[limit]]",
-        "procedure 'immediate_shutdown' sets 'furnace.mod': furnace (eurotherm_2400) has no",
-        "procedure 'immediate_shutdown' sets 'oven.mode': no instrument 'oven'",
-        "emergency_procedures has no procedure for 'over_flow'",
+        "procedure 'make_safe' sets 'furnace.mod': furnace (eurotherm_2400) has no",
+        "procedure 'make_safe' sets 'oven.mode': no instrument 'oven'",
         "limit furnace.setpoint: 0 to 8500 degC is not within",
         "a channel has two limits: mfc.setpoint",
     )

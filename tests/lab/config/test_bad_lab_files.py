@@ -19,7 +19,9 @@ from rig import EXAMPLE, SHIPPED_ENVELOPE, SHORT_LINE
 ENVELOPE = SHIPPED_ENVELOPE.read_text("utf-8")
 WATCHED = 'channel = "furnace.temperature"\nstale_s = 3.5'
 UNREAD = 'channel = "furnace.smell"\nstale_s = 9\n\n[[watch]]\n' + WATCHED
-PROCEDURES = "immediate_shutdown, close_all_valves_and_alert, relieve_pressure"
+PROCEDURES = (
+    "immediate_shutdown, close_all_valves_and_alert, hold_inert, relieve_pressure, hold_vacuum"
+)
 WHEN = ENVELOPE[ENVELOPE.index("\nwhen = [") + 1 : ENVELOPE.index("unless = { ")]
 INERT = 'inert = { "argon.flow" = "argon.setpoint", "nitrogen.flow" = "nitrogen.setpoint" }'
 SEVENTH = 'name = "stage"\nlink = "loopback"\nbaud = 9600\n'
@@ -363,7 +365,7 @@ BAD: dict[str, tuple[str, str, str]] = {
     "a procedure that is not there": (
         "[procedures.immediate_shutdown]",
         "[procedures.shutdown]",
-        "runs 'immediate_shutdown', which this envelope does not have",
+        "safe_procedure: 'immediate_shutdown' is none of shutdown, ",
     ),
 }
 

@@ -85,13 +85,13 @@ def test_a_setpoint_of_zero_that_ramps_for_days_is_a_finding_with_the_lines_to_p
     tmp_path: Path,
 ) -> None:
     (finding,) = small(tmp_path, SLOWLY)
-    assert finding.where == "procedure 'immediate_shutdown'"
+    assert finding.where == "procedure 'make_safe'"
     assert finding.what == (
         "it may end with furnace heating: no step sets furnace.mode = 1; furnace.setpoint = 0, "
         "furnace.setpoint_rate = 0.1 alone does not switch it off"
     )
     lines = finding.paste.splitlines()
-    assert lines[0] == "[procedures.immediate_shutdown], in steps, in this order:"
+    assert lines[0] == "[procedures.make_safe], in steps, in this order:"
     mended = "\n".join([f"{SLOWLY},", *lines[1:]])
     assert small(tmp_path, mended) == (), "what is pasted mends it"
 
@@ -300,7 +300,7 @@ def test_lab_check_prints_the_lines_to_paste_and_the_doctor_says_where_they_are(
     lab = written(tmp_path, steps=SLOWLY, gas="H2")
     said = say("lab", "check", "--lab", lab)
     assert said.code == 1
-    assert "finding: procedure 'immediate_shutdown': it may end with furnace heating" in said.out
+    assert "finding: procedure 'make_safe': it may end with furnace heating" in said.out
     assert '\n        ["furnace.mode", 1],\n        ["furnace.output", 0],\n' in said.out
     assert '\n        ["mfc.setpoint", 0],\n2 findings\n' in said.out, "all of them at once"
     rows = json.loads(say("doctor", "--lab", lab, "--json").out)

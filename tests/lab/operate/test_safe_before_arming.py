@@ -12,7 +12,6 @@ from labharness.core.clock import run as run_on
 from labharness.journal.chain import Record
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.operate import attend
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.wiring import preflight, tasks
@@ -22,7 +21,7 @@ from labharness.safety.guard import Latch
 from labharness.safety.kernel import Mode
 from labharness.work.desk import ByHand, Nobody
 from labharness.work.plan import InstructionSet
-from rig import submission
+from rig import SAFE_TABLE, submission
 
 SAFE = {"do": "safe", "by": "Ann", "reason": "smell of gas"}
 WHY = "made safe by hand (Ann): smell of gas"

@@ -11,11 +11,10 @@ from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal import SqliteJournal
 from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.line import NotArmed
 from labharness.safety.kernel import Mode
 from real_wires import quick
-from rig import approved_copy, cut
+from rig import SAFE_TABLE, approved_copy, cut
 
 GRID = (0.0, 0.13, 0.29, 0.41, 0.57, 0.73, 0.89)
 """Seconds after a grid point of the polls at which a line is armed."""

@@ -18,13 +18,13 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Trip
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.wiring.alarms import line_alarms
 from labharness.line.escalation import DownStage
 from labharness.line.latched import LATCH_S_MAX, latch_lost
 from labharness.safety.alarm import AlertChannel
 from labharness.safety.alarm.channels import Done
 from platforms import serves_ports
+from rig import SAFE_TABLE
 from served import Served
 
 TWO = (AlertChannel(name="one"), AlertChannel(name="two"))

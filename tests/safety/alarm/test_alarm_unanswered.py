@@ -25,7 +25,6 @@ from commands import Said, say
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.config.lock import LineLock
 from labharness.lab.operate import attend
 from labharness.lab.operate.attend import Attendance
@@ -34,7 +33,7 @@ from labharness.lab.wiring.alarms import do
 from labharness.line import Line, LineAlarms
 from labharness.safety.alarm import Actor, AlarmEvent
 from labharness.safety.guard import Latch
-from rig import SHORT_LINE, Injection, Ran, plant_fault
+from rig import SAFE_TABLE, SHORT_LINE, Injection, Ran, plant_fault
 
 Run = Callable[..., Ran]
 

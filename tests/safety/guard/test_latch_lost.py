@@ -14,7 +14,6 @@ from labharness.core.files.durable import write_durably
 from labharness.core.vocabulary import Cause, Trip
 from labharness.faces.testing.bench import Bench, Ran, VirtualTime
 from labharness.lab import Lab, LabPlan
-from labharness.lab.config.lab_plan import SAFE_TABLE
 from labharness.lab.operate.attend import Attendance
 from labharness.lab.operate.idle_line import reset
 from labharness.line import Line, NotArmed
@@ -22,7 +21,7 @@ from labharness.safety.guard import Latch, LatchUnreadable, NotPermitted, Source
 from labharness.safety.guard.latch import LEFT_ARMED
 from labharness.safety.guard.shell import LoopGuard
 from labharness.safety.kernel import Mode
-from rig import SHORT_LINE, Injection, plant_fault
+from rig import SAFE_TABLE, SHORT_LINE, Injection, plant_fault
 
 Run = Callable[..., Ran]
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")

@@ -114,7 +114,7 @@ class Purge:
         present: For each contaminant the conditions under which it *may be* in the tube; while one
             holds, or is not known to be false, that contaminant's proof is nothing.
         outside: Contaminant that is all around the tube (air): it comes in by a lid or a leak, and
-            its presence makes the leak check void.
+            its presence makes the leak check void. ``""`` where no purge is proven.
         backfill: What counts as a cycle; ``None`` where the line has no pump.
         leak_check: What proves the tube tight; ``None`` where nothing does.
     """
