@@ -34,7 +34,7 @@ def main() -> None:
                 "temperature_range": bounds,
                 "recipe": recipe,
             }
-            planned = capability.plan(inputs, {}, facts.line_facts)
+            planned = capability.plan(inputs, {}, facts.line_facts[capability.declaration.name])
             if isinstance(planned, CannotDo):
                 raise SystemExit(planned.message)
             prediction = predict(lab, planned.instructions, {})

@@ -185,6 +185,8 @@ def spawn_with(packages: Path, *arguments: object) -> Said:
 def planned(plan: LabPlan, *, recipe: dict[str, float] | None = None) -> InstructionSet:
     facts = house_facts(plan)
     _, payload = submission(recipe=recipe or {})
-    found = facts.capabilities[payload.capability].plan(payload.inputs, {}, facts.line_facts)
+    found = facts.capabilities[payload.capability].plan(
+        payload.inputs, {}, facts.line_facts[payload.capability]
+    )
     instructions: InstructionSet = found.instructions  # type: ignore[union-attr]  # it can be planned
     return instructions

@@ -11,15 +11,17 @@ from labharness.core.clock import wall_clock_utc
 from labharness.core.files.named import open_named
 from labharness.faces.cli import EXIT_COMPLETED, EXIT_FAILED, EXIT_USAGE
 from labharness.faces.cli.show import complain, say, write_whole
+from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.lab_file import BadLabFile, LabFile, parse
 
 if TYPE_CHECKING:
     from labharness.analysis import SpotEvidence
     from labharness.analysis.calibration import Calibration, Glow
 
-__all__ = ["calibrate", "with_tables"]
+__all__ = ["HOME", "calibrate", "with_tables"]
 
 TABLES = ("a1g_si", "pl_raman")
+HOME = "capability.cvd-material-synthesis"  # the table of a lab file that they stand in
 
 
 class _Unreadable(Exception):
@@ -58,7 +60,7 @@ def calibrate(chosen: argparse.Namespace) -> int:
         complain(f"labharness calibrate: {why}")
         return EXIT_USAGE
     for name, row in tables.items():
-        say(f"[raman.{name}] {row.value:.4g} ± {row.uncertainty:.2g} from {row.spots} spots")
+        say(f"[{HOME}.{name}] {row.value:.4g} ± {row.uncertainty:.2g} from {row.spots} spots")
     say(f"written: {chosen.write}; standing approvals of that lab hold for the file as it was")
     return EXIT_COMPLETED
 
@@ -128,7 +130,7 @@ def _told(tables: "dict[str, Calibration]", on: str, day: date) -> str:
     parts = []
     for name, row in tables.items():
         parts.append(
-            f"[raman.{name}] # from {row.spots} spots, by labharness calibrate\n"
+            f"[{HOME}.{name}] # from {row.spots} spots, by labharness calibrate\n"
             f"value = {row.value:.4g}\n"
             f"uncertainty = {row.uncertainty:.2g}\n"
             f"date = {day.isoformat()}\n"
@@ -145,9 +147,9 @@ def _write(path: Path, text: str, names: tuple[str, ...]) -> None:
     except UnicodeDecodeError:
         raise _Unreadable(f"{path}: it is no text in UTF-8, as a lab file is") from None
     try:
-        parse(LabFile, before, str(path))
+        _read_strictly(before, path)
         after = with_tables(before, text, names)
-        parse(LabFile, after, str(path))
+        _read_strictly(after, path)
         write_whole(path, after.encode())
     except BadLabFile as why:
         raise _Unreadable(str(why)) from None
@@ -155,15 +157,29 @@ def _write(path: Path, text: str, names: tuple[str, ...]) -> None:
         raise _Unreadable(f"{path}: {why.strerror}") from None
 
 
+def _read_strictly(text: str, path: Path) -> None:
+    """Refuse a lab file that cannot be honoured, or that takes no calibration."""
+    from labharness.work.capability.cvd import CAPABILITY
+
+    name = CAPABILITY.declaration.name
+    tables = parse(LabFile, text, str(path)).capability
+    if name not in tables:
+        raise BadLabFile(f"{path}: it has no [{HOME}]")
+    if wrong := offered({name: tables[name]}, {name: CAPABILITY})[1]:
+        raise BadLabFile(f"{path}: {'; '.join(wrong)}")
+
+
 def with_tables(lab: str, text: str, names: tuple[str, ...]) -> str:
-    """Put the tables into a lab file's text: after ``[raman]``, in place of those of before."""
+    """Put the tables into a lab file's text: after that of growths, in place of older ones."""
     for name in TABLES:
         if name in names:
-            lab = re.sub(rf"^\[raman\.{name}\].*\n(?:(?!\[).*\n?)*", "", lab, flags=re.MULTILINE)
+            lab = re.sub(
+                rf"^\[{re.escape(HOME)}\.{name}\].*\n(?:(?!\[).*\n?)*", "", lab, flags=re.MULTILINE
+            )
     if "a1g_si" in names:
         lab = re.sub(r"^(?:a1g_si_monolayer|source) *=.*\n", "", lab, flags=re.MULTILINE)
     return re.sub(
-        r"^\[raman\].*\n(?:(?!\[).*\n?)*",
+        rf"^\[{re.escape(HOME)}\].*\n(?:(?!\[).*\n?)*",
         lambda found: found.group().rstrip("\n") + "\n\n" + text.rstrip("\n") + "\n\n",
         lab,
         count=1,

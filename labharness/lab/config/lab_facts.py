@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.energy import energy_sources
 from labharness.lab.config.kinds import capabilities, shipped_file
 from labharness.lab.config.lab_file import BadLabFile, read_text
@@ -14,7 +15,7 @@ from labharness.work.admission.approval import (
     read_approval,
 )
 from labharness.work.admission.callers import BadCallers, Caller, read_callers
-from labharness.work.capability import Capability, LineFacts
+from labharness.work.capability import Capability, LineFacts, Settings
 from labharness.work.desk import LabFacts
 
 __all__ = ["house_facts", "line_facts", "repository_key"]
@@ -29,7 +30,7 @@ def house_facts(plan: LabPlan) -> LabFacts:
         BadLabFile: The callers file or an approval cannot be honoured.
     """
     file = plan.file
-    offered, callers, approvals = _asked_for(plan)
+    known, callers, approvals, settings = _asked_for(plan)
     specs = {
         f"{each.name}.{channel}": spec
         for each in plan.instruments
@@ -45,11 +46,11 @@ def house_facts(plan: LabPlan) -> LabFacts:
         sources=energy_sources(plan),
         on_comm_loss={channel: spec.on_comm_loss for channel, spec in specs.items()},
         callers=callers,
-        capabilities=offered,
+        capabilities=known,
         approvals=tuple(approvals),
         approval_key=public_key_of(repository_key()),
         safety_envelope=plan.safety_envelope,
-        line_facts=line_facts(plan),
+        line_facts=line_facts(plan, settings),
         safe_procedure=plan.safe_procedure,
         watched={channel: specs[channel].unit for channel in plan.envelope.watches},
         warnings=plan.warnings(),
@@ -59,8 +60,13 @@ def house_facts(plan: LabPlan) -> LabFacts:
 
 def _asked_for(
     plan: LabPlan,
-) -> tuple[Mapping[str, Capability], Mapping[str, Caller], list[StandingApproval]]:
-    """Read what is offered, to whom, and what was approved.
+) -> tuple[
+    Mapping[str, Capability],
+    Mapping[str, Caller],
+    list[StandingApproval],
+    Mapping[str, Settings],
+]:
+    """Read what is offered, to whom, what was approved, and what is stated for each.
 
     Raises:
         BadLabFile: Says of every file that cannot be honoured why.
@@ -68,9 +74,12 @@ def _asked_for(
     approvals: list[StandingApproval] = []
     wrong: list[str] = []
     callers = None
-    offered = None
+    known: Mapping[str, Capability] = {}
+    settings: Mapping[str, Settings] = {}
     try:
-        offered = capabilities()
+        known = capabilities()
+        settings, unfit = offered(plan.file.capability, known)
+        wrong += unfit
     except LookupError as why:
         wrong.append(str(why))
     try:
@@ -83,25 +92,27 @@ def _asked_for(
                 approvals.append(read_approval(read_text(plan.beside(path))))
         except (BadApproval, BadLabFile) as why:
             wrong.append(str(why))
-    if wrong or callers is None or offered is None:
+    if wrong or callers is None:
         raise BadLabFile(f"{plan.path.parent}: {'; '.join(wrong)}")
-    return offered, callers, approvals
+    return {name: known[name] for name in settings}, callers, approvals, settings
 
 
-def line_facts(plan: LabPlan) -> LineFacts:
-    """Return what a planner may know of the line."""
+def line_facts(plan: LabPlan, settings: Mapping[str, Settings]) -> dict[str, LineFacts]:
+    """Return what the planner of each capability on offer may know of the line."""
     file = plan.file
-    return LineFacts(
-        limits={
-            channel: (limit.low, limit.high, limit.unit)
-            for channel, limit in plan.envelope.limits.items()
-        },
-        tube_volume_cm3=0.0 if file.tube is None else file.tube.volume_cm3,
-        ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
-        laser_nm=file.raman.laser_nm,
-        raman_reference=file.raman.reference(),
-        growth=file.growth,
-    )
+    limits = {
+        channel: (limit.low, limit.high, limit.unit)
+        for channel, limit in plan.envelope.limits.items()
+    }
+    return {
+        name: LineFacts(
+            limits=limits,
+            settings=each,
+            tube_volume_cm3=None if file.tube is None else file.tube.volume_cm3,
+            ambient_torr=file.lab.ambient_torr or ATMOSPHERE_TORR,
+        )
+        for name, each in settings.items()
+    }
 
 
 def repository_key() -> bytes:

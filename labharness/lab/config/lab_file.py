@@ -237,66 +237,6 @@ class TubeRow(Strict):
     volume_cm3: StrictFloat = Field(gt=0, le=1_000_000)
 
 
-class CalibrationRow(Strict):
-    """What a known monolayer has shown on this microscope.
-
-    Attributes:
-        value: Ratio of heights.
-        uncertainty: One standard deviation of the value: other spots, other days, focus.
-        date: When it was measured.
-        on: The sample, with its oxide.
-    """
-
-    value: StrictFloat = Field(gt=0)
-    uncertainty: StrictFloat = Field(gt=0)
-    date: date
-    on: str = Field(min_length=1, max_length=200)
-
-    def told(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return {**self.model_dump(), "date": self.date.isoformat()}
-
-
-class RamanRow(Strict):
-    """The instrument's own reference for Raman evidence, from a known sample on it.
-
-    Attributes:
-        a1g_si: Calibration of A1g over silicon. Without it the ratio counts as a broad prior.
-        pl_raman: Calibration of photoluminescence over A1g; likewise.
-        a1g_si_monolayer: A value without uncertainty, date and sample, with its ``source``: no
-            calibration, but the middle of that prior.
-        objective: As people write it, ``100x, NA 0.9``; it is told in the report.
-        grating: Likewise.
-    """
-
-    laser_nm: StrictFloat = Field(gt=300, lt=1100)
-    a1g_si: CalibrationRow | None = None
-    pl_raman: CalibrationRow | None = None
-    a1g_si_monolayer: StrictFloat | None = Field(default=None, gt=0)
-    source: str | None = None
-    objective: str | None = Field(default=None, min_length=1, max_length=80)
-    grating: str | None = Field(default=None, min_length=1, max_length=80)
-
-    @model_validator(mode="after")
-    def _one_value(self) -> Self:
-        if self.a1g_si is not None and self.a1g_si_monolayer is not None:
-            raise ValueError("raman: a1g_si is the calibration; take a1g_si_monolayer out")
-        if (self.a1g_si_monolayer is None) != (self.source is None):
-            raise ValueError("raman: a1g_si_monolayer and source come together")
-        return self
-
-    def reference(self) -> dict[str, dict[str, Any]]:
-        """Return what is known of this microscope, for a planner."""
-        found = {
-            name: row.told()
-            for name, row in (("a1g_si", self.a1g_si), ("pl_raman", self.pl_raman))
-            if row is not None
-        }
-        if self.a1g_si_monolayer is not None:
-            found["a1g_si"] = {"value": self.a1g_si_monolayer, "on": self.source}
-        return found
-
-
 class AlertRow(Strict):
     """One way to reach somebody when there is an alarm.
 
@@ -313,16 +253,20 @@ class AlertRow(Strict):
 
 
 class LabFile(Strict):
-    """A whole lab: what stands where, and who may use it."""
+    """A whole lab: what stands where, and who may use it.
+
+    Attributes:
+        tube: The tube of a line whose envelope has a purge.
+        capability: What the lab offers, by name, and what it states for each; read by its model.
+    """
 
     lab: LabHead
     operator: OperatorRow
     tube: TubeRow | None = None
-    raman: RamanRow
     port: tuple[PortRow, ...] = Field(min_length=1)
     instrument: tuple[InstrumentRow, ...] = Field(min_length=1)
     plant: PlantRow | None = None
-    growth: dict[str, StrictFloat] = Field(default_factory=dict)
+    capability: dict[str, dict[str, Any]] = Field(default_factory=dict)
     alert: tuple[AlertRow, ...] = Field(default=(), max_length=16)
 
     @model_validator(mode="after")
@@ -386,7 +330,12 @@ def read_lab_file(path: Path) -> tuple[LabFile, str]:
         BadLabFile: It is not there, no TOML, or says something that cannot be.
     """
     text = read_text(path)
-    return parse(LabFile, text, str(path)), text
+    try:
+        return parse(LabFile, text, str(path)), text
+    except BadLabFile as why:
+        from labharness.lab.config.capability_tables import moved_tables
+
+        raise BadLabFile("; ".join([str(why), *moved_tables(text)])) from None
 
 
 def read_text(path: Path) -> str:

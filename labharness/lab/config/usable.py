@@ -6,6 +6,7 @@ None of it can harm: a task would be rejected for it, or a call reach nobody. It
 from collections.abc import Iterator
 from pathlib import Path
 
+from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.kinds import capabilities, plant_kinds
 from labharness.lab.config.lab_facts import line_facts
 from labharness.lab.config.lab_plan import LabPlan
@@ -16,8 +17,8 @@ __all__ = ["unsigned", "unusable"]
 
 
 def unusable(plan: LabPlan) -> tuple[Finding, ...]:
-    """Find the values that no growth takes, addresses that nothing knows, and gases elsewhere."""
-    return (*_growth(plan), *_alerts(plan), *_gases(plan))
+    """Find values that no capability takes, addresses that nothing knows, and gases elsewhere."""
+    return (*_misfits(plan), *_alerts(plan), *_gases(plan))
 
 
 def unsigned(plan: LabPlan) -> tuple[str, ...]:
@@ -35,15 +36,15 @@ def _is_gone(path: Path) -> bool:
     return False
 
 
-def _growth(plan: LabPlan) -> Iterator[Finding]:
-    facts = line_facts(plan)
+def _misfits(plan: LabPlan) -> Iterator[Finding]:
     try:
-        offered = capabilities()
+        known = capabilities()
     except LookupError as why:
         yield Finding("capabilities", str(why))
         return
-    for name, capability in offered.items():
-        for what in capability.misfits(facts):
+    settings, _ = offered(plan.file.capability, known)  # what is wrong there was said before
+    for name, facts in line_facts(plan, settings).items():
+        for what in known[name].misfits(facts):
             yield Finding(name, what)
 
 

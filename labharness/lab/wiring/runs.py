@@ -25,7 +25,6 @@ __all__ = [
     "fresh_folder",
     "make_folder",
     "make_loop",
-    "optics_of",
     "seed_of",
 ]
 
@@ -47,13 +46,6 @@ def about_process(plan: LabPlan) -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
     }
-
-
-def optics_of(plan: LabPlan) -> dict[str, dict[str, str]]:
-    """Return what the lab states of its microscope, for a journal's header; nothing else."""
-    stated = {"objective": plan.file.raman.objective, "grating": plan.file.raman.grating}
-    found = {name: text for name, text in stated.items() if text is not None}
-    return {"raman": found} if found else {}
 
 
 WRITTEN = (SUBMIT_NAME, ANSWER_NAME, REPORT_NAME, ARTIFACTS_NAME)

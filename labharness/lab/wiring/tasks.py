@@ -30,7 +30,6 @@ from labharness.lab.wiring.runs import (
     fresh_folder,
     make_folder,
     make_loop,
-    optics_of,
     seed_of,
 )
 from labharness.lab.wiring.simulated import SimulatedLab
@@ -185,6 +184,7 @@ class TaskRun:
 
     async def _main(self, facts: LabFacts, loop: asyncio.AbstractEventLoop) -> RunResult:
         clock = Clock(loop)
+        stated = facts.line_facts.get(self._payload.capability)
         run = {
             "session_id": self.session_id,
             "seed": self.seed,
@@ -192,7 +192,7 @@ class TaskRun:
             "envelope_digest": self._plan.envelope_digest,
             "ambient_torr": self._plan.file.lab.ambient_torr,
             "epoch": utc_text(VIRTUAL_EPOCH) if clock.virtual else utc_text(clock.utc()),
-            **optics_of(self._plan),
+            **(stated.settings.recorded() if stated is not None else {}),
         }
         try:
             journal = SqliteJournal(

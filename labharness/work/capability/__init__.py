@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from pydantic import BaseModel, ConfigDict
+
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.work.admission.declaration import Declaration
 from labharness.work.plan import InstructionSet, StepRecord, Verb
@@ -20,7 +22,22 @@ __all__ = [
     "LineFacts",
     "NoAnswer",
     "Planned",
+    "Settings",
+    "settings_of",
 ]
+
+
+class Settings(BaseModel):
+    """What a lab file states for one capability: its table ``[capability.<name>]``.
+
+    A capability refines it by keys of its own; an unknown key is an error.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def recorded(self) -> Mapping[str, Any]:
+        """Return what of it belongs into the header of a run's journal, by names of its own."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,19 +46,14 @@ class LineFacts:
 
     Attributes:
         limits: Lowest and highest value and the unit of each channel that may be set.
-        tube_volume_cm3: Volume that the purge proof counts.
+        settings: What the lab states for this capability.
+        tube_volume_cm3: Volume that the purge proof counts; ``None`` on a line without one.
         ambient_torr: Pressure of the room, which an open tube takes.
-        laser_nm: Wavelength of the Raman laser.
-        raman_reference: What a monolayer shows on this microscope: ``a1g_si`` and ``pl_raman``,
-            each with ``value``, and with ``uncertainty``, ``date`` and ``on`` if it was calibrated.
-        growth: The lab file's own values for a growth; what it does not name has a default.
     """
 
     limits: Mapping[str, tuple[float, float, str]]
-    tube_volume_cm3: float
-    laser_nm: float
-    raman_reference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    growth: Mapping[str, float] = field(default_factory=dict)
+    settings: Settings = field(default_factory=Settings)
+    tube_volume_cm3: float | None = None
     ambient_torr: float = ATMOSPHERE_TORR
 
 
@@ -116,6 +128,10 @@ class Capability(Protocol):
         declaration: What callers see.
         formats: Names of the output formats it gives.
         verbs: How every action of its plans is carried out.
+
+    It may have two more: ``settings``, the model of its table in a lab file (``Settings``, without
+    keys, where it has none), and ``moved``, which names tables of a lab file that were its own once
+    and says where in its table they stand now.
     """
 
     declaration: Declaration
@@ -147,3 +163,9 @@ class Capability(Protocol):
                 never obeyed: an answer may say that it is not what they name.
         """
         ...
+
+
+def settings_of(capability: Capability) -> type[Settings]:
+    """Return the model of a capability's table in a lab file."""
+    found: type[Settings] = getattr(capability, "settings", Settings)
+    return found

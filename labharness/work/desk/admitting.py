@@ -93,7 +93,9 @@ class Admitting:
         capability = facts.capabilities[screened.declaration.name]
         constraints = {"confidence_threshold": screened.confidence_threshold}
         try:
-            planned = capability.plan(submission.inputs, constraints, facts.line_facts)
+            planned = capability.plan(
+                submission.inputs, constraints, facts.line_facts[screened.declaration.name]
+            )
         except ValueError as why:  # what the lab file says of this capability cannot be
             return Rejected("resource_unavailable", f"The lab file is wrong: {why}")
         if isinstance(planned, CannotDo):
@@ -315,7 +317,9 @@ class Admitting:
         if capability is None or rejected.reason_code not in ADVISED:
             return rejected
         tried = 0
-        for inputs in capability.ways_out(payload.inputs, self._facts.line_facts):
+        for inputs in capability.ways_out(
+            payload.inputs, self._facts.line_facts[payload.capability]
+        ):
             if tried == WAYS_MAX:
                 break
             tried += 1

@@ -92,7 +92,7 @@ class LabFacts:
         approvals: Standing approvals, and the public key that must have signed them.
         approval_key: That key.
         safety_envelope: In HCP's words, for ``task_accepted``.
-        line_facts: What planners may know.
+        line_facts: What the planner of each capability may know.
         safe_procedure: The state every run begins and ends with.
         watched: Channels and units of the growth log.
         warnings: Unverified drivers and the like.
@@ -114,7 +114,7 @@ class LabFacts:
     approvals: tuple[StandingApproval, ...]
     approval_key: bytes
     safety_envelope: Mapping[str, Any]
-    line_facts: LineFacts
+    line_facts: Mapping[str, LineFacts]
     safe_procedure: str
     watched: Mapping[str, str]
     warnings: tuple[str, ...]

@@ -9,8 +9,9 @@ import pytest
 
 from commands import say
 from labharness.analysis import shift_from_wavelength
-from labharness.faces.cli.calibrate import with_tables
+from labharness.faces.cli.calibrate import HOME, with_tables
 from labharness.lab.config.lab_file import LabFile, parse
+from labharness.work.capability.cvd.settings import CvdSettings
 from labharness_simulators.plant.optics import LASER_NM, Spectrometer
 from labharness_simulators.plant.sample import Sample
 from labharness_simulators.plant.spectrum import Light, light_of
@@ -54,7 +55,8 @@ def test_a_known_monolayer_gives_both_tables_and_the_lab_file_takes_them(tmp_pat
     name = str(raw(tmp_path, 1))
     said = say("calibrate", name, "--on", ON, "--date", "2026-03-01", "--write", str(lab))
     assert said.code == 0, said.err
-    raman = parse(LabFile, lab.read_text("utf-8"), str(lab)).raman
+    tables = parse(LabFile, lab.read_text("utf-8"), str(lab)).capability
+    raman = CvdSettings.model_validate(tables["cvd-material-synthesis"])
     assert raman.a1g_si is not None
     assert raman.pl_raman is not None
     assert raman.a1g_si.value == pytest.approx(0.24, rel=0.2)
@@ -69,9 +71,9 @@ def test_a_known_monolayer_gives_both_tables_and_the_lab_file_takes_them(tmp_pat
 def test_what_it_prints_is_the_table_to_paste(tmp_path: Path) -> None:
     said = say("calibrate", str(raw(tmp_path, 1)), "--on", ON, "--date", "2026-03-01")
     assert said.code == 0, said.err
-    assert "[raman.a1g_si]" in said.out
-    text = "[raman]\nlaser_nm = 532.0\n" + said.out
-    assert with_tables(text, said.out, ("a1g_si", "pl_raman")).count("[raman.a1g_si]") == 1
+    assert f"[{HOME}.a1g_si]" in said.out
+    text = f"[{HOME}]\nlaser_nm = 532.0\n" + said.out
+    assert with_tables(text, said.out, ("a1g_si", "pl_raman")).count(f"[{HOME}.a1g_si]") == 1
 
 
 def test_a_film_that_is_not_one_layer_calibrates_nothing(tmp_path: Path) -> None:
@@ -97,14 +99,14 @@ def test_a_file_that_is_not_there_is_one_plain_line(tmp_path: Path) -> None:
 
 def test_tables_replace_those_of_before_and_a_bare_value_too() -> None:
     before = (
-        "[tube]\nvolume_cm3 = 1.0\n\n[raman]\nlaser_nm = 532.0\na1g_si_monolayer = 0.1\n"
-        'source = "x"\n\n[raman.pl_raman]\nvalue = 3.0\n\n[plant]\nkind = "y"\n'
+        f"[tube]\nvolume_cm3 = 1.0\n\n[{HOME}]\nlaser_nm = 532.0\na1g_si_monolayer = 0.1\n"
+        f'source = "xf"\n\n[{HOME}.pl_raman]\nvalue = 3.0\n\n[plant]\nkind = "y"\n'
     )
-    text = "[raman.a1g_si]\nvalue = 0.2\n"
+    text = f"[{HOME}.a1g_si]\nvalue = 0.2\n"
     after = with_tables(before, text, ("a1g_si",))
     assert "a1g_si_monolayer" not in after
     assert "source" not in after
-    assert after.count("[raman.a1g_si]") == after.count("[raman.pl_raman]") == 1
-    assert after.index("[raman]") < after.index("[raman.a1g_si]") < after.index("[plant]")
-    assert with_tables(after, text, ("a1g_si",)).count("[raman.a1g_si]") == 1
+    assert after.count(f"[{HOME}.a1g_si]") == after.count(f"[{HOME}.pl_raman]") == 1
+    assert after.index(f"[{HOME}]") < after.index(f"[{HOME}.a1g_si]") < after.index("[plant]")
+    assert with_tables(after, text, ("a1g_si",)).count(f"[{HOME}.a1g_si]") == 1
     assert after.count("volume_cm3") == 1

@@ -15,12 +15,12 @@ USELESS = {
     "a value that no growth takes": (
         "dwell_s = 9",
         "dwel_s = 9",
-        "cvd-material-synthesis: [growth] dwel_s: no growth takes it; there are temperature_c,",
+        "cvd-material-synthesis: growth.dwel_s: no growth takes it; there are temperature_c,",
     ),
     "a growth backwards": (
         "dwell_s = 9",
         "dwell_s = -9",
-        "cvd-material-synthesis: [growth] dwell_s is -900.0, allowed is above 0",
+        "cvd-material-synthesis: growth.dwell_s is -900.0, allowed is above 0",
     ),
     "an address that nothing knows": (
         "\n[operator]",

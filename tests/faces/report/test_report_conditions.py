@@ -2,11 +2,12 @@
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import nan
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 
@@ -148,11 +149,15 @@ def test_every_curve_is_named_once_beside_itself_and_not_over_another() -> None:
 
 def test_the_lab_file_states_objective_and_grating(tmp_path: Path) -> None:
     from commands import edited_lab
-    from labharness.lab import read_lab
-    from labharness.lab.wiring.runs import about_process, optics_of
+    from labharness.lab import LabPlan, read_lab
+    from labharness.lab.config.lab_facts import house_facts
+    from labharness.lab.wiring.runs import about_process
 
-    lab = edited_lab(tmp_path, "[raman]\n", '[raman]\nobjective = "50x, NA 0.5"\n')
-    plan = read_lab(lab)
-    assert optics_of(plan) == {"raman": {"objective": "50x, NA 0.5"}}
-    assert optics_of(read_lab(SHORT_LINE)) == {}
+    def recorded(plan: LabPlan) -> Mapping[str, Any]:
+        return house_facts(plan).line_facts["cvd-material-synthesis"].settings.recorded()
+
+    laser = "laser_nm = 532.0\n"
+    plan = read_lab(edited_lab(tmp_path, laser, f'{laser}objective = "50x, NA 0.5"\n'))
+    assert recorded(plan) == {"raman": {"objective": "50x, NA 0.5"}}
+    assert recorded(read_lab(SHORT_LINE)) == {}
     assert about_process(plan)["lab"] == "Short line of the tests (short-line)"

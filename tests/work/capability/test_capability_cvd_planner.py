@@ -10,16 +10,17 @@ from hypothesis import strategies as st
 
 import labharness_envelopes
 from labharness.core.vocabulary import Command
-from labharness.work.capability import LineFacts, Planned
+from labharness.work.capability import Planned
 from labharness.work.capability.cvd import CAPABILITY
 from labharness.work.capability.cvd.planner import plan_growth
 from labharness.work.capability.cvd.recipe import Recipe
+from labharness.work.capability.cvd.settings import GrowthFacts
 from labharness.work.plan import stated_commands
 
 ENVELOPE = loads(
     (Path(str(labharness_envelopes.__file__)).parent / "lines" / "cvd_mos2.toml").read_text()
 )
-FACTS = LineFacts(
+FACTS = GrowthFacts(
     limits={row["channel"]: (row["low"], row["high"], row["unit"]) for row in ENVELOPE["limit"]},
     tube_volume_cm3=2000,
     laser_nm=532.0,
@@ -61,7 +62,7 @@ RECIPES = st.builds(
 )
 
 
-def planned(recipe: Recipe = PLAIN, facts: LineFacts = FACTS) -> Planned:
+def planned(recipe: Recipe = PLAIN, facts: GrowthFacts = FACTS) -> Planned:
     return plan_growth(recipe, facts, 0.95)
 
 

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from labharness.work.admission.schemas import caller_schema_fault, input_fault
-from labharness.work.capability import CannotDo, LineFacts
+from labharness.work.capability import CannotDo
 from labharness.work.capability.cvd.declaration import DECLARATION
 from labharness.work.capability.cvd.recipe import GROWTH_DEFAULTS, Recipe, growth_facts, make_recipe
+from labharness.work.capability.cvd.settings import GrowthFacts
 
-FACTS = LineFacts(
+FACTS = GrowthFacts(
     limits={
         "furnace.setpoint": (0, 950, "degC"),
         "furnace.setpoint_rate": (0, 20, "degC/min"),
@@ -191,7 +192,7 @@ def test_the_lab_files_growth_values_replace_the_defaults() -> None:
 
 @pytest.mark.parametrize("growth", [{"dwel_s": 60.0}, {"dwell_s": 0.0}, {"dwell_s": math.nan}])
 def test_a_wrong_growth_value_in_the_lab_file_is_an_error(growth: Mapping[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"\[growth\] dwel"):
+    with pytest.raises(ValueError, match=r"growth\.dwel"):
         growth_facts(replace(FACTS, growth=growth))
 
 

@@ -5,6 +5,7 @@ import json
 import math
 import random
 from collections.abc import Mapping
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.work.admission.schemas import output_fault
 from labharness.work.capability import Answer, LineFacts, NoAnswer, Planned
 from labharness.work.capability.cvd import CAPABILITY
+from labharness.work.capability.cvd.settings import CvdSettings
 from labharness.work.plan import Executor, Progress, StepFailed, StepRecord
 from labharness_simulators.plant import CvdTube
 
@@ -43,19 +45,28 @@ LIMITS: Mapping[str, tuple[float, float, str]] = {
 SHORT = LineFacts(
     limits=LIMITS,
     tube_volume_cm3=200,
-    laser_nm=532.0,
-    raman_reference={
-        name: {"value": value, "uncertainty": value / 6, "date": "2025-01-15", "on": "this plant"}
-        for name, value in (("a1g_si", 0.12), ("pl_raman", 20.0))
-    },
-    growth={
-        "ramp_c_per_min": 50.0,
-        "final_ramp_c_per_min": 50.0,
-        "sulfur_ramp_c_per_min": 60.0,
-        "moo3_mass_mg": 25.0,  # its fast ramp makes fewer nuclei
-        "cool_tau_s": 600.0,
-        "operator_s": 300.0,
-    },
+    settings=CvdSettings.model_validate(
+        {
+            "laser_nm": 532.0,
+            **{
+                name: {
+                    "value": value,
+                    "uncertainty": value / 6,
+                    "date": date(2025, 1, 15),
+                    "on": "this plant",
+                }
+                for name, value in (("a1g_si", 0.12), ("pl_raman", 20.0))
+            },
+            "growth": {
+                "ramp_c_per_min": 50.0,
+                "final_ramp_c_per_min": 50.0,
+                "sulfur_ramp_c_per_min": 60.0,
+                "moo3_mass_mg": 25.0,  # its fast ramp makes fewer nuclei
+                "cool_tau_s": 600.0,
+                "operator_s": 300.0,
+            },
+        }
+    ),
 )
 INPUTS = {
     "target_material": "MoS2",

@@ -87,7 +87,8 @@ def test_a_task_of_it_ends_with_its_answer_its_report_and_no_traceback(
     lab = edited_lab(tmp_path, 'title = "Short line', 'title = "The line')
     text = lab.read_text("utf-8")
     callers = next(each for each in text.splitlines() if each.startswith("callers"))
-    lab.write_text(text.replace(callers, 'callers = "own.toml"'), "utf-8")
+    text = text.replace(callers, 'callers = "own.toml"')
+    lab.write_text(text.replace("[tube]", "[capability.counting]\n\n[tube]"), "utf-8")
     (tmp_path / "own.toml").write_text(CALLERS, "utf-8")
     body = example()
     body["payload"] = {

@@ -48,7 +48,9 @@ def flown(request: pytest.FixtureRequest) -> Flown:
     plan = read_lab(lab)
     facts = house_facts(plan)
     _, payload = submission()
-    found = facts.capabilities[payload.capability].plan(payload.inputs, {}, facts.line_facts)
+    found = facts.capabilities[payload.capability].plan(
+        payload.inputs, {}, facts.line_facts[payload.capability]
+    )
     moments: list[Mapping[str, object]] = []
     step = CvdTube.step
 

@@ -9,6 +9,7 @@ from labharness.work.capability.cvd.declaration import DECLARATION
 from labharness.work.capability.cvd.planner import plan_growth
 from labharness.work.capability.cvd.raman import RAMAN_VERBS
 from labharness.work.capability.cvd.recipe import growth_misfits, make_recipe
+from labharness.work.capability.cvd.settings import CvdSettings, growth_line
 from labharness.work.capability.cvd.ways_out import ways_out
 from labharness.work.plan import PHYSICAL_VERBS, StepRecord, Verb
 
@@ -19,12 +20,17 @@ class CvdSynthesis:
     """The capability ``cvd-material-synthesis``."""
 
     declaration = DECLARATION
+    settings = CvdSettings
+    moved: Mapping[str, str] = {"raman": "", "growth": "growth"}
     formats: tuple[str, ...] = ("raman_spectrum_analysis",)
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}
 
     def misfits(self, facts: LineFacts) -> Iterator[str]:
-        """Return which values of ``[growth]`` no growth takes."""
-        return growth_misfits(facts)
+        """Return what the lab does not state, and which values of ``growth`` no growth takes."""
+        try:
+            yield from growth_misfits(growth_line(facts))
+        except ValueError as why:
+            yield str(why)
 
     def plan(
         self, inputs: Mapping[str, Any], constraints: Mapping[str, Any], facts: LineFacts
@@ -32,12 +38,13 @@ class CvdSynthesis:
         """Choose a recipe and write its instructions; ``confidence_threshold`` is heeded.
 
         Raises:
-            ValueError: The lab file's ``[growth]`` is wrong.
+            ValueError: What the lab states of its growths is wrong.
         """
-        recipe = make_recipe(inputs, facts)
+        line = growth_line(facts)
+        recipe = make_recipe(inputs, line)
         if isinstance(recipe, CannotDo):
             return recipe
-        return plan_growth(recipe, facts, _threshold(constraints))
+        return plan_growth(recipe, line, _threshold(constraints))
 
     def ways_out(self, inputs: Mapping[str, Any], facts: LineFacts) -> Iterator[Mapping[str, Any]]:
         """Return cooler, slower and plainer growths near to the one asked for."""

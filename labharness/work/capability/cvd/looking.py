@@ -1,6 +1,6 @@
 """The part of the plan that looks at what has grown: survey, Raman, photoluminescence, verdict."""
 
-from labharness.work.capability import LineFacts
+from labharness.work.capability.cvd.settings import GrowthFacts
 from labharness.work.capability.cvd.steps import Steps
 from labharness.work.plan import InstructionKind
 
@@ -29,7 +29,7 @@ SPOT_S = 40.0
 """Usual time of one place of a survey and of one spot of a map: stage, exposure, read-out."""
 
 
-def add_look(steps: Steps, facts: LineFacts, threshold: float) -> None:
+def add_look(steps: Steps, facts: GrowthFacts, threshold: float) -> None:
     """Add the steps from the survey to the verdict; the laser is on only inside of them."""
     raman_nm = round(1e7 / (1e7 / facts.laser_nm - RAMAN_CENTRE_CM1), 2)
     steps.stage = "characterisation"

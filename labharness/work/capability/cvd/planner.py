@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping
 
-from labharness.work.capability import LineFacts, Planned
+from labharness.work.capability import Planned
 from labharness.work.capability.cvd.looking import add_look
 from labharness.work.capability.cvd.recipe import Recipe, growth_facts
+from labharness.work.capability.cvd.settings import GrowthFacts
 from labharness.work.capability.cvd.steps import SLACK, SPARE_S, SWITCH_S, Steps
 from labharness.work.plan import InstructionKind, InstructionSet
 
@@ -47,7 +48,7 @@ TORR_PER_MBAR = 0.750062
 OPERATOR_S_MAX = 86_400.0
 
 
-def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
+def plan_growth(recipe: Recipe, facts: GrowthFacts, threshold: float) -> Planned:
     """Write the plan of a growth and of the look at what has grown.
 
     Args:
@@ -79,7 +80,7 @@ def plan_growth(recipe: Recipe, facts: LineFacts, threshold: float) -> Planned:
     )
 
 
-def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+def _load(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "loading"
     for heater in HEATERS:
         _heat_off(steps, "load", heater, facts)
@@ -123,7 +124,7 @@ def _load(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, f
     steps.wait("load_lid_shut", "See the lid shut", 5.0, channel="box.lid_shut", at_least=1)
 
 
-def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> None:
+def _leak_check(steps: Steps, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
     litres = facts.tube_volume_cm3 / 1000.0
     torr_per_min_max = growth["leak_mbar_l_per_s"] / litres * 60.0 * TORR_PER_MBAR
     steps.stage = "leak_check"
@@ -155,7 +156,7 @@ def _leak_check(steps: Steps, facts: LineFacts, growth: Mapping[str, float]) -> 
     steps.set("pump_off", "box.pump", 0, "", "Stop the pump")
 
 
-def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+def _purge(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
     steps.stage = "purge"
     expected_s = facts.tube_volume_cm3 / _fill_sccm(facts, growth) * 60.0
     _fill(steps, "", facts, growth, FULL_TORR_GAUGE, expected_s=expected_s)
@@ -164,14 +165,14 @@ def _purge(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, 
     steps.set("argon_flow", "argon.setpoint", recipe.argon_sccm, "sccm", "Set the carrier gas")
 
 
-def _fill_sccm(facts: LineFacts, growth: Mapping[str, float]) -> float:
+def _fill_sccm(facts: GrowthFacts, growth: Mapping[str, float]) -> float:
     return min(growth["purge_sccm"], math.ceil(FILL_VOLUMES_PER_MIN * facts.tube_volume_cm3))
 
 
 def _fill(
     steps: Steps,
     prefix: str,
-    facts: LineFacts,
+    facts: GrowthFacts,
     growth: Mapping[str, float],
     until_torr_gauge: float,
     *,
@@ -202,7 +203,7 @@ def _prove(
     name: str,
     what: str,
     contaminant: str,
-    facts: LineFacts,
+    facts: GrowthFacts,
     growth: Mapping[str, float],
 ) -> None:
     """Let the purge flow through until that much of it was measured."""
@@ -277,7 +278,7 @@ def _grow(steps: Steps, recipe: Recipe) -> None:
         steps.set("hydrogen_shut", "box.hydrogen_valve", 0, "", "Shut the hydrogen valve")
 
 
-def _cool(steps: Steps, recipe: Recipe, facts: LineFacts, growth: Mapping[str, float]) -> None:
+def _cool(steps: Steps, recipe: Recipe, facts: GrowthFacts, growth: Mapping[str, float]) -> None:
     """Cool the film in its own sulfur first, then flush the tube while all of it gets cold."""
     open_below_c, sulfur_until_c = growth["open_below_c"], growth["sulfur_until_c"]
     steps.stage = "cooling"
@@ -352,7 +353,7 @@ def _transfer(steps: Steps, growth: Mapping[str, float]) -> None:
     )
 
 
-def _heat_off(steps: Steps, when: str, heater: str, facts: LineFacts) -> None:
+def _heat_off(steps: Steps, when: str, heater: str, facts: GrowthFacts) -> None:
     """Open a heater's contactor, and let its setpoint fall as fast as the line allows.
 
     A setpoint that falls more slowly than the heater cools asks for full output behind the open
@@ -380,7 +381,7 @@ def _heat_off(steps: Steps, when: str, heater: str, facts: LineFacts) -> None:
     )
 
 
-def _rest(steps: Steps, heater: str, facts: LineFacts) -> None:
+def _rest(steps: Steps, heater: str, facts: GrowthFacts) -> None:
     """Leave a heater that is off without output: its controller in manual, at 0 %.
 
     A furnace of small mass cools faster than any setpoint may fall. The line's ``prepare`` puts the

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from labharness.core.vocabulary.units import ZERO_CELSIUS_K, celsius_from_kelvin
-from labharness.work.capability import CannotDo, LineFacts
+from labharness.work.capability import CannotDo
+from labharness.work.capability.cvd.settings import GrowthFacts
 
 __all__ = ["GROWTH_DEFAULTS", "Recipe", "growth_facts", "growth_misfits", "make_recipe"]
 
@@ -31,7 +32,7 @@ GROWTH_DEFAULTS: Mapping[str, float] = {
     "leak_mbar_l_per_s": 1e-3,  # 0.03 mbar/min in 2 L; good O-ring tubes have a tenth of it
     "operator_s": 600.0,  # until somebody has loaded or moved a sample
 }
-"""What a growth takes unless the lab file's ``[growth]`` says otherwise."""
+"""What a growth takes unless the lab's ``growth`` says otherwise."""
 
 GROWTH_C_MIN = 550.0
 """Below it sulfurisation is too slow and MoO3 has less than 1 Pa: no film."""
@@ -105,7 +106,7 @@ class _Bad(ValueError):
         self.way_out = way_out
 
 
-def growth_facts(facts: LineFacts) -> dict[str, float]:
+def growth_facts(facts: GrowthFacts) -> dict[str, float]:
     """Return every value for a growth on this line.
 
     Raises:
@@ -116,17 +117,17 @@ def growth_facts(facts: LineFacts) -> dict[str, float]:
     return {**GROWTH_DEFAULTS, **facts.growth}
 
 
-def growth_misfits(facts: LineFacts) -> Iterator[str]:
+def growth_misfits(facts: GrowthFacts) -> Iterator[str]:
     """Return which of the lab file's values no growth takes."""
     for name, value in facts.growth.items():
         if name not in GROWTH_DEFAULTS:
             known = ", ".join(GROWTH_DEFAULTS)
-            yield f"[growth] {name}: no growth takes it; there are {known}"
+            yield f"growth.{name}: no growth takes it; there are {known}"
         elif not (math.isfinite(value) and value > 0):
-            yield f"[growth] {name} is {value}, allowed is above 0"
+            yield f"growth.{name} is {value}, allowed is above 0"
 
 
-def make_recipe(inputs: Mapping[str, Any], facts: LineFacts) -> Recipe | CannotDo:
+def make_recipe(inputs: Mapping[str, Any], facts: GrowthFacts) -> Recipe | CannotDo:
     """Choose a recipe: the middle of the range asked for, and the line's own values.
 
     Never clips: what the line may not do is answered with its limit.
@@ -228,7 +229,7 @@ def _plain(name: object) -> str:
     return str(name).translate(subscripts).replace(" ", "").casefold()
 
 
-def _beyond(name: str, channel: str, value: float, facts: LineFacts) -> CannotDo | None:
+def _beyond(name: str, channel: str, value: float, facts: GrowthFacts) -> CannotDo | None:
     limit = facts.limits.get(channel)
     if limit is None:
         if channel == "hydrogen.setpoint" and value == 0:

@@ -1,0 +1,59 @@
+"""The tables of a lab file that belong to capabilities: ``[capability.<name>]``."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from labharness.core.files.tables import all_errors
+from labharness.core.vocabulary.spelling import meant
+from labharness.lab.config.kinds import capabilities
+from labharness.work.capability import Capability, Settings, settings_of
+
+__all__ = ["moved_tables", "offered"]
+
+
+def offered(
+    tables: Mapping[str, Mapping[str, Any]], known: Mapping[str, Capability]
+) -> tuple[dict[str, Settings], list[str]]:
+    """Read what a lab states for each capability that it offers; return that, and what is wrong.
+
+    Args:
+        tables: Of the lab file, by the name of the capability.
+        known: Every capability that is installed.
+    """
+    found: dict[str, Settings] = {}
+    wrong: list[str] = []
+    for name, table in tables.items():
+        if name not in known:
+            there = ", ".join(sorted(known)) or "none"
+            near = meant(name, known)
+            wrong.append(f"[capability.{name}]: no such capability{near}; installed are {there}")
+            continue
+        model = settings_of(known[name])
+        try:
+            found[name] = model.model_validate(table)
+        except ValidationError as why:
+            wrong.append(f"[capability.{name}] {all_errors(why, table, model)}")
+    return found, wrong
+
+
+def moved_tables(text: str) -> Iterator[str]:
+    """Say of each table that stood for itself once under which name its capability reads it."""
+    try:
+        table = tomllib.loads(text)
+        known = capabilities()
+    except (tomllib.TOMLDecodeError, LookupError, RecursionError):
+        return
+    for name, capability in known.items():
+        for old, new in getattr(capability, "moved", {}).items():
+            if isinstance(table.get(old), dict):
+                home = ".".join(filter(None, ("capability", name, new)))
+                heads = [old, *(f"{old}.{each}" for each in _tables(table[old]))]
+                now = ", ".join(f"[{head}] is now [{home}{head[len(old) :]}]" for head in heads)
+                yield f"this belongs to a capability: {now}"
+
+
+def _tables(table: Mapping[str, Any]) -> Iterator[str]:
+    return (name for name, value in table.items() if isinstance(value, dict))

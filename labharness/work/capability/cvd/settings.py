@@ -1,0 +1,124 @@
+"""What a lab states of its growths: microscope, calibration, and its own values of a recipe."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Self
+
+from pydantic import Field, StrictFloat, model_validator
+
+from labharness.core.vocabulary.units import ATMOSPHERE_TORR
+from labharness.work.capability import LineFacts, Settings
+
+__all__ = ["CvdSettings", "GrowthFacts", "growth_line"]
+
+
+class CalibrationRow(Settings):
+    """What a known monolayer has shown on this microscope.
+
+    Attributes:
+        value: Ratio of heights.
+        uncertainty: One standard deviation of the value: other spots, other days, focus.
+        date: When it was measured.
+        on: The sample, with its oxide.
+    """
+
+    value: StrictFloat = Field(gt=0)
+    uncertainty: StrictFloat = Field(gt=0)
+    date: date
+    on: str = Field(min_length=1, max_length=200)
+
+    def told(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {**self.model_dump(), "date": self.date.isoformat()}
+
+
+class CvdSettings(Settings):
+    """The table ``[capability.cvd-material-synthesis]``.
+
+    Attributes:
+        laser_nm: Wavelength of the Raman laser.
+        a1g_si: Calibration of A1g over silicon. Without it the ratio counts as a broad prior.
+        pl_raman: Calibration of photoluminescence over A1g; likewise.
+        a1g_si_monolayer: A value without uncertainty, date and sample, with its ``source``: no
+            calibration, but the middle of that prior.
+        objective: As people write it, ``100x, NA 0.9``; it is told in the report.
+        grating: Likewise.
+        growth: This line's own values for a growth; what it does not name has a default.
+    """
+
+    laser_nm: StrictFloat = Field(gt=300, lt=1100)
+    a1g_si: CalibrationRow | None = None
+    pl_raman: CalibrationRow | None = None
+    a1g_si_monolayer: StrictFloat | None = Field(default=None, gt=0)
+    source: str | None = None
+    objective: str | None = Field(default=None, min_length=1, max_length=80)
+    grating: str | None = Field(default=None, min_length=1, max_length=80)
+    growth: dict[str, StrictFloat] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_value(self) -> Self:
+        if self.a1g_si is not None and self.a1g_si_monolayer is not None:
+            raise ValueError("a1g_si is the calibration; take a1g_si_monolayer out")
+        if (self.a1g_si_monolayer is None) != (self.source is None):
+            raise ValueError("a1g_si_monolayer and source come together")
+        return self
+
+    def reference(self) -> dict[str, dict[str, Any]]:
+        """Return what is known of this microscope, for a planner."""
+        found = {
+            name: row.told()
+            for name, row in (("a1g_si", self.a1g_si), ("pl_raman", self.pl_raman))
+            if row is not None
+        }
+        if self.a1g_si_monolayer is not None:
+            found["a1g_si"] = {"value": self.a1g_si_monolayer, "on": self.source}
+        return found
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what the lab states of its microscope; nothing else."""
+        stated = {"objective": self.objective, "grating": self.grating}
+        found = {name: text for name, text in stated.items() if text is not None}
+        return {"raman": found} if found else {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrowthFacts:
+    """What a planner of growths may know of the line it plans for.
+
+    Attributes:
+        limits: Lowest and highest value and the unit of each channel that may be set.
+        tube_volume_cm3: Volume that the purge proof counts.
+        ambient_torr: Pressure of the room, which an open tube takes.
+        laser_nm: Wavelength of the Raman laser.
+        raman_reference: What a monolayer shows on this microscope: ``a1g_si`` and ``pl_raman``,
+            each with ``value``, and with ``uncertainty``, ``date`` and ``on`` if it was calibrated.
+        growth: The lab's own values for a growth; what it does not name has a default.
+    """
+
+    limits: Mapping[str, tuple[float, float, str]]
+    tube_volume_cm3: float
+    laser_nm: float
+    raman_reference: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    growth: Mapping[str, float] = field(default_factory=dict)
+    ambient_torr: float = ATMOSPHERE_TORR
+
+
+def growth_line(facts: LineFacts) -> GrowthFacts:
+    """Return what a planner of growths may know of a line.
+
+    Raises:
+        ValueError: The lab does not state what every growth takes.
+    """
+    if not isinstance(facts.settings, CvdSettings):
+        raise ValueError("the lab states nothing of its growths")
+    if facts.tube_volume_cm3 is None:
+        raise ValueError("a growth purges the tube: give [tube] volume_cm3 in the lab file")
+    return GrowthFacts(
+        limits=facts.limits,
+        tube_volume_cm3=facts.tube_volume_cm3,
+        laser_nm=facts.settings.laser_nm,
+        raman_reference=facts.settings.reference(),
+        growth=facts.settings.growth,
+        ambient_torr=facts.ambient_torr,
+    )
