@@ -13,7 +13,7 @@ from labharness.instruments.driver.ascii import (
 from labharness.instruments.driver.ascii_table import Ascii, AsciiDriver, Several, Who
 from labharness.instruments.driver.channels import CONTACT, Channel, Identity, Query, Scan, While
 from labharness.instruments.driver.driver import Driver, Exchange, fault
-from labharness.instruments.driver.energy import INERT, Adds, Cools, Dark, Off
+from labharness.instruments.driver.energy import INERT, Adds, Cools, Dark, Off, flowing
 from labharness.instruments.driver.messages import message_request, results
 from labharness.instruments.driver.programs import Block, Programmer
 from labharness.instruments.driver.steps import kept
@@ -46,6 +46,7 @@ __all__ = [
     "among",
     "decimal",
     "fault",
+    "flowing",
     "kept",
     "line_request",
     "message_request",

@@ -55,17 +55,17 @@ def decimal(value: float, decimals: int) -> bytes:
     return f"{sign}0*{whole}{point}".encode()
 
 
-def number(said: str, what: str) -> float:
+def number(text: str, what: str) -> float:
     """Read a plain finite decimal number; anything else is a bad reply, never a guess.
 
     Raises:
-        BadReply: ``said`` is no finite decimal number.
+        BadReply: ``text`` is no finite decimal number.
     """
-    if not _NUMBER.fullmatch(said):
-        raise BadReply(f"{what}: {said!r} is no number")
-    value = float(said)
+    if not _NUMBER.fullmatch(text):
+        raise BadReply(f"{what}: {text!r} is no number")
+    value = float(text)
     if not math.isfinite(value):
-        raise BadReply(f"{what}: {said!r} is out of range")
+        raise BadReply(f"{what}: {text!r} is out of range")
     return value
 
 

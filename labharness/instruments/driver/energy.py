@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["INERT", "Adds", "Cools", "Dark", "Off"]
+__all__ = ["INERT", "Adds", "Cools", "Dark", "Off", "flowing"]
 
 INERT = frozenset({"Ar", "He", "Kr", "N2", "Ne", "Xe"})
 """Gases that neither burn nor feed a fire at the temperatures of a furnace. Any other counts as
@@ -99,3 +99,15 @@ class Off:
     def inert(self) -> bool:
         """Whether what it adds can stay on in a safe state."""
         return self.gas in INERT
+
+
+def flowing(gas: str, full_scale_sccm: float, source: str) -> tuple[Off, ...]:
+    """Return how a mass flow controller adds its gas: its channels are ``setpoint`` and ``flow``.
+
+    At rest its meter may read 2 % of full scale, which is ten times its zero error.
+    """
+    dark = Dark(channel="flow", at_most=0.02 * full_scale_sccm, within_s=5.0)
+    steps = (("setpoint", 0.0),)
+    return (
+        Off(adds=Adds.GAS, gas=gas, steps=steps, source=source, drives=("setpoint",), dark=dark),
+    )

@@ -1,4 +1,4 @@
-"""Modbus for drivers: registers as a table, frames by pymodbus, RTU and TCP alike.
+"""Modbus for drivers: rows of registers, coils and inputs; frames by pymodbus, RTU and TCP alike.
 
 pymodbus encodes the requests (its PDU classes and framers); the replies are checked whole by the
 reply rules in ``vocabulary`` (address, function, count, exact length, checksum) before a driver
@@ -11,8 +11,9 @@ Messaging on TCP/IP Implementation Guide V1.0b.
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from pymodbus.framer import FramerRTU, FramerSocket
 from pymodbus.pdu import DecodePDU
@@ -37,11 +38,12 @@ from labharness.core.vocabulary import (
     Transaction,
     crc16_modbus,
 )
-from labharness.instruments.driver.channels import Scan
-from labharness.instruments.driver.driver import Driver, fault
+from labharness.instruments.driver.channels import CONTACT, Identity, Query, Scan
+from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
+from labharness.instruments.driver.table import ChannelRow, TableDriver
 
-__all__ = ["ModbusDriver", "Register"]
+__all__ = ["Coil", "Holding", "Input", "ModbusDriver", "ModbusRow", "ReadBlock", "Register"]
 
 EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7
     1: "illegal function",
@@ -63,7 +65,9 @@ class Register:
         scale: value = integer * scale.
         signed: Two's complement.
         size: Words, most significant first (1 or 2).
-        bit: Only this bit of the word, as 0 or 1.
+        bit: Only the bits of the word from this one on.
+        bits: How many of them.
+        real: A number of 32 bits as IEEE 754 has it, the low word first.
     """
 
     address: int
@@ -71,6 +75,8 @@ class Register:
     signed: bool = False
     size: int = 1
     bit: int | None = None
+    bits: int = 1
+    real: bool = False
 
     def decode(self, block: Sequence[int], start: int) -> float:
         """Read the value out of a block of words that starts at address ``start``."""
@@ -79,7 +85,9 @@ class Register:
         if self.size == 2:
             raw = raw << 16 | block[at + 1]
         if self.bit is not None:
-            return float(raw >> self.bit & 1)
+            return float(raw >> self.bit & (1 << self.bits) - 1)
+        if self.real:
+            return float(struct.unpack(">f", struct.pack(">HH", raw & 0xFFFF, block[at]))[0])
         if self.signed and raw >> (16 * self.size - 1):
             raw -= 1 << 16 * self.size
         return raw * self.scale if self.scale >= 1 else raw / round(1 / self.scale)
@@ -106,11 +114,134 @@ class Register:
         return (raw >> 16, raw & 0xFFFF) if self.size == 2 else (raw,)
 
 
-class ModbusDriver(Driver):
-    """Base of the drivers that speak Modbus; a subclass gives registers and blocks.
+WORDS = 3  # the function that reads holding registers
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBlock:
+    """A run of addresses that one frame reads; it holds the rows whose addresses are in it.
+
+    Attributes:
+        name: Name of the scan.
+        start: First address.
+        count: How many.
+        every_s: How often it is polled; ``None`` where it is read on demand only.
+        function: Function code that reads it: 1 coils, 2 inputs, 3 holding registers.
+    """
+
+    name: str
+    start: int
+    count: int
+    every_s: float | None = 1.0
+    function: int = 3
+
+    def holds(self, row: "ModbusRow") -> bool:
+        """Return whether a row stands in it, in whole or in part."""
+        first, end = row.address, row.address + row.size
+        return (
+            row.function == self.function and first < self.start + self.count and end > self.start
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModbusRow(ChannelRow):
+    """A row of an instrument that speaks Modbus.
+
+    Attributes:
+        address: Address on the wire (0-based PDU address).
+        size: How many addresses it takes.
+        only_written: Whether it is not read, because another channel shows it.
+    """
+
+    address: int = field(kw_only=False)
+    size: int = 1
+    function: ClassVar[int] = 3
+
+    only_written: bool = False
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether something asks for it."""
+        return not self.only_written
+
+    def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
+        """Return what reads its value out of a block that starts at an address."""
+        at = self.address - start
+        return lambda block: float(block[at])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input(ModbusRow):
+    """A discrete input."""
+
+    shows: tuple[float, float] = CONTACT
+    function: ClassVar[int] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coil(Input):
+    """A coil."""
+
+    function: ClassVar[int] = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Holding(ModbusRow):
+    """A value in one or two holding registers, or in some bits of one.
+
+    Attributes:
+        step: value = integer * step; a read-back agrees to it. ``None`` for whole numbers.
+        signed: Two's complement.
+        bit: Only the bits of the word from this one on.
+        bits: How many of them.
+        real: A number of 32 bits as IEEE 754 has it, the low word first.
+    """
+
+    step: float | None = None
+    signed: bool = False
+    bit: int | None = None
+    bits: int = 1
+    real: bool = False
+
+    @property
+    def step_set(self) -> float:
+        """Return the step of its encoding."""
+        return self.step or 0.0
+
+    def bound(self, name: str, driver: object) -> "Holding":
+        """Return the row with a driver's settings in it; bits show what they can."""
+        row = super().bound(name, driver)
+        return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
+
+    @property
+    def codec(self) -> Register:
+        """Return how its words become a number."""
+        return Register(
+            self.address, self.step or 1.0, self.signed, self.size, self.bit, self.bits, self.real
+        )
+
+    def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
+        """Return what reads its value out of a block that starts at an address."""
+        decode = self.codec.decode
+
+        def checked(block: Sequence[int]) -> float:
+            value = decode(block, start)
+            if not math.isfinite(value):
+                raise BadReply(f"{name}: {value} is no number")
+            return self.right(name, value)
+
+        is_plain = self.must is None and not self.real
+        return (lambda block: decode(block, start)) if is_plain else checked
+
+
+class ModbusDriver(TableDriver):
+    """Base of the drivers that speak Modbus; a subclass gives rows, and the blocks they stand in.
 
     Attributes:
         unit: Slave address.
+        blocks: What is read in one frame, in the order of the polls; a row in none of them has a
+            frame of its own, after these.
+        who: The registers that say what it is, and ``known`` reads.
         tcp: Modbus TCP instead of RTU.
         timeout_s: Longest wait for a reply.
         settle_s: Silence the instrument needs after its reply.
@@ -119,24 +250,103 @@ class ModbusDriver(Driver):
     tcp = False
     timeout_s = 0.5
     settle_s = 0.0
+    blocks: ClassVar[tuple[ReadBlock, ...]] = ()
+    who: ClassVar[ReadBlock]
 
-    def __init__(self, *, unit: int = 1) -> None:
+    def __init__(self, *, unit: int = 1, rows: Mapping[str, ModbusRow] | None = None) -> None:
         if not 1 <= unit <= 247:
             raise ValueError(f"Modbus address {unit} is not within 1 to 247")
         self.unit = unit
+        super().__init__(rows)
+        words = self.words_of("identity", self.who.count)
+        asks = self.read(self.who)
+        self._identity = Query("identity", asks, lambda reply: self.known(words(reply)))
+
+    @classmethod
+    def wrong_table(cls) -> Iterator[str]:
+        """Return the rows that stand in two blocks, or across the end of one."""
+        for name, row in cls.rows.items():
+            if not isinstance(row, ModbusRow):
+                continue
+            held = [each for each in cls.blocks if each.holds(row)]
+            if len(held) > 1:
+                names = " and ".join(each.name for each in held)
+                yield f"{name}: address {row.address} stands in {names}"
+            for each in held:
+                if not each.start <= row.address <= each.start + each.count - row.size:
+                    yield f"{name}: address {row.address} stands across an end of {each.name}"
+
+    def known(self, words: Sequence[int]) -> Identity:
+        """Return what the registers of ``who`` say.
+
+        Raises:
+            BadReply: They say nothing.
+        """
+        raise NotImplementedError
+
+    def identify(self) -> Query:
+        """Read the registers that say what it is."""
+        return self._identity
+
+    def scans_of(self, rows: Mapping[str, ModbusRow]) -> Iterator[Scan]:
+        """Return a scan for each block that holds a row, and one for each other row."""
+        left = dict(rows)
+        for block in self.blocks:
+            inside = {name: left.pop(name) for name, row in rows.items() if block.holds(row)}
+            if inside:
+                yield self._scan(block, inside)
+        for name, row in left.items():
+            yield self._scan(_alone(name, row), {name: row})
+
+    def queries_of(self, rows: Mapping[str, ModbusRow]) -> Iterator[Query]:
+        """Return a query for each row."""
+        for name, row in rows.items():
+            scan = self._scan(_alone(name, row), {name: row})
+            yield Query(name, scan.request, _first(scan.decode))
+
+    def commands(self, channel: str, row: ModbusRow, value: float) -> tuple[Request, ...]:
+        """Return the one frame that sets a channel."""
+        if not isinstance(row, Holding):
+            return (self.write_coil(row.address, value == 1),)
+        words = row.codec.encode(value)
+        if row.size == 1:
+            return (self.write_register(row.address, words[0]),)
+        return (self.write_registers(row.address, words),)
+
+    def shown(self, channel: str, value: float) -> Request | None:
+        """Read the coil or the register that shows a channel, in steps of its own."""
+        row: Any = self.channels[str(self.channels[channel].readback)]
+        if not isinstance(row, Holding):
+            return self._shows(self.read_coils(row.address, 1), 1, bytes([1, value == 1]))
+        word = round(value / (row.step or 1.0)) & 0xFFFF
+        read = self.read_registers(row.address, 1)
+        return self._shows(read, WORDS, struct.pack(">BH", 2, word))
+
+    def read(self, block: ReadBlock) -> Request:
+        """Ask for a block."""
+        asks = {1: self.read_coils, 2: self.read_inputs, WORDS: self.read_registers}
+        return asks[block.function](block.start, block.count)
+
+    def _scan(self, block: ReadBlock, rows: Mapping[str, ModbusRow]) -> Scan:
+        of_reply = self.words_of if block.function == WORDS else self.bits_of
+        split = of_reply(block.name, block.count)
+        decoders = {name: row.decoder(name, block.start) for name, row in rows.items()}
+        table = tuple([decode for name, decode in decoders.items() if not rows[name].hidden])
+        checks = tuple([decode for name, decode in decoders.items() if rows[name].hidden])
+
+        def values(reply: bytes) -> tuple[float, ...]:
+            found = split(reply)
+            for check in checks:
+                check(found)
+            return tuple([decode(found) for decode in table])
+
+        channels = tuple([name for name, row in rows.items() if not row.hidden])
+        return Scan(block.name, self.read(block), channels, values, block.every_s)
 
     @property
     def protocol(self) -> Protocol:
         """Modbus, whose frames themselves say whether they read."""
         return Protocol.MODBUS_TCP if self.tcp else Protocol.MODBUS_RTU
-
-    def shows_word(self, address: int, word: int) -> Request:
-        """Ask for one holding register; ``obeyed`` is the one reply that shows ``word``."""
-        return self._shows(self.read_registers(address, 1), 3, struct.pack(">BH", 2, word))
-
-    def shows_coil(self, address: int, on: bool) -> Request:
-        """Ask for one coil; ``obeyed`` is the one reply that shows it on or off."""
-        return self._shows(self.read_coils(address, 1), 1, bytes([1, on]))
 
     def read_registers(self, start: int, count: int) -> Request:
         """Ask for ``count`` holding registers (function 03)."""
@@ -169,32 +379,6 @@ class ModbusDriver(Driver):
         """Switch one coil (function 05)."""
         pdu = WriteSingleCoilRequest(address=address, bits=[on], dev_id=self.unit)
         return self._request(pdu, 5, echo=struct.pack(">HH", address, 0xFF00 if on else 0))
-
-    def block(
-        self,
-        name: str,
-        start: int,
-        count: int,
-        registers: Mapping[str, Register],
-        period_s: float | None = 1.0,
-    ) -> Scan:
-        """Make the scan that reads one block of registers and the channels in it.
-
-        Raises:
-            ValueError: A register stands outside the block.
-        """
-        table = tuple(registers.values())
-        outside = [n for n, r in registers.items() if not start <= r.address < start + count]
-        if outside:
-            raise ValueError(f"block {name} does not hold {', '.join(outside)}")
-        decode = self.words_of(name, count)
-
-        def values(reply: bytes) -> tuple[float, ...]:
-            block = decode(reply)
-            return tuple([register.decode(block, start) for register in table])
-
-        request = self.read_registers(start, count)
-        return Scan(name, request, tuple(registers), values, period_s)
 
     def words_of(self, what: str, count: int) -> Callable[[bytes], tuple[int, ...]]:
         """Return the decoder of a reply of ``count`` words."""
@@ -268,3 +452,11 @@ class ModbusDriver(Driver):
         if self.tcp:
             return b"(?s:..)" + re.escape(struct.pack(">HH", 0, len(body)) + body)
         return re.escape(body + crc16_modbus(body).to_bytes(2, "little"))
+
+
+def _alone(name: str, row: ModbusRow) -> ReadBlock:
+    return ReadBlock(row.scan or name, row.address, row.size, row.every_s, row.function)
+
+
+def _first(decode: Callable[[bytes], tuple[float, ...]]) -> Callable[[bytes], float]:
+    return lambda reply: decode(reply)[0]
