@@ -34,7 +34,7 @@ Header = Callable[[str], str | None]
 
 
 class QueuedError(Exception):
-    """What the instrument puts into its queue of errors."""
+    """Entries of the error queue."""
 
 
 def _pattern(header: str) -> re.Pattern[str]:

@@ -9,7 +9,7 @@ from labharness.core.files.named import open_own
 
 __all__ = ["append_durably", "sync_folder", "write_durably"]
 
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a fresh file takes the place of its name: it is no link
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # a new file must not follow a link that has its name
 
 
 def append_durably(path: Path, line: str) -> None:

@@ -1,7 +1,7 @@
-"""A file that was named, opened only where it is one: a pipe that nobody fills is waited for.
+"""Open files by name, and only files: a pipe or device in a file's place must not block the caller.
 
-What stands in a file's place may be a pipe, a socket, a device or a link that leads nowhere. None
-of them is opened, none is waited for, and none counts as "no file".
+A pipe, a socket, a device or a dangling link is never opened and never waited for. It does not
+count as an absent file either.
 """
 
 import errno
@@ -14,7 +14,7 @@ from typing import BinaryIO
 __all__ = ["GROUP_FILE_MODE", "is_there", "open_named", "open_own", "shared_by_group"]
 
 HANDED_OVER = ("/dev/stdin", "/dev/fd/")
-"""What the shell has opened already, such as ``<(command)``."""
+"""Descriptors that the shell has opened already, such as ``<(command)``."""
 
 NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 """Between the look at a name and its opening a pipe may be put there; Windows has neither flag."""
@@ -55,7 +55,7 @@ def open_named(path: Path) -> BinaryIO:
 
 
 def open_own(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Open a file that we write, and make it where there is none; return its descriptor.
+    """Open a file of ours for writing, create it if it is absent, and return its descriptor.
 
     In a folder that a group shares it is the group's as well, whatever the umask.
 
@@ -65,7 +65,7 @@ def open_own(path: Path, flags: int, mode: int = 0o666) -> int:
         mode: Rights of a fresh file, less the umask, in a folder that no group shares.
 
     Raises:
-        OSError: It cannot be opened, or is no file.
+        OSError: It cannot be opened, or is a pipe or a device.
     """
     with suppress(FileNotFoundError):  # it is made, or the link that leads nowhere tells of itself
         _must_be_file(path, path.stat().st_mode)

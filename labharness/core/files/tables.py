@@ -1,4 +1,4 @@
-"""A TOML file as a strict table, or the one plain sentence that says what is wrong in it."""
+"""Read TOML as a strict table; one plain sentence names everything that is wrong in it."""
 
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ __all__ = ["BadTable", "all_errors", "keys_of", "read_table", "read_toml"]
 
 T = TypeVar("T", bound=BaseModel)
 
-ERRORS_MAX = 20  # of one file at once: whoever has more began with another kind of file
+ERRORS_MAX = 20  # of one file at once; a file with more is of another kind
 
 
 class BadTable(ValueError):
@@ -24,9 +24,9 @@ def read_table(model: type[T], text: str, where: str) -> T:
     """Read a table.
 
     Args:
-        model: What it must be.
-        text: The file.
-        where: Named in errors.
+        model: The model of the table.
+        text: The content of the file.
+        where: The name of the file in errors.
 
     Raises:
         BadTable: It is none; says what stands where, and what may stand there.
@@ -64,7 +64,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def all_errors(why: ValidationError, table: object, model: type[BaseModel]) -> str:
-    """Say all that is wrong with a table, in words of the file and in one line.
+    """Return all errors of a table in one line, in the words of the file.
 
     Where one value may be of several forms and is of none, its first error stands for it.
     """
@@ -115,7 +115,7 @@ def _named(path: Sequence[int | str], table: object) -> str:
     parts: list[str] = []
     for part in path:
         try:
-            table = table[part]  # type: ignore[index]  # what is no table raises TypeError
+            table = table[part]  # type: ignore[index]  # a value that is not a table raises TypeError
         except (LookupError, TypeError):
             table = None
         name = None

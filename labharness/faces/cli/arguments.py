@@ -1,22 +1,24 @@
 """The arguments of every command, and the errors that show in an argument alone."""
 
 import argparse
-import re
-from datetime import date
 from functools import cache
 
 from labharness.faces.cli import BY_HAND
 from labharness.faces.cli.parser import Parser, Version
+from labharness.faces.cli.values import (
+    day,
+    number,
+    positive,
+    rate,
+    seed,
+    speed,
+    times,
+    window,
+    words,
+    workers,
+)
 
 __all__ = ["make_parser"]
-
-WORKERS_MAX = 64  # processes
-NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
-"""A number. Python's float() also takes ``5_0`` for 50, and the digits of any script."""
-NO_NUMBER = re.compile(r"[+-]?(nan|inf)", re.IGNORECASE | re.ASCII)  # for the gate to refuse
-WINDOW = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)\s*[-:–]\s*(-?[0-9]+(?:\.[0-9]*)?)")
-"""From low to high; a shift below the laser's is negative."""
-WHOLE = re.compile(r"[0-9]+")
 
 
 @cache  # sixty parsers take 20 ms to make; tests call many commands in one process
@@ -43,18 +45,18 @@ def make_parser() -> Parser:
     )
     run.add_argument(
         "--speed",
-        type=_speed,
+        type=speed,
         default=None,
         metavar="fast|real|N",
         help="lab seconds per second; fast runs a simulated lab without waiting",
     )
-    run.add_argument("--seed", type=_seed, help="seed of a simulated run (default 1)")
+    run.add_argument("--seed", type=seed, help="seed of a simulated run (default 1)")
     run.add_argument(
         "--json", action="store_true", help="print the answer as one HCP message, and nothing else"
     )
     run.add_argument(
         "--approval-timeout",
-        type=_positive,
+        type=positive,
         metavar="SECONDS",
         help="how long to wait for an approval (default a day; no wait at --speed fast)",
     )
@@ -101,11 +103,9 @@ def make_parser() -> Parser:
     doctor.add_argument("--json", action="store_true", help="print one JSON array")
 
     reset = commands.add_parser("reset", help="open the latch after a trip, when its cause is gone")
+    reset.add_argument("--name", type=words, required=True, help="name of the person who resets it")
     reset.add_argument(
-        "--name", type=_words, required=True, help="name of the person who resets it"
-    )
-    reset.add_argument(
-        "--reason", type=_words, required=True, help="why it may be reset; it is recorded"
+        "--reason", type=words, required=True, help="why it may be reset; it is recorded"
     )
     _add_lab(reset)
 
@@ -132,9 +132,9 @@ def make_parser() -> Parser:
         _add_lab(verb)
         if name != "show":
             verb.add_argument(
-                "--name", type=_words, required=True, help="name of the person who decides"
+                "--name", type=words, required=True, help="name of the person who decides"
             )
-            verb.add_argument("--reason", type=_words, required=True, help="why")
+            verb.add_argument("--reason", type=words, required=True, help="why")
 
     _add_by_hand(commands)
     _add_program(commands.add_parser("program", help="run a program of segments in an instrument"))
@@ -145,10 +145,10 @@ def make_parser() -> Parser:
     simulate = commands.add_parser("simulate", help="serve a simulated lab on real ports")
     simulate.add_argument("lab", metavar="LAB.toml")
     simulate.add_argument(
-        "--speed", type=_times, default=1.0, metavar="N", help="lab seconds per second (default 1)"
+        "--speed", type=times, default=1.0, metavar="N", help="lab seconds per second (default 1)"
     )
     simulate.add_argument(
-        "--seed", type=_seed, default=1, help="seed of plant and noise (default 1)"
+        "--seed", type=seed, default=1, help="seed of plant and noise (default 1)"
     )
     simulate.add_argument("--folder", metavar="DIR", help="where the served ports stand")
     simulate.add_argument(
@@ -228,7 +228,7 @@ def make_parser() -> Parser:
     )
     analyse.add_argument(
         "--laser-nm",
-        type=_positive,
+        type=positive,
         metavar="NM",
         help="laser wavelength, if the file does not state it",
     )
@@ -240,14 +240,14 @@ def make_parser() -> Parser:
     )
     analyse.add_argument(
         "--a1g-si",
-        type=_positive,
+        type=positive,
         metavar="RATIO",
         help="height ratio A1g/silicon of one layer on this microscope",
     )
     analyse.add_argument("--material", metavar="NAME", help="measure the lines of this material")
     analyse.add_argument(
         "--window",
-        type=_window,
+        type=window,
         action="append",
         default=[],
         metavar="LOW-HIGH",
@@ -269,11 +269,11 @@ def make_parser() -> Parser:
         "--on", required=True, metavar="SAMPLE", help="the sample and its oxide, as text"
     )
     calibrate.add_argument(
-        "--date", type=_day, metavar="YYYY-MM-DD", help="day of the measurement (default today)"
+        "--date", type=day, metavar="YYYY-MM-DD", help="day of the measurement (default today)"
     )
     calibrate.add_argument(
         "--laser-nm",
-        type=_positive,
+        type=positive,
         metavar="NM",
         help="laser wavelength, if the file does not state it",
     )
@@ -286,15 +286,15 @@ def make_parser() -> Parser:
     )
     chaos.add_argument(
         "--hours",
-        type=_positive,
+        type=positive,
         default=10.0,
         metavar="H",
         help="lab time to search, in hours (default 10)",
     )
-    chaos.add_argument("--seed", type=_seed, default=1, help="seed of the search (default 1)")
+    chaos.add_argument("--seed", type=seed, default=1, help="seed of the search (default 1)")
     chaos.add_argument(
         "--faults",
-        type=_rate,
+        type=rate,
         default=1.0,
         metavar="RATE",
         help="factor on the rates of faults (default 1)",
@@ -303,7 +303,7 @@ def make_parser() -> Parser:
     chaos.add_argument(
         "--state", metavar="FILE", help="file of the search's progress (default chaos-SEED.json)"
     )
-    chaos.add_argument("--workers", type=_workers, metavar="N", help="processes (default 2)")
+    chaos.add_argument("--workers", type=workers, metavar="N", help="processes (default 2)")
     chaos.add_argument(
         "--replay", metavar="FILE|SEED/N", help="play one scenario and print what happens"
     )
@@ -330,11 +330,11 @@ def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
     for name, verb in verbs.items():
         _add_lab(verb)
         if name not in ("read", "watch"):
-            verb.add_argument("--name", type=_words, help="your name (default: this account)")
+            verb.add_argument("--name", type=words, help="your name (default: this account)")
             verb.add_argument("--reason", default="", help="why; it is recorded")
         if name in ("set", "watch"):
             verb.add_argument(
-                "--for", type=_positive, dest="for_s", metavar="SECONDS", help="end after this time"
+                "--for", type=positive, dest="for_s", metavar="SECONDS", help="end after this time"
             )
         if name in ("read", "watch"):
             verb.add_argument("--json", action="store_true", help="print JSON")
@@ -347,7 +347,7 @@ def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
     verbs["read"].add_argument("channels", nargs="+", metavar="CHANNEL")
     settable = verbs["set"]
     settable.add_argument("channel", metavar="CHANNEL")
-    settable.add_argument("value", type=_number, metavar="VALUE")
+    settable.add_argument("value", type=number, metavar="VALUE")
     settable.add_argument("unit", nargs="?", default="", metavar="UNIT")
     settable.add_argument(
         "--attend",
@@ -357,7 +357,7 @@ def _add_by_hand(commands: "argparse._SubParsersAction[Parser]") -> None:
     settable.add_argument("--out", metavar="DIR", help="with --attend: folder of the journal")
     settable.add_argument(
         "--speed",
-        type=_speed,
+        type=speed,
         default=1.0,
         metavar="fast|real|N",
         help="lab seconds per second of a simulated lab",
@@ -380,20 +380,8 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
         if name in ("check", "upload"):
             verb.add_argument("file", metavar="FILE.toml")
         _add_lab(verb)
-        verb.add_argument("--name", type=_words, help="your name (default: this account)")
+        verb.add_argument("--name", type=words, help="your name (default: this account)")
         verb.add_argument("--reason", default="", help="why; it is recorded")
-
-
-def _number(text: str) -> float:
-    if NUMBER.fullmatch(text) or NO_NUMBER.fullmatch(text):
-        return float(text)
-    number = re.match(r"[+-]?[0-9]+[0-9.]*(?=[A-Za-z%])", text)
-    hint = (
-        f"; put a blank before the unit: {number[0]} {text[number.end() :]}"
-        if number
-        else ": write it as 100, 0.5, 1e-3"
-    )
-    raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}")
 
 
 def _add_alarms(parser: argparse.ArgumentParser) -> None:
@@ -415,8 +403,8 @@ def _add_alarms(parser: argparse.ArgumentParser) -> None:
     ):
         verb = verbs.add_parser(name, help=text)
         verb.add_argument("alarm", metavar="ALARM|all" if name == "ack" else "ALARM")
-        verb.add_argument("--name", type=_words, required=True, help="your name")
-        verb.add_argument("--reason", type=_words, required=True, help="why")
+        verb.add_argument("--name", type=words, required=True, help="your name")
+        verb.add_argument("--reason", type=words, required=True, help="why")
         roles = ("operator", "maintainer")
         verb.add_argument(
             "--role", choices=roles, default="operator", help="your role (default operator)"
@@ -424,7 +412,7 @@ def _add_alarms(parser: argparse.ArgumentParser) -> None:
         if name == "shelve":
             length = verb.add_mutually_exclusive_group()
             length.add_argument(
-                "--minutes", type=_positive, metavar="MIN", help="for how long (default 480)"
+                "--minutes", type=positive, metavar="MIN", help="for how long (default 480)"
             )
             length.add_argument("--once", action="store_true", help="until its cause is gone")
         _add_lab(verb)
@@ -436,13 +424,11 @@ def _add_hazards(parser: argparse.ArgumentParser) -> None:
     proof = verbs.add_parser("proof", help="record a proof test of a safeguard")
     proof.add_argument("hazard", metavar="HAZARD")
     proof.add_argument(
-        "--date", type=_day, metavar="YYYY-MM-DD", help="day of the test (default today)"
+        "--date", type=day, metavar="YYYY-MM-DD", help="day of the test (default today)"
     )
+    proof.add_argument("--name", type=words, required=True, help="name of the person who tested it")
     proof.add_argument(
-        "--name", type=_words, required=True, help="name of the person who tested it"
-    )
-    proof.add_argument(
-        "--reason", type=_words, required=True, help="how it was tested, and the result"
+        "--reason", type=words, required=True, help="how it was tested, and the result"
     )
     proof.add_argument("--failed", action="store_true", help="the safeguard did not pass")
     _add_lab(proof)
@@ -450,69 +436,3 @@ def _add_hazards(parser: argparse.ArgumentParser) -> None:
 
 def _add_lab(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lab", metavar="FILE", help="lab file (default: the simulated lab)")
-
-
-def _speed(text: str) -> float | None:
-    if text == "fast":
-        return None
-    if text == "real":
-        return 1.0
-    return _up_to(text, 1e6, "fast, real, or a number up to 1000000")
-
-
-def _times(text: str) -> float:
-    from labharness.lab.wiring.simulate import SPEED_MAX
-
-    return _up_to(text, SPEED_MAX, f"a number above 0, up to {SPEED_MAX:g}")
-
-
-def _seed(text: str) -> int:
-    if not WHOLE.fullmatch(text) or len(text) > 18:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at most 18 digits")
-    return int(text)
-
-
-def _window(text: str) -> tuple[float, float]:
-    found = WINDOW.fullmatch(text)
-    low, high = (float(each) for each in found.groups()) if found else (0.0, 0.0)
-    if not low < high:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no window; write it from low to high in cm⁻¹, as 360-435"
-        )
-    return low, high
-
-
-def _positive(text: str) -> float:
-    return _up_to(text, 1e9, "a number above 0, up to 1e+09")
-
-
-def _up_to(text: str, most: float, allowed: str) -> float:
-    value = float(text) if NUMBER.fullmatch(text) else 0.0
-    if not 0 < value <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
-    return value
-
-
-def _workers(text: str) -> int:
-    if not WHOLE.fullmatch(text) or not 1 <= int(text[:9]) <= WORKERS_MAX:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {WORKERS_MAX}")
-    return int(text)
-
-
-def _rate(text: str) -> float:
-    return 0.0 if text == "0" else _positive(text)
-
-
-def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day written as 2026-01-31") from None
-
-
-def _words(text: str) -> str:
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    if not text.isprintable():  # also what a terminal of another encoding made of it
-        raise argparse.ArgumentTypeError(f"{text!r} has characters that cannot be written down")
-    return text

@@ -15,7 +15,7 @@ GAIN_ERROR = 2e-4  # a reading of a 2400 is good to 0.02 % and worse (its data s
 
 @dataclass(slots=True)
 class DiodeFaults:
-    """What may be broken.
+    """Faults of the diode.
 
     Attributes:
         open_circuit: Nothing is connected.
@@ -27,7 +27,7 @@ class DiodeFaults:
 
 
 class Diode:
-    """A junction with a series resistance, and the source that it is connected to.
+    """A junction with a series resistance, connected to a source.
 
     Shockley's equation, I = Is (exp((V - I Rs) / (n k T / q)) - 1): W. Shockley, Bell Syst. Tech.
     J. 28 (1949) 435, doi:10.1002/j.1538-7305.1949.tb03645.x; with Rs as in T. C. Banwell and
@@ -35,8 +35,8 @@ class Diode:
     self-heating are not simulated.
 
     Args:
-        faults: What may be broken.
-        gain: What the source's meter reads of the true current.
+        faults: Its faults.
+        gain: Reading of the meter per true current.
         saturation_a: Is.
         ideality: n.
         series_ohm: Rs.
@@ -109,7 +109,7 @@ class Diode:
 
     @property
     def measured_a(self) -> float:
-        """The current as the source's meter reads it."""
+        """Return the current as the meter of the source reads it."""
         return self.current_a * self._gain
 
 
@@ -126,8 +126,8 @@ class DiodeBench:
         temperature_c: Of the junction.
 
     Attributes:
-        parts: What the faces are put on, by name.
-        faults: What may be broken, to be set at any time.
+        parts: The parts that wire faces read and set, by name.
+        faults: Its faults; they may be set at any time.
         time_s: Seconds stepped so far.
     """
 
