@@ -1,10 +1,11 @@
 """The lab file of a served lab: the same, each loopback turned into the link it is served on."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import tomli_w
 
 from labharness.lab.config.lab_file import BadLabFile
 from labharness.lab.config.lab_plan import LabPlan
@@ -71,7 +72,7 @@ def served_text(plan: LabPlan, links: ServedLinks) -> str:
     for row in body["port"]:
         if row["name"] in links.ports:
             row.update(_link(row, links.ports[row["name"]]))
-    return FIRST_LINE + "".join(f"{line}\n" for line in _toml(body))
+    return FIRST_LINE + tomli_w.dumps(body)
 
 
 def _link(row: Mapping[str, Any], address: str) -> dict[str, Any]:
@@ -81,37 +82,3 @@ def _link(row: Mapping[str, Any], address: str) -> dict[str, Any]:
         return {"link": "websocket", "url": address}
     host, _, port = address.rpartition(":")
     return {"link": "tcp", "host": host, "port": int(port)}
-
-
-def _toml(body: Mapping[str, Any]) -> Iterator[str]:
-    """Write tables, and arrays of tables, of plain values."""
-    for name, value in body.items():
-        if isinstance(value, Mapping):
-            yield f"[{name}]"
-            yield from (f"{_key(key)} = {_value(each)}" for key, each in value.items())
-            yield ""
-        else:
-            for row in value:
-                yield f"[[{name}]]"
-                yield from (f"{_key(key)} = {_value(each)}" for key, each in row.items())
-                yield ""
-
-
-def _key(name: str) -> str:
-    return name if name.replace("_", "a").replace("-", "a").isalnum() else _text(name)
-
-
-def _value(value: object) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, Sequence):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return str(value)  # numbers and dates as TOML writes them
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -130,11 +130,9 @@ def read_approval(text: str) -> StandingApproval:
 
 def write_approval(approval: StandingApproval) -> str:
     """Write an approval as the TOML that `read_approval` reads."""
-    fields = asdict(approval)
-    limits = fields.pop("input_limits")
-    lines = [f"{name} = {_toml(value)}" for name, value in fields.items()]
-    table = [f"{_toml(name)} = {_toml(value)}" for name, value in limits.items()]
-    return "\n".join([*lines, "", "[input_limits]", *table, ""])
+    import tomli_w
+
+    return tomli_w.dumps(asdict(approval))
 
 
 def sign(approval: StandingApproval, private_key: bytes) -> StandingApproval:
@@ -283,9 +281,3 @@ def _until(approval: StandingApproval) -> datetime:
     if until.utcoffset() is None:
         raise BadApproval(f"approval {approval.id}: until {approval.until!r} has no time zone")
     return until.astimezone(UTC)
-
-
-def _toml(value: object) -> str:
-    # A TOML basic string is a JSON string, but for the delete character; so are numbers and arrays.
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text.replace("\x7f", "\\u007F")
