@@ -27,9 +27,9 @@ IN_THE_WATCH = (
     ),
     PlantedBug(
         "rate limit looked at every half a minute",
-        "labharness_drivers.eurotherm_2400:Eurotherm2400.__init__",
-        "self.block('bounds', 30, 6, bounds)",
-        "self.block('bounds', 30, 6, bounds, period_s=30.0)",
+        "labharness_drivers.eurotherm_2400:Eurotherm2400",
+        "ReadBlock('bounds', 30, 6)",
+        "ReadBlock('bounds', 30, 6, every_s=30.0)",
         "tests/envelopes/test_foreign_hands.py::"
         "test_a_foreign_write_that_defeats_a_limit_of_a_heated_furnace_trips_within_two_polls"
         "[35-300-furnace.setpoint_rate reads 30 degC/min, and 20 was confirmed]",

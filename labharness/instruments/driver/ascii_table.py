@@ -114,7 +114,8 @@ class Who:
         serial: Its serial number.
         firmware: Its firmware.
         details: Whatever else it says.
-        reply: When the reply is whole; by itself after one line.
+        lines: How many lines it answers with.
+        reply: When the reply is whole, where lines do not say it.
         timeout_s: Longest wait, where it is not the driver's.
     """
 
@@ -124,7 +125,8 @@ class Who:
     serial: str = ""
     firmware: str = ""
     details: Mapping[str, str] = field(default_factory=dict)
-    reply: Until | Lines | None = None
+    lines: int = 1
+    reply: Until | None = None
     timeout_s: float | None = None
 
     def read(self, said: str) -> Identity:
@@ -189,6 +191,9 @@ class AsciiDriver(TableDriver):
         self._done = (self.done + self.reply_end).encode() if self.done else b""
         super().__init__()
         asks = self.line(self.who.query, self.who.timeout_s)
+        if self.who.lines > 1:
+            rule = Lines(self.who.lines, self.reply_end.encode(), prefix=self._reply_head)
+            asks = replace(asks, reply=rule)
         asks = replace(asks, reply=self.who.reply or asks.reply)
         query = self.who.query
         self._identity = Query(

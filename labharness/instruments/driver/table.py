@@ -139,6 +139,8 @@ class ChannelRow(Channel):
                 known = ", ".join(f"{each:g} ({text})" for each, text in self.sets.items())
                 raise ValueError(f"{name}: asked {value}{unit}, which is none of {known}")
             return
+        if self.sets == ANY:
+            return  # its encoding refuses what does not fit
         low, high = self.sets
         if not low <= value <= high or (self.whole and value != int(value)):
             kind = "whole numbers " if self.whole else ""

@@ -23,8 +23,14 @@ from served import Served
 
 GROUPS = ("drivers", "simulators", "envelopes")
 CONTACTOR = 6  # coil of the furnace's mains contactor on the short line
-COIL_ON = f"self.write_coil({CONTACTOR}, True)"
-TRUE_POLL = "self.read_coils(0, WAYS)"
+COIL_ON = f"""
+    def read(self, block):
+        if block.function == 1:
+            return self.write_coil({CONTACTOR}, True)
+        return super().read(block)
+
+    def known("""
+TRUE_POLL = "\n    def known("
 
 
 @pytest.fixture
@@ -133,15 +139,15 @@ def test_the_same_package_without_the_error_reads_the_contactor(site: Path, serv
     [
         pytest.param(  # a setpoint instead of a poll
             "alicat_mc",
-            "line_request(unit, timeout_s=TIMEOUT_S)",
-            'line_request(f"{unit}S 50.00", timeout_s=TIMEOUT_S)',
+            '"", 5 * _NUMBER',
+            '"S 50.00", 5 * _NUMBER',
             "(their_alicat_mc), scan 'frame': 'AS 50.00\\r' is no read: argon takes a frame",
             id="setpoint",
         ),
         pytest.param(  # a tare, which this driver never writes: the grammar is the instrument's
             "alicat_mc",
-            "line_request(unit, timeout_s=TIMEOUT_S)",
-            'line_request(f"{unit}V", timeout_s=TIMEOUT_S)',
+            '"", 5 * _NUMBER',
+            '"V", 5 * _NUMBER',
             "'AV\\r' is no read",
             id="tare",
         ),
@@ -177,8 +183,8 @@ def test_the_same_package_without_the_error_reads_the_contactor(site: Path, serv
         ),
         pytest.param(
             "honeywell_midas",
-            "request = self.read_registers(0, WORDS)",
-            "request = self.write_register(20, 1)",
+            "    def known(",
+            "    def read(self, block):\n        return self.write_register(20, 1)\n    def known(",
             "Modbus function 6 (write single register) to unit 1, address 20, 0001h",
             id="register",
         ),
@@ -205,10 +211,19 @@ def test_a_read_that_may_write_is_refused_when_the_lab_is_read(
     said.is_one_plain_error(words)
 
 
+AS_ANOTHER = (  # whichever unit it is, it polls by a setpoint of unit A
+    "    def its_gas(",
+    """    def line(self, line, timeout_s=None, obeyed=b""):
+        asked = super().line(line, timeout_s, obeyed)
+        return asked if line else type(asked)(b"AS 9.00\\r", asked.reply, 0.3)
+
+    def its_gas(""",
+)
+
+
 @pytest.mark.promise(4)
 def test_a_read_is_held_against_the_grammars_of_all_on_its_port(site: Path, tmp_path: Path) -> None:
-    poll = "line_request(unit, timeout_s=TIMEOUT_S)"
-    theirs = their(site, "alicat_mc", poll, 'line_request("AS 9.00", timeout_s=TIMEOUT_S)')
+    theirs = their(site, "alicat_mc", *AS_ANOTHER)
     named = 'name = "nitrogen"\nkind = '
     lab = edited_lab(tmp_path, f'{named}"alicat_mc"', f'{named}"{theirs}"')
     said = spawn_with(site, "lab", "check", "--lab", lab)
