@@ -13,42 +13,22 @@ to be told the centre before the kind of axis.
 """
 
 import json
-import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from labharness.core.vocabulary import BadReply, DeviceFault, Request
-from labharness.instruments.driver import Channel, Driver, Identity, Query, Scan, fault
-from labharness.instruments.driver.messages import message_request, results
+from labharness.core.vocabulary import BadReply
+from labharness.instruments.driver import Identity, fault, of, within
+from labharness.instruments.driver.messages import VALUE, Call, Json, JsonDriver, finite
 
 __all__ = ["HoribaIcl"]
 
 OPEN_S_MAX = 10.0
 MOVE_S_MAX = 60.0
 HOME_S_MAX = 180.0
-DATA_S_MAX = 10.0
-RESTART_S_MAX = 10.0  # the SDK waits 7 s after it
-ALREADY = {  # what was asked is so already: ERR_MONO_ALLREADY_OPEN, _CLOSED; the same of the CCD
-    "mono_open": (";-501;", ";-503;"),
-    "ccd_open": (";-301;", ";-302;"),
-}
-READS = {  # channel: command, name of the result, a truth instead of a number, period in s
-    "wavelength": ("mono_getPosition", "wavelength", False, None),
-    "mono_busy": ("mono_isBusy", "busy", True, None),
-    "mono_open": ("mono_isOpen", "open", True, None),
-    "mono_home": ("mono_isInitialized", "initialized", True, None),
-    "ccd_open": ("ccd_isOpen", "open", True, None),
-    "exposure": ("ccd_getExposureTime", "time", False, None),
-    "x_axis": ("ccd_getXAxisConversionType", "type", False, None),
-    "roi": ("ccd_getDataSize", "size", False, None),
-    "acquisition_busy": ("ccd_getAcquisitionBusy", "isBusy", True, None),
-    "chip_temperature": ("ccd_getChipTemperature", "temperature", False, 10.0),
-}
 MODEL = "Instrument Control Library"
 MANUAL = "ICL API manual 2.1.0"
 OLDEST_MAJOR = 2
-UNKNOWN_COMMAND = "[E];-2;"  # ERR_ICL_UNKNOWNCOMMAND
 IMAGE_OR_SPECTRA = 1  # ccd_setAcqFormat; it is a spectrum where yBin is ySize
 AXIS_IN_NM = 2
 _VERSION = re.compile(r"([0-9]{1,4})(?:\.\w+)*")
@@ -58,7 +38,53 @@ ASKS = rb"icl_info|(?:mono|ccd)_(?:get|is)[A-Z]\w*|(?:mono|ccd)_list(?:Count)?"
 Spectrum = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-class HoribaIcl(Driver):
+def _row(values: object) -> object:
+    """Return one row of numbers that came flat, or as the only row of a list of rows."""
+    if isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
+        return values[0]
+    return values
+
+
+def _spectrum(found: Mapping[str, Any]) -> Spectrum:
+    x: object
+    y: object
+    try:
+        (acquisition,) = found["acquisition"]
+        (region,) = acquisition["roi"]
+        if "xyData" in region:
+            x, y = map(list, zip(*region["xyData"], strict=True))
+        else:
+            x, y = _row(region["xData"]), _row(region["yData"])
+    except (KeyError, TypeError, ValueError) as why:
+        raise BadReply(f"spectrum: not one acquisition of one region ({why!r})"[:160]) from None
+    wavelengths_nm, counts = finite("xData", x), finite("yData", y)
+    if not wavelengths_nm or len(wavelengths_nm) != len(counts):
+        raise BadReply(f"spectrum: {len(wavelengths_nm)} wavelengths, {len(counts)} counts")
+    return wavelengths_nm, counts
+
+
+def _link(device: str, what: str, already: tuple[str, ...]) -> Json:
+    return Json(
+        f"{device}_isOpen",
+        "open",
+        truth=True,
+        every_s=None,
+        sets={0: "closed", 1: "open"},
+        calls={
+            0: (Call(f"{device}_close", timeout_s=OPEN_S_MAX),),
+            1: (
+                Call(f"{device}_discover", timeout_s=OPEN_S_MAX),
+                Call(f"{device}_open", timeout_s=OPEN_S_MAX),
+            ),
+        },
+        already=already,
+        settle_s=OPEN_S_MAX,
+        doc=f"Control the link to the {what}.",
+        source=f"{MANUAL}, {device}_isOpen",
+    )
+
+
+class HoribaIcl(JsonDriver):
     """Turns the grating, exposes the CCD and fetches the spectrum.
 
     An exposure is a command: no read starts one. Timer resolution is the CCD's own 1 ms.
@@ -71,13 +97,133 @@ class HoribaIcl(Driver):
     """
 
     off = ()
-    baud: ClassVar[int] = 0  # WebSocket, port 25010
-    unverified: ClassVar[str] = (
+    baud = 0  # WebSocket, port 25010
+    unverified = (
         "the shape xData/yData of a spectrum (SDK, not manual), that ccd_getDataSize counts pixels "
         "(the manual says pixels and bytes), that the CCD's timer resolution is 1 ms, and which "
         "ICL was the first of today's commands"
     )
     write_grammar = (rb'.*"command":\s*"(?!(?:' + ASKS + rb')").*',)
+    who = "icl_info"
+    hints = {"[E];-2;": f" (older than the {MANUAL}?)"}  # ERR_ICL_UNKNOWNCOMMAND
+
+    wavelength = Json(
+        "mono_getPosition",
+        "wavelength",
+        every_s=None,
+        sets=(0.0, 1e5),
+        calls=(  # the CCD is told its new centre, and after that to give its axis in nm
+            Call("mono_moveToPosition", {"wavelength": VALUE}),
+            Call("ccd_setCenterWavelength", {"monoIndex": of("mono_index"), "wavelength": VALUE}),
+            Call("ccd_setXAxisConversionType", {"type": AXIS_IN_NM}),
+        ),
+        resolution=0.05,
+        settle_s=MOVE_S_MAX,
+        unit="nm",
+        doc="Control the wavelength on the middle of the chip, and have the axis in nm.",
+        source=f"{MANUAL}, mono_moveToPosition, ccd_setCenterWavelength",
+    )
+    mono_busy = Json(
+        "mono_isBusy",
+        "busy",
+        truth=True,
+        every_s=None,
+        doc="Measure whether the grating moves (1).",
+        source=f"{MANUAL}, mono_isBusy",
+    )
+    mono_open = _link("mono", "monochromator", (";-501;", ";-503;"))  # ERR_MONO_ALLREADY_OPEN, ...
+    mono_home = Json(
+        "mono_isInitialized",
+        "initialized",
+        truth=True,
+        every_s=None,
+        sets={1: "home"},
+        calls=(Call("mono_init", {"force": False}),),
+        settle_s=HOME_S_MAX,
+        doc="Control homing; 1 once the grating is homed.",
+        source=f"{MANUAL}, mono_isInitialized",
+    )
+    ccd_open = _link("ccd", "CCD", (";-301;", ";-302;"))
+    exposure = Json(
+        "ccd_getExposureTime",
+        "time",
+        every_s=None,
+        sets=(1.0, 2.0**31 - 1),
+        whole=True,
+        calls=(Call("ccd_setExposureTime", {"time": VALUE}),),
+        unit="ms",
+        doc="Control the exposure time.",
+        source=f"{MANUAL}, ccd_getExposureTime",
+    )
+    x_axis = Json(
+        "ccd_getXAxisConversionType",
+        "type",
+        every_s=None,
+        sets=(0.0, 2.0),
+        whole=True,
+        calls=(Call("ccd_setXAxisConversionType", {"type": VALUE}),),
+        doc="Control the axis: 0 pixels, 1 CCD fit, 2 wavelengths.",
+        source=f"{MANUAL}, ccd_getXAxisConversionType",
+    )
+    roi = Json(  # the number of pixels that are read from the first one on
+        "ccd_getDataSize",
+        "size",
+        every_s=None,
+        sets=(1.0, of("chip_width")),
+        whole=True,
+        calls=(
+            Call("ccd_setAcqFormat", {"numberOfRois": 1, "format": IMAGE_OR_SPECTRA}),
+            Call(
+                "ccd_setRoi",
+                {
+                    "roiIndex": 1,
+                    "xOrigin": 0,
+                    "yOrigin": 0,
+                    "xSize": VALUE,
+                    "ySize": of("chip_height"),
+                    "xBin": 1,
+                    "yBin": of("chip_height"),
+                },
+            ),
+        ),
+        doc="Control how many pixels are read, all rows summed.",
+        source=f"{MANUAL}, ccd_getDataSize",
+    )
+    acquire = Json(
+        "",
+        sets={0: "abort", 1: "start"},
+        calls={
+            # As the manual advises before the next exposure; exposure and roi are then set again.
+            0: (Call("ccd_acquisitionAbort"), Call("ccd_restart", timeout_s=10.0)),  # SDK: 7 s
+            1: (Call("ccd_acquisitionStart", {"openShutter": True}),),
+        },
+        doc="Control the exposure: 1 starts one, 0 aborts it; acquisition_busy shows its end.",
+        source=f"{MANUAL}, ccd_acquisitionStart",
+    )
+    acquisition_busy = Json(
+        "ccd_getAcquisitionBusy",
+        "isBusy",
+        truth=True,
+        every_s=None,
+        doc="Measure whether an exposure runs (1).",
+        source=f"{MANUAL}, ccd_getAcquisitionBusy",
+    )
+    chip_temperature = Json(
+        "ccd_getChipTemperature",
+        "temperature",
+        every_s=10.0,
+        unit="degC",
+        doc="Measure the CCD's temperature.",
+        source=f"{MANUAL}, ccd_getChipTemperature",
+    )
+    spectrum = Json(
+        "ccd_getAcquisitionData",
+        reads=_spectrum,
+        is_query=True,
+        timeout_s=10.0,
+        doc="Measure the last acquisition: wavelengths in nm, and counts.",
+        source=f"{MANUAL}, ccd_getAcquisitionData",
+    )
 
     def __init__(
         self,
@@ -87,33 +233,23 @@ class HoribaIcl(Driver):
         chip_width: int = 1024,
         chip_height: int = 256,
     ) -> None:
-        given = (mono_index, ccd_index, chip_width, chip_height)
-        if not all(type(each) is int for each in given) or min(mono_index, ccd_index) < 0:
-            raise ValueError(f"mono_index, ccd_index: {given[:2]} are not whole numbers from 0")
-        if not (1 <= chip_width <= 8192 and 1 <= chip_height <= 8192):
-            raise ValueError(f"chip_width, chip_height: {given[2:]} are not within 1 to 8192")
-        self._index = {"mono": {"index": mono_index}, "ccd": {"index": ccd_index}}
+        within("mono_index", mono_index, 0, 1000, whole=True)
+        within("ccd_index", ccd_index, 0, 1000, whole=True)
+        within("chip_width", chip_width, 1, 8192, whole=True)
+        within("chip_height", chip_height, 1, 8192, whole=True)
+        self.mono_index, self.ccd_index = mono_index, ccd_index
         self.chip_width, self.chip_height = chip_width, chip_height
-        self.channels = CHANNELS
-        self._scans = tuple(
-            Scan(name, self._ask(command), (name,), _value(name, key, truth), period_s)
-            for name, (command, key, truth, period_s) in READS.items()
-        )
-        data = self._ask("ccd_getAcquisitionData", timeout_s=DATA_S_MAX)
-        self._queries = (Query("spectrum", data, _spectrum),)
-        self._identity = Query("identity", message_request("icl_info", {}), _who)
+        super().__init__()
 
-    def scans(self) -> tuple[Scan, ...]:
-        """One message a channel; only the chip's temperature is polled."""
-        return self._scans
+    def known(self, found: Mapping[str, Any]) -> Identity:
+        """Read the library's own name and version."""
+        return Identity(str(found.get("nodeDescription", "")), str(found.get("nodeVersion", "")))
 
-    def queries(self) -> tuple[Query, ...]:
-        """Return the last acquisition as wavelengths in nm and counts."""
-        return self._queries
-
-    def identify(self) -> Query:
-        """Ask for the library's own name and version."""
-        return self._identity
+    def about(self, command: str) -> Mapping[str, Any]:
+        """Return which device a command is for; what looks for devices is for none."""
+        if command.endswith("_discover"):
+            return {}
+        return {"index": self.mono_index if command.startswith("mono_") else self.ccd_index}
 
     def expects(self, identity: Identity) -> str:
         """Refuse what is not an ICL, and one older than 2."""
@@ -127,190 +263,9 @@ class HoribaIcl(Driver):
             f"the commands of the {MANUAL}, which older ones do not know"
         )
 
-    def write(self, channel: str, value: float) -> tuple[Request, ...]:
-        """Return the messages of one command.
-
-        ``acquire`` 1 starts an exposure with the shutter open; 0 aborts one and restarts the CCD,
-        as the manual advises before the next (``exposure`` and ``roi`` are then set again). ``roi``
-        is the number of pixels read from the first one on. ``wavelength`` tells the CCD its new
-        centre, and after that to give its axis in nm.
-        """
-        self.settable(channel)
-        low, high = (1.0, self.chip_width) if channel == "roi" else RANGES[channel]
-        if not low <= value <= high or (channel != "wavelength" and value != int(value)):
-            kind = "" if channel == "wavelength" else "whole numbers "
-            raise ValueError(f"{channel}: asked {value}, allowed {kind}{low:g} to {high:g}")
-        whole = int(value)
-        if channel == "wavelength":
-            mono = self._index["mono"]["index"]
-            return (
-                self._ask("mono_moveToPosition", wavelength=float(value)),
-                self._ask("ccd_setCenterWavelength", monoIndex=mono, wavelength=float(value)),
-                self._ask("ccd_setXAxisConversionType", type=AXIS_IN_NM),
-            )
-        if channel in ("mono_open", "ccd_open"):
-            device = channel.removesuffix("_open")
-            if not whole:
-                return (self._ask(f"{device}_close", timeout_s=OPEN_S_MAX),)
-            discover = message_request(f"{device}_discover", {}, timeout_s=OPEN_S_MAX)
-            return (discover, self._ask(f"{device}_open", timeout_s=OPEN_S_MAX))
-        if channel == "mono_home":
-            return (self._ask("mono_init", force=False),)
-        if channel == "exposure":
-            return (self._ask("ccd_setExposureTime", time=whole),)
-        if channel == "x_axis":
-            return (self._ask("ccd_setXAxisConversionType", type=whole),)
-        if channel == "roi":
-            corner = {"roiIndex": 1, "xOrigin": 0, "yOrigin": 0, "xSize": whole}
-            height = {"ySize": self.chip_height, "xBin": 1, "yBin": self.chip_height}
-            spectra = self._ask("ccd_setAcqFormat", numberOfRois=1, format=IMAGE_OR_SPECTRA)
-            return (spectra, self._ask("ccd_setRoi", **corner, **height))
-        if whole:
-            return (self._ask("ccd_acquisitionStart", openShutter=True),)
-        restart = self._ask("ccd_restart", timeout_s=RESTART_S_MAX)
-        return (self._ask("ccd_acquisitionAbort"), restart)
-
     def accept(self, channel: str, reply: bytes) -> None:
-        """Any error is a refusal, unless the device is open (or closed) already as asked."""
+        """Refuse what finds no device, too."""
+        super().accept(channel, reply)
         body = json.loads(reply)
-        listed = body.get("errors") or []
-        errors = "; ".join(map(str, listed if isinstance(listed, list) else [listed]))
-        if errors and not any(code in errors for code in ALREADY.get(channel, ())):
-            raise fault(channel, errors + _older(errors))
         if body.get("results") == {"count": 0}:
             raise fault(channel, f"to {body.get('command')}: no device is connected")
-
-    def _ask(self, command: str, *, timeout_s: float = 2.0, **parameters: object) -> Request:
-        index = self._index[command.partition("_")[0]]
-        return message_request(command, index | parameters, timeout_s=timeout_s)
-
-
-def _older(errors: str) -> str:
-    """Return what a command that the library does not know means."""
-    return f" (older than the {MANUAL}?)" if UNKNOWN_COMMAND in errors else ""
-
-
-def _results(what: str) -> Callable[[bytes], Mapping[str, object]]:
-    found = results(what)
-
-    def decode(reply: bytes) -> Mapping[str, object]:
-        try:
-            return found(reply)
-        except DeviceFault as why:
-            raise DeviceFault(f"{why}{_older(str(why))}") from None
-
-    return decode
-
-
-def _value(channel: str, key: str, truth: bool) -> Callable[[bytes], tuple[float, ...]]:
-    found = _results(channel)
-
-    def decode(reply: bytes) -> tuple[float, ...]:
-        value = found(reply).get(key)
-        if truth is not isinstance(value, bool):
-            raise BadReply(f"{channel}: {key} is {value!r}"[:120])
-        return _numbers(channel, [int(value)] if isinstance(value, bool) else [value])
-
-    return decode
-
-
-def _numbers(what: str, values: object) -> tuple[float, ...]:
-    if not (isinstance(values, list | tuple) and {int, float}.issuperset(map(type, values))):
-        raise BadReply(f"{what}: {str(values)[:60]} are not numbers")
-    try:
-        numbers = tuple(map(float, values))
-    except OverflowError:
-        raise BadReply(f"{what}: a number is out of range") from None
-    if not all(map(math.isfinite, numbers)):
-        raise BadReply(f"{what}: a number is not finite")
-    return numbers
-
-
-def _row(values: object) -> object:
-    """Return one row of numbers that came flat, or as the only row of a list of rows."""
-    if isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
-        return values[0]
-    return values
-
-
-_spectrum_results = _results("spectrum")
-
-
-def _spectrum(reply: bytes) -> Spectrum:
-    found: Any = _spectrum_results(reply)
-    x: object
-    y: object
-    try:
-        (acquisition,) = found["acquisition"]
-        (region,) = acquisition["roi"]
-        if "xyData" in region:
-            x, y = map(list, zip(*region["xyData"], strict=True))
-        else:
-            x, y = _row(region["xData"]), _row(region["yData"])
-    except (KeyError, TypeError, ValueError) as why:
-        raise BadReply(f"spectrum: not one acquisition of one region ({why!r})"[:160]) from None
-    wavelengths_nm, counts = _numbers("xData", x), _numbers("yData", y)
-    if not wavelengths_nm or len(wavelengths_nm) != len(counts):
-        raise BadReply(f"spectrum: {len(wavelengths_nm)} wavelengths, {len(counts)} counts")
-    return wavelengths_nm, counts
-
-
-def _who(reply: bytes) -> Identity:
-    found = results("identity")(reply)
-    return Identity(str(found.get("nodeDescription", "")), str(found.get("nodeVersion", "")))
-
-
-RANGES = {  # what the wire can carry or the manual lists
-    "wavelength": (0.0, 1e5),
-    "mono_open": (0.0, 1.0),
-    "mono_home": (1.0, 1.0),
-    "ccd_open": (0.0, 1.0),
-    "exposure": (1.0, 2.0**31 - 1),
-    "x_axis": (0.0, 2.0),
-    "acquire": (0.0, 1.0),
-}
-
-
-def _switch(name: str, doc: str, settle_s: float, unit: str = "") -> Channel:
-    source = f"{MANUAL}, {READS[name][0]}"
-    return Channel(
-        unit=unit, doc=doc, source=source, settable=True, readback=name, settle_s=settle_s
-    )
-
-
-CHANNELS: Mapping[str, Channel] = {
-    "wavelength": Channel(
-        unit="nm",
-        doc="Control the wavelength on the middle of the chip, and have the axis in nm.",
-        source=f"{MANUAL}, mono_moveToPosition, ccd_setCenterWavelength",
-        settable=True,
-        readback="wavelength",
-        resolution=0.05,
-        settle_s=MOVE_S_MAX,
-    ),
-    "mono_busy": Channel(
-        unit="", doc="Measure whether the grating moves (1).", source=f"{MANUAL}, mono_isBusy"
-    ),
-    "mono_open": _switch("mono_open", "Control the link to the monochromator.", OPEN_S_MAX),
-    "mono_home": _switch("mono_home", "Control homing; 1 once the grating is homed.", HOME_S_MAX),
-    "ccd_open": _switch("ccd_open", "Control the link to the CCD.", OPEN_S_MAX),
-    "exposure": _switch("exposure", "Control the exposure time.", 0.0, "ms"),
-    "x_axis": _switch("x_axis", "Control the axis: 0 pixels, 1 CCD fit, 2 wavelengths.", 0.0),
-    "roi": _switch("roi", "Control how many pixels are read, all rows summed.", 0.0),
-    "acquire": Channel(
-        unit="",
-        doc="Control the exposure: 1 starts one, 0 aborts it; acquisition_busy shows its end.",
-        source=f"{MANUAL}, ccd_acquisitionStart",
-        settable=True,
-    ),
-    "acquisition_busy": Channel(
-        unit="",
-        doc="Measure whether an exposure runs (1).",
-        source=f"{MANUAL}, ccd_getAcquisitionBusy",
-    ),
-    "chip_temperature": Channel(
-        unit="degC",
-        doc="Measure the CCD's temperature.",
-        source=f"{MANUAL}, ccd_getChipTemperature",
-    ),
-}

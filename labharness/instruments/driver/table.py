@@ -12,7 +12,7 @@ from labharness.core.vocabulary import Request
 from labharness.instruments.driver.channels import Channel, Identity, Query, Scan, While
 from labharness.instruments.driver.driver import Driver, fault
 
-__all__ = ["ANY", "ChannelRow", "TableDriver", "Wants", "of", "within"]
+__all__ = ["ANY", "ChannelRow", "TableDriver", "Wants", "of", "resolved", "within"]
 
 ANY = (-math.inf, math.inf)
 """Any value that the wire can carry."""
@@ -116,7 +116,7 @@ class ChannelRow(Channel):
 
     def bound(self, name: str, driver: object) -> Self:
         """Return the row with a driver's settings in it."""
-        stated = {each.name: _resolved(getattr(self, each.name), driver) for each in fields(self)}
+        stated = {each.name: resolved(getattr(self, each.name), driver) for each in fields(self)}
         row = replace(self, **stated)
         if row.sets is None:
             return row
@@ -236,11 +236,12 @@ class TableDriver(Driver):
         return self.commands(channel, row, value)
 
 
-def _resolved(stated: Any, driver: object) -> Any:  # noqa: ANN401
+def resolved(stated: Any, driver: object) -> Any:  # noqa: ANN401
+    """Return what stands for a driver's attribute as that attribute is."""
     if isinstance(stated, _Setting):
         return getattr(driver, stated.name)
     if type(stated) is tuple:
-        return tuple([_resolved(each, driver) for each in stated])
+        return tuple([resolved(each, driver) for each in stated])
     return stated
 
 
