@@ -69,6 +69,7 @@ ARGON = RiskContext(
     undeclared_gases=(),
     temperature_c_max=750.0,
     physical=True,
+    hazardous=True,
     attended=True,
     shared_instrument=False,
     safeguards_missing=(),

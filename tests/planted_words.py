@@ -111,7 +111,7 @@ IN_THE_WORDS = (
     PlantedBug(
         "nobody asked where a capability says so",
         "labharness.work.admission.audit:weigh",
-        "declaration.safety.requires_human_approval or context.physical",
+        "declaration.safety.requires_human_approval or harmful",
         "declaration.safety.requires_human_approval",
         "tests/work/desk/test_lying_capability.py::test_a_capability_that_declares_nothing_physical_still_waits_for_a_person",
         promise=44,

@@ -19,7 +19,8 @@ DURATION_MAX = "PT36H"
 
 def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmit]:
     """Return the task message of a scenario."""
-    callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
+    named = plan.file.lab.callers
+    callers = {} if named is None else read_callers(read_text(plan.beside(named)))
     body = {
         "hcp_version": "1.0",
         "message_id": scenario.name.replace("/", "-"),
@@ -29,7 +30,7 @@ def submission(plan: LabPlan, scenario: Scenario) -> tuple[HcpMessage, TaskSubmi
         "payload": {
             "capability": CAPABILITY,
             "capability_version": "1.x",
-            "caller_id": next(iter(callers)),
+            "caller_id": next(iter(callers), "chaos"),
             "intent": "Grow while things go wrong",
             "inputs": {
                 "target_material": "MoS2",

@@ -1,8 +1,10 @@
 """What adds energy on a line, by its drivers and its envelope's contacts: for weighing plans."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from labharness.instruments.driver import Adds
+from labharness.lab.config.harm import is_harmless
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.line import Instrument
 from labharness.work.desk import EnergySource
@@ -25,7 +27,8 @@ def _instruments(plan: LabPlan) -> Iterator[EnergySource]:
         unknown = each.driver.off is None
         for off in each.driver.off or ():
             own = {f"{each.name}.{channel}": value for channel, value in off.steps}
-            yield _source(plan, each, off.adds, off.gas, fed, own)
+            found = _source(plan, each, off.adds, off.gas, fed, own)
+            yield replace(found, harmless=is_harmless(each, off, plan.envelope.limits))
         settable = any(spec.settable for spec in each.driver.channels.values())
         if unknown and settable:
             for adds in (Adds.HEAT, Adds.GAS):

@@ -62,7 +62,7 @@ def _asked_for(
     plan: LabPlan,
 ) -> tuple[
     Mapping[str, Capability],
-    Mapping[str, Caller],
+    Mapping[str, Caller] | None,
     list[StandingApproval],
     Mapping[str, Settings],
 ]:
@@ -73,7 +73,7 @@ def _asked_for(
     """
     approvals: list[StandingApproval] = []
     wrong: list[str] = []
-    callers = None
+    callers: Mapping[str, Caller] | None = None
     known: Mapping[str, Capability] = {}
     settings: Mapping[str, Settings] = {}
     try:
@@ -83,7 +83,8 @@ def _asked_for(
     except LookupError as why:
         wrong.append(str(why))
     try:
-        callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
+        if plan.file.lab.callers is not None:
+            callers = read_callers(read_text(plan.beside(plan.file.lab.callers)))
     except (BadCallers, BadLabFile) as why:
         wrong.append(str(why))
     for path in plan.file.lab.approvals:
@@ -92,7 +93,7 @@ def _asked_for(
                 approvals.append(read_approval(read_text(plan.beside(path))))
         except (BadApproval, BadLabFile) as why:
             wrong.append(str(why))
-    if wrong or callers is None:
+    if wrong:
         raise BadLabFile(f"{plan.path.parent}: {'; '.join(wrong)}")
     return {name: known[name] for name in settings}, callers, approvals, settings
 

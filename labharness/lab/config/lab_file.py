@@ -64,8 +64,8 @@ class LabHead(Strict):
         line: A shipped line's name, or the path of a line's envelope file.
         attended: Whether a person is there: ``always``, or ``never`` (every run is unattended).
         shared: Whether other users' work stands on the same instruments.
-        callers: Path of the callers file.
-        hazards: Path of the hazard table.
+        callers: Path of the callers file; a line on which nothing may harm needs none.
+        hazards: Path of the hazard table; likewise.
         approvals: Paths of standing approvals.
         state_dir: Where latch and approvals live: stated where a port is real, one place for all
             accounts; default the user's state directory.
@@ -77,8 +77,8 @@ class LabHead(Strict):
     line: str
     attended: Literal["always", "never"]
     shared: StrictBool = False
-    callers: str
-    hazards: str
+    callers: str | None = None
+    hazards: str | None = None
     approvals: tuple[str, ...] = ()
     state_dir: str | None = None
     ambient_torr: StrictFloat | None = Field(default=None, ge=AMBIENT_TORR_MIN, le=AMBIENT_TORR_MAX)

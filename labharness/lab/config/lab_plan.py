@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from getpass import getuser
@@ -22,6 +22,7 @@ from labharness.lab.config.envelopes import (
     parse_kind,
     parse_line,
 )
+from labharness.lab.config.harm import harmful
 from labharness.lab.config.hazards import HazardTable, read_hazards
 from labharness.lab.config.installed import absent
 from labharness.lab.config.kinds import envelope_file, load_driver, shipped_file, shipped_line
@@ -290,7 +291,7 @@ def read_lab(path: Path) -> LabPlan:
     tried(check_plant, file, str(path))
     wrong += agreeing.addresses(instruments)
     rules = tried(_line, file.lab.line, path)
-    hazards = tried(read_hazards, path.parent / file.lab.hazards)
+    hazards = tried(_hazards, path, file.lab.hazards)
     state_dir = tried(_state_dir, file, path)
     kinds = tried(_kinds, instruments)
     if wrong or rules is None or hazards is None or state_dir is None or kinds is None:
@@ -319,6 +320,9 @@ def read_lab(path: Path) -> LabPlan:
     if wrong or room is None:
         raise _bad(path, wrong)
     contacts = agreeing.contacts(line)
+    wrong += _unstated(file, tuple(harmful(instruments, contacts, envelope.limits)))
+    if wrong:
+        raise _bad(path, wrong)
     cools = agreeing.cooling(line, instruments)
     instruments = tuple(
         replace(
@@ -344,11 +348,27 @@ def read_lab(path: Path) -> LabPlan:
     )
 
 
+def _hazards(path: Path, named: str | None) -> HazardTable:
+    return HazardTable(hazard=()) if named is None else read_hazards(path.parent / named)
+
+
 def _account() -> str:
     try:
         return getuser()
     except (KeyError, OSError):  # a number without a name, as in a container
         return ""
+
+
+def _unstated(file: LabFile, harmful: Sequence[str]) -> Iterator[str]:
+    """Name what a lab with something that may harm has to state."""
+    which = ", ".join(harmful)
+    if harmful and file.lab.hazards is None:
+        yield (
+            f"{which} may harm: name the hardware that stands before it, in [lab]: "
+            'hazards = "hazards.toml"'
+        )
+    if harmful and file.lab.callers is None:
+        yield f'{which} may harm: say who may ask for what, in [lab]: callers = "callers.toml"'
 
 
 def _bad(path: Path, wrong: Sequence[str]) -> BadLabFile:

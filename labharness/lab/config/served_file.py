@@ -63,7 +63,7 @@ def served_text(plan: LabPlan, links: ServedLinks) -> str:
     head["state_dir"] = str(home.absolute())
     head.pop("approvals", None)
     for name in ("callers", "hazards", "line"):
-        if name != "line" or head[name].endswith(".toml"):
+        if name in head and (name != "line" or head[name].endswith(".toml")):
             head[name] = str(plan.beside(head[name]).resolve())
     if plan.file.operator.kind == "simulated":
         body["operator"].update(kind="served", control=links.control)

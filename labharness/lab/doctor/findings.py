@@ -359,9 +359,12 @@ def _latch(plan: LabPlan, latch: LatchFacts) -> Check:
 
 
 def _proof_tests(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
-    path = plan.beside(plan.file.lab.hazards)
-    if not plan.hazards.hazard:
-        yield Check("proof tests", f"{path} lists no hazard", "write down what could go wrong")
+    named = plan.file.lab.hazards
+    if named is None:
+        yield Check("proof tests", "nothing on this line may harm")
+    elif not plan.hazards.hazard:
+        said = f"{plan.beside(named)} lists no hazard"
+        yield Check("proof tests", said, "write down what could go wrong")
     today = _today(plan, seen)
     for row in plan.hazards.hazard:
         proof = f"labharness hazards proof {shlex.quote(row.name)} --name NAME --reason HOW"
@@ -451,6 +454,8 @@ def _alerts(plan: LabPlan, seen: MachineFacts) -> Iterator[Check]:
 
 
 def _callers(plan: LabPlan, callers: int | str) -> Check:
+    if plan.file.lab.callers is None:
+        return Check("callers", "nothing on this line may harm: anybody may ask")
     path = plan.beside(plan.file.lab.callers)
     if isinstance(callers, str):
         return Check("callers", callers, f"mend {path}; see the one of the simulated lab")

@@ -354,6 +354,8 @@ def _ports_not_kept() -> str:
 
 
 def _callers(plan: LabPlan) -> int | str:
+    if plan.file.lab.callers is None:
+        return 0
     try:
         return len(read_callers(read_text(plan.beside(plan.file.lab.callers))))
     except (BadCallers, BadLabFile) as why:

@@ -168,7 +168,8 @@ def weigh(
             or f"No change of inputs brings this below {risk.level}; submit it as a caller that "
             f"is authorized for {risk.level}",
         )
-    needs = declaration.safety.requires_human_approval or context.physical
+    harmful = context.physical and context.hazardous
+    needs = declaration.safety.requires_human_approval or harmful
     return Admitted(screened, risk, needs and risk.points >= points_of(APPROVAL_FROM))
 
 

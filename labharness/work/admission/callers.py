@@ -7,7 +7,12 @@ from labharness.core.vocabulary.persons import bad_name
 from labharness.protocols.hcp.terms import DataClass, RiskLevel
 from labharness.work.admission.strict import NotStrict, read_strict
 
-__all__ = ["BadCallers", "Caller", "read_callers"]
+__all__ = ["BadCallers", "Caller", "anybody", "read_callers"]
+
+HARMLESS_RISK: RiskLevel = "R3"
+"""Physical resources, and nothing graver."""
+
+HARMLESS_DATA: DataClass = "T2"
 
 
 class BadCallers(ValueError):
@@ -38,6 +43,16 @@ class _File:
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "strict": True}
 
     callers: dict[str, _Entry]
+
+
+def anybody(name: str, capabilities: tuple[str, ...]) -> Caller | None:
+    """Return what somebody may ask for of a lab in which nothing may harm.
+
+    ``None`` where the name would be taken for another's.
+    """
+    if not name or bad_name(name):
+        return None
+    return Caller(name, capabilities, HARMLESS_RISK, HARMLESS_DATA)
 
 
 def read_callers(text: str) -> dict[str, Caller]:

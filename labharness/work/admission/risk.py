@@ -108,6 +108,7 @@ class RiskContext:
         temperature_c_max: The highest temperature that the capability says, the plan sets or its
             prediction reaches; None if it heats nothing, ``inf`` where nothing bounds it.
         physical: The plan has a command or a manual step, whatever its capability says.
+        hazardous: The capability, the plan's commands or its gases belong to a hazard category.
         attended: A person is there for the whole of the run.
         shared_instrument: Another task may use an instrument of this one meanwhile.
         safeguards_missing: Hazards whose hardware safeguard is absent or past its proof test.
@@ -119,6 +120,7 @@ class RiskContext:
     undeclared_gases: tuple[str, ...]
     temperature_c_max: float | None
     physical: bool
+    hazardous: bool
     attended: bool
     shared_instrument: bool
     safeguards_missing: tuple[str, ...]

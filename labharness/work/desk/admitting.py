@@ -17,6 +17,7 @@ from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.protocols.hcp.terms import Rejected
 from labharness.work.admission import approval as approvals
 from labharness.work.admission.audit import Admitted, Screened, screen, weigh
+from labharness.work.admission.callers import Caller, anybody
 from labharness.work.admission.risk import (
     UNKNOWN,
     RiskContext,
@@ -83,10 +84,10 @@ class Admitting:
         submission = submission_of(payload)
         screened = screen(
             submission,
-            caller=facts.callers.get(payload.caller_id),
+            caller=self._caller(payload.caller_id),
             declarations=[each.declaration for each in facts.capabilities.values()],
             formats=[name for each in facts.capabilities.values() for name in each.formats],
-            callers=facts.callers,
+            callers=facts.callers or {},
         )
         if isinstance(screened, Rejected):
             return screened
@@ -117,6 +118,10 @@ class Admitting:
         if rejected is not None:
             return rejected
         return self._weighed(screened, planned, capability, commands, (), None)
+
+    def _caller(self, name: str) -> Caller | None:
+        known = self._facts.callers
+        return anybody(name, tuple(self._facts.capabilities)) if known is None else known.get(name)
 
     def _weighed(
         self,
@@ -252,6 +257,7 @@ class Admitting:
             undeclared_gases=undeclared,
             temperature_c_max=planned.temperature_c_max,
             physical=bool(commands) or by_hand,
+            hazardous=bool(hazards),
             attended=facts.attended,
             shared_instrument=facts.shared,
             safeguards_missing=facts.safeguards_missing(hazards, self._clock.utc().date()),

@@ -45,6 +45,7 @@ class EnergySource:
         powers: The same of channels by which nothing bounds how much it adds.
         targets: Channels that say how hot, each with the highest value the envelope allows (degC).
         shown: Channels that measure how hot.
+        harmless: What it adds within the envelope can harm nobody.
     """
 
     name: str
@@ -54,6 +55,7 @@ class EnergySource:
     powers: Mapping[str, float] = field(default_factory=dict)
     targets: Mapping[str, float] = field(default_factory=dict)
     shown: tuple[str, ...] = ()
+    harmless: bool = False
 
     def added_by(self, command: Command) -> bool:
         """Return whether a command has it add something."""
@@ -139,7 +141,7 @@ def energised(
             if adding or flowed_cm3 > FLOWED_CM3:
                 gases.append(common_name(source.gas))
                 categories += categories_of_gas(source.gas)
-        elif adding:
+        elif adding and not source.harmless:
             categories += CATEGORIES[source.adds]
             if source.adds is Adds.HEAT:
                 hottest_c.append(source.highest_c(adding))
@@ -150,6 +152,10 @@ def energised(
         temperature_c_max=max(hottest_c, default=None),
         categories=tuple(dict.fromkeys(categories)),
     )
+
+
+def _harms_nobody(source: EnergySource) -> bool:
+    return source.harmless or (source.adds is Adds.GAS and not categories_of_gas(source.gas))
 
 
 def least_duration_s(instructions: InstructionSet) -> float:
@@ -173,7 +179,7 @@ def scope(commands: Iterable[Command], sources: Sequence[EnergySource]) -> Calla
 
     def why_not(command: Command) -> str:
         adding = [each for each in sources if each.added_by(command)]
-        if all(each.adds is Adds.GAS and not categories_of_gas(each.gas) for each in adding):
+        if all(map(_harms_nobody, adding)):
             return ""
         values = weighed.get(command.channel, [])
         if command.value in values or any(0 <= command.value <= each for each in values):

@@ -87,7 +87,7 @@ class LabFacts:
             or past their proof test on a day.
         sources: What adds energy on the line.
         on_comm_loss: What each channel does by itself when nobody talks to it.
-        callers: Who may ask for what.
+        callers: Who may ask for what; ``None`` where nothing may harm, and anybody may ask.
         capabilities: What is offered, by name.
         approvals: Standing approvals, and the public key that must have signed them.
         approval_key: That key.
@@ -109,7 +109,7 @@ class LabFacts:
     safeguards_missing: Callable[[Sequence[str], date], tuple[str, ...]]
     sources: tuple[EnergySource, ...]
     on_comm_loss: Mapping[str, str]
-    callers: Mapping[str, Caller]
+    callers: Mapping[str, Caller] | None
     capabilities: Mapping[str, Capability]
     approvals: tuple[StandingApproval, ...]
     approval_key: bytes

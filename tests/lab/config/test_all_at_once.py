@@ -108,3 +108,17 @@ def test_the_smallest_lab_of_the_documents_is_whole_as_it_stands() -> None:
     said = say("lab", "check", "--lab", EXAMPLE / "lab.toml")
     assert (said.code, said.err) == (0, "")
     assert said.out.endswith("no findings\n")
+
+
+def test_a_lab_that_may_harm_states_its_hardware_and_who_may_ask(tmp_path: Path) -> None:
+    lab = edited(
+        tmp_path,
+        "lab.toml",
+        ('callers = "callers.toml"\n', ""),
+        ('hazards = "hazards.toml"\n', ""),
+    )
+    said = say("lab", "check", "--lab", lab)
+    said.is_one_plain_error(
+        'furnace may harm: name the hardware that stands before it, in [lab]: hazards = "haz',
+        'furnace may harm: say who may ask for what, in [lab]: callers = "callers.toml"',
+    )

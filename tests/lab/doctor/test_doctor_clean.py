@@ -47,7 +47,7 @@ def lab_file(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with Served(on_disk / "served") as served:
         text = served.lab_file.read_text("utf-8")
         plan = read_lab(SHORT_LINE)
-        shutil.copy(plan.beside(plan.file.lab.hazards), on_disk / "hazards.toml")
+        shutil.copy(plan.beside(str(plan.file.lab.hazards)), on_disk / "hazards.toml")
         for key, place in (("state_dir", "state"), ("hazards", "hazards.toml")):
             text, count = re.subn(f'(?m)^{key} = "[^"]*"$', f'{key} = "{on_disk / place}"', text)
             assert count == 1, key

@@ -36,6 +36,7 @@ def facts(**changes: object) -> RiskContext:
         "process_gases": (),
         "undeclared_gases": (),
         "physical": False,
+        "hazardous": False,
         "temperature_c_max": None,
         "attended": True,
         "shared_instrument": False,
