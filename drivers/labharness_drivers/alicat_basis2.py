@@ -45,73 +45,32 @@ class AlicatBasis2(ModbusDriver):
         "manual pages read"
     )
     proves = ("gas", "full_scale")
+    document = "register {address}"
     settle_s = 0.002  # it acts only after 3.5 characters of silence; 0.9 ms at 38400 baud
     blocks = (ReadBlock("flow", 2101, 7), ReadBlock("setup", 514, 3))
     who = ReadBlock("identity", 25, 7)  # firmware (25) and serial number (26 to 31)
     wants = Wants("serial", ".", f"{MODEL} tells no serial number")
 
-    mass_over_range = Holding(
-        2101,
-        bit=0,
-        doc="Measure whether the flow is over range (MOV).",
-        source="register 2101 b0",
-    )
-    temperature_over_range = Holding(
-        2101,
-        bit=1,
-        doc="Measure whether the gas is too hot (TOV).",
-        source="register 2101 b1",
-    )
-    total_over_range = Holding(
-        2101,
-        bit=2,
-        doc="Measure whether the total has run over (OVR).",
-        source="register 2101 b2",
-    )
-    valve_held = Holding(
-        2101,
-        bit=3,
-        doc="Measure whether the valve is held still.",
-        source="register 2101 b3",
-    )
+    mass_over_range = Holding(2101, bit=0, doc="Measure whether the flow is over range (MOV).")
+    temperature_over_range = Holding(2101, bit=1, doc="Measure whether the gas is too hot (TOV).")
+    total_over_range = Holding(2101, bit=2, doc="Measure whether the total has run over (OVR).")
+    valve_held = Holding(2101, bit=3, doc="Measure whether the valve is held still.")
     gas_temperature = Holding(
-        2102,
-        step=0.01,
-        signed=True,
-        unit="degC",
-        doc="Measure the temperature of the gas.",
-        source="register 2102",
+        2102, step=0.01, signed=True, unit="degC", doc="Measure the temperature of the gas."
     )
     flow = Holding(
-        2103,
-        step=of("step_sccm"),
-        signed=True,
-        unit="sccm",
-        doc="Measure the mass flow.",
-        source="register 2103",
+        2103, step=of("step_sccm"), signed=True, unit="sccm", doc="Measure the mass flow."
     )
     setpoint_active = Holding(
-        2106,
-        step=of("step_sccm"),
-        signed=True,
-        unit="sccm",
-        doc="Measure the setpoint in use.",
-        source="register 2106",
+        2106, step=of("step_sccm"), signed=True, unit="sccm", doc="Measure the setpoint in use."
     )
-    valve_drive = Holding(
-        2107,
-        step=0.01,
-        unit="%",
-        doc="Measure how far the valve is driven.",
-        source="register 2107",
-    )
+    valve_drive = Holding(2107, step=0.01, unit="%", doc="Measure how far the valve is driven.")
     gas = Holding(
         2100,
         names=GASES,
         must=of("gas_number"),
         every_s=30.0,
         doc="Measure which gas it is set to, by number.",
-        source="register 2100",
     )
     full_scale = Holding(
         35,
@@ -153,7 +112,6 @@ class AlicatBasis2(ModbusDriver):
         sets=(0.0, 2.0),
         whole=True,
         doc="Control where the setpoint comes from: 0 analog, 1 digital saved, 2 unsaved.",
-        source="register 516",
     )
 
     def __init__(

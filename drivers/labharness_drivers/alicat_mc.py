@@ -25,7 +25,6 @@ __all__ = ["AlicatMc"]
 
 NO_FAULT = frozenset({"HLD", "LCK"})  # valve held, display locked: wanted states, not errors
 MANUAL = "MC-series manual p. 36"
-CAPTURE = "MC-500SCCM-D capture, ??D* columns"
 OLDEST_FIRMWARE = (5, 12)  # the oldest of which a data frame is known: a capture of 5v12
 _FIRMWARE = re.compile(r"([0-9]{1,3})v([0-9]{1,3})")
 _NUMBER = r"[ \t]+([+-]?[0-9]{1,8}(?:\.[0-9]{1,8})?)"
@@ -56,6 +55,7 @@ class AlicatMc(AsciiDriver):
     refusal_has_head = False
     refused = r"[ \t]*\?[ \t]*"
     proves = ("frame",)
+    document = "MC-500SCCM-D capture, ??D* columns"
     who = Who(
         "??M*",
         model=r"Model Number([^\r]*)",
@@ -68,15 +68,12 @@ class AlicatMc(AsciiDriver):
     frame = Several(
         "", 5 * _NUMBER + r"[ \t]+([A-Za-z0-9-]{1,6})((?:[ \t]+[A-Z0-9]{3}){0,16})[ \t]*"
     )
-    pressure = Ascii(frame, unit="psia", doc="Measure the absolute gas pressure.", source=CAPTURE)
-    gas_temperature = Ascii(frame, unit="degC", doc="Measure the gas temperature.", source=CAPTURE)
+    pressure = Ascii(frame, unit="psia", doc="Measure the absolute gas pressure.")
+    gas_temperature = Ascii(frame, unit="degC", doc="Measure the gas temperature.")
     volumetric_flow = Ascii(
-        frame,
-        unit="ccm",
-        doc="Measure the flow at the gas's own pressure and heat.",
-        source=CAPTURE,
+        frame, unit="ccm", doc="Measure the flow at the gas's own pressure and heat."
     )
-    flow = Ascii(frame, unit="sccm", doc="Measure the mass flow.", source=CAPTURE)
+    flow = Ascii(frame, unit="sccm", doc="Measure the mass flow.")
     setpoint = Ascii(
         frame,
         sends="S {}",
@@ -87,13 +84,7 @@ class AlicatMc(AsciiDriver):
         doc="Control the mass flow.",
         source=MANUAL,
     )
-    gas_set = Ascii(
-        frame,
-        reads=of("its_gas"),
-        hidden=True,
-        doc="Measure which gas is selected.",
-        source=CAPTURE,
-    )
+    gas_set = Ascii(frame, reads=of("its_gas"), hidden=True, doc="Measure which gas is selected.")
     status = Ascii(
         frame,
         reads=_fault,

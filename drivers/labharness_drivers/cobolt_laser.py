@@ -47,6 +47,7 @@ class CoboltLaser(AsciiDriver):
     reply_end = "\r\n"
     refused = "(?i:(?:syntax )?error.*)"
     done = "OK"
+    document = SOURCE
     # Queries end in a question mark; l1, l0, @cobasp, @cob1, cf and the like do not.
     write_grammar = (rb"[^\r]*[^?\r]\r",)
     who = Who("sn?", name="Cobolt", serial="(.*)")
@@ -69,9 +70,8 @@ class CoboltLaser(AsciiDriver):
         settle_s=3.0,
         shows=CONTACT,
         doc="Control whether the laser is switched on (1) or off (0).",
-        source=SOURCE,
     )
-    output_power = Ascii("pa?", unit="W", doc="Measure the optical power.", source=SOURCE)
+    output_power = Ascii("pa?", unit="W", doc="Measure the optical power.")
     power = Ascii(
         "p?",
         sends="@cobasp {}",
@@ -81,15 +81,8 @@ class CoboltLaser(AsciiDriver):
         every_s=10.0,
         unit="W",
         doc="Control the optical power that the laser holds while it is on.",
-        source=SOURCE,
     )
-    fault = Ascii(
-        "f?",
-        reads=whole(255),
-        every_s=10.0,
-        doc="Measure the fault number; 0 is none.",
-        source=SOURCE,
-    )
+    fault = Ascii("f?", reads=whole(255), every_s=10.0, doc="Measure the fault number; 0 is none.")
     interlock = Ascii(
         "ilk?",
         reads=whole(1),
@@ -98,7 +91,7 @@ class CoboltLaser(AsciiDriver):
         doc="Measure whether the remote interlock is open (1) or closed (0).",
         source="CoboltOfficial/SkyraLaser.cpp, OnInterlock: 0 closed, 1 open",
     )
-    hours = Ascii("hrs?", every_s=None, unit="h", doc="Measure the operating hours.", source=SOURCE)
+    hours = Ascii("hrs?", every_s=None, unit="h", doc="Measure the operating hours.")
 
     def __init__(self, *, max_power_w: float = 0.1) -> None:
         within("max_power_w", max_power_w, 1e-6, 10.0)

@@ -8,6 +8,7 @@ instrument ids are background knowledge.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from labharness.core.vocabulary import BadReply, Program
 from labharness.instruments.driver import (
@@ -30,7 +31,6 @@ from labharness.instruments.driver.modbus import Holding, ModbusDriver, ReadBloc
 
 __all__ = ["Eurotherm2400"]
 
-PERCENT_STEP = 0.1  # eurothermModbus, Db/*.template: output times 0.1
 SERIES = 0x24  # HA026230, register 122: first two digits, 24 = 2400 series
 DIN_SIZES = {0x4: "2404", 0x6: "2416", 0x8: "2408"}  # HA026230, register 122, third digit
 RESET, RUN, HOLD, HOLDBACK, COMPLETE = 1, 2, 4, 8, 16  # HA026230, register 23
@@ -41,6 +41,10 @@ END, RAMP, DWELL, STEP = 0, 1, 3, 4  # segment type; 2 is a ramp given by its ti
 HOLDBACK_OFF, HOLDBACK_BAND = 0, 3
 SECONDS, MINUTES = 0, 1
 WORD_MAX = 32_767
+_degrees = partial(Holding, step=of("step_c"), signed=True, unit="degC")
+_percent = partial(Holding, step=0.1, signed=True, unit="%")  # eurothermModbus, Db/*.template
+_flag = partial(Holding, 75)
+_programmed = partial(Holding, fitted=of("slot"))
 
 
 class Eurotherm2400(ModbusDriver):
@@ -75,6 +79,7 @@ class Eurotherm2400(ModbusDriver):
     )
     timeout_s = 0.7  # a read of several words takes up to 500 ms, its bytes at 9600 baud 50 ms
     settle_s = 0.02  # master wait period, 20 ms on the 2400
+    document = "HA026230 register {address}"
     blocks = (
         # First the flags: a broken sensor is to be known before the reading it spoils.
         ReadBlock("status", 74, 2),
@@ -89,89 +94,35 @@ class Eurotherm2400(ModbusDriver):
     who = ReadBlock("identity", 107, 16)  # firmware (107) and instrument id (122)
     wants = Wants("model", "^Eurotherm 24", "{}; wanted a Eurotherm of the 2400 series")
 
-    temperature = Holding(
-        1,
-        step=of("step_c"),
-        signed=True,
-        unit="degC",
-        doc="Measure the process value.",
-        source="HA026230 register 1 (PV)",
-    )
-    setpoint = Holding(
+    temperature = _degrees(1, doc="Measure the process value.")
+    setpoint = _degrees(
         2,
-        step=of("step_c"),
-        signed=True,
         sets=ANY,
         acts_while=While("manual", (0.0,), "the controller is in manual"),
-        unit="degC",
         doc="Control the target setpoint.",
-        source="HA026230 register 2 (SL)",
     )
-    output = Holding(
+    output = _percent(
         3,
-        step=PERCENT_STEP,
-        signed=True,
         sets=(0.0, 100.0),
         acts_while=While("manual", (1.0,), "the controller is in automatic"),
         own=None,  # in automatic the loop drives it, and the instrument refuses an output
-        unit="%",
         doc="Control the output level; in manual only, in automatic it shows the level.",
-        source="HA026230 register 3 (OP)",
     )
-    working_output = Holding(
-        4,
-        step=PERCENT_STEP,
-        signed=True,
-        unit="%",
-        doc="Measure the output that the heater gets.",
-        source="HA026230 register 4 (WO)",
+    working_output = _percent(4, doc="Measure the output that the heater gets.")
+    working_setpoint = _degrees(
+        5, doc="Measure the setpoint that is held, which ramps towards the target."
     )
-    working_setpoint = Holding(
-        5,
-        step=of("step_c"),
-        signed=True,
-        unit="degC",
-        doc="Measure the setpoint that is held, which ramps towards the target.",
-        source="HA026230 register 5 (SP)",
+    alarm_1 = _flag(bit=0, doc="Measure whether alarm 1 is active: 0 or 1.")
+    manual = _flag(
+        bit=4, doc="Measure whether the output is set by hand, not by the controller: 0 or 1."
     )
-    alarm_1 = Holding(
-        75,
-        bit=0,
-        doc="Measure whether alarm 1 is active: 0 or 1.",
-        source="HA026230 register 75 (SO) bit 0",
+    sensor_break = _flag(bit=5, doc="Measure whether the thermocouple is broken: 0 or 1.")
+    loop_break = _flag(
+        bit=6, doc="Measure whether the temperature does not answer the output: 0 or 1."
     )
-    manual = Holding(
-        75,
-        bit=4,
-        doc="Measure whether the output is set by hand, not by the controller: 0 or 1.",
-        source="HA026230 register 75 (SO) bit 4",
-    )
-    sensor_break = Holding(
-        75,
-        bit=5,
-        doc="Measure whether the thermocouple is broken: 0 or 1.",
-        source="HA026230 register 75 (SO) bit 5",
-    )
-    loop_break = Holding(
-        75,
-        bit=6,
-        doc="Measure whether the temperature does not answer the output: 0 or 1.",
-        source="HA026230 register 75 (SO) bit 6",
-    )
-    heater_fail = Holding(
-        75,
-        bit=7,
-        doc="Measure whether the heater draws no current: 0 or 1.",
-        source="HA026230 register 75 (SO) bit 7",
-    )
-    output_high = Holding(
-        30,
-        step=PERCENT_STEP,
-        signed=True,
-        sets=(0.0, 100.0),
-        unit="%",
-        doc="Control the highest output that the loop may give.",
-        source="HA026230 register 30 (HO)",
+    heater_fail = _flag(bit=7, doc="Measure whether the heater draws no current: 0 or 1.")
+    output_high = _percent(
+        30, sets=(0.0, 100.0), doc="Control the highest output that the loop may give."
     )
     setpoint_rate = Holding(
         35,
@@ -180,51 +131,26 @@ class Eurotherm2400(ModbusDriver):
         sets=(0.0, 3276.7),
         unit="degC/min",
         doc="Control how fast the working setpoint ramps; 0 is at once.",
-        source="HA026230 register 35 (RR)",
     )
     mode = Holding(
         273,
         sets={0: "automatic", 1: "manual"},
         shows=CONTACT,
         doc="Control who sets the output: 0 automatic, 1 manual.",
-        source="HA026230 register 273 (mA)",
     )
-    program = Holding(
-        22,
-        sets=(0.0, 20.0),
-        fitted=of("slot"),
-        doc="Control which of the stored programs is run; in reset only.",
-        source="HA026230 register 22 (PN)",
+    program = _programmed(
+        22, sets=(0.0, 20.0), doc="Control which of the stored programs is run; in reset only."
     )
-    program_status = Holding(
+    program_status = _programmed(
         23,
         sets={RESET: "reset", RUN: "run", HOLD: "hold"},
         settle_s=1.0,
         own=(float(RESET), float(HOLDBACK), float(COMPLETE)),
-        fitted=of("slot"),
         doc="Control the program: 1 reset, 2 run, 4 hold; it also shows 8 holdback, 16 complete.",
-        source="HA026230 register 23 (PC)",
     )
-    segment = Holding(
-        56,
-        fitted=of("slot"),
-        doc="Measure the number of the segment that runs.",
-        source="HA026230 register 56 (SN)",
-    )
-    segment_left = Holding(
-        36,
-        fitted=of("slot"),
-        unit="s",
-        doc="Measure the time left of the segment.",
-        source="HA026230 register 36 (TS)",
-    )
-    program_left = Holding(
-        58,
-        fitted=of("slot"),
-        unit="s",
-        doc="Measure the time left of the program.",
-        source="HA026230 register 58 (TP)",
-    )
+    segment = _programmed(56, doc="Measure the number of the segment that runs.")
+    segment_left = _programmed(36, unit="s", doc="Measure the time left of the segment.")
+    program_left = _programmed(58, unit="s", doc="Measure the time left of the program.")
 
     def __init__(self, *, unit: int = 1, decimals: int = 1, program: int = 0) -> None:
         within("decimals", decimals, 0, 2)
@@ -296,9 +222,9 @@ class Eurotherm2400(ModbusDriver):
 
     def _stored(self, at: int) -> Query:
         """Return the query of one block: 0 is the general data, a segment follows by its number."""
-        name = f"program block {at}"
-        read = self.read_registers(self._base + SEGMENT_WORDS * at, BLOCK_WORDS)
-        return Query(name, read, self.words_of(name, BLOCK_WORDS))
+        start = self._base + SEGMENT_WORDS * at
+        block = ReadBlock(f"program block {at}", start, BLOCK_WORDS)
+        return Query(block.name, self.read(block), self.split(block))
 
 
 def _word(value: float, step: float, what: str) -> int:

@@ -30,6 +30,7 @@ class HoneywellMidas(ModbusDriver):
     tcp = True
     baud = 0
     proves = ("status",)
+    document = "register map, address {address}: reference {address} + 40001"
     unverified = (
         "low word first in the concentration and the unit's bits in the high byte of 40007 "
         "(third-party driver)"
@@ -46,72 +47,32 @@ class HoneywellMidas(ModbusDriver):
         otherwise=", so the concentration is in another unit than ppm",
         hidden=True,
         doc="Measure which unit the concentration is in.",
-        source="reference 40007",
     )
     concentration = Holding(
-        2,
-        size=2,
-        real=True,
-        unit="ppm",
-        doc="Measure the gas at the detector.",
-        source="references 40003-40004",
+        2, size=2, real=True, unit="ppm", doc="Measure the gas at the detector."
     )
     state = Holding(
         0,
         bit=0,
         bits=4,
         doc="Measure the state: 0 warm-up, 1 monitoring, 2-4 inhibited, 5-8 test and service.",
-        source="reference 40001 bits 0-3",
     )
     fault = Holding(
-        0,
-        bit=4,
-        bits=2,
-        doc="Measure the fault: 0 none, 1 maintenance, 2 instrument, 3 both.",
-        source="reference 40001 bits 4-5",
+        0, bit=4, bits=2, doc="Measure the fault: 0 none, 1 maintenance, 2 instrument, 3 both."
     )
-    alarm_1 = Holding(
-        0,
-        bit=6,
-        doc="Measure whether alarm 1 is active: 0 or 1.",
-        source="reference 40001 bit 6",
-    )
-    alarm_2 = Holding(
-        0,
-        bit=7,
-        doc="Measure whether alarm 2 is active: 0 or 1.",
-        source="reference 40001 bit 7",
-    )
-    heartbeat = Holding(
-        0,
-        bit=11,
-        doc="Measure the bit that toggles every 2 s.",
-        source="reference 40001 bit 11",
-    )
+    alarm_1 = Holding(0, bit=6, doc="Measure whether alarm 1 is active: 0 or 1.")
+    alarm_2 = Holding(0, bit=7, doc="Measure whether alarm 2 is active: 0 or 1.")
+    heartbeat = Holding(0, bit=11, doc="Measure the bit that toggles every 2 s.")
     fault_number = Holding(
-        5,
-        doc="Measure the number of the most severe fault: below 30 m.., else F..; 0 none.",
-        source="reference 40006",
+        5, doc="Measure the number of the most severe fault: below 30 m.., else F..; 0 none."
     )
     temperature = Holding(
-        7,
-        step=1.0,
-        signed=True,
-        unit="degC",
-        doc="Measure the detector's temperature.",
-        source="reference 40008",
+        7, step=1.0, signed=True, unit="degC", doc="Measure the detector's temperature."
     )
-    cell_life = Holding(
-        8,
-        unit="h",
-        doc="Measure the hours left of the sensor cartridge.",
-        source="reference 40009",
-    )
-    heartbeat_counter = Holding(9, doc="Measure the count of heartbeats.", source="reference 40010")
+    cell_life = Holding(8, unit="h", doc="Measure the hours left of the sensor cartridge.")
+    heartbeat_counter = Holding(9, doc="Measure the count of heartbeats.")
     flow = Holding(
-        10,
-        doc="Measure the sample flow in cc/min as drawn (not at standard conditions).",
-        source="reference 40011",
+        10, doc="Measure the sample flow in cc/min as drawn (not at standard conditions)."
     )
 
     def known(self, words: Sequence[int]) -> Identity:

@@ -15,6 +15,7 @@ to be told the centre before the kind of axis.
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from labharness.core.vocabulary import BadReply
@@ -36,6 +37,8 @@ _VERSION = re.compile(r"([0-9]{1,4})(?:\.\w+)*")
 ASKS = rb"icl_info|(?:mono|ccd)_(?:get|is)[A-Z]\w*|(?:mono|ccd)_list(?:Count)?"
 
 Spectrum = tuple[tuple[float, ...], tuple[float, ...]]
+_on_demand = partial(Json, every_s=None)
+_state = partial(_on_demand, truth=True)
 
 
 def _row(values: object) -> object:
@@ -64,11 +67,9 @@ def _spectrum(found: Mapping[str, Any]) -> Spectrum:
 
 
 def _link(device: str, what: str, already: tuple[str, ...]) -> Json:
-    return Json(
+    return _state(
         f"{device}_isOpen",
         "open",
-        truth=True,
-        every_s=None,
         sets={0: "closed", 1: "open"},
         calls={
             0: (Call(f"{device}_close", timeout_s=OPEN_S_MAX),),
@@ -80,7 +81,6 @@ def _link(device: str, what: str, already: tuple[str, ...]) -> Json:
         already=already,
         settle_s=OPEN_S_MAX,
         doc=f"Control the link to the {what}.",
-        source=f"{MANUAL}, {device}_isOpen",
     )
 
 
@@ -105,12 +105,12 @@ class HoribaIcl(JsonDriver):
     )
     write_grammar = (rb'.*"command":\s*"(?!(?:' + ASKS + rb')").*',)
     who = "icl_info"
+    document = f"{MANUAL}, {{command}}"
     hints = {"[E];-2;": f" (older than the {MANUAL}?)"}  # ERR_ICL_UNKNOWNCOMMAND
 
-    wavelength = Json(
+    wavelength = _on_demand(
         "mono_getPosition",
         "wavelength",
-        every_s=None,
         sets=(0.0, 1e5),
         calls=(  # the CCD is told its new centre, and after that to give its axis in nm
             Call("mono_moveToPosition", {"wavelength": VALUE}),
@@ -123,52 +123,37 @@ class HoribaIcl(JsonDriver):
         doc="Control the wavelength on the middle of the chip, and have the axis in nm.",
         source=f"{MANUAL}, mono_moveToPosition, ccd_setCenterWavelength",
     )
-    mono_busy = Json(
-        "mono_isBusy",
-        "busy",
-        truth=True,
-        every_s=None,
-        doc="Measure whether the grating moves (1).",
-        source=f"{MANUAL}, mono_isBusy",
-    )
+    mono_busy = _state("mono_isBusy", "busy", doc="Measure whether the grating moves (1).")
     mono_open = _link("mono", "monochromator", (";-501;", ";-503;"))  # ERR_MONO_ALLREADY_OPEN, ...
-    mono_home = Json(
+    mono_home = _state(
         "mono_isInitialized",
         "initialized",
-        truth=True,
-        every_s=None,
         sets={1: "home"},
         calls=(Call("mono_init", {"force": False}),),
         settle_s=HOME_S_MAX,
         doc="Control homing; 1 once the grating is homed.",
-        source=f"{MANUAL}, mono_isInitialized",
     )
     ccd_open = _link("ccd", "CCD", (";-301;", ";-302;"))
-    exposure = Json(
+    exposure = _on_demand(
         "ccd_getExposureTime",
         "time",
-        every_s=None,
         sets=(1.0, 2.0**31 - 1),
         whole=True,
         calls=(Call("ccd_setExposureTime", {"time": VALUE}),),
         unit="ms",
         doc="Control the exposure time.",
-        source=f"{MANUAL}, ccd_getExposureTime",
     )
-    x_axis = Json(
+    x_axis = _on_demand(
         "ccd_getXAxisConversionType",
         "type",
-        every_s=None,
         sets=(0.0, 2.0),
         whole=True,
         calls=(Call("ccd_setXAxisConversionType", {"type": VALUE}),),
         doc="Control the axis: 0 pixels, 1 CCD fit, 2 wavelengths.",
-        source=f"{MANUAL}, ccd_getXAxisConversionType",
     )
-    roi = Json(  # the number of pixels that are read from the first one on
+    roi = _on_demand(  # the number of pixels that are read from the first one on
         "ccd_getDataSize",
         "size",
-        every_s=None,
         sets=(1.0, of("chip_width")),
         whole=True,
         calls=(
@@ -187,7 +172,6 @@ class HoribaIcl(JsonDriver):
             ),
         ),
         doc="Control how many pixels are read, all rows summed.",
-        source=f"{MANUAL}, ccd_getDataSize",
     )
     acquire = Json(
         "",
@@ -200,13 +184,8 @@ class HoribaIcl(JsonDriver):
         doc="Control the exposure: 1 starts one, 0 aborts it; acquisition_busy shows its end.",
         source=f"{MANUAL}, ccd_acquisitionStart",
     )
-    acquisition_busy = Json(
-        "ccd_getAcquisitionBusy",
-        "isBusy",
-        truth=True,
-        every_s=None,
-        doc="Measure whether an exposure runs (1).",
-        source=f"{MANUAL}, ccd_getAcquisitionBusy",
+    acquisition_busy = _state(
+        "ccd_getAcquisitionBusy", "isBusy", doc="Measure whether an exposure runs (1)."
     )
     chip_temperature = Json(
         "ccd_getChipTemperature",
@@ -214,7 +193,6 @@ class HoribaIcl(JsonDriver):
         every_s=10.0,
         unit="degC",
         doc="Measure the CCD's temperature.",
-        source=f"{MANUAL}, ccd_getChipTemperature",
     )
     spectrum = Json(
         "ccd_getAcquisitionData",
@@ -222,7 +200,6 @@ class HoribaIcl(JsonDriver):
         is_query=True,
         timeout_s=10.0,
         doc="Measure the last acquisition: wavelengths in nm, and counts.",
-        source=f"{MANUAL}, ccd_getAcquisitionData",
     )
 
     def __init__(

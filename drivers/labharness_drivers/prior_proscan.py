@@ -32,7 +32,6 @@ def _axis(place: Several, name: str) -> Ascii:
         answered_s=MOVE_S_MAX,
         unit="um",
         doc=f"Control the {name} position of the stage; a command ends when it has arrived.",
-        source="nplab stage/prior.py: P, GX, GY",
     )
 
 
@@ -59,6 +58,7 @@ class PriorProscan(AsciiDriver):
         "18": "queue full",
     }
     done = "R"
+    document = "nplab stage/prior.py: P, GX, GY"
     # P, PX, PY, PZ and PS without a number, $ and ? are known to read; whatever else is said, and a
     # P with numbers, may move the stage or change where it thinks it is (G, GR, M, Z, RES).
     write_grammar = (rb"(?!(?:[Pp][XYZSxyzs]?|\$|\?)\r)[^\r]+\r",)

@@ -40,11 +40,7 @@ class WaveshareRelay(ModbusDriver):
     wants = Wants("firmware", r"^(?!0\.00$)", "it tells the version {!r}, which is none")
 
     def __init__(
-        self,
-        *,
-        unit: int = 1,
-        relays: Sequence[str] = RELAYS,
-        inputs: Sequence[str] = INPUTS,
+        self, *, unit: int = 1, relays: Sequence[str] = RELAYS, inputs: Sequence[str] = INPUTS
     ) -> None:
         names = (*relays, *inputs)
         if isinstance(relays, str) or isinstance(inputs, str):
@@ -62,7 +58,7 @@ class WaveshareRelay(ModbusDriver):
         return Identity("Waveshare Modbus RTU Relay 8", f"{words[0] / 100:.2f}")
 
 
-def _relay(coil: int) -> Coil:
+def _relay(coil: int) -> ModbusRow:
     return Coil(
         coil,
         sets={0: "released", 1: "energised"},
@@ -72,7 +68,7 @@ def _relay(coil: int) -> Coil:
     )
 
 
-def _input(at: int) -> Input:
+def _input(at: int) -> ModbusRow:
     return Input(
         at,
         doc=f"Measure digital input {at + 1}: 0 or 1.",

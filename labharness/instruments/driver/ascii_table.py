@@ -222,10 +222,6 @@ class AsciiDriver(TableDriver):
         for name, row in rows.items():
             yield Query(name, self.line(row.asked), self._reader(name, row))
 
-    def identify(self) -> Query:
-        """Ask the instrument what it is."""
-        return self._identity
-
     def commands(self, channel: str, row: Ascii, value: float) -> tuple[Request, ...]:
         """Return the one line that sets a channel."""
         command = row.sends.format(row.written(channel, value))

@@ -4,7 +4,8 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 from labharness.core.vocabulary import BadReply, Message, Request, Transaction
 from labharness.instruments.driver.channels import Identity, Query, Scan
@@ -21,6 +22,8 @@ __all__ = [
     "message_request",
     "results",
 ]
+
+T = TypeVar("T")
 
 VALUE = "<value>"
 """Stands in the parameters of a call for the value that is set."""
@@ -127,12 +130,12 @@ class Json(ChannelRow):
         """Return whether something asks for it."""
         return self.command != ""
 
-    def value(self, name: str, found: Mapping[str, Any]) -> float:
+    def values(self, name: str, found: Mapping[str, Any]) -> tuple[float, ...]:
         """Return its value among the results."""
         value = found.get(self.result)
         if self.truth is not isinstance(value, bool):
             raise BadReply(f"{name}: {self.result} is {value!r}"[:120])
-        return finite(name, [int(value) if isinstance(value, bool) else value])[0]
+        return finite(name, [int(value) if isinstance(value, bool) else value])
 
 
 class JsonDriver(TableDriver):
@@ -160,19 +163,16 @@ class JsonDriver(TableDriver):
         """Return the parameters that each command has, such as which device it is for."""
         return {}
 
-    def identify(self) -> Query:
-        """Ask who it is."""
-        return self._identity
-
     def scans_of(self, rows: Mapping[str, Json]) -> Iterator[Scan]:
         """Return a message for each row."""
         for name, row in rows.items():
-            yield Scan(name, self._ask(row), (name,), self._values(name, row), row.every_s)
+            values = self._reader(name, partial(row.values, name))
+            yield Scan(name, self._ask(row), (name,), values, row.every_s)
 
     def queries_of(self, rows: Mapping[str, Json]) -> Iterator[Query]:
         """Return a query for each row."""
         for name, row in rows.items():
-            yield Query(name, self._ask(row), self._object(name, row))
+            yield Query(name, self._ask(row), self._reader(name, row.reads or dict))
 
     def commands(self, channel: str, row: Json, value: float) -> tuple[Request, ...]:
         """Return the messages of one command."""
@@ -196,10 +196,6 @@ class JsonDriver(TableDriver):
     def _ask(self, row: Json) -> Request:
         return self.call(Call(row.command, timeout_s=row.timeout_s), 0.0)
 
-    def _values(self, name: str, row: Json) -> Callable[[bytes], tuple[float, ...]]:
+    def _reader(self, name: str, read: Callable[[dict[str, Any]], T]) -> Callable[[bytes], T]:
         found = results(name, self.hints)
-        return lambda reply: (row.value(name, found(reply)),)
-
-    def _object(self, name: str, row: Json) -> Callable[[bytes], object]:
-        found, read = results(name, self.hints), row.reads or dict
         return lambda reply: read(found(reply))

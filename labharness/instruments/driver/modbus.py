@@ -13,7 +13,8 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 from pymodbus.framer import FramerRTU, FramerSocket
 from pymodbus.pdu import DecodePDU
@@ -38,7 +39,7 @@ from labharness.core.vocabulary import (
     Transaction,
     crc16_modbus,
 )
-from labharness.instruments.driver.channels import CONTACT, Identity, Query, Scan
+from labharness.instruments.driver.channels import Identity, Query, Scan
 from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
 from labharness.instruments.driver.table import ChannelRow, TableDriver
@@ -54,6 +55,7 @@ EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7
     6: "device busy",
 }
 MBAP_BYTES = 7
+READS = {1: ReadCoilsRequest, 2: ReadDiscreteInputsRequest, 3: ReadHoldingRegistersRequest}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,6 @@ class Register:
         return (raw >> 16, raw & 0xFFFF) if self.size == 2 else (raw,)
 
 
-WORDS = 3  # the function that reads holding registers
-
-
 @dataclass(frozen=True, slots=True)
 class ReadBlock:
     """A run of addresses that one frame reads; it holds the rows whose addresses are in it.
@@ -135,90 +134,54 @@ class ReadBlock:
     every_s: float | None = 1.0
     function: int = 3
 
-    def holds(self, row: "ModbusRow") -> bool:
-        """Return whether a row stands in it, in whole or in part."""
-        first, end = row.address, row.address + row.size
-        return (
-            row.function == self.function and first < self.start + self.count and end > self.start
-        )
+    def holds(self, row: "ModbusRow") -> int:
+        """Return how many addresses of a row stand in it."""
+        first, end = max(row.address, self.start), self.start + self.count
+        return 0 if row.function != self.function else min(row.address + row.size, end) - first
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModbusRow(ChannelRow):
-    """A row of an instrument that speaks Modbus.
+    """A row of an instrument that speaks Modbus: a ``Holding`` register, a ``Coil``, an ``Input``.
 
     Attributes:
         address: Address on the wire (0-based PDU address).
-        size: How many addresses it takes.
+        step: value = integer * step; a read-back agrees to it. ``None`` for whole numbers.
+        signed, size, bit, bits, real: As in ``Register``.
+        function: Function code that reads it, as in ``ReadBlock``.
         only_written: Whether it is not read, because another channel shows it.
     """
 
     address: int = field(kw_only=False)
+    step: float | None = None
+    signed: bool = False
     size: int = 1
-    function: ClassVar[int] = 3
-
+    bit: int | None = None
+    bits: int = 1
+    real: bool = False
+    function: int = 3
     only_written: bool = False
+
+    def bound(self, name: str, driver: object) -> "ModbusRow":
+        """Return the row with a driver's settings in it; bits show what they can."""
+        row = super().bound(name, driver)
+        return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
 
     @property
     def is_read(self) -> bool:
         """Return whether something asks for it."""
         return not self.only_written
 
-    def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
-        """Return what reads its value out of a block that starts at an address."""
-        at = self.address - start
-        return lambda block: float(block[at])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Input(ModbusRow):
-    """A discrete input."""
-
-    shows: tuple[float, float] = CONTACT
-    function: ClassVar[int] = 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Coil(Input):
-    """A coil."""
-
-    function: ClassVar[int] = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Holding(ModbusRow):
-    """A value in one or two holding registers, or in some bits of one.
-
-    Attributes:
-        step: value = integer * step; a read-back agrees to it. ``None`` for whole numbers.
-        signed: Two's complement.
-        bit: Only the bits of the word from this one on.
-        bits: How many of them.
-        real: A number of 32 bits as IEEE 754 has it, the low word first.
-    """
-
-    step: float | None = None
-    signed: bool = False
-    bit: int | None = None
-    bits: int = 1
-    real: bool = False
-
     @property
     def step_set(self) -> float:
         """Return the step of its encoding."""
         return self.step or 0.0
 
-    def bound(self, name: str, driver: object) -> "Holding":
-        """Return the row with a driver's settings in it; bits show what they can."""
-        row = super().bound(name, driver)
-        return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
-
     @property
     def codec(self) -> Register:
         """Return how its words become a number."""
-        return Register(
-            self.address, self.step or 1.0, self.signed, self.size, self.bit, self.bits, self.real
-        )
+        step = self.step or 1.0
+        return Register(self.address, step, self.signed, self.size, self.bit, self.bits, self.real)
 
     def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
         """Return what reads its value out of a block that starts at an address."""
@@ -232,6 +195,11 @@ class Holding(ModbusRow):
 
         is_plain = self.must is None and not self.real
         return (lambda block: decode(block, start)) if is_plain else checked
+
+
+Holding = ModbusRow
+Coil = partial(ModbusRow, function=1, bit=0)
+Input = partial(ModbusRow, function=2, bit=0)
 
 
 class ModbusDriver(TableDriver):
@@ -258,23 +226,17 @@ class ModbusDriver(TableDriver):
             raise ValueError(f"Modbus address {unit} is not within 1 to 247")
         self.unit = unit
         super().__init__(rows)
-        words = self.words_of("identity", self.who.count)
+        split = self.split(self.who)
         asks = self.read(self.who)
-        self._identity = Query("identity", asks, lambda reply: self.known(words(reply)))
+        self._identity = Query("identity", asks, lambda reply: self.known(split(reply)))
 
     @classmethod
     def wrong_table(cls) -> Iterator[str]:
         """Return the rows that stand in two blocks, or across the end of one."""
         for name, row in cls.rows.items():
-            if not isinstance(row, ModbusRow):
-                continue
-            held = [each for each in cls.blocks if each.holds(row)]
-            if len(held) > 1:
-                names = " and ".join(each.name for each in held)
-                yield f"{name}: address {row.address} stands in {names}"
-            for each in held:
-                if not each.start <= row.address <= each.start + each.count - row.size:
-                    yield f"{name}: address {row.address} stands across an end of {each.name}"
+            held = {each.name: n for each in cls.blocks if (n := each.holds(cast("Any", row))) > 0}
+            if held and list(held.values()) != [cast("ModbusRow", row).size]:
+                yield f"{name}: it has to stand in one block, not in parts of {' and '.join(held)}"
 
     def known(self, words: Sequence[int]) -> Identity:
         """Return what the registers of ``who`` say.
@@ -284,15 +246,16 @@ class ModbusDriver(TableDriver):
         """
         raise NotImplementedError
 
-    def identify(self) -> Query:
-        """Read the registers that say what it is."""
-        return self._identity
+    @property
+    def protocol(self) -> Protocol:
+        """Modbus, whose frames themselves say whether they read."""
+        return Protocol.MODBUS_TCP if self.tcp else Protocol.MODBUS_RTU
 
     def scans_of(self, rows: Mapping[str, ModbusRow]) -> Iterator[Scan]:
         """Return a scan for each block that holds a row, and one for each other row."""
         left = dict(rows)
         for block in self.blocks:
-            inside = {name: left.pop(name) for name, row in rows.items() if block.holds(row)}
+            inside = {name: left.pop(name) for name, row in rows.items() if block.holds(row) > 0}
             if inside:
                 yield self._scan(block, inside)
         for name, row in left.items():
@@ -306,32 +269,74 @@ class ModbusDriver(TableDriver):
 
     def commands(self, channel: str, row: ModbusRow, value: float) -> tuple[Request, ...]:
         """Return the one frame that sets a channel."""
-        if not isinstance(row, Holding):
+        if row.function == 1:
             return (self.write_coil(row.address, value == 1),)
         words = row.codec.encode(value)
-        if row.size == 1:
-            return (self.write_register(row.address, words[0]),)
-        return (self.write_registers(row.address, words),)
+        one = row.size == 1
+        write = self.write_register(row.address, words[0]) if one else None
+        return (write or self.write_registers(row.address, words),)
 
     def shown(self, channel: str, value: float) -> Request | None:
         """Read the coil or the register that shows a channel, in steps of its own."""
         row: Any = self.channels[str(self.channels[channel].readback)]
-        if not isinstance(row, Holding):
-            return self._shows(self.read_coils(row.address, 1), 1, bytes([1, value == 1]))
         word = round(value / (row.step or 1.0)) & 0xFFFF
-        read = self.read_registers(row.address, 1)
-        return self._shows(read, WORDS, struct.pack(">BH", 2, word))
+        data = bytes([1, word & 1]) if row.function == 1 else struct.pack(">BH", 2, word)
+        asks = self.read(_alone(channel, row))
+        return replace(asks, obeyed=self._reply(row.function, data))
 
     def read(self, block: ReadBlock) -> Request:
         """Ask for a block."""
-        asks = {1: self.read_coils, 2: self.read_inputs, WORDS: self.read_registers}
-        return asks[block.function](block.start, block.count)
+        pdu = READS[block.function](address=block.start, count=block.count, dev_id=self.unit)
+        return self._request(pdu, block.function, byte_count=_data_bytes(block))
+
+    def write_register(self, address: int, word: int) -> Request:
+        """Store one word (function 06)."""
+        pdu = WriteSingleRegisterRequest(address=address, registers=[word], dev_id=self.unit)
+        return self._request(pdu, 6, echo=struct.pack(">HH", address, word))
+
+    def write_registers(self, address: int, words: Sequence[int]) -> Request:
+        """Store several words in one transaction (function 16)."""
+        pdu = WriteMultipleRegistersRequest(
+            address=address, registers=list(words), dev_id=self.unit
+        )
+        return self._request(pdu, 16, echo=struct.pack(">HH", address, len(words)))
+
+    def write_coil(self, address: int, on: bool) -> Request:
+        """Switch one coil (function 05)."""
+        pdu = WriteSingleCoilRequest(address=address, bits=[on], dev_id=self.unit)
+        return self._request(pdu, 5, echo=struct.pack(">HH", address, 0xFF00 if on else 0))
+
+    def split(self, block: ReadBlock) -> Callable[[bytes], tuple[int, ...]]:
+        """Return the decoder of a reply to a block: its words, or its bits."""
+        at = 9 if self.tcp else 3
+        count, data_bytes = block.count, _data_bytes(block)
+        length = at + data_bytes + (0 if self.tcp else 2)
+        unpack = struct.Struct(f">{count}H").unpack_from
+
+        def decode(reply: bytes) -> tuple[int, ...]:
+            self.accept(block.name, reply)
+            # A reply rule for TCP cannot tie the length to the function, so both are tied here.
+            if len(reply) != length or reply[at - 1] != data_bytes:
+                what = f"{len(reply)} bytes, expected {length}: {reply.hex(' ')}"
+                raise BadReply(f"{block.name}: {what}")
+            if block.function == 3:
+                return unpack(reply, at)
+            return tuple([reply[at + i // 8] >> i % 8 & 1 for i in range(count)])
+
+        return decode
+
+    def accept(self, channel: str, reply: bytes) -> None:
+        """Turn a Modbus exception into ``DeviceFault``."""
+        at = MBAP_BYTES if self.tcp else 1
+        if reply[at] & 0x80:
+            code = reply[at + 1]
+            raise fault(channel, f"Modbus exception {code} ({EXCEPTIONS.get(code, 'unknown')})")
 
     def _scan(self, block: ReadBlock, rows: Mapping[str, ModbusRow]) -> Scan:
-        of_reply = self.words_of if block.function == WORDS else self.bits_of
-        split = of_reply(block.name, block.count)
+        split = self.split(block)
         decoders = {name: row.decoder(name, block.start) for name, row in rows.items()}
-        table = tuple([decode for name, decode in decoders.items() if not rows[name].hidden])
+        channels = tuple([name for name, row in rows.items() if not row.hidden])
+        table = tuple([decoders[name] for name in channels])
         checks = tuple([decode for name, decode in decoders.items() if rows[name].hidden])
 
         def values(reply: bytes) -> tuple[float, ...]:
@@ -340,87 +345,7 @@ class ModbusDriver(TableDriver):
                 check(found)
             return tuple([decode(found) for decode in table])
 
-        channels = tuple([name for name, row in rows.items() if not row.hidden])
         return Scan(block.name, self.read(block), channels, values, block.every_s)
-
-    @property
-    def protocol(self) -> Protocol:
-        """Modbus, whose frames themselves say whether they read."""
-        return Protocol.MODBUS_TCP if self.tcp else Protocol.MODBUS_RTU
-
-    def read_registers(self, start: int, count: int) -> Request:
-        """Ask for ``count`` holding registers (function 03)."""
-        pdu = ReadHoldingRegistersRequest(address=start, count=count, dev_id=self.unit)
-        return self._request(pdu, 3, byte_count=2 * count)
-
-    def read_coils(self, start: int, count: int) -> Request:
-        """Ask for coils (function 01)."""
-        pdu = ReadCoilsRequest(address=start, count=count, dev_id=self.unit)
-        return self._request(pdu, 1, byte_count=(count + 7) // 8)
-
-    def read_inputs(self, start: int, count: int) -> Request:
-        """Ask for discrete inputs (function 02)."""
-        pdu = ReadDiscreteInputsRequest(address=start, count=count, dev_id=self.unit)
-        return self._request(pdu, 2, byte_count=(count + 7) // 8)
-
-    def write_register(self, address: int, word: int) -> Request:
-        """Store one word (function 06)."""
-        pdu = WriteSingleRegisterRequest(address=address, registers=[word], dev_id=self.unit)
-        return self._request(pdu, 6, echo=struct.pack(">HH", address, word))
-
-    def write_registers(self, address: int, values: Sequence[int]) -> Request:
-        """Store several words in one transaction (function 16)."""
-        pdu = WriteMultipleRegistersRequest(
-            address=address, registers=list(values), dev_id=self.unit
-        )
-        return self._request(pdu, 16, echo=struct.pack(">HH", address, len(values)))
-
-    def write_coil(self, address: int, on: bool) -> Request:
-        """Switch one coil (function 05)."""
-        pdu = WriteSingleCoilRequest(address=address, bits=[on], dev_id=self.unit)
-        return self._request(pdu, 5, echo=struct.pack(">HH", address, 0xFF00 if on else 0))
-
-    def words_of(self, what: str, count: int) -> Callable[[bytes], tuple[int, ...]]:
-        """Return the decoder of a reply of ``count`` words."""
-        unpack = struct.Struct(f">{count}H").unpack_from
-        at = 9 if self.tcp else 3
-        check = self._data_check(what, 2 * count)
-
-        def decode(reply: bytes) -> tuple[int, ...]:
-            check(reply)
-            return unpack(reply, at)
-
-        return decode
-
-    def bits_of(self, what: str, count: int) -> Callable[[bytes], tuple[bool, ...]]:
-        """Return the decoder of a reply of ``count`` bits (coils or discrete inputs)."""
-        at = 9 if self.tcp else 3
-        check = self._data_check(what, (count + 7) // 8)
-
-        def decode(reply: bytes) -> tuple[bool, ...]:
-            check(reply)
-            return tuple([bool(reply[at + i // 8] >> i % 8 & 1) for i in range(count)])
-
-        return decode
-
-    def _data_check(self, what: str, byte_count: int) -> Callable[[bytes], None]:
-        # a reply rule for TCP cannot tie the length to the function, so both are tied here
-        at = 8 if self.tcp else 2
-        length = at + 1 + byte_count + (0 if self.tcp else 2)
-
-        def check(reply: bytes) -> None:
-            self.accept(what, reply)
-            if len(reply) != length or reply[at] != byte_count:
-                raise BadReply(f"{what}: {len(reply)} bytes, expected {length}: {reply.hex(' ')}")
-
-        return check
-
-    def accept(self, channel: str, reply: bytes) -> None:
-        """Turn a Modbus exception into ``DeviceFault``."""
-        at = MBAP_BYTES if self.tcp else 1
-        if reply[at] & 0x80:
-            code = reply[at + 1]
-            raise fault(channel, f"Modbus exception {code} ({EXCEPTIONS.get(code, 'unknown')})")
 
     def _request(
         self, pdu: ModbusPDU, function: int, *, byte_count: int | None = None, echo: bytes = b""
@@ -443,9 +368,6 @@ class ModbusDriver(TableDriver):
         )
         return Request(frame, rule, self.timeout_s, self.settle_s, Transaction(0, 2), obeyed)
 
-    def _shows(self, read: Request, function: int, data: bytes) -> Request:
-        return replace(read, obeyed=self._reply(function, data))
-
     def _reply(self, function: int, data: bytes) -> bytes:
         """Return the regular expression of the one right reply: its transaction is the port's."""
         body = bytes([self.unit, function]) + data
@@ -460,3 +382,7 @@ def _alone(name: str, row: ModbusRow) -> ReadBlock:
 
 def _first(decode: Callable[[bytes], tuple[float, ...]]) -> Callable[[bytes], float]:
     return lambda reply: decode(reply)[0]
+
+
+def _data_bytes(block: ReadBlock) -> int:
+    return 2 * block.count if block.function == 3 else (block.count + 7) // 8

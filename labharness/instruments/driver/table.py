@@ -77,6 +77,7 @@ class ChannelRow(Channel):
     """
 
     unit: str = ""
+    source: str = ""
     sets: Any = None
     whole: bool = False
     must: float | None = None
@@ -107,8 +108,6 @@ class ChannelRow(Channel):
         verb = "Measure" if self.sets is None else "Control"
         if not (self.doc.startswith(verb + " ") and self.doc.endswith(".")):
             yield f"its doc is not a sentence that starts with {verb}: {self.doc!r}"
-        if not self.source.strip():
-            yield "it does not say in which document it stands"
         if self.sets is None and self.readback is not None:
             yield "it has a read-back, and sets does not say what it may be set to"
         if isinstance(self.on_comm_loss, str) and not ON_COMM_LOSS.fullmatch(self.on_comm_loss):
@@ -118,6 +117,8 @@ class ChannelRow(Channel):
         """Return the row with a driver's settings in it."""
         stated = {each.name: resolved(getattr(self, each.name), driver) for each in fields(self)}
         row = replace(self, **stated)
+        if not self.source:
+            row = replace(row, source=getattr(driver, "document", "").format(**stated))
         if row.sets is None:
             return row
         return replace(
@@ -168,10 +169,13 @@ class TableDriver(Driver):
 
     Attributes:
         rows: Every row, by its channel's name.
+        document: Where a row stands that names no source; its attributes may be in braces.
         wants: What its identity must show.
     """
 
+    _identity: Query
     rows: ClassVar[Mapping[str, ChannelRow]] = MappingProxyType({})
+    document: ClassVar[str] = ""
     wants: ClassVar[Wants]
 
     def __init_subclass__(cls) -> None:
@@ -223,6 +227,10 @@ class TableDriver(Driver):
         """Return the frames that are asked on demand."""
         return self._queries
 
+    def identify(self) -> Query:
+        """Return the frame that asks the instrument what it is."""
+        return self._identity
+
     def expects(self, identity: Identity) -> str:
         """Return what is wrong with this identity; firmware is judged only where a source does."""
         field = self.wants.field
@@ -255,6 +263,8 @@ def _settings(stated: object) -> Iterator[str]:
 
 def _wrong(driver: type[TableDriver], name: str, row: ChannelRow) -> Iterator[str]:
     yield from row.wrong()
+    if not (row.source or driver.document):
+        yield "it does not say in which document it stands"
     if not isinstance(getattr(super(driver, driver), name, row), ChannelRow):
         yield "every driver has something else of this name"
     known = {*dir(driver), *driver.__init__.__code__.co_names}  # what __init__ sets is among these
