@@ -23,7 +23,7 @@ from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate import idle_line
 from labharness.line import NoReply, NotArmed, Tripped
-from labharness.line.opening import NotOpened
+from labharness.line.command import NotOpened
 from labharness.safety.guard import Latch
 from labharness.safety.kernel import Mode
 from labharness.work.desk import ByHand, Nobody
@@ -170,7 +170,7 @@ class _Walker(_World):
                 sim_lab=self._sim_lab,
             )
             self._line = lab.line
-            lab.line.on_warning = lambda text: None
+            lab.line.events.on_warning = lambda text: None
             self._take(lab)
             try:
                 self._begin_sudden()

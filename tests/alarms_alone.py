@@ -12,6 +12,7 @@ from labharness.core.clock import Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
 from labharness.line import Line, LineAlarms
+from labharness.line.events import Events
 from labharness.safety.alarm import AlarmFile, AlertChannel, Fact, Severity
 from labharness.safety.alarm.channels import Done
 
@@ -120,7 +121,6 @@ class Alone:
         self.records: list[tuple[str, Mapping[str, object]]] = []
         self.latch = SimpleNamespace(write_error="")
         self.monitor = SimpleNamespace(journal_lost="")
-        self.trip_response = SimpleNamespace(on_verified=None)
         self.journal_fails = False
         self.line: Any = SimpleNamespace(
             memory=self.memory,
@@ -128,7 +128,7 @@ class Alone:
             journal=self,
             guard=SimpleNamespace(latch=self.latch),
             monitor=self.monitor,
-            trip_response=self.trip_response,
+            events=Events(),
             latest=self.latest,
         )
         self.alarms = LineAlarms(
@@ -166,7 +166,7 @@ class Alone:
         for _ in range(round(for_s)):
             if each_s is not None:
                 each_s()
-            self.line.on_tick()
+            self.line.events.on_tick()
             await asyncio.sleep(1.0)
 
     def well(self) -> None:

@@ -23,7 +23,6 @@ from labharness.faces.testing.bench import Bench, Ran
 from labharness.faces.testing.wires import WatchedLabs
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.wiring import preflight
-from labharness.line import cooling
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.safety.guard import places
@@ -144,7 +143,7 @@ def run_task(simulated_lab: Bench, monkeypatch: pytest.MonkeyPatch) -> Callable[
     A run that failed is watched until its furnace is below 600 °C, not 60: half of all that such a
     run takes would be its cooling, which the tests that ask for it see by other ways.
     """
-    monkeypatch.setattr(cooling, "COLD_C", 600.0)
+    monkeypatch.setattr("labharness.line.line.COLD_C", 600.0)
 
     def run(
         plan: LabPlan,

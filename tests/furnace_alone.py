@@ -8,7 +8,7 @@ from labharness.core.vocabulary import Command, Ending, Outcome, Program, Refuse
 from labharness.instruments.driver import Programmer
 from labharness.line.command import Writer
 from labharness.line.gate import Gate
-from labharness.line.upload import Programs, Uploaded
+from labharness.line.programs import Programs, Uploaded
 from line_alone import Scene, Toy, block, blocks_of, shown, toy
 
 __all__ = [
@@ -82,7 +82,6 @@ class Furnace(Scene):
         )
         self.gate = Gate(self.memory, self.instruments, self.loop.time)
         self.over: list[str] = []
-        self.gate.on_over = self.over.append
         self.lost: list[str] = []
         self.performed: list[Command] = []
         self.ends: dict[str, Ending] = {}
@@ -93,16 +92,15 @@ class Furnace(Scene):
             journal=self.journal,
             now_s=self.loop.time,
             read=self.reader.read,
+            lost=self.lost.append,
         )
         self.programs = Programs(
             gate=self.gate,
             instruments=self.instruments,
             writer=self.writer,
             exchanges=self.exchanges,
-            journal=self.journal,
             now_s=self.loop.time,
             perform=self.perform,
-            lost=self.lost.append,
         )
         self.port.on_frame = self.frame
         self.port.unkept.add("segment1=end")
@@ -125,6 +123,10 @@ class Furnace(Scene):
         """Be the line: all that is asked is confirmed, or ends as a test says."""
         self.performed.append(command)
         return Outcome(command, self.ends.get(command.channel, Ending.CONFIRMED), None, "said")
+
+    def look(self) -> None:
+        """Look at what is going, and keep what is over."""
+        self.over += self.gate.look()
 
     def upload(self, program: Program = ANNEAL) -> Uploaded:
         """Store a program."""

@@ -21,9 +21,8 @@ from labharness.instruments.driver import (
 )
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
-from labharness.line.exchanges import Exchanges
-from labharness.line.parts import BoundScan, Instrument, bind
-from labharness.line.reader import Reader
+from labharness.line.exchanges import Exchanges, Reader
+from labharness.line.instrument import BoundScan, Instrument, bind
 from labharness.safety.guard import Guard, NotPermitted
 
 __all__ = ["Notes", "Port", "Scene", "Toy", "asks", "shown", "toy"]
@@ -285,10 +284,9 @@ class Scene:
         self.exchanges = Exchanges(self.guard, self.loop)
         self.noted: list[tuple[str, Mapping[str, object]]] = []
         self.taken: list[tuple[str, tuple[float, ...]]] = []
-        streams = {
-            (each.name, scan.name): 0 for each in instruments for scan in each.driver.scans()
-        }
-        scans = [scan for each in instruments for scan in bind(each, self.memory, streams, 1.0)]
+        scans = [
+            scan for each in instruments for scan in bind(each, self.memory, self.journal, 1.0)
+        ]
         self.reader = Reader(
             memory=self.memory,
             instruments=self.instruments,
@@ -297,6 +295,7 @@ class Scene:
             loop=self.loop,
             take=self.take,
             note=lambda kind, body: self.noted.append((kind, body)),
+            record=lambda kind, body: self.noted.append((kind, body)),
         )
 
     def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:

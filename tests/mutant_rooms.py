@@ -130,7 +130,11 @@ ROOMS = (
         ("labharness/safety/guard/[!c]*.py", "labharness/safety/guard/contract.py"),
         (*GUARD, *LINE),
     ),
-    Room("line", ("labharness/line/*.py",), (*LINE, *GUARD, *ALARM)),
+    Room(
+        "line",
+        ("labharness/line/*.py", "labharness/lab/config/wires.py"),
+        (*LINE, "test_wires", *GUARD, *ALARM),
+    ),
     Room(
         "admission",
         ("labharness/work/admission/*.py", "labharness/lab/wiring/approvals.py"),

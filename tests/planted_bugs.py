@@ -187,7 +187,7 @@ PLANTED = (
     ),
     PlantedBug(
         "reset without a look at the readings",
-        "labharness.line.active_causes:causes_of",
+        "labharness.line.hindrances:causes_of",
         "found = active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "found: tuple[str, ...] = ()",
         "tests/lab/operate/test_reset.py::"
@@ -197,7 +197,7 @@ PLANTED = (
     ),
     PlantedBug(
         "what was not read taken for gone",
-        "labharness.line.active_causes:causes_of",
+        "labharness.line.hindrances:causes_of",
         "active_trips(memory, now) + _unknown(memory, trip.channel, now)",
         "active_trips(memory, now)",
         "tests/lab/operate/test_reset.py::"
@@ -207,7 +207,7 @@ PLANTED = (
     ),
     PlantedBug(
         "reset that asks for the first cause alone",
-        "labharness.line.active_causes:causes_of",
+        "labharness.line.hindrances:causes_of",
         "return found + _lost_contacts(memory, instruments, now)",
         "asked = trip.cause is Cause.INTERLOCK_LOST\n"
         "return found + (_lost_contacts(memory, instruments, now) if asked else ())",
@@ -386,7 +386,7 @@ PLANTED = (
     ),
     PlantedBug(
         "relieved tube filled by a stop request",
-        "labharness.line.active_causes:stop_procedure",
+        "labharness.line.hindrances:stop_procedure",
         "named |= {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "named = {answers[Cause.STOP_REQUEST], '' if latched is None else latched.procedure}",
         "tests/envelopes/test_over_pressure.py::"
@@ -396,7 +396,7 @@ PLANTED = (
     ),
     PlantedBug(
         "command sent before its intent is on disk",
-        "labharness.line.command:Writer._in_turn",
+        "labharness.line.command:Writer.intend",
         "await self._journal.durable(intent)",
         "",
         "tests/line/test_failpoints.py::"
@@ -587,7 +587,7 @@ PLANTED = (
     ),
     PlantedBug(
         "program started though one segment was not read back",
-        "labharness.line.upload:Programs._write",
+        "labharness.line.programs:Programs._write",
         "found != block.holds",
         "False",
         "tests/line/test_programs.py::"
@@ -597,7 +597,7 @@ PLANTED = (
     ),
     PlantedBug(
         "half a program left in the instrument",
-        "labharness.line.upload:Programs._store",
+        "labharness.line.programs:Programs._store",
         "(programmer.empty, *rest, blocks[-1])",
         "(*rest, blocks[-1])",
         "tests/line/test_programs.py::"

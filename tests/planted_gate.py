@@ -359,7 +359,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "prepare not repeated after a reconnection",
-        "labharness.line.reconnecting:Reconnecting._prepare",
+        "labharness.line.preparing:Reconnecting._prepare",
         "await self._perform_all(port, losses)",
         '""""""',
         "tests/line/test_reconnecting.py::test_an_instrument_is_prepared_again_before_its_next_command",
@@ -368,7 +368,7 @@ IN_THE_GATE = (
     ),
     PlantedBug(
         "link lost after an end left as one before it",
-        "labharness.line.reconnecting:Reconnecting.lost",
+        "labharness.line.preparing:Reconnecting.lost",
         "self._left.discard(port)",
         "",
         "tests/line/test_reconnecting.py::test_a_link_that_is_lost_after_the_end_of_a_run_trips",

@@ -149,7 +149,7 @@ IN_THE_HOUSE = (
     ),
     PlantedBug(
         "vapour swept into a dead exhaust by hand",
-        "labharness.line.active_causes:stop_procedure",
+        "labharness.line.hindrances:stop_procedure",
         "next(iter(states.values()), gravest)",
         "gravest",
         "tests/envelopes/test_exhaust_lost.py::"

@@ -38,7 +38,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "a setpoint confirmed in manual, and nothing said",
-        "labharness.line.without_effect:_needed",
+        "labharness.line.effects:_needed",
         "acts is not None",
         "False and acts is not None",
         "tests/line/test_without_effect.py::test_a_controller_that_was_put_to_manual_at_its_keys_is_seen",
@@ -48,7 +48,7 @@ IN_THE_PROOF = (
     ),
     PlantedBug(
         "a flow confirmed behind a shut valve, and nothing said",
-        "labharness.line.without_effect:_unlike",
+        "labharness.line.effects:_unlike",
         "found == found and found != off",
         "found == found",
         "tests/line/test_without_effect.py::test_a_value_without_effect_is_warned_of",

@@ -8,6 +8,7 @@ from typing import Any, cast
 from kernel_line import parts
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.driver import Adds, Cools, Dark, Off
+from labharness.line.events import Events
 from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import SafeFrame
@@ -121,6 +122,12 @@ class Safe(Scene):
         self.looks: list[tuple[tuple[str, ...], float]] = []
         self.told: list[str] = []
         self.woken: list[float] = []
+        self.events = Events()
+        self.events.on_abnormal = lambda trip: self.told.append(f"tripped {trip.cause}")
+        self.events.on_verified = lambda found: self.told.append(
+            f"{found.procedure} {found.complete}"
+        )
+        self.events.on_warning = self.told.append
         self.trip_response = TripResponse(
             memory=self.memory,
             guard=cast("Any", self.fake),
@@ -129,12 +136,8 @@ class Safe(Scene):
             note=self.note,
             read=self.read,
             wake=lambda: self.woken.append(self.loop.time()),
+            events=self.events,
         )
-        self.trip_response.on_tripped = lambda trip: self.told.append(f"tripped {trip.cause}")
-        self.trip_response.on_verified = lambda found: self.told.append(
-            f"{found.procedure} {found.complete}"
-        )
-        self.trip_response.on_late = self.told.append
 
     def note(self, kind: str, body: Mapping[str, object]) -> None:
         """Keep a record, and what had happened by then."""

@@ -7,9 +7,9 @@ from typing import Any, cast
 from kernel_line import parts
 from labharness.core.clock import Clock, VirtualLoop, run
 from labharness.core.vocabulary import Cause, Command, Trip
+from labharness.line.hindrances import Room
+from labharness.line.instrument import Instrument
 from labharness.line.line import Line
-from labharness.line.parts import Instrument
-from labharness.line.room import Room
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Bound, Envelope, Procedure, Step
 from line_alone import Notes, Port, Toy, asks, shown, toy

@@ -1,30 +1,24 @@
 """One line: instruments behind their gate, polled, commanded and made safe."""
 
 from labharness.line.alarms import LineAlarms, alarm_name
-from labharness.line.cooling import COLD_C, watch_until_cold
-from labharness.line.ended import NotArmed, Tripped
+from labharness.line.escalation import HoldTooLong
 from labharness.line.exchanges import NoReply
-from labharness.line.holding import HoldTooLong
-from labharness.line.latched import latch_lost
-from labharness.line.line import Line
-from labharness.line.parts import Instrument, PortTiming, read_frames
+from labharness.line.hindrances import NotArmed, Room
+from labharness.line.instrument import Contact, Instrument, PortTiming, read_frames
+from labharness.line.line import COLD_C, Line
 from labharness.line.procedures import StepState, Verification, compile_procedures
-from labharness.line.room import Room
-from labharness.line.upload import Uploaded, programmer_of
-from labharness.line.wire import Finding, PortCost, check_wires, port_costs
-from labharness.line.wiring import Contact
+from labharness.line.programs import Uploaded, programmer_of
+from labharness.line.trip_response import Tripped, latch_lost
 
 __all__ = [
     "COLD_C",
     "Contact",
-    "Finding",
     "HoldTooLong",
     "Instrument",
     "Line",
     "LineAlarms",
     "NoReply",
     "NotArmed",
-    "PortCost",
     "PortTiming",
     "Room",
     "StepState",
@@ -32,11 +26,8 @@ __all__ = [
     "Uploaded",
     "Verification",
     "alarm_name",
-    "check_wires",
     "compile_procedures",
     "latch_lost",
-    "port_costs",
     "programmer_of",
     "read_frames",
-    "watch_until_cold",
 ]

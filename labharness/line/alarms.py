@@ -1,4 +1,4 @@
-"""What is wrong with a line, turned into alarms, records and calls to people.
+"""The alarms of a line: what is wrong is raised, journaled and told to people.
 
 It listens to the line and is asked by nobody: a trip has sent its bytes, closed its latch and made
 its record before anything here runs, and nothing here can hold it up. Whoever cannot be reached, a
@@ -16,9 +16,9 @@ from typing import Final
 from labharness.core.clock import Clock
 from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
-from labharness.line.latched import LATCH_S_MAX
 from labharness.line.line import Line
 from labharness.line.procedures import Verification
+from labharness.line.trip_response import LATCH_S_MAX
 from labharness.safety.alarm import (
     ALERT_S_MAX,
     ESCALATE_AFTER,
@@ -125,10 +125,10 @@ class LineAlarms:
         self._ended_one = asyncio.Event()
         self._given_up = asyncio.Event()
         self._begin()
-        line.on_abnormal = self._saw
-        line.on_tick = self._tick
-        line.on_close = self._close
-        line.trip_response.on_verified = self._verified
+        line.events.on_abnormal = self._saw
+        line.events.on_tick = self._tick
+        line.events.on_close = self._close
+        line.events.on_verified = self._verified
 
     def _begin(self) -> None:
         """Take over what earlier processes left: the states, and none of their causes."""
@@ -148,8 +148,8 @@ class LineAlarms:
         """Wait until messages are sent and facts saved, or known not to be; so long at most."""
         self._watch_latch()
         self._flush()
-        self._line.on_abnormal = lambda trip: None
-        self._line.on_tick = lambda: None
+        self._line.events.on_abnormal = lambda trip: None
+        self._line.events.on_tick = lambda: None
         await self._sent_and_saved()
 
     async def _sent_and_saved(self) -> None:

@@ -2,7 +2,7 @@
 
 The intent is on disk before the first byte; between the verdict and the frame's hand-over there is
 no await, so that what was judged still holds; and the next command waits until the read-back of
-this one is folded into memory.
+this one is folded into memory. A person who opens the line by hand takes the same turn.
 """
 
 import asyncio
@@ -12,20 +12,32 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from labharness.core.vocabulary import Command, DeviceFault, Ending, Outcome, Refused, Request
+from labharness.core.vocabulary import (
+    OPERATOR,
+    Command,
+    DeviceFault,
+    Ending,
+    Outcome,
+    Refused,
+    Request,
+)
 from labharness.instruments.driver import Channel, Exchange
 from labharness.journal import Journal, JournalFailed
+from labharness.line.effects import Idle
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.line.gate import Gate
-from labharness.line.parts import Instrument, channel_of
-from labharness.line.without_effect import Idle
+from labharness.line.instrument import Instrument, channel_of
 
-__all__ = ["Writer"]
+__all__ = ["NotOpened", "Writer"]
 
 WAITING_MAX = 64  # commands that wait for their turn; a plan has one, a person a few
 
 T = TypeVar("T")
 READ_BACK_S = 0.25  # pause between two looks at a channel that is still settling
+
+
+class NotOpened(PermissionError):
+    """The envelope does not let a person open the line by hand; nobody was asked."""
 
 
 class Writer:
@@ -38,6 +50,7 @@ class Writer:
         journal: Where intents and outcomes go.
         now_s: Lab time.
         read: Measures a channel.
+        lost: Told that the journal is gone.
     """
 
     def __init__(
@@ -49,6 +62,7 @@ class Writer:
         journal: Journal,
         now_s: Callable[[], float],
         read: Callable[[str], Awaitable[float]],
+        lost: Callable[[str], None],
     ) -> None:
         self._gate = gate
         self._instruments = instruments
@@ -56,6 +70,7 @@ class Writer:
         self._journal = journal
         self._now_s = now_s
         self._read = read
+        self._lost = lost
         self._idle = Idle(gate.latest, read)
         self.turn = asyncio.Lock()  # whose it is may write
         self._waiting = 0
@@ -69,6 +84,43 @@ class Writer:
         """Do something while no command is on its way."""
         async with self.turn:
             return act()
+
+    async def intend(self, kind: str, body: Mapping[str, object]) -> int:
+        """Write down what is to come, and wait until a disk has it.
+
+        Raises:
+            JournalFailed: It could not be; no byte may be sent, and the line trips.
+        """
+        try:
+            intent = self._journal.append(kind, body, self._now_s())
+            await self._journal.durable(intent)
+        except JournalFailed as why:
+            self._lost(str(why))
+            raise
+        return intent
+
+    def ended(self, kind: str, body: Mapping[str, object]) -> None:
+        """Write down how it ended, if the journal takes it: the next record trips the line."""
+        with suppress(JournalFailed):
+            self._journal.append(kind, body, self._now_s())
+
+    async def open_by_hand(self, action: str) -> Command:
+        """Allow one opening; its contact counts as open until the command given is concluded.
+
+        Raises:
+            NotOpened: The kernel refuses it.
+            JournalFailed: It could not be recorded.
+        """
+        command = Command(f"{OPERATOR}.{action}", 0.0, "")
+        async with self.turn:
+            verdict = self._gate.judge(command)
+            refused = verdict.reason if isinstance(verdict, Refused) else ""
+            await self.intend("opening", {"action": action, "refused": refused})
+            verdict = self._gate.judge(command)  # the disk took its time
+            if isinstance(verdict, Refused):
+                raise NotOpened(verdict.reason)
+            self._gate.begin(command)
+            return command
 
     async def perform(self, command: Command) -> Outcome:
         """Carry out one command and say how it ended.
@@ -89,8 +141,7 @@ class Writer:
         async with self.turn:
             value = command.value if math.isfinite(command.value) else str(command.value)
             asked = {"channel": command.channel, "value": value, "unit": command.unit}
-            intent = self._journal.append("intent", asked, self._now_s())
-            await self._journal.durable(intent)
+            intent = await self.intend("intent", asked)
             outcome = Outcome(command, Ending.UNKNOWN, None, "given up before its end was known")
             try:
                 outcome = await self._send(command)
@@ -103,8 +154,7 @@ class Writer:
                 }
                 if outcome.warning:
                     ended["warning"] = outcome.warning
-                with suppress(JournalFailed):  # the next record trips the line; this one is told
-                    self._journal.append("outcome", ended, self._now_s())
+                self.ended("outcome", ended)
             return outcome
 
     async def _send(self, command: Command) -> Outcome:

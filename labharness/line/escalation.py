@@ -1,8 +1,8 @@
-"""Bringing a line down by stages: hold, stop, abort, trip; a stage that misses its time is passed.
+"""Holding a line, and bringing it down by stages: hold, stop, abort, trip.
 
-The stages are data. The first that is reached within its time ends the way; the last one latches,
-so that a line nobody could verify takes a named person to start again. A trip that comes meanwhile
-ends the way at once: its procedure is in force, and no stage is sent over it.
+The stages are data; one that misses its time is passed. The first that is reached ends the way;
+the last one latches, so that a line nobody could verify takes a named person to start again. A trip
+that comes meanwhile ends the way at once: its procedure is in force, and no stage is sent over it.
 """
 
 import asyncio
@@ -15,9 +15,71 @@ from labharness.line.procedures import Verification
 from labharness.line.trip_response import TripResponse
 from labharness.safety.kernel import Envelope
 
-__all__ = ["ESCALATION", "HOLD_S_MAX", "DownStage", "Reached", "bring_down"]
+__all__ = [
+    "ESCALATION",
+    "HOLD_S_MAX",
+    "IN_FLIGHT_S_MAX",
+    "DownStage",
+    "Hold",
+    "HoldTooLong",
+    "Reached",
+    "bring_down",
+]
 
-HOLD_S_MAX = 5.0  # a command in flight is read back within its settling time, at most 2 s, twice
+HOLD_S_MAX = 3600.0  # a hold is a pause to think in; after it the run ends and is made safe
+IN_FLIGHT_S_MAX = (
+    5.0  # a command in flight is read back within its settling time, at most 2 s, twice
+)
+
+
+class HoldTooLong(RuntimeError):
+    """The line was held for longer than is allowed."""
+
+
+class Hold:
+    """The clock of a line's holds.
+
+    Args:
+        now_s: Lab time.
+    """
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._ended_s = 0.0
+        self._since_s: float | None = None
+
+    @property
+    def on(self) -> bool:
+        """Whether the line is held."""
+        return self._since_s is not None
+
+    def begin(self) -> None:
+        """The line is held from now on."""
+        self._since_s = self._now_s()
+
+    def end(self) -> None:
+        """The line is let go."""
+        self._ended_s = self.total_s()
+        self._since_s = None
+
+    def said(self) -> str:
+        """Say that the line is held, and what ends that if nobody does."""
+        minutes = HOLD_S_MAX / 60
+        return (
+            f"held; unless it is resumed within {minutes:g} min, it ends and the line is made safe"
+        )
+
+    def total_s(self) -> float:
+        """Return the lab time for which the line has been held so far."""
+        return self._ended_s + self._this_s()
+
+    def check(self) -> None:
+        """Raise ``HoldTooLong`` if the hold has lasted for longer than is allowed."""
+        if self._this_s() > HOLD_S_MAX:
+            raise HoldTooLong(f"the line was held for {HOLD_S_MAX:g} s, the longest allowed")
+
+    def _this_s(self) -> float:
+        return 0.0 if self._since_s is None else self._now_s() - self._since_s
 
 
 class DownStage(StrEnum):
@@ -76,10 +138,10 @@ async def bring_down(
             break
         if cause is None:
             try:
-                async with asyncio.timeout(HOLD_S_MAX):
+                async with asyncio.timeout(IN_FLIGHT_S_MAX):
                     await held()
             except TimeoutError:
-                passed.append(f"{stage}: a command was still in flight after {HOLD_S_MAX:g} s")
+                passed.append(f"{stage}: a command was still in flight after {IN_FLIGHT_S_MAX:g} s")
                 continue
             return Reached(stage, ())
         procedure = envelope.procedure_of[cause]

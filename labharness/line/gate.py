@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from labharness.core.vocabulary import Allowed, Command, Program, Refused, Verdict
 from labharness.core.vocabulary.channels import split_channel
-from labharness.line.parts import Instrument
+from labharness.line.instrument import Instrument
 from labharness.safety.kernel import Memory, begin, conclude, judge, judge_program
 
 __all__ = ["Gate"]
@@ -36,7 +36,6 @@ class Gate:
     Attributes:
         stored: For each instrument the program that it was shown to hold, and when.
         unprepared: Ports whose link was lost, each with the one command that may pass there.
-        on_over: Told that a program has ended.
 
     Args:
         memory: What the kernel knows.
@@ -49,7 +48,6 @@ class Gate:
     ) -> None:
         self.stored: dict[str, tuple[Program, float]] = {}
         self.unprepared: dict[str, Command | None] = {}
-        self.on_over: Callable[[str], None] = lambda text: None
         self._memory = memory
         self._now_s = now_s
         self._going: dict[str, _Going] = {}
@@ -133,8 +131,9 @@ class Gate:
         known = track.fresh(self._now_s()) and not track.unconfirmed
         return track.value if known else math.nan
 
-    def look(self) -> None:
-        """Notice that a program is over: its setpoint counts as what it reads again."""
+    def look(self) -> list[str]:
+        """Say which programs are over: their setpoint counts as what it reads again."""
+        said = []
         for name, going in tuple(self._going.items()):
             programmer = self._programmers[name]
             status = self._memory.track(f"{name}.{programmer.status}")
@@ -144,10 +143,11 @@ class Gate:
                 del self._going[name]
                 setpoint = f"{name}.{programmer.setpoint}"
                 conclude(self._memory, Command(setpoint, math.nan, "degC"))  # where it left it
-                self.on_over(f"{name}: its program is over")
+                said.append(f"{name}: its program is over")
             elif status.value == programmer.complete and not going.told:
                 going.told = True
-                self.on_over(f"{name}: its program has ended and stays where it ended; reset it")
+                said.append(f"{name}: its program has ended and stays where it ended; reset it")
+        return said
 
     def _barred(self, command: Command) -> Refused | None:
         """Refuse what is no preparing on a port whose link was lost."""

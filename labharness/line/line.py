@@ -1,4 +1,4 @@
-"""The shell around kernel and guard for one line: open, arm, perform, hold, bring down.
+"""One line as a whole: its parts are made here; a run opens, arms, commands, holds and leaves it.
 
 It takes no safety decision: the kernel judges, the guard lets bytes out. What it adds is order:
 one writer, the intent on disk before the first byte, the verdict and the first frame without a
@@ -7,42 +7,37 @@ pause between them, and the port held until the read-back is folded into memory.
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from labharness.core.clock import Clock
-from labharness.core.vocabulary import Command, Outcome, Trip
+from labharness.core.vocabulary import Cause, Command, Outcome
+from labharness.core.vocabulary.channels import owner_of
 from labharness.instruments.driver import Identity
 from labharness.instruments.link import Link
-from labharness.journal import Journal, JournalFailed
-from labharness.line.active_causes import active_trips
+from labharness.journal import Journal
 from labharness.line.command import Writer
-from labharness.line.ended import NotArmed, Tripped
-from labharness.line.energising import may_not_energise
-from labharness.line.escalation import DownStage, Reached, bring_down
-from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.escalation import DownStage, Hold, Reached, bring_down
+from labharness.line.events import Events
+from labharness.line.exchanges import Exchanges, NoReply, Reader
 from labharness.line.gate import Gate
-from labharness.line.holding import Hold
-from labharness.line.latched import latch_lost
+from labharness.line.hindrances import NotArmed, Room, active_trips, may_not_energise
+from labharness.line.instrument import Instrument, bind
 from labharness.line.monitor import Monitor
-from labharness.line.opening import Openings
-from labharness.line.parts import Instrument, bind
-from labharness.line.poll import Poller
-from labharness.line.preparing import prepare
+from labharness.line.poll import TICK_S, Poller
+from labharness.line.preparing import Reconnecting, prepare
 from labharness.line.procedures import Verification
-from labharness.line.reader import Reader
-from labharness.line.reconnecting import Reconnecting
-from labharness.line.room import Room
-from labharness.line.trip_response import TripResponse
-from labharness.line.upload import Programs
+from labharness.line.programs import Programs
+from labharness.line.trip_response import Tripped, TripResponse, latch_lost
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Envelope, Memory, Mode, change, expect
 
-__all__ = ["Line", "NotArmed", "Tripped"]
+__all__ = ["COLD_C", "Line"]
 
 T = TypeVar("T")
 
-TICK_S = 1.0  # poll period of the line; the kernel's clock hand
+COLD_C = 60.0  # a tube that may be touched
+COOL_WATCH_S_MAX = 12 * 3600.0
 
 
 class Line:
@@ -78,89 +73,70 @@ class Line:
         self.guard = guard
         self.journal = journal
         self.clock = clock
-        self.memory = Memory(envelope)
-        self.identities: dict[str, Identity] = {}
-        self.warnings: list[str] = []
-        self.on_warning: Callable[[str], None] = self.warnings.append
-        self.on_abnormal: Callable[[Trip], None] = lambda trip: None  # after its bytes have left
-        self.on_tick: Callable[[], None] = lambda: None
-        self.on_close: Callable[[], Awaitable[None]] = _nothing
+        self.events = events = Events()
+        self.memory = memory = Memory(envelope)
+        self.holding = Hold(clock.now_s)
         self._links = dict(links)
         self._attended = attended
         self._room = room
-        self._loop = clock.loop
-        self.holding = Hold(clock.now_s)
-        streams = {
-            (each.name, scan.name): journal.stream(f"{each.name}.{scan.name}", scan.channels)
-            for each in instruments
-            for scan in each.driver.scans()
-        }
-        scans = [scan for each in instruments for scan in bind(each, self.memory, streams, tick_s)]
-        monitor = self.monitor = Monitor(
-            memory=self.memory,
-            guard=guard,
-            journal=journal,
-            loop=self._loop,
-            trip=lambda trip: self.trip_response.trip(trip),
-            warn=lambda text: self.on_warning(text),
-            told=lambda warning: self.on_abnormal(warning),
+        self._loop = loop = clock.loop
+        scans = [scan for each in instruments for scan in bind(each, memory, journal, tick_s)]
+        exchanges = Exchanges(guard, loop)
+        self._gate = gate = Gate(memory, self.instruments, loop.time)
+        self.monitor = monitor = Monitor(
+            memory=memory, guard=guard, journal=journal, loop=loop, events=events
         )
         self._poller = Poller(
-            self._loop, guard, scans, tick_s, monitor.take, self._tick, monitor.heartbeat
+            loop, guard, scans, tick_s, monitor.take, self._tick, monitor.heartbeat
         )
-        exchanges = Exchanges(guard, self._loop)
-        self._reader = Reader(
-            memory=self.memory,
+        self._reader = reader = Reader(
+            memory=memory,
             instruments=self.instruments,
             scans={channel: scan for scan in scans for channel in scan.channels},
             exchanges=exchanges,
-            loop=self._loop,
+            loop=loop,
             take=monitor.take,
             note=monitor.note,
-        )
-        self._gate = Gate(self.memory, self.instruments, self._loop.time)
-        self._gate.on_over = self._program_over
-        self._writer = Writer(
-            gate=self._gate,
-            instruments=self.instruments,
-            exchanges=exchanges,
-            journal=journal,
-            now_s=self._loop.time,
-            read=self.read,
-        )
-        self._openings = Openings(self._gate, self._writer, journal, self._loop.time)
-        self.programs = Programs(
-            gate=self._gate,
-            instruments=self.instruments,
-            writer=self._writer,
-            exchanges=exchanges,
-            journal=journal,
-            now_s=self._loop.time,
-            perform=self.perform,
-            lost=monitor.lose_journal,
+            record=monitor.record,
         )
         self.trip_response = TripResponse(
-            memory=self.memory,
+            memory=memory,
             guard=guard,
             instruments=self.instruments,
-            loop=self._loop,
+            loop=loop,
             note=monitor.note,
-            read=self.read_all,
+            read=reader.read_all,
             wake=self._poller.wake,
+            events=events,
         )
-        self.trip_response.on_tripped = lambda trip: self.on_abnormal(trip)
-        self.trip_response.on_late = lambda text: self.on_warning(text)
-        self._reconnecting = Reconnecting(
-            memory=self.memory,
+        self._writer = writer = Writer(
+            gate=gate,
             instruments=self.instruments,
-            gate=self._gate,
-            identify=self.identify,
-            perform=self._perform,
-            note=monitor.note,
-            warn=lambda text: self.on_warning(text),
-            trip=monitor.lose_link,
+            exchanges=exchanges,
+            journal=journal,
+            now_s=loop.time,
+            read=reader.read,
+            lost=monitor.lose_journal,
         )
-        guard.on_offline_log = lambda entries: monitor.keep("guard_log", entries)
+        self._reconnecting = Reconnecting(
+            memory=memory,
+            instruments=self.instruments,
+            gate=gate,
+            identify=reader.identify,
+            perform=writer.perform,
+            note=monitor.note,
+            trip=monitor.lose_link,
+            events=events,
+        )
+        self.programs = Programs(
+            gate=gate,
+            instruments=self.instruments,
+            writer=writer,
+            exchanges=exchanges,
+            now_s=loop.time,
+            perform=self._reconnecting.perform,
+        )
+        self.identities = reader.identities
         guard.on_link_lost = self._reconnecting.lost
 
     # ---- opening and closing
@@ -184,24 +160,6 @@ class Line:
         """Begin to poll, whoever answers, and wait for the end of the first poll."""
         self._poller.start()
         await self.next_tick()
-
-    async def identify(self, name: str) -> Identity:
-        """Ask one instrument who it is.
-
-        Raises:
-            NoReply: It is silent, or answers as another.
-        """
-        instrument = self.instruments[name]
-        identity = await self.query(name, "identity")
-        wrong = "it does not say who it is"
-        if isinstance(identity, Identity):
-            wrong = instrument.wrong_in(identity)
-            if not wrong:
-                self.identities[name] = identity
-                said = {"model": identity.model, "firmware": identity.firmware}
-                self.monitor.record("identified", {"instrument": name, **said})
-                return identity
-        raise NoReply(f"{name} ({instrument.kind}): {wrong}")
 
     async def arm(self, safe_table: str) -> None:
         """Bring the line to its safe state, prepare its instruments, read them all, and hold.
@@ -228,23 +186,21 @@ class Line:
         self._mode(Mode.ARMING)
         self.monitor.record("armed", {"safe_table": safe_table})
         verification = await self.trip_response.make_safe(safe_table)
-        missing = verification.unverified()
-        if missing:
-            self.disarm()
-            raise NotArmed(f"the safe table does not hold: {'; '.join(missing)}")
-        wrong = await prepare(
-            instruments=self.instruments.values(),
-            memory=self.memory,
-            polled=self._reader.polled,
-            perform=self.perform,
-            read_all=self.read_all,
-        )
+        if missing := verification.unverified():
+            wrong = f"the safe table does not hold: {'; '.join(missing)}"
+        else:
+            wrong = await prepare(
+                instruments=self.instruments.values(),
+                memory=self.memory,
+                polled=self._reader.polled,
+                perform=self.perform,
+                read_all=self.read_all,
+            )
+        if not wrong and (lost := self._reconnecting.missing()):
+            wrong = f"a link was lost meanwhile: {', '.join(lost)}"
         if wrong:
             self.disarm()
             raise NotArmed(wrong)
-        if lost := self._reconnecting.missing():
-            self.disarm()
-            raise NotArmed(f"a link was lost meanwhile: {', '.join(lost)}")
         self._mode(Mode.HELD)
 
     def start(self) -> None:
@@ -337,27 +293,13 @@ class Line:
             self._reconnecting.close()
             self._poller.stop()
             self.guard.close()
-            await self.on_close()
+            await self.events.on_close()
 
     # ---- what the plan uses
 
     async def perform(self, command: Command) -> Outcome:
-        """Carry out one command: judged, journaled, sent under permit, read back.
-
-        Where the link was lost it waits until the instruments there are prepared again.
-
-        Raises:
-            JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
-        """
-        await self._reconnecting.settled(command.channel)
-        return await self._perform(command)
-
-    async def _perform(self, command: Command) -> Outcome:
-        try:
-            return await self._writer.perform(command)
-        except JournalFailed as why:
-            self.monitor.lose_journal(str(why))
-            raise
+        """Carry out one command; waits and raises as ``Reconnecting.perform`` does."""
+        return await self._reconnecting.perform(command)
 
     async def read(self, channel: str, *, patient: bool = False) -> float:
         """Measure one channel; waits and raises as ``Reader.read`` does."""
@@ -366,6 +308,10 @@ class Line:
     async def read_all(self, channels: Sequence[str], within_s: float) -> dict[str, float]:
         """Measure channels now, each for so long at most; give those that answered."""
         return await self._reader.read_all(channels, within_s)
+
+    async def identify(self, name: str) -> Identity:
+        """Ask one instrument who it is; raises as ``Reader.identify`` does."""
+        return await self._reader.identify(name)
 
     async def query(self, instrument: str, name: str) -> object:
         """Ask for what is no number; raises as ``Reader.query`` does."""
@@ -423,11 +369,7 @@ class Line:
             Tripped: The line has tripped; whoever was asked is asked no more.
         """
         self.check()
-        try:
-            command = await self._openings.begin(action)
-        except JournalFailed as why:
-            self.monitor.lose_journal(str(why))
-            raise
+        command = await self._writer.open_by_hand(action)
         done = await self.unless_tripped(ask())
         self._gate.conclude(command)
         return done
@@ -436,6 +378,32 @@ class Line:
         """Raise ``Tripped`` if the line has tripped."""
         if self.memory.trip is not None:
             raise Tripped(self.memory.trip)
+
+    async def watch_until_cold(self) -> bool:
+        """Go on polling, with trips in force, until everything that heats is cold.
+
+        Returns:
+            Whether it is; ``False`` after the longest watch, or as soon as a temperature is not
+            heard or its sensor is broken: a watch that sees nothing is none.
+        """
+        hot = [channel for channel in self.envelope.watches if channel.endswith(".temperature")]
+        owners = set(map(owner_of, hot))
+        sensors = [
+            row
+            for row in self.envelope.trips
+            if row.cause is Cause.SENSOR_BREAK and owner_of(row.channel) in owners
+        ]
+        until_s = self.clock.now_s() + COOL_WATCH_S_MAX
+        while self.clock.now_s() < until_s:
+            values = [self.latest(channel) for channel in hot]
+            if all(value < COLD_C for value in values):
+                return True
+            if any(not row.low <= self.latest(row.channel) <= row.high for row in sensors):
+                return False
+            if any(value != value for value in values):
+                return False
+            await self.polled()
+        return False
 
     # ---- making safe
 
@@ -487,13 +455,7 @@ class Line:
 
     def _tick(self) -> None:
         self.monitor.tick()
-        self._gate.look()
-        self.on_tick()
-
-    def _program_over(self, text: str) -> None:
-        self.monitor.note("program_over", {"detail": text})
-        self.on_warning(text)
-
-
-async def _nothing() -> None:
-    """Wait for nothing."""
+        for text in self._gate.look():
+            self.monitor.note("program_over", {"detail": text})
+            self.events.on_warning(text)
+        self.events.on_tick()

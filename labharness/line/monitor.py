@@ -1,15 +1,16 @@
-"""A line's monitor: what is measured goes into memory and journal, and what that shows is answered.
+"""The monitor of a line: readings go to the kernel and the journal, and what trips is answered.
 
 The kernel says what trips and what only warns; nothing is decided here. A fact that cannot be
 written down keeps no byte of making safe back.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import Journal, JournalFailed
-from labharness.line.parts import BoundScan
+from labharness.line.events import Events
+from labharness.line.instrument import BoundScan
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Memory, observe, tick
 
@@ -27,9 +28,8 @@ class Monitor:
         guard: Told that this loop lives, and when what was judged holds no longer.
         journal: Where facts and samples go.
         loop: Whose time it keeps.
-        trip: Runs the procedure of a trip, and tells of it.
-        warn: Shown each warning of each channel, the first time it comes.
-        told: Told of each warning, after the bytes of every trip have left.
+        events: Run the procedure of a trip, and tell of what is found. A warning of a channel is
+            shown the first time it comes.
     """
 
     def __init__(
@@ -39,20 +39,17 @@ class Monitor:
         guard: Guard,
         journal: Journal,
         loop: asyncio.AbstractEventLoop,
-        trip: Callable[[Trip], None],
-        warn: Callable[[str], None],
-        told: Callable[[Trip], None],
+        events: Events,
     ) -> None:
         self.journal_lost = ""
         self._memory = memory
         self._guard = guard
         self._journal = journal
         self._loop = loop
-        self._trip = trip
-        self._warn = warn
-        self._told = told
+        self._events = events
         self._warned: set[tuple[str, str]] = set()
         self._changes = 0
+        guard.on_offline_log = self.keep
 
     def take(self, scan: BoundScan, values: tuple[float, ...]) -> None:
         """Fold the values of a scan into memory, answer what they show, and keep them."""
@@ -97,11 +94,11 @@ class Monitor:
         except JournalFailed as why:
             self.journal_lost = str(why)
 
-    def keep(self, kind: str, facts: Sequence[Mapping[str, object]]) -> bool:
-        """Write down facts that somebody else keeps; return whether a disk has them all."""
+    def keep(self, log: Sequence[Mapping[str, object]]) -> bool:
+        """Write down what a guard did without a harness; return whether a disk has all of it."""
         try:
-            for each in facts:
-                self.record(kind, each)
+            for each in log:
+                self.record("guard_log", each)
             self._journal.commit()
         except JournalFailed as why:
             self.journal_lost = str(why)
@@ -125,12 +122,12 @@ class Monitor:
         severe = sorted((each for each in trips if each.procedure), key=lambda t: t.cause.rank)
         mild = [each for each in trips if not each.procedure]
         for each in severe:
-            self._trip(each)  # the gravest runs, before anybody is told of anything (law 2)
+            self._events.on_trip(each)  # the gravest runs before anybody is told (law 2)
         for each in mild:
             about = (each.channel, each.detail.split(":")[0])  # a rule may bear on many channels
             if about not in self._warned:
                 self._warned.add(about)
                 self.note("warning", {"detail": each.detail})
-                self._warn(each.detail)
+                self._events.on_warning(each.detail)
         for each in mild:
-            self._told(each)
+            self._events.on_abnormal(each)

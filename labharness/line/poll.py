@@ -1,4 +1,4 @@
-"""The poller: every second, every scan that is due, each port in its own chain of exchanges.
+"""The poller of a line: each second it starts every scan that is due, each port by itself.
 
 It is written with callbacks and not with tasks, because it runs for days: one poll of one scan
 costs one frame out, one frame in, and no future.
@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from labharness.core.vocabulary import BadReply, DeviceFault
-from labharness.line.parts import BoundScan
+from labharness.line.instrument import BoundScan
 from labharness.safety.guard import Guard
 
-__all__ = ["Poller"]
+__all__ = ["TICK_S", "Poller"]
+
+TICK_S = 1.0  # poll period of a line; the kernel's clock hand
 
 
 class Poller:

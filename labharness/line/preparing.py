@@ -1,16 +1,29 @@
-"""The end of an arming: each instrument is prepared, and then everything polled is read once more.
+"""Preparing instruments: when the line is armed, and again when a lost link is back.
+
+An instrument that restarted has lost its watchdog and its modes, and answers polls all the same.
+Until its ``prepare`` is confirmed no other command passes on that port, and what is not confirmed
+in time trips, on a line that is held too: it is prepared if it is let go in time. A procedure asks
+nobody, here as everywhere, and what it was sent over is left as it is: nothing else is set there.
 
 A command is judged by the last readings. One that is older than ``prepare`` shows a mode or a
 watchdog that is not so any more, and a sound command would be refused, or an unsound one allowed.
+So at the end of an arming everything polled is read once more.
 """
 
+import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from labharness.core.vocabulary import Command, Ending, Outcome
-from labharness.line.parts import Instrument, prepare_commands
-from labharness.safety.kernel import Memory, adopt
+from labharness.core.vocabulary.channels import split_channel
+from labharness.journal import JournalFailed
+from labharness.line.events import Events
+from labharness.line.exchanges import NoReply
+from labharness.line.gate import Gate
+from labharness.line.instrument import Instrument, prepare_commands
+from labharness.safety.kernel import Memory, Mode, adopt, expect
 
-__all__ = ["FULL_POLL_S_MAX", "prepare"]
+__all__ = ["FULL_POLL_S_MAX", "LOSSES_MAX", "RETURN_S_MAX", "Reconnecting", "prepare"]
 
 FULL_POLL_S_MAX = 5.0
 """Lab time (s) for reading everything once: ``lab check`` allows a poll of 1 s on each port, twice
@@ -49,3 +62,200 @@ async def prepare(
     if not silent:
         return ""
     return f"not read within {FULL_POLL_S_MAX:g} s of prepare: {', '.join(silent)}"
+
+
+RETURN_S_MAX = 30.0  # from a loss to everything prepared again; a stage may move for as long
+LOSSES_MAX = 5  # of one link, while the line is armed: a sixth says that it does not hold
+ASK_AGAIN_S = 0.25  # an instrument that restarts takes its time
+
+SERVED = frozenset({Mode.HELD, Mode.RUNNING})  # arming looks for itself, and nothing else is set
+
+
+class Reconnecting:
+    """Prepares the instruments of a port again whose link was lost.
+
+    Args:
+        memory: The kernel's, whose mode it reads.
+        instruments: Those of the line.
+        gate: Keeps other commands from the port.
+        identify: Asks one instrument who it is; raises ``NoReply``.
+        perform: Carries out one command.
+        note: Records a fact if it can; it must not raise.
+        trip: Trips because of a port, and says why.
+        events: Show a warning to a person.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: Memory,
+        instruments: Mapping[str, Instrument],
+        gate: Gate,
+        identify: Callable[[str], Awaitable[object]],
+        perform: Callable[[Command], Awaitable[Outcome]],
+        note: Callable[[str, Mapping[str, object]], None],
+        trip: Callable[[str, str], None],
+        events: Events,
+    ) -> None:
+        self._memory = memory
+        self._instruments = instruments
+        self._gate = gate
+        self._identify = identify
+        self._perform = perform
+        self._note = note
+        self._trip = trip
+        self._events = events
+        self._losses: dict[str, int] = {}  # of each port since the line was armed
+        self._left: set[str] = set()  # ports that a safe state was sent to since their loss
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def lost(self, port: str, why: str) -> None:
+        """Take the loss of a link; what was permitted on it is void already."""
+        self._gate.unprepared[port] = None
+        self._losses[port] = self._losses.get(port, 0) + 1
+        self._left.discard(port)
+        self._note("link_lost", {"port": port, "why": why})
+        for instrument in self._behind(port):  # what restarted there has lost them
+            for command in prepare_commands(instrument, self._memory.envelope):
+                if command.channel in self._memory.envelope.limits:
+                    expect(self._memory, command.channel, math.nan)
+        if self._memory.mode in SERVED:
+            self._begin(port)
+
+    async def perform(self, command: Command) -> Outcome:
+        """Carry out one command, once the instruments on its port are prepared again.
+
+        Raises:
+            JournalFailed: The intent could not be recorded; no byte was sent, and the line trips.
+        """
+        await self.settled(command.channel)
+        return await self._perform(command)
+
+    async def settled(self, channel: str) -> None:
+        """Wait while the port of a channel is being prepared again; a held line refuses at once."""
+        instrument = self._instruments.get(split_channel(channel)[0])
+        task = None if instrument is None else self._tasks.get(instrument.port)
+        if task is not None and not task.done() and self._memory.mode is not Mode.HELD:
+            await asyncio.wait((task,))
+
+    async def meet(self) -> None:
+        """Before the line is armed, ask whoever stands behind a link that was lost who it is.
+
+        Raises:
+            NoReply: An instrument is silent, or answers as another.
+        """
+        self.close()
+        self._losses = dict.fromkeys(self._gate.unprepared, 0)
+        for port in tuple(self._losses):
+            for instrument in self._behind(port):
+                await self._identify(instrument.name)
+            if not self._losses[port]:
+                self._back(port)
+
+    def leave(self) -> None:
+        """Prepare nothing behind the links lost so far: the line is made safe, and verified.
+
+        What is lost after this is prepared or trips as ever: it may undo what was verified.
+        """
+        self._left = set(self._gate.unprepared)
+
+    def serve(self) -> None:
+        """Prepare what was left, for the line is let go."""
+        self._left.clear()
+        for port in self._gate.unprepared:
+            self._begin(port)
+
+    def missing(self) -> tuple[str, ...]:
+        """Name the ports whose link was lost since the line was last armed or prepared again."""
+        return tuple(self._gate.unprepared)
+
+    def close(self) -> None:
+        """Prepare nothing any more."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    def _begin(self, port: str) -> None:
+        task = self._tasks.get(port)
+        if task is None or task.done():
+            loop = asyncio.get_running_loop()
+            self._tasks[port] = loop.create_task(self._serve(port), name=f"prepare {port} again")
+
+    async def _serve(self, port: str) -> None:
+        wrong = f"its instruments were not prepared again within {RETURN_S_MAX:g} s"
+        try:
+            async with asyncio.timeout(RETURN_S_MAX):
+                wrong = await self._prepare(port)
+        except TimeoutError:
+            if self._memory.mode is Mode.HELD:
+                wrong += "; a line that is held sets nothing"
+        except JournalFailed as why:
+            wrong = str(why)
+        finally:  # whatever broke here: nobody knows what stands behind that link
+            if wrong and port not in self._left and self._memory.mode in SERVED:
+                self._trip(port, f"the link of port {port} was lost, and {wrong}")
+
+    async def _prepare(self, port: str) -> str:
+        """Prepare all behind a port until no loss has come between; return what is wrong."""
+        while True:
+            losses = self._losses[port]
+            if losses > LOSSES_MAX:
+                return f"it was lost {losses} times"
+            await self._ask(port)
+            wrong = await self._perform_all(port, losses)
+            if losses == self._losses[port]:
+                if not wrong:
+                    self._back(port)
+                return wrong
+
+    async def _ask(self, port: str) -> None:
+        for instrument in self._behind(port):
+            while True:  # its caller bounds it in time
+                try:
+                    await self._identify(instrument.name)
+                except NoReply:
+                    await asyncio.sleep(ASK_AGAIN_S)
+                else:
+                    break
+
+    async def _perform_all(self, port: str, losses: int) -> str:
+        for instrument in self._behind(port):
+            for command in prepare_commands(instrument, self._memory.envelope):
+                wrong = await self._set(port, command, losses)
+                if wrong:
+                    return wrong
+        return ""
+
+    async def _set(self, port: str, command: Command, losses: int) -> str:
+        """Set one value, once the line is not held any more; return what is wrong."""
+        while True:
+            await self._let_go(port)
+            if losses != self._losses[port]:
+                return "it was lost again"
+            if port in self._left:
+                return "it was left as it is"
+            self._gate.unprepared[port] = command
+            outcome = await self._perform(command)
+            if outcome.ending is Ending.CONFIRMED:
+                return ""
+            if outcome.ending is not Ending.REFUSED or self._memory.mode is not Mode.HELD:
+                what = f"{command.channel} = {command.value:g}"
+                return f"prepare {what} {outcome.ending}: {outcome.detail}"
+
+    async def _let_go(self, port: str) -> None:
+        """Wait while the line is held; its caller bounds it in time."""
+        told = False
+        while self._memory.mode is Mode.HELD and port not in self._left:
+            if not told:
+                what = f"the link of port {port} was lost, and its instruments are not prepared"
+                self._events.on_warning(
+                    f"{what}: resume within {RETURN_S_MAX:g} s of the loss, or it trips"
+                )
+                told = True
+            await asyncio.sleep(ASK_AGAIN_S)
+
+    def _back(self, port: str) -> None:
+        del self._gate.unprepared[port]
+        self._note("link_back", {"port": port})
+
+    def _behind(self, port: str) -> list[Instrument]:
+        return [each for each in self._instruments.values() if each.port == port]

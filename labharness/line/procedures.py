@@ -1,11 +1,11 @@
-"""Procedures as frames: compiled once, sent by the guard, verified step by step afterwards."""
+"""Safe procedures: compiled into frames for the guard, and what was verified of each step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from labharness.core.vocabulary import Nothing
-from labharness.line.parts import Instrument, channel_of
+from labharness.line.instrument import Instrument, channel_of
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope, EnvelopeInvalid, Procedure
 

@@ -1,4 +1,4 @@
-"""Making a line safe: the trip in force, its procedure on the wire, and what is known of it after.
+"""The response to a trip: its procedure is sent, verified, and sent again until it holds.
 
 The order is law 2's: bytes first, then the latch, then the record. From the cause to the last byte
 of the first wave nothing here waits, and nothing that fails here (a full disk, a journal that is
@@ -12,21 +12,35 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from labharness.core.clock import Clock
 from labharness.core.vocabulary import Trip
 from labharness.journal import JournalFailed
 from labharness.line.effects import Effects
-from labharness.line.parts import Instrument, channel_of
+from labharness.line.events import Events
+from labharness.line.instrument import Instrument, channel_of
 from labharness.line.procedures import StepState, Verification
-from labharness.safety.guard import Guard, SafeFrame
+from labharness.safety.guard import Guard, SafeFrame, not_tried
 from labharness.safety.kernel import Memory, Mode, expect
 
-__all__ = ["TripResponse"]
+__all__ = ["LATCH_S_MAX", "TripResponse", "Tripped", "latch_lost"]
 
+LATCH_S_MAX = 15.0
+"""Real time (s) that a latch may wait for the disk: a guard keeps it for 10 s behind its bytes."""
+
+LATCH_LOOK_S = 0.1
 LOOK_S = 0.25  # pause between sending a step again and looking at it
 TRIES_MAX = 10  # of one step, within the procedure's own time
 AGAIN_S = 5.0  # between two tries of what that time has left open, for as long as the line is ours
 
 Found = dict[int, tuple[float | None, StepState]]
+
+
+class Tripped(RuntimeError):
+    """The line has tripped; nothing but reading and making safe is left."""
+
+    def __init__(self, trip: Trip) -> None:
+        super().__init__(trip.detail)
+        self.trip = trip
 
 
 class TripResponse:
@@ -35,10 +49,6 @@ class TripResponse:
     Attributes:
         trips: Each trip that was in force, the last one still.
         verifications: What was found of each, and what was found only later of the last.
-        on_tripped: Told of each trip of a line after its bytes, latch and record, though it
-            changed nothing, because a graver one stands.
-        on_verified: Told how a procedure stands, unless another has taken its place.
-        on_late: Told what was verified only after the procedure's own time, each step once.
 
     Args:
         memory: The kernel's, whose mode and trip it sets.
@@ -47,6 +57,9 @@ class TripResponse:
         note: Records a fact if it can; it must not raise.
         read: Measures channels now, each for so long at most; those that answer are in its result.
         wake: Lets everybody who waits for the line look at it now.
+        events: Tell of each trip after its bytes, latch and record, though it changed nothing,
+            because a graver one stands; of each verification; and, as a warning, of what was
+            verified only after the procedure's own time, each step once.
     """
 
     def __init__(
@@ -59,12 +72,10 @@ class TripResponse:
         note: Callable[[str, Mapping[str, object]], None],
         read: Callable[[Sequence[str], float], Awaitable[Mapping[str, float]]],
         wake: Callable[[], None],
+        events: Events,
     ) -> None:
         self.trips: list[Trip] = []
         self.verifications: list[Verification] = []
-        self.on_tripped: Callable[[Trip], None] = lambda trip: None
-        self.on_verified: Callable[[Verification], None] = lambda verification: None
-        self.on_late: Callable[[str], None] = lambda text: None
         self._memory = memory
         self._guard = guard
         self._instruments = instruments
@@ -72,6 +83,7 @@ class TripResponse:
         self._note = note
         self._read = read
         self._wake = wake
+        self._events = events
         self._verifying: asyncio.Task[None] | None = None
         self._since_s: float | None = None  # from when on what is in force is to be verified anew
         self._sent = ""  # the procedure that was sent last
@@ -87,7 +99,7 @@ class TripResponse:
         self._dark: asyncio.Task[None] | None = None
         self._cooling: asyncio.Task[None] | None = None
         guard.on_safe_frame = self._frame_sent
-        guard.on_trip = self.trip
+        guard.on_trip = events.on_trip = self.trip
 
     @property
     def in_force(self) -> Trip | None:
@@ -109,7 +121,7 @@ class TripResponse:
         in_force = self._memory.trip
         if trip.cause.overrules(None if in_force is None else in_force.cause):
             self._run(trip)
-        self.on_tripped(trip)
+        self._events.on_abnormal(trip)
 
     def _run(self, trip: Trip) -> None:
         memory = self._memory
@@ -273,7 +285,7 @@ class TripResponse:
         what = "every step" if verification.complete else ", ".join(sorted(new))
         text = f"{verification.procedure}: {what} verified"
         with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
-            self.on_late(f"{text} {verification.within_s:.0f} s after the trip")
+            self._events.on_warning(f"{text} {verification.within_s:.0f} s after the trip")
         self._look_at_effect(verification)
 
     def _look_at_effect(self, verification: Verification | None) -> None:
@@ -304,7 +316,7 @@ class TripResponse:
         self._tell(told)
         for each in found:
             with suppress(JournalFailed):  # whoever is told may write it down; the line goes on
-                self.on_late(f"{verified.procedure}: {each}")
+                self._events.on_warning(f"{verified.procedure}: {each}")
 
     async def _verify(self, name: str, since_s: float) -> Verification:
         """Look at all steps and repeat what is open, within the procedure's own time.
@@ -349,7 +361,7 @@ class TripResponse:
             for channel, wanted, _, state in verification.steps:
                 if state is StepState.VERIFIED:
                     expect(self._memory, channel, wanted)
-            self.on_verified(verification)
+            self._events.on_verified(verification)
 
     async def _states(self, name: str, within_s: float) -> Found:
         """Read every step back in one look: the line is safe with all of them at once."""
@@ -393,3 +405,13 @@ def _parted(verification: Verification) -> tuple[set[str], set[str]]:
     """Return the channels of the steps that are verified, and of those that are not."""
     shown = {channel for channel, *_, state in verification.steps if state is StepState.VERIFIED}
     return shown, {channel for channel, *_ in verification.steps} - shown
+
+
+async def latch_lost(guard: Guard, clock: Clock) -> str:
+    """Wait until the latch is on the disk, or known not to be; say so, ``""`` where it is."""
+    latch = guard.latch
+    for _ in range(round(LATCH_S_MAX * (clock.speed or 1.0) / LATCH_LOOK_S)):
+        if latch.saved() or not not_tried(latch.write_error):
+            break
+        await asyncio.sleep(LATCH_LOOK_S)
+    return latch.write_error and f"the latch could not be saved: {latch.write_error}"

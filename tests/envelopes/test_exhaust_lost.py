@@ -17,7 +17,6 @@ from labharness.journal.reading import read
 from labharness.lab import Lab, LabPlan
 from labharness.lab.operate import idle_line
 from labharness.lab.operate.idle_line import make_safe
-from labharness.line.cooling import watch_until_cold
 from labharness.safety.alarm import AlarmEvent, AlarmFile, Severity
 from rig import SHORT_LINE, Injection, Ran, lab_with, part, plant_fault
 
@@ -97,7 +96,7 @@ def test_the_argon_keeps_the_air_out_for_the_whole_cooling_and_the_tube_sweeps_l
         await asyncio.sleep(SWEPT_S)
         lose_exhaust(lab)
         await asyncio.sleep(SETTLED_S)
-        until_cold = asyncio.create_task(watch_until_cold(lab.line))
+        until_cold = asyncio.create_task(lab.line.watch_until_cold())
         while not until_cold.done():
             await asyncio.sleep(60.0)
             sweeps_little(lab)

@@ -11,7 +11,7 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.lab.config.lab_file import BadLabFile
-from labharness.line.opening import NotOpened
+from labharness.line.command import NotOpened
 from labharness.safety.kernel import EnvelopeInvalid
 from rig import SAFE_TABLE, SHORT_LINE, approved_copy
 

@@ -4,7 +4,7 @@ import pytest
 
 from labharness.core.vocabulary import Cause, Trip
 from labharness.lab import LabPlan
-from labharness.line.active_causes import active_trips, causes_of, stop_procedure
+from labharness.line.hindrances import active_trips, causes_of, stop_procedure
 from labharness.safety.kernel import Memory
 
 DETECTOR = "h2_detector.concentration"

@@ -70,7 +70,7 @@ def test_a_furnace_that_goes_on_heating_though_every_step_is_verified_is_told_an
     async def work(watched: Watched) -> None:
         await energise(watched)
         line, plant = watched.lab.line, plant_of(watched.lab)
-        line.on_warning = told.append
+        line.events.on_warning = told.append
         plant.parts["relays"].stick(FURNACE)  # its contact is welded; the coil lets go
         plant.faults.add_furnace_c_per_s = 1.0  # and the output stage is broken through
         line.trip_response.trip(cause(watched.lab, SHUTDOWN))

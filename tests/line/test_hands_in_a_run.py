@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from labharness.lab import Lab, LabPlan
-from labharness.line import holding
+from labharness.line import escalation
 from labharness.work.desk import ByHand
 from labharness.work.desk.desk import Desk
 from rig import Injection, Ran, heat_is_off
@@ -81,7 +81,7 @@ def test_a_run_that_was_held_goes_on_to_its_answer_and_no_deadline_counts_the_ho
 def test_a_hold_that_nobody_ends_fails_the_run_and_leaves_the_line_safe(
     short_plan: LabPlan, run_by_hand: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holding, "HOLD_S_MAX", 120.0)
+    monkeypatch.setattr(escalation, "HOLD_S_MAX", 120.0)
 
     async def act(lab: Lab, word: Word) -> None:
         assert (await word("hold"))["ok"]
@@ -244,14 +244,14 @@ def test_a_stop_request_after_the_line_was_left_safe_takes_no_result_away(
     short_plan: LabPlan, run_task: Callable[..., Ran], hands: dict[int, ByHand]
 ) -> None:
     def prepare(lab: Lab) -> None:
-        close = lab.line.on_close
+        close = lab.line.events.on_close
 
         async def stopped_while_the_last_alert_leaves() -> None:
             await hands[id(lab.line)].answer({"do": "stop", "by": "Ada", "reason": "late"})
             await asyncio.sleep(1.0)
             await close()
 
-        lab.line.on_close = stopped_while_the_last_alert_leaves
+        lab.line.events.on_close = stopped_while_the_last_alert_leaves
 
     ran = run_task(short_plan, prepare=prepare)
     assert ran.type == "task_completed", ran.body

@@ -2,8 +2,9 @@
 
 import pytest
 
+from labharness.line import NotArmed, Tripped
 from labharness.line.exchanges import NoReply
-from labharness.line.line import TICK_S, NotArmed, Tripped
+from labharness.line.poll import TICK_S
 from labharness.safety.kernel import Mode
 from whole_line_alone import STOP, Alone
 

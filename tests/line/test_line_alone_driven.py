@@ -8,10 +8,10 @@ import pytest
 
 from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.journal import JournalFailed
-from labharness.line.escalation import DownStage, Reached
-from labharness.line.holding import HoldTooLong
-from labharness.line.line import TICK_S, NotArmed, Tripped
-from labharness.line.opening import NotOpened
+from labharness.line import NotArmed, Tripped
+from labharness.line.command import NotOpened
+from labharness.line.escalation import DownStage, HoldTooLong, Reached
+from labharness.line.poll import TICK_S
 from labharness.line.procedures import Verification
 from labharness.safety.kernel import Mode
 from whole_line_alone import MAINS, SPEED, STOP, Alone
@@ -57,7 +57,7 @@ def test_a_hold_that_may_not_be_changes_nothing() -> None:
 def test_whoever_waits_for_the_end_of_a_hold_goes_on_then_or_gives_up_when_it_is_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("labharness.line.holding.HOLD_S_MAX", 60.0)
+    monkeypatch.setattr("labharness.line.escalation.HOLD_S_MAX", 60.0)
     alone = Alone()
 
     async def work() -> None:
@@ -194,7 +194,7 @@ def test_a_line_that_is_closed_while_it_is_armed_is_brought_down_first() -> None
             closed.append(list(alone.guard.done))
 
         async def work(alone: Alone = alone, on_close: Any = on_close) -> None:
-            alone.line.on_close = on_close
+            alone.line.events.on_close = on_close
 
         alone.play(partial(begin, alone), work)
         assert alone.journal.of("brought_down") == [{"stage": "stop", "passed": []}]
@@ -293,8 +293,8 @@ def test_every_tick_looks_at_the_kernel_and_tells_who_listens() -> None:
     seen: list[str] = []
 
     async def work() -> None:
-        alone.line.on_tick = lambda: ticks.append(alone.loop.time())
-        alone.line.on_abnormal = lambda trip: seen.append(trip.cause)
+        alone.line.events.on_tick = lambda: ticks.append(alone.loop.time())
+        alone.line.events.on_abnormal = lambda trip: seen.append(trip.cause)
         await alone.line.next_tick()
         await alone.line.next_tick()
         assert ticks[1] - ticks[0] == TICK_S
@@ -303,19 +303,23 @@ def test_every_tick_looks_at_the_kernel_and_tells_who_listens() -> None:
 
     alone.play(alone.running, work)
     assert Cause.COMMUNICATION in seen, "silence trips at a tick"
-    assert alone.line.warnings == []
+    assert alone.line.events.warnings == []
 
 
-def test_a_warning_is_kept_where_nobody_listens_and_a_program_that_is_over_is_one() -> None:
+def test_a_warning_is_kept_where_nobody_listens_and_a_program_that_is_over_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     alone = Alone()
 
     async def work() -> None:
         alone.guard.holds["furnace.temperature"] = 1030.0
         await asyncio.sleep(3.0)
-        alone.line._gate.on_over("furnace: its program is over")
+        over = iter([["furnace: its program is over"]])
+        monkeypatch.setattr(alone.line._gate, "look", lambda: next(over, []))
+        await asyncio.sleep(2.0)
 
     alone.play(alone.running, work)
-    assert [each.split(":")[0] for each in alone.line.warnings] == ["rather hot", "furnace"]
+    assert [each.split(":")[0] for each in alone.line.events.warnings] == ["rather hot", "furnace"]
     assert alone.journal.of("program_over") == [{"detail": "furnace: its program is over"}]
 
 
@@ -338,7 +342,7 @@ def test_a_link_that_is_lost_is_prepared_before_the_next_command_on_its_port() -
         await alone.line.hold()
         alone.guard.on_link_lost("heat", "unplugged")
         await asyncio.sleep(5.0)
-        assert len(alone.line.warnings) == 1, "a held line is warned"
+        assert len(alone.line.events.warnings) == 1, "a held line is warned"
         alone.line.start()
         await asyncio.sleep(1.0)
         assert alone.guard.written[-1] == "furnace.rate=5"
@@ -350,8 +354,8 @@ def test_a_link_that_is_lost_is_prepared_before_the_next_command_on_its_port() -
 def test_what_is_late_is_warned_of_and_what_trips_is_told() -> None:
     alone = Alone()
     told: list[str] = []
-    alone.line.on_abnormal = lambda trip: told.append(trip.detail)
-    alone.line.on_warning = told.append
+    alone.line.events.on_abnormal = lambda trip: told.append(trip.detail)
+    alone.line.events.on_warning = told.append
 
     async def work() -> None:
         await alone.line.perform(MAINS)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from labharness.core.vocabulary import Cause
-from labharness.line.escalation import HOLD_S_MAX, DownStage, Reached, bring_down
+from labharness.line.escalation import IN_FLIGHT_S_MAX, DownStage, Reached, bring_down
 from trip_response_alone import Safe, cause
 
 # ---- what comes of it
@@ -126,7 +126,7 @@ def down(safe: Safe, begin: DownStage, held_s: float = 0.0) -> Reached:
 
 def test_the_first_stage_that_is_reached_in_time_ends_the_way_down() -> None:
     assert down(Safe(), DownStage.HOLD) == Reached(DownStage.HOLD, ())
-    assert HOLD_S_MAX == 5.0
+    assert IN_FLIGHT_S_MAX == 5.0
     late = "hold: a command was still in flight after 5 s"
     assert down(Safe(), DownStage.HOLD, held_s=5.1) == Reached(DownStage.STOP, (late,))
     assert down(Safe(), DownStage.HOLD, held_s=4.9) == Reached(DownStage.HOLD, ())

@@ -7,8 +7,7 @@ import pytest
 from labharness.core.clock import VirtualLoop, run
 from labharness.instruments.driver import Adds, Cools, Dark, Off
 from labharness.line.effects import Effects
-from labharness.line.parts import Instrument
-from labharness.line.wiring import Contact
+from labharness.line.instrument import Contact, Instrument
 from labharness.safety.kernel import Step
 from line_alone import Toy, shown, toy
 

@@ -12,7 +12,7 @@ from labharness.core.clock import Chance, Clock, VirtualLoop, run
 from labharness.instruments.link import Link
 from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan
-from labharness.line.energising import may_not_energise
+from labharness.line.hindrances import may_not_energise
 from labharness.line.poll import Poller
 from labharness.safety.guard import Guard
 from labharness.safety.guard.remote import BEAT_S

@@ -18,7 +18,7 @@ from furnace_alone import (
 )
 from kernel_line import see
 from labharness.core.vocabulary import Allowed, Command, Refused, read_program
-from labharness.line.upload import programmer_of
+from labharness.line.programs import programmer_of
 
 # ---- judging
 
@@ -152,32 +152,32 @@ def test_a_program_that_was_started_counts_as_all_its_targets_until_it_is_over()
 
     started(furnace)
     assert counts() == going
-    furnace.gate.look()
+    furnace.look()
     assert counts() == going, "what was read before the start says nothing"
     furnace.memory.track("furnace.status").unconfirmed = ()
 
     async def later() -> None:
         await asyncio.sleep(1.0)
         see(furnace.memory, furnace.loop.time(), furnace__status=2.0)
-        furnace.gate.look()
+        furnace.look()
         assert (counts(), furnace.over) == (going, [])
         await asyncio.sleep(1.0)
         see(furnace.memory, furnace.loop.time(), furnace__status=8.0)
-        furnace.gate.look()
-        furnace.gate.look()
+        furnace.look()
+        furnace.look()
         assert counts() == going
         ended = "furnace: its program has ended and stays where it ended; reset it"
         assert furnace.over == [ended], "told once"
         furnace.memory.track("furnace.status").unconfirmed = (1.0,)
         see(furnace.memory, furnace.loop.time(), furnace__status=1.0)
-        furnace.gate.look()
+        furnace.look()
         assert counts() == going, "in doubt it may run still"
         furnace.memory.track("furnace.status").unconfirmed = ()
-        furnace.gate.look()
+        furnace.look()
         assert counts() == nothing
         assert setpoint.told != setpoint.told, "and what it left there is nobody's word"
         assert furnace.over[1:] == ["furnace: its program is over"]
-        furnace.gate.look()
+        furnace.look()
         assert len(furnace.over) == 2
 
     furnace.play(later())

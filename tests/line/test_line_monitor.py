@@ -12,8 +12,9 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.journal import JournalFailed
 from labharness.journal.null_journal import NullJournal
 from labharness.line import monitor as monitor_module
+from labharness.line.events import Events
+from labharness.line.instrument import BoundScan
 from labharness.line.monitor import Monitor
-from labharness.line.parts import BoundScan
 from labharness.safety.guard import Guard
 from labharness.safety.kernel import Memory
 
@@ -100,9 +101,7 @@ def test_a_log_counts_as_kept_once_a_disk_has_all_of_it(
     journal: NullJournal, *, kept: bool
 ) -> None:
     monitor = monitor_of([], journal)
-    assert (
-        monitor.keep("guard_log", [{"what": "tripped by itself"}, {"what": "safe frame"}]) is kept
-    )
+    assert monitor.keep([{"what": "tripped by itself"}, {"what": "safe frame"}]) is kept
     assert monitor.journal_lost == ("full" if isinstance(journal, Disk) and not kept else "")
 
 
@@ -110,12 +109,14 @@ def monitor_of(done: list[str], journal: NullJournal | None = None) -> Monitor:
     """Return a monitor that writes down the order of what it does."""
     loop = VirtualLoop()
     loop.close()  # only its time is asked for
+    events = Events()
+    events.on_trip = lambda trip: done.append("bytes")
+    events.on_warning = lambda text: done.append("warned")
+    events.on_abnormal = lambda warning: done.append("warning told")
     return Monitor(
         memory=cast("Memory", SimpleNamespace(changes=0)),  # what the kernel finds is given
-        guard=cast("Guard", None),
+        guard=cast("Guard", SimpleNamespace()),
         journal=journal or NullJournal(),
         loop=loop,
-        trip=lambda trip: done.append("bytes"),
-        warn=lambda text: done.append("warned"),
-        told=lambda warning: done.append("warning told"),
+        events=events,
     )

@@ -1,6 +1,7 @@
 """The small parts of a line by themselves: what is bound, found, read, prepared and compiled."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,11 +17,11 @@ from labharness.core.vocabulary import (
     Request,
 )
 from labharness.instruments.driver import Identity
-from labharness.line.energising import may_not_energise
+from labharness.journal.null_journal import NullJournal
+from labharness.line.escalation import Hold, HoldTooLong
 from labharness.line.exchanges import NoReply
-from labharness.line.holding import Hold, HoldTooLong
-from labharness.line.latched import latch_lost
-from labharness.line.parts import (
+from labharness.line.hindrances import Room, may_not_energise
+from labharness.line.instrument import (
     Instrument,
     bind,
     channel_of,
@@ -30,7 +31,7 @@ from labharness.line.parts import (
 )
 from labharness.line.preparing import FULL_POLL_S_MAX, prepare
 from labharness.line.procedures import StepState, Verification, compile_procedures
-from labharness.line.room import Room
+from labharness.line.trip_response import latch_lost
 from labharness.safety.kernel import (
     Bound,
     Envelope,
@@ -43,6 +44,19 @@ from labharness.safety.kernel import (
 from line_alone import Scene, Toy, asks, shown, toy
 
 NAN = float("nan")
+
+
+class Streams(NullJournal):
+    """A journal that numbers its streams."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def stream(self, name: str, columns: Sequence[str]) -> int:
+        """Number it."""
+        self.names.append(name)
+        return len(self.names) - 1
 
 
 def oven(**more: Any) -> Instrument:
@@ -67,10 +81,7 @@ def test_a_scan_is_polled_by_its_period_in_ticks_and_at_least_each_tick(
     polls: dict[str, float | None] | None, tick_s: float, ticks: list[int]
 ) -> None:
     memory = running()
-    streams = {
-        ("oven", name): number for number, name in enumerate(("setpoint", "off", "temperature"))
-    }
-    bound = bind(oven(polls=polls), memory, streams, tick_s)
+    bound = bind(oven(polls=polls), memory, Streams(), tick_s)
     assert [each.ticks for each in bound] == ticks
     assert [each.channels for each in bound] == [
         ("oven.setpoint",),

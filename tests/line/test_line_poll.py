@@ -9,7 +9,7 @@ import pytest
 from labharness.core.clock import VirtualLoop, finish
 from labharness.instruments.driver import While
 from labharness.line.exchanges import NoReply
-from labharness.line.parts import bind
+from labharness.line.instrument import bind
 from labharness.line.poll import Poller
 from labharness.safety.guard import Guard
 from line_alone import Scene, Toy, shown, toy
@@ -89,11 +89,10 @@ class Polled(Scene):
         channels = {"setpoint": shown("setpoint"), "off": shown("off")}
         driver = Toy(channels, ("temperature",), **more)
         super().__init__(toy("oven", driver, polls=polls))
-        streams = {("oven", name): 0 for name in driver.channels}
         self.poller = Poller(
             self.loop,
             self.guard,
-            bind(self.instruments["oven"], self.memory, streams, TICK_S),
+            bind(self.instruments["oven"], self.memory, self.journal, TICK_S),
             TICK_S,
             self.take,
             lambda: None,

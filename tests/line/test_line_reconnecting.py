@@ -10,9 +10,10 @@ import pytest
 from kernel_line import ENVELOPE
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.journal import JournalFailed
+from labharness.line.events import Events
 from labharness.line.exchanges import NoReply
 from labharness.line.gate import Gate
-from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX, Reconnecting
+from labharness.line.preparing import LOSSES_MAX, RETURN_S_MAX, Reconnecting
 from labharness.safety.kernel import Mode
 from line_alone import Scene, Toy, shown, toy
 
@@ -40,6 +41,8 @@ class ServedLinks(Scene):
         self.outcome: Callable[[Command], Ending] = lambda command: Ending.CONFIRMED
         self.fails: Exception | None = None
         self.takes_s = TOOK_S
+        self.events = Events()
+        self.events.on_warning = lambda text: self.warned.append((self.loop.time(), text))
         self.again = Reconnecting(
             memory=self.memory,
             instruments=self.instruments,
@@ -47,8 +50,8 @@ class ServedLinks(Scene):
             identify=self.ask,
             perform=self.perform,
             note=lambda kind, body: self.noted.append((kind, body)),
-            warn=lambda text: self.warned.append((self.loop.time(), text)),
             trip=lambda port, why: self.tripped.append((port, why)),
+            events=self.events,
         )
 
     async def ask(self, name: str) -> object:

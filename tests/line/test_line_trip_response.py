@@ -20,7 +20,7 @@ from trip_response_alone import LOOK_S, STEPS, TOOK_S, Safe, cause, frames, stat
 def test_a_trip_sends_first_then_counts_is_recorded_and_told() -> None:
     safe = Safe()
     seen: list[object] = []
-    safe.trip_response.on_tripped = lambda trip: seen.append(
+    safe.events.on_abnormal = lambda trip: seen.append(
         (list(safe.fake.asked), safe.memory.mode, safe.memory.trip, len(safe.noted))
     )
     safe.fake.latch.write_error = "full"
@@ -325,7 +325,7 @@ def test_a_listener_whose_journal_is_gone_ends_no_try() -> None:
         safe.told.append(text)
         raise JournalFailed("full")
 
-    safe.trip_response.on_late = gone
+    safe.events.on_warning = gone
     safe.loop.call_later(20.0, safe.shows.__setitem__, "hydrogen.flow", 0.0)
     safe.after(60.0, cause())
     assert [each.complete for each in safe.trip_response.verifications] == [False, True, False]

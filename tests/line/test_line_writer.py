@@ -9,10 +9,9 @@ from labharness.core.vocabulary import Allowed, Command, Ending, Outcome, Refuse
 from labharness.instruments.driver import Off, While
 from labharness.instruments.driver.energy import Adds
 from labharness.journal import JournalFailed
-from labharness.line.command import WAITING_MAX, Writer
+from labharness.line.command import WAITING_MAX, NotOpened, Writer
 from labharness.line.gate import Gate
-from labharness.line.opening import NotOpened, Openings
-from labharness.line.wiring import Contact
+from labharness.line.instrument import Contact
 from line_alone import Scene, Toy, shown, toy
 
 SET = Command("pump.speed", 5.0, "Hz")
@@ -70,6 +69,7 @@ class Pump(Scene):
         self.gate = Words()
         self.port.on_frame = self.frame
         self.shows: Callable[[float], float] = float
+        self.lost: list[str] = []
         self.writer = Writer(
             gate=self.gate,
             instruments=self.instruments,
@@ -77,6 +77,7 @@ class Pump(Scene):
             journal=self.journal,
             now_s=self.loop.time,
             read=self.reader.read,
+            lost=self.lost.append,
         )
 
     def frame(self, words: str) -> None:
@@ -439,8 +440,7 @@ def test_a_value_that_was_not_confirmed_is_not_said_to_do_nothing() -> None:
 
 
 def opened(pump: Pump) -> Command:
-    openings = Openings(pump.gate, pump.writer, pump.journal, pump.loop.time)
-    return pump.play(openings.begin("open_lid"))
+    return pump.play(pump.writer.open_by_hand("open_lid"))
 
 
 def test_an_opening_is_judged_recorded_and_counts_from_then_on() -> None:
@@ -463,10 +463,9 @@ def test_an_opening_that_is_refused_before_or_while_it_is_recorded_is_none(says:
 
 def test_nobody_opens_while_a_command_is_on_its_way() -> None:
     pump = Pump()
-    openings = Openings(pump.gate, pump.writer, pump.journal, pump.loop.time)
 
     async def work() -> None:
-        await asyncio.gather(pump.writer.perform(SET), openings.begin("open_lid"))
+        await asyncio.gather(pump.writer.perform(SET), pump.writer.open_by_hand("open_lid"))
 
     pump.play(work())
     assert [kind for kind, _ in pump.journal.records] == ["intent", "outcome", "opening"]

@@ -73,7 +73,7 @@ def test_a_program_is_uploaded_run_to_its_end_and_counts_as_all_its_targets_unti
     async def act(lab: Lab) -> None:
         line = lab.line
         told: list[str] = []
-        line.on_warning = told.append
+        line.events.on_warning = told.append
         setpoint = line.memory.track("furnace.setpoint")
         uploaded = await line.programs.upload("furnace", program())
         assert (uploaded.ending, uploaded.written) == (Ending.CONFIRMED, 5)

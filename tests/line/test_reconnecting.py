@@ -12,7 +12,7 @@ from cut_wires import cut
 from labharness.core.vocabulary import Cause, Command, Ending
 from labharness.lab import Lab, LabPlan
 from labharness.line import NotArmed
-from labharness.line.reconnecting import LOSSES_MAX, RETURN_S_MAX
+from labharness.line.preparing import LOSSES_MAX, RETURN_S_MAX
 from labharness.safety.kernel import Mode
 from labharness_simulators.alicat_basis2 import WATCHDOG
 from rig import SAFE_TABLE
@@ -191,12 +191,14 @@ def test_a_line_that_is_held_sets_nothing_and_trips_in_time(armed: Prove) -> Non
         lose(watched.lab, "relays")  # who is only asked is no reason
         await asyncio.sleep(2 * RETURN_S_MAX)
         assert line.memory.trip is None
-        assert not line.warnings
+        assert not line.events.warnings
         before = len(intents(watched))
         lose(watched.lab)
         await asyncio.sleep(RETURN_S_MAX - 1.0)
         assert line.memory.trip is None
-        assert [each for each in line.warnings if "port hydrogen" in each and "resume" in each]
+        assert [
+            each for each in line.events.warnings if "port hydrogen" in each and "resume" in each
+        ]
         await asyncio.sleep(2.0)
         assert len(intents(watched)) == before
 

@@ -38,7 +38,7 @@ def test_a_port_that_comes_back_long_after_is_made_safe_and_told_of_once(
     async def work(watched: Watched) -> None:
         await energise(watched)
         line = watched.lab.line
-        line.on_warning = told.append
+        line.events.on_warning = told.append
         cut(watched.lab, "relays")
         line.trip_response.trip(cause(watched.lab, SHUTDOWN))
         await line.trip_response.verified()

@@ -23,6 +23,9 @@ def test_each_channel_above_a_limit_that_only_warns_is_shown_and_journaled(tmp_p
         await asyncio.sleep(5)  # the room is at 25 degC: furnace and sulfur heater are above
 
     watched = watch(approved_copy(tmp_path, edit=edit), tmp_path / "run", work)
-    for said in (watched.lab.line.warnings, [w["detail"] for w in watched.journaled("warning")]):
+    for said in (
+        watched.lab.line.events.warnings,
+        [w["detail"] for w in watched.journaled("warning")],
+    ):
         about = [each.removeprefix(WARM).split()[0] for each in said if each.startswith(WARM)]
         assert sorted(about) == ["furnace.temperature", "sulfur.temperature"]

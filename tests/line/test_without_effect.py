@@ -11,7 +11,7 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.journal.reading import read
 from labharness.lab import read_lab
-from labharness.line.without_effect import Idle
+from labharness.line.effects import Idle
 from rig import SHORT_LINE
 
 FAST = ("--attend", "--speed", "fast", "--for", "20", "--name", "Ada")

@@ -9,8 +9,8 @@ from labharness.lab import LabPlan
 from labharness.lab.config.lab_facts import house_facts
 from labharness.lab.config.lock import LineBusy
 from labharness.lab.config.usable import unsigned, unusable
+from labharness.lab.config.wires import Finding, port_costs
 from labharness.lab.operate.idle_line import NotReset, identify, reset
-from labharness.line import Finding, port_costs
 from labharness.safety.guard import LatchUnreadable
 
 __all__ = ["labs"]

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator
 
 from labharness.lab import LabPlan
-from labharness.line.room import Room
-from labharness.line.wiring import Contact
+from labharness.line.hindrances import Room
+from labharness.line.instrument import Contact
 from labharness.safety.kernel import Interlock, Limit, Plausible, Procedure, Purge
 
 __all__ = ["rules"]

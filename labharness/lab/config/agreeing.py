@@ -8,7 +8,7 @@ from labharness.core.vocabulary.channels import split_channel
 from labharness.instruments.driver import Cools
 from labharness.lab.config.envelopes import LineFile
 from labharness.line import Contact, Instrument
-from labharness.line.parts import channel_of
+from labharness.line.instrument import channel_of
 from labharness.safety.kernel import Bound, Envelope, Role
 
 __all__ = ["addresses", "contacts", "cooling", "limited", "shown", "there", "units", "wiring"]

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from labharness.core.vocabulary.units import ATMOSPHERE_TORR
 from labharness.lab.config.envelope_rows import BoundRow, LineFile, Parameter
-from labharness.line import Finding, Instrument, Room
+from labharness.lab.config.wires import Finding
+from labharness.line import Instrument, Room
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
 __all__ = ["absolute", "in_the_room", "room_of", "units_of", "unknown_room"]

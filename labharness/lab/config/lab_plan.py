@@ -39,15 +39,8 @@ from labharness.lab.config.programs import check_covered
 from labharness.lab.config.proven import unproven
 from labharness.lab.config.reads import unproven_reads
 from labharness.lab.config.settings import check_fitting, check_plant
-from labharness.line import (
-    Contact,
-    Finding,
-    Instrument,
-    PortTiming,
-    Room,
-    check_wires,
-    compile_procedures,
-)
+from labharness.lab.config.wires import Finding, check_wires
+from labharness.line import Contact, Instrument, PortTiming, Room, compile_procedures
 from labharness.safety.guard import SafeFrame
 from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
 from labharness.safety.guard.port_latch import PortLatch

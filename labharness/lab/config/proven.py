@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from labharness.instruments.driver import Adds, Off
-from labharness.line import Contact, Finding, Instrument
+from labharness.lab.config.wires import Finding
+from labharness.line import Contact, Instrument
 from labharness.safety.kernel import Envelope, Procedure, Step
 
 __all__ = ["unproven"]

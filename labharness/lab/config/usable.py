@@ -10,7 +10,7 @@ from labharness.lab.config.capability_tables import offered
 from labharness.lab.config.kinds import capabilities, plant_kinds
 from labharness.lab.config.lab_facts import line_facts
 from labharness.lab.config.lab_plan import LabPlan
-from labharness.line import Finding
+from labharness.lab.config.wires import Finding
 from labharness.safety.alarm import strange_addresses
 
 __all__ = ["unsigned", "unusable"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from labharness.core.vocabulary import Trip
-from labharness.line import Finding
+from labharness.lab.config.wires import Finding
 from labharness.work.admission.approval import StandingApproval
 
 __all__ = [

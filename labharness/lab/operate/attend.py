@@ -31,7 +31,6 @@ from labharness.line import (
     NotArmed,
     Tripped,
     latch_lost,
-    watch_until_cold,
 )
 from labharness.safety.guard import LatchUnreadable
 from labharness.safety.kernel import IllegalMode
@@ -225,7 +224,7 @@ class Attendance:
             )
             alarms = self._alarms = line_alarms(lab)
             line = self._line = lab.line
-            line.on_warning = self._tell
+            line.events.on_warning = self._tell
             hands = ByHand(line, self)
             try:
                 home = self._plan.state_dir
@@ -299,7 +298,7 @@ class Attendance:
         if lost := await latch_lost(line.guard, line.clock):
             self._tell(lost)
         self._tell(f"polls and trips stay until all is below {COLD_C:g} degC")
-        await watch_until_cold(line)
+        await line.watch_until_cold()
         line.disarm()
         trip = line.memory.trip
         tripped = "" if trip is None else trip.detail

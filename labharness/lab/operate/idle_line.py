@@ -24,7 +24,7 @@ from labharness.lab.wiring.control import served
 from labharness.lab.wiring.lab import Lab
 from labharness.lab.wiring.operators import TerminalOperator
 from labharness.line import Instrument, NoReply
-from labharness.line.active_causes import causes_of
+from labharness.line.hindrances import causes_of
 from labharness.safety.guard import Latch
 from labharness.safety.guard.armed import SOCKET_FILE
 from labharness.safety.kernel import Bound

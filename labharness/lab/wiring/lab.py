@@ -12,8 +12,8 @@ from labharness.lab.wiring.arming import armed_of, guard_command
 from labharness.lab.wiring.operators import Operator, ServedOperator, SimulatedOperator
 from labharness.lab.wiring.simulated import STEP_S, SimulatedLab
 from labharness.line import Line
-from labharness.line.line import TICK_S
-from labharness.line.parts import read_frames
+from labharness.line.instrument import read_frames
+from labharness.line.poll import TICK_S
 from labharness.safety.guard import Guard, GuardCore, Latch, SafeFrame
 from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.shell import LoopGuard

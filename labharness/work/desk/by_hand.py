@@ -14,8 +14,8 @@ from typing import Any, Protocol
 from labharness.core.vocabulary import BadProgram, Cause, Command, Ending, Trip, read_program
 from labharness.journal import JournalFailed
 from labharness.line import Line, NoReply, NotArmed, Tripped
-from labharness.line.active_causes import lost_states, stop_procedure
-from labharness.line.parts import channel_of
+from labharness.line.hindrances import lost_states, stop_procedure
+from labharness.line.instrument import channel_of
 from labharness.safety.guard import PortBusy
 from labharness.safety.kernel import Mode
 
@@ -172,13 +172,13 @@ class ByHand:
         try:
             outcome = await self._line.perform(Command(channel, float(value), unit))
         except (NotArmed, NoReply, PortBusy, Tripped, LookupError) as why:
-            self._line.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
+            self._line.events.on_warning(f"{told} FAILED: {why.args[0] if why.args else why}")
             raise
         ending = outcome.ending.value
         said = "; ".join(filter(None, (outcome.detail, outcome.warning)))
         detail = f": {said}" if said else ""
         shown = ending if outcome.ending is Ending.CONFIRMED else ending.upper()
-        self._line.on_warning(f"{told} {shown}{detail}")
+        self._line.events.on_warning(f"{told} {shown}{detail}")
         return {
             "channel": channel,
             "ending": ending,
@@ -205,7 +205,9 @@ class ByHand:
             raise NotUnderstood(f"a program is one of upload, {', '.join(acts)}, not {act!r}")
         shown = ending.value if ending is Ending.CONFIRMED else ending.value.upper()
         said = f": {detail}" if detail else ""
-        self._line.on_warning(f"by hand ({asked['by']}): {name}: program {act} {shown}{said}")
+        self._line.events.on_warning(
+            f"by hand ({asked['by']}): {name}: program {act} {shown}{said}"
+        )
         return {"instrument": name, "act": act, "ending": ending.value, "detail": detail, **more}
 
     async def _hold(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +223,7 @@ class ByHand:
         self._owner.abort(text)  # first: nothing about the words may keep a stop back
         self._line.trip_response.repeat()  # of a line that has tripped; of another nothing
         self._note(text)
-        self._line.on_warning(text)
+        self._line.events.on_warning(text)
         trip = self._line.memory.trip
         if trip is None:
             return {"said": "stop requested: the line is being made safe"}
@@ -248,7 +250,7 @@ class ByHand:
         if waits:  # no plan looks at the line yet, so none would see that it has tripped
             self._owner.abort(why)
             with suppress(JournalFailed):
-                line.on_warning(why)
+                line.events.on_warning(why)
         if line.memory.trip is None:  # nobody drives it, so nothing trips: it is made safe alone
             verification = await line.trip_response.make_safe(procedure)
             hot = await line.trip_response.hot(procedure)
@@ -279,7 +281,7 @@ class ByHand:
         if waits:
             self._owner.abort(why)
         with suppress(JournalFailed):
-            line.on_warning(why)
+            line.events.on_warning(why)
 
     async def _cooling(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return whether it is known that nothing rises any more since the line was made safe."""
@@ -291,7 +293,7 @@ class ByHand:
     def _by_hand(self, asked: Mapping[str, Any], what: str) -> str:
         """Record and tell who asked for what, and why; return it as one text."""
         text = self._wished(asked, what)
-        self._line.on_warning(text)
+        self._line.events.on_warning(text)
         return text
 
     def _wished(self, asked: Mapping[str, Any], what: str) -> str:

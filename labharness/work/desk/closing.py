@@ -34,7 +34,7 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str
         "steps_executed": sum(record.status is Status.COMPLETED for record in records),
         "checkpoints_created": 0,
         "risk_events": [f"{trip.cause.value}: {trip.detail}" for trip in line.trip_response.trips],
-        "warnings": list(line.warnings),
+        "warnings": list(line.events.warnings),
     }
 
 

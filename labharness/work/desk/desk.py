@@ -21,7 +21,6 @@ from labharness.line import (
     NotArmed,
     Tripped,
     latch_lost,
-    watch_until_cold,
 )
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
@@ -180,7 +179,7 @@ class Desk:
         The line is in its safe state, or reported as not, before this returns.
         """
         self._running = asyncio.current_task()
-        self._line.on_warning = self._reporter.warned
+        self._line.events.on_warning = self._reporter.warned
         self.session.event(
             "session_created", {"state": "PENDING", "risk_level": None, "session_token": None}
         )
@@ -394,7 +393,7 @@ class Desk:
             self._reporter.progress(
                 "cooling_under_watch", 100, "polling and trips stay until it is cold"
             )
-            await watch_until_cold(line)
+            await line.watch_until_cold()
         if line.memory.trip is not None:  # of the watch, or verified in it
             await line.trip_response.verified()
             verification = line.trip_response.verifications[-1]

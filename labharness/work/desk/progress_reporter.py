@@ -87,7 +87,7 @@ class ProgressReporter:
 
     def warned(self, text: str) -> None:
         """Tell a warning, and keep it for the answer."""
-        self._line.warnings.append(text)
+        self._line.events.warnings.append(text)
         self._session.event("warning", {"code": "line", "message": text, "details": {}})
 
     def _values(self) -> Mapping[str, tuple[float, float]]:

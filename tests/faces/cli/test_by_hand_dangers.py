@@ -15,7 +15,7 @@ from labharness.core.vocabulary import Command, Ending
 from labharness.faces.testing.bench import Bench, VirtualTime
 from labharness.faces.testing.faults import simulated_of
 from labharness.lab import Lab, default_lab_path, read_lab
-from labharness.line.opening import NotOpened
+from labharness.line.command import NotOpened
 from rig import SHORT_LINE, part, until_tripped
 
 PURGED_VOLUMES = 5.05

@@ -14,7 +14,7 @@ from labharness.instruments.driver.driver import fault
 from labharness.journal.null_journal import NullJournal
 from labharness.line.command import Writer
 from labharness.line.exchanges import Exchanges, NoReply
-from labharness.line.parts import Instrument
+from labharness.line.instrument import Instrument
 
 FIRST, SECOND = Request(b"first\r", Until(b"\r"), 0.1), Request(b"second\r", Until(b"\r"), 0.1)
 STEP = 0.1
@@ -89,6 +89,7 @@ def performed(
         journal=cast("Any", NullJournal()),
         now_s=lambda: 0.0,
         read=read,
+        lost=lambda why: None,
     )
     return asyncio.run(writer.perform(ASKED)), left
 

@@ -11,7 +11,8 @@ from labharness.instruments.driver import Adds, Off
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.lab_plan import default_lab_path
 from labharness.lab.config.proven import unproven
-from labharness.line import Contact, Finding
+from labharness.lab.config.wires import Finding
+from labharness.line import Contact
 from labharness.safety.kernel import Envelope, Procedure, Step
 from rig import SHORT_LINE
 from small_lab import OFF, written

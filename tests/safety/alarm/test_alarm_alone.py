@@ -38,8 +38,8 @@ def test_of_two_trips_the_one_that_people_have_to_run_from_calls_again() -> None
         alone = Alone()
 
         async def work(alone: Alone = alone, cause: Cause = cause) -> None:
-            alone.line.on_abnormal(trip(cause, "first"))
-            alone.line.on_abnormal(LEAK)
+            alone.line.events.on_abnormal(trip(cause, "first"))
+            alone.line.events.on_abnormal(LEAK)
             await alone.ticks(1)
 
         alone.play(work)
@@ -54,7 +54,7 @@ def test_a_graver_cause_calls_over_a_lesser_one_and_not_the_other_way() -> None:
 
         async def work() -> None:
             for cause in causes:
-                alone.line.on_abnormal(trip(cause, "x"))
+                alone.line.events.on_abnormal(trip(cause, "x"))
             await alone.ticks(1)
 
         alone.play(work)
@@ -84,7 +84,7 @@ def test_a_line_that_nobody_drives_does_not_trip_and_what_it_lost_is_a_fault(
     alone.memory.mode = mode
 
     async def work() -> None:
-        alone.line.on_abnormal(told)
+        alone.line.events.on_abnormal(told)
         await alone.ticks(1)
 
     alone.play(work)
@@ -97,8 +97,8 @@ def test_what_is_told_again_and_again_is_one_alarm_and_one_call() -> None:
 
     async def work() -> None:
         for _ in range(3):
-            alone.line.on_abnormal(HOT)
-            alone.line.on_abnormal(HOT)
+            alone.line.events.on_abnormal(HOT)
+            alone.line.events.on_abnormal(HOT)
             await alone.ticks(2)
 
     alone.play(work)
@@ -110,7 +110,7 @@ def test_nobody_is_called_before_what_found_it_has_ended() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         assert (alone.records, alone.told(), alone.disk.writes) == ([], [], [])
         await asyncio.sleep(0)
         assert alone.told() == ["mail"]
@@ -123,9 +123,9 @@ def test_a_record_of_an_alarm_says_all_that_is_known_of_it() -> None:
 
     async def work() -> None:
         await asyncio.sleep(3.0)
-        alone.line.on_abnormal(trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1060.0))
+        alone.line.events.on_abnormal(trip(Cause.OVER_TEMPERATURE, "furnace.temperature", 1060.0))
         await asyncio.sleep(2.0)
-        alone.line.on_abnormal(trip(Cause.STOP_REQUEST, "line"))
+        alone.line.events.on_abnormal(trip(Cause.STOP_REQUEST, "line"))
         await asyncio.sleep(0)
 
     alone.play(work)
@@ -159,7 +159,7 @@ def test_a_journal_that_is_gone_keeps_nobody_from_being_called() -> None:
     alone.journal_fails = True
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(1)
 
     alone.play(work)
@@ -179,18 +179,18 @@ def test_an_alarm_ends_when_its_cause_was_gone_for_a_minute_without_a_break() ->
             see(alone.memory, alone.clock.now_s(), furnace__temperature=1030.0)
 
         hot()
-        alone.line.on_abnormal(WARM)
+        alone.line.events.on_abnormal(WARM)
         await alone.ticks(3, hot)
         await alone.ticks(MINUTE - 1, alone.well)
         await alone.ticks(1, hot)  # it comes back, and the minute begins again
         await alone.ticks(MINUTE, alone.well)
         assert alone.active() == [name]
-        alone.line.on_abnormal(WARM)  # and here, told by the line
+        alone.line.events.on_abnormal(WARM)  # and here, told by the line
         await alone.ticks(MINUTE, alone.well)
         assert alone.active() == [name]
         await alone.ticks(1, alone.well)
         assert alone.active() == []
-        alone.line.on_abnormal(WARM)
+        alone.line.events.on_abnormal(WARM)
         await alone.ticks(1, alone.well)
         assert alone.active() == [name], "and what comes then is another"
 
@@ -260,7 +260,7 @@ def test_a_cause_stands_as_long_as_what_is_read_shows_it(
 
     async def work() -> None:
         all_read()
-        alone.line.on_abnormal(told)
+        alone.line.events.on_abnormal(told)
         await alone.ticks(MINUTE + 5, all_read)
         assert bool(alone.active()) is stands
 
@@ -274,7 +274,7 @@ def test_what_was_set_by_a_foreign_hand_stands_until_it_reads_as_it_was_set() ->
 
     async def work() -> None:
         track.told = 5.0
-        alone.line.on_abnormal(FOREIGN)
+        alone.line.events.on_abnormal(FOREIGN)
         await alone.ticks(100, lambda: see(alone.memory, alone.clock.now_s(), furnace__rate=7.0))
         assert alone.active() == [alarm_name(FOREIGN)]
         await alone.ticks(65, lambda: see(alone.memory, alone.clock.now_s(), furnace__rate=5.0))
@@ -291,8 +291,8 @@ def test_a_channel_that_was_silent_is_heard_again_by_itself_and_a_guard_by_all()
         see(alone.memory, alone.clock.now_s(), **dict.fromkeys(names, 1.0))
 
     async def work() -> None:
-        alone.line.on_abnormal(SILENT)
-        alone.line.on_abnormal(GUARD_GONE)
+        alone.line.events.on_abnormal(SILENT)
+        alone.line.events.on_abnormal(GUARD_GONE)
         await alone.ticks(70)
         assert len(alone.active()) == 2
         await alone.ticks(70, lambda: hear("furnace__temperature"))
@@ -310,7 +310,7 @@ def test_a_journal_that_was_lost_is_an_alarm_until_it_can_be_written() -> None:
     alone.monitor.journal_lost = "full"
 
     async def work() -> None:
-        alone.line.on_abnormal(trip(Cause.JOURNAL_LOST, "journal"))
+        alone.line.events.on_abnormal(trip(Cause.JOURNAL_LOST, "journal"))
         await alone.ticks(100, alone.well)
         assert alone.active() == ["journal_lost/journal"]
         alone.monitor.journal_lost = ""
@@ -329,15 +329,15 @@ def test_a_procedure_that_is_not_verified_is_critical_until_one_is() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.trip_response.on_verified(ended(complete=False))
-        alone.trip_response.on_verified(ended(complete=False))
+        alone.line.events.on_verified(ended(complete=False))
+        alone.line.events.on_verified(ended(complete=False))
         await asyncio.sleep(1)
-        alone.trip_response.on_verified(ended(complete=False))
+        alone.line.events.on_verified(ended(complete=False))
         await asyncio.sleep(1)
         (alarm,) = alone.alarms.board.alarms.values()
         assert (alarm.name, alarm.severity) == ("not_verified/shutdown", Severity.CRITICAL)
         assert alarm.detail == "shutdown: a.setpoint = 0: unknown; b.on = 0: unknown"
-        alone.trip_response.on_verified(ended(complete=True, name="relieve"))
+        alone.line.events.on_verified(ended(complete=True, name="relieve"))
         await asyncio.sleep(1)
         assert alone.active() == []
 
@@ -373,7 +373,7 @@ def test_a_latch_is_not_saved_when_the_disk_refuses_or_is_waited_for_too_long(
             for at_s, error in errors:
                 if at_s == second:
                     alone.latch.write_error = error
-            alone.line.on_tick()
+            alone.line.events.on_tick()
             await asyncio.sleep(0.5)
             if alone.active() == ["latch_not_saved"]:
                 seen.append(second)
@@ -395,7 +395,7 @@ def test_a_latch_that_fails_is_told_with_its_trip_and_not_a_poll_later() -> None
 
     async def work() -> None:
         alone.latch.write_error = "full"
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(0)
         assert alone.active() == [alarm_name(HOT), "latch_not_saved"]
 

@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_read_or_written_keeps_no_watch_from_beginning() -
         alone = left(fact(AlarmEvent.ACTIVATE, "warm", -9), **more)
 
         async def work(alone: Alone = alone) -> None:
-            alone.line.on_abnormal(HOT)
+            alone.line.events.on_abnormal(HOT)
             await asyncio.sleep(0)
 
         alone.play(work)
@@ -77,7 +77,7 @@ def test_a_word_that_was_in_the_file_already_acknowledges_nothing_new() -> None:
     alone = left(*words)
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(2)
         alone.disk.others = list(words)
         await alone.ticks(2)
@@ -90,7 +90,7 @@ def test_an_alarm_that_was_left_latched_and_active_calls_when_it_is_seen_anew() 
     alone = left(fact(AlarmEvent.ACTIVATE, alarm_name(HOT), -9, severity=Severity.TRIP))
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(1)
 
     alone.play(work)
@@ -108,9 +108,9 @@ def test_facts_are_written_one_write_at_a_time_and_none_twice() -> None:
     alone = Alone(loop=(loop := SlowLoop()))
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(1)
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await alone.ticks(3)
         assert [len(each) for each in alone.disk.writes] == [1]
         loop.waiting[0].set_result(None)
@@ -128,7 +128,7 @@ def test_a_disk_that_does_not_answer_within_ten_seconds_is_told_and_so_is_its_an
     alone = Alone(loop=(loop := SlowLoop()))
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(9.9)
         assert alone.active() == [alarm_name(HOT)]
         await asyncio.sleep(0.2)
@@ -157,9 +157,9 @@ def test_what_the_disk_refused_is_written_again_in_order_at_every_poll(
     alone.disk.broken = error
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(2)
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await alone.ticks(2)
         detail = alone.alarms.board.alarms["alarms_not_saved"].detail
         assert detail == f"alarms.jsonl cannot be written: {said}"
@@ -188,7 +188,7 @@ def test_of_facts_that_no_disk_takes_the_last_ones_wait(
 
     async def work() -> None:
         for number in range(15):
-            alone.line.on_abnormal(trip(Cause.STOP_REQUEST, f"line{number}"))
+            alone.line.events.on_abnormal(trip(Cause.STOP_REQUEST, f"line{number}"))
             if not at_once:
                 await asyncio.sleep(0.1)
         await asyncio.sleep(0.1)
@@ -208,13 +208,13 @@ def test_a_close_waits_for_what_is_being_sent_and_then_hears_nothing_more() -> N
     alone.sender.answers["mail"] = None
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(1.0)
-        await alone.line.on_close()
+        await alone.line.events.on_close()
         assert alone.loop.time() == pytest.approx(10.0), "when the channel counts as dead"
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         alone.latch.write_error = "full"
-        alone.line.on_tick()
+        alone.line.events.on_tick()
         await asyncio.sleep(1.0)
 
     alone.play(work)
@@ -231,10 +231,10 @@ def test_a_close_ends_with_the_last_message_that_is_sent() -> None:
     alone.sender.answers["mail"] = None
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(1.0)
         alone.loop.call_later(3.0, alone.sender.dones[0], "")
-        await alone.line.on_close()
+        await alone.line.events.on_close()
         assert alone.loop.time() == 4.0
 
     alone.play(work)
@@ -245,10 +245,10 @@ def test_a_close_waits_for_what_is_being_saved() -> None:
     alone = Alone(loop=(loop := SlowLoop()))
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(1.0)
         loop.call_later(3.0, loop.waiting[0].set_result, None)
-        await alone.line.on_close()
+        await alone.line.events.on_close()
         assert loop.time() == pytest.approx(4.0)
 
     alone.play(work)
@@ -258,9 +258,9 @@ def test_a_close_has_at_once_what_has_ended() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(1.0)
-        await alone.line.on_close()
+        await alone.line.events.on_close()
         assert alone.loop.time() == 1.0
 
     alone.play(work)
@@ -270,9 +270,9 @@ def test_a_close_takes_what_was_found_last_and_asks_the_latch_once_more() -> Non
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         alone.latch.write_error = "full"
-        await alone.line.on_close()
+        await alone.line.events.on_close()
 
     alone.play(work)
     assert alone.kept() == [ON, ("activate", "latch_not_saved")]
@@ -282,8 +282,8 @@ def test_a_close_waits_for_twenty_seconds_at_most() -> None:
     alone = Alone(loop=(loop := SlowLoop()))
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
-        await alone.line.on_close()
+        alone.line.events.on_abnormal(HOT)
+        await alone.line.events.on_close()
         assert loop.time() == pytest.approx(20.0)
         assert loop.waiting[0].cancelled(), "the disk may still take them, and nobody hears of it"
 
@@ -295,11 +295,11 @@ def test_a_close_that_gives_up_a_channel_lets_its_time_do_nothing_more() -> None
     alone.sender.answers.update(mail=None, chat=None)
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         alone.loop.call_later(
-            5.0, alone.trip_response.on_verified, Verification("off", (), 1.0, ("hot",))
+            5.0, alone.line.events.on_verified, Verification("off", (), 1.0, ("hot",))
         )
-        await alone.line.on_close()
+        await alone.line.events.on_close()
         assert alone.loop.time() == pytest.approx(20.0)
         records = len(alone.records)
         await asyncio.sleep(60.0)
@@ -314,7 +314,7 @@ def test_real_times_are_longer_on_a_loop_that_is_faster() -> None:
     alone.sender.answers["mail"] = None
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(99)
         assert alone.journaled("alert", "error") == []
         assert "alarms_not_saved" not in alone.active()
@@ -344,7 +344,7 @@ def test_a_channel_is_dead_after_ten_seconds_and_what_it_says_then_is_not_heard(
     alone.sender.answers["mail"] = None
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(9.9)
         assert alone.journaled("alert", "channel") == [("text",)]
         await asyncio.sleep(0.2)
@@ -366,10 +366,10 @@ def test_a_channel_that_takes_messages_again_is_no_longer_an_alarm() -> None:
     alone.sender.answers["mail"] = "refused"
 
     async def work() -> None:
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await asyncio.sleep(1.0)
         alone.sender.answers["mail"] = ""
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(1.0)
 
     alone.play(work)
@@ -388,8 +388,8 @@ def test_a_line_that_was_left_tells_whom_it_waits_for_and_calls_the_next_in_time
     said: list[tuple[float, str]] = []
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
-        await alone.line.on_close()
+        alone.line.events.on_abnormal(HOT)
+        await alone.line.events.on_close()
         await alone.alarms.answered(lambda text: said.append((alone.clock.now_s(), text)))
 
     alone.play(work)
@@ -415,8 +415,8 @@ def test_whoever_gives_up_ends_the_wait_at_once() -> None:
 
     async def work() -> None:
         alone.alarms.give_up()  # of another wait
-        alone.line.on_abnormal(HOT)
-        await alone.line.on_close()
+        alone.line.events.on_abnormal(HOT)
+        await alone.line.events.on_close()
         alone.loop.call_later(100.5, alone.alarms.give_up)
         await alone.alarms.answered(said.append)
         assert alone.loop.time() == 100.5
@@ -432,8 +432,8 @@ def test_a_word_from_another_terminal_ends_the_wait_within_a_second() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
-        await alone.line.on_close()
+        alone.line.events.on_abnormal(HOT)
+        await alone.line.events.on_close()
         word = ada(AlarmEvent.ACKNOWLEDGE, alarm_name(HOT), 1.0)
         alone.loop.call_later(100.5, setattr, alone.disk, "others", [word])
         await alone.alarms.answered(lambda text: None)
@@ -448,8 +448,8 @@ def test_nobody_is_waited_for_where_all_were_told_or_nothing_is_grave() -> None:
         alone = Alone(channels=channels)
 
         async def work(alone: Alone = alone, found: object = found) -> None:
-            alone.line.on_abnormal(found)
-            await alone.line.on_close()
+            alone.line.events.on_abnormal(found)
+            await alone.line.events.on_close()
             await alone.alarms.answered(pytest.fail)
             assert alone.loop.time() == 0.0
 
@@ -463,7 +463,7 @@ def test_a_wait_ends_when_what_was_called_last_is_sent() -> None:
     alone.sender.answers["boss"] = None
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(1.0)
         alone.loop.waiting[0].set_result(None)  # type: ignore[attr-defined]  # a SlowLoop's
         await alone.alarms.answered(lambda text: None)
@@ -476,7 +476,7 @@ def test_a_file_of_alarms_is_named_by_its_name_alone() -> None:
     alone = Alone(disk=Disk(path=Path("state") / "alarms.jsonl", broken=OSError(28, "full")))
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(0.1)
 
     alone.play(work)

@@ -39,7 +39,7 @@ def test_each_level_is_told_once_five_minutes_after_the_one_before() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(2000)
 
     alone.play(work)
@@ -52,9 +52,9 @@ def test_levels_that_were_missed_are_all_told() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(700)
-        alone.line.on_tick()
+        alone.line.events.on_tick()
 
     alone.play(work)
     assert alone.told() == ["mail", "boss", "chief"]
@@ -64,9 +64,9 @@ def test_a_second_alarm_of_a_group_waits_from_its_own_call_on() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await alone.ticks(100)
-        alone.line.on_abnormal(LEAK)
+        alone.line.events.on_abnormal(LEAK)
         await alone.ticks(1)
         alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 101)]
         await alone.ticks(600)
@@ -86,7 +86,7 @@ def test_a_word_from_another_terminal_counts_once_however_often_it_is_read() -> 
 
     async def work() -> None:
         for _ in range(2):
-            alone.line.on_abnormal(STOP)
+            alone.line.events.on_abnormal(STOP)
             await alone.ticks(1, alone.well)
             alone.disk.others = [word]
             await alone.ticks(MINUTE + 5, alone.well)
@@ -101,10 +101,10 @@ def test_what_others_did_before_is_taken_before_what_comes() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await alone.ticks(1)
         alone.disk.others = [by_ada(AlarmEvent.ACKNOWLEDGE, alarm_name(STOP), 1)]
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await asyncio.sleep(0)
 
     alone.play(work)
@@ -117,7 +117,7 @@ def test_what_the_file_gives_back_of_our_own_is_known() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await alone.ticks(1)
         ours = alone.disk.kept[0]
         alone.disk.others = [Fact(event=AlarmEvent.DEACTIVATE, alarm=ours.alarm, at=ours.at)]
@@ -131,7 +131,7 @@ def test_a_shelf_ends_by_its_time_and_by_another_terminal_that_saw_it_end() -> N
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(WARM)
+        alone.line.events.on_abnormal(WARM)
         await alone.ticks(1)
         shelved = by_ada(AlarmEvent.TIMED_SHELVE, alarm_name(WARM), 1, shelve_s=100.0)
         alone.disk.others = [shelved]
@@ -164,9 +164,9 @@ def test_a_message_says_what_it_is_and_what_to_do() -> None:
     alone = Alone(option=" --lab x.toml")
 
     async def work() -> None:
-        alone.line.on_abnormal(STOP)
+        alone.line.events.on_abnormal(STOP)
         await alone.ticks(1)
-        alone.line.on_abnormal(HOT)
+        alone.line.events.on_abnormal(HOT)
         await alone.ticks(601)
 
     alone.play(work)
@@ -201,7 +201,7 @@ def test_a_warning_asks_for_no_reset_and_a_name_with_blanks_is_quoted() -> None:
     alone = Alone()
 
     async def work() -> None:
-        alone.line.on_abnormal(trip(Cause.OVER_FLOW, "argon flow", 9.0, procedure=""))
+        alone.line.events.on_abnormal(trip(Cause.OVER_FLOW, "argon flow", 9.0, procedure=""))
         await alone.ticks(1)
 
     alone.play(work)
@@ -218,7 +218,7 @@ def test_of_a_grave_alarm_a_channel_for_grave_ones_is_told_and_a_dead_one_not_of
     alone.sender.answers["mail"] = "refused"
 
     async def work() -> None:
-        alone.trip_response.on_verified(ended(complete=False))
+        alone.line.events.on_verified(ended(complete=False))
         await alone.ticks(1)
 
     alone.play(work)

@@ -20,7 +20,7 @@ from labharness.journal.null_journal import NullJournal
 from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.wiring.alarms import line_alarms
 from labharness.line.escalation import DownStage
-from labharness.line.latched import LATCH_S_MAX, latch_lost
+from labharness.line.trip_response import LATCH_S_MAX, latch_lost
 from labharness.safety.alarm import AlertChannel
 from labharness.safety.alarm.channels import Done
 from platforms import serves_ports

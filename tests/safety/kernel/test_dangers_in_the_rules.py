@@ -14,6 +14,7 @@ from labharness.core.vocabulary import Allowed, Cause, Command, Refused, Request
 from labharness.instruments.link import Link
 from labharness.lab import Lab, LabPlan, default_lab_path, read_lab
 from labharness.lab.operate.idle_line import NotReset, reset
+from labharness.line.events import Events
 from labharness.line.exchanges import Exchanges
 from labharness.line.trip_response import TripResponse
 from labharness.safety.guard import GuardCore, Latch, SafeFrame
@@ -382,6 +383,7 @@ def test_a_retry_ends_when_a_worse_procedure_is_in_force(short_plan: LabPlan) ->
             note=lambda kind, body: None,
             read=blind,
             wake=lambda: None,
+            events=Events(),
         )
         trip_response.trip(Trip(Cause.INTERLOCK_LOST, mild, "box.lid_shut", 0.0, loop.time(), ""))
         await trip_response.verified()

@@ -1,4 +1,4 @@
-"""Programs for instruments: written under permit, read back block by block, and then started.
+"""Programs that instruments run: written under permit, read back block by block, then started.
 
 While it is written the stored program is one that ends at once: its first segment becomes an End
 before anything else, and is written last. Whoever presses the instrument's own button in between,
@@ -7,7 +7,6 @@ memory that wears.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import (
@@ -21,12 +20,10 @@ from labharness.core.vocabulary import (
 )
 from labharness.core.vocabulary.spelling import meant
 from labharness.instruments.driver import Block, Programmer
-from labharness.journal import Journal, JournalFailed
 from labharness.line.command import Writer
-from labharness.line.exchanges import Exchanges, NoReply
+from labharness.line.exchanges import READ_TRIES, Exchanges, NoReply
 from labharness.line.gate import Gate
-from labharness.line.parts import Instrument
-from labharness.line.reader import READ_TRIES
+from labharness.line.instrument import Instrument
 
 __all__ = ["Programs", "Uploaded", "programmer_of"]
 
@@ -60,12 +57,10 @@ class Programs:
     Args:
         gate: Judges, and remembers what is stored.
         instruments: Those of the line.
-        writer: Whose turn it takes.
+        writer: Whose turn it takes, and who writes down what is done.
         exchanges: The way to the ports.
-        journal: Where intents and outcomes go.
         now_s: Lab time.
         perform: Carries out one command.
-        lost: Told that the journal is gone.
     """
 
     def __init__(
@@ -75,19 +70,15 @@ class Programs:
         instruments: Mapping[str, Instrument],
         writer: Writer,
         exchanges: Exchanges,
-        journal: Journal,
         now_s: Callable[[], float],
         perform: Callable[[Command], Awaitable[Outcome]],
-        lost: Callable[[str], None],
     ) -> None:
         self._gate = gate
         self._instruments = instruments
         self._writer = writer
         self._exchanges = exchanges
-        self._journal = journal
         self._now_s = now_s
         self._perform = perform
-        self._lost = lost
 
     async def upload(self, name: str, program: Program) -> Uploaded:
         """Store a program in an instrument; it is not started.
@@ -148,12 +139,7 @@ class Programs:
 
     async def _recorded(self, name: str, programmer: Programmer, program: Program) -> Uploaded:
         asked = {"instrument": name, **program.written()}
-        try:
-            intent = self._journal.append("program", asked, self._now_s())
-            await self._journal.durable(intent)
-        except JournalFailed as why:
-            self._lost(str(why))
-            raise
+        intent = await self._writer.intend("program", asked)
         self._gate.stored.pop(name, None)
         uploaded = Uploaded(Ending.UNKNOWN, 0, "given up before its end was known")
         try:
@@ -165,8 +151,7 @@ class Programs:
                 "written": uploaded.written,
                 "detail": uploaded.detail,
             }
-            with suppress(JournalFailed):  # the next record trips the line; this one is told
-                self._journal.append("program_stored", ended, self._now_s())
+            self._writer.ended("program_stored", ended)
         return uploaded
 
     async def _store(self, name: str, programmer: Programmer, program: Program) -> Uploaded:

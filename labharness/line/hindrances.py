@@ -1,16 +1,88 @@
-"""What still stands of a trip's cause, by the latest readings.
+"""What stands in the way of arming a line, and of a reset after a trip: links, room, causes.
 
-It must be gone before a reset, and a stop request is answered as the gravest cause asks.
+A cause must be gone before a reset, and a stop request is answered as the gravest cause asks.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from labharness.core.vocabulary import Cause, Trip
-from labharness.line.parts import Instrument, channel_of
+from labharness.instruments.link import Link
+from labharness.line.instrument import Instrument, channel_of
 from labharness.safety.kernel import Bound, Memory, lost
 from labharness.safety.kernel.rows import TripRow
 
-__all__ = ["active_trips", "causes_of", "lost_states", "stop_procedure"]
+__all__ = [
+    "NotArmed",
+    "Room",
+    "active_trips",
+    "causes_of",
+    "lost_states",
+    "may_not_energise",
+    "stop_procedure",
+]
+
+HERE, GUARD_PROCESS = "this process", "the guard process"
+
+NEVER = "nothing says that it may energise"
+TAKES_A_GUARD = "energising on it takes the guard process"
+TAKES_A_PERSON = "its driver dies with this process, so it may energise only where a person attends"
+
+ENERGISES: dict[tuple[str, str], str] = {
+    ("loopback", HERE): "",
+    ("serial", GUARD_PROCESS): "",
+    ("tcp", GUARD_PROCESS): "",
+    ("serial", HERE): TAKES_A_GUARD,
+    ("tcp", HERE): TAKES_A_GUARD,
+    ("visa", HERE): TAKES_A_PERSON,
+    ("websocket", HERE): TAKES_A_PERSON,
+}
+
+
+class NotArmed(RuntimeError):
+    """The line cannot be armed as it stands; the message names what stands in the way."""
+
+
+def may_not_energise(link: Link, *, attended: bool) -> str:
+    """Return why nothing may be energised over this link; ``""`` when it may."""
+    holder = GUARD_PROCESS if getattr(link, "guarded", False) else HERE
+    why = ENERGISES.get((link.kind, holder), NEVER)
+    return "" if why is TAKES_A_PERSON and attended else why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What is known of the room.
+
+    Attributes:
+        ambient: Its pressure, in the gauge's unit; ``None`` where nobody knows it.
+        channel: The gauge that shows it while the tube is open to it; ``""`` for none.
+        during: While all of these hold, the tube is cold and open to the room.
+        differ_max: How far the gauge may be from it then.
+    """
+
+    ambient: float | None
+    channel: str = ""
+    during: tuple[Bound, ...] = ()
+    differ_max: float = 0.0
+
+    def hindrance(self, memory: Memory, now: float) -> str:
+        """Return why no line may be armed by this pressure; ``""`` for no reason."""
+        if self.ambient is None:
+            return (
+                "the pressure of the room is not known, against which the envelope states others: "
+                "give ambient_torr in the lab file"
+            )
+        if not self.channel or not all(memory.holds(each, now) for each in self.during):
+            return ""
+        track = memory.tracks[self.channel]
+        if not track.fresh(now) or abs(track.value - self.ambient) <= self.differ_max:
+            return ""
+        return (
+            f"the room has {self.ambient:g} by the lab file (ambient_torr), and {self.channel} "
+            f"reads {track.value:g} in a cold tube that is open to it, more than "
+            f"{self.differ_max:g} away"
+        )
 
 
 def causes_of(

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Exactly, LengthAt, Request, Rtu
-from labharness.line.line import TICK_S
-from labharness.line.parts import Instrument, PortTiming
-from labharness.line.reader import READ_TRIES
+from labharness.line.exchanges import READ_TRIES
+from labharness.line.instrument import Instrument, PortTiming
+from labharness.line.poll import TICK_S
 from labharness.safety.guard import SafeFrame
 from labharness.safety.kernel import Envelope
 

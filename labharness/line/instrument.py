@@ -1,15 +1,42 @@
-"""What a line is made of: instruments on ports, their scans bound to the kernel's memory."""
+"""The instruments of a line: their ports, scans and preparation, and the relays that feed them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from labharness.core.vocabulary import Command
 from labharness.core.vocabulary.channels import split_channel
-from labharness.instruments.driver import Channel, Cools, Driver, Identity, Query, Scan
-from labharness.line.wiring import Contact
+from labharness.instruments.driver import Adds, Channel, Cools, Driver, Identity, Query, Scan
+from labharness.journal import Journal
 from labharness.safety.kernel import Envelope, Memory, Track
 
-__all__ = ["BoundScan", "Instrument", "PortTiming", "bind", "prepare_commands", "read_frames"]
+__all__ = [
+    "BoundScan",
+    "Contact",
+    "Instrument",
+    "PortTiming",
+    "bind",
+    "prepare_commands",
+    "read_frames",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    """A relay, and what gets power or gas through it.
+
+    Attributes:
+        channel: The relay.
+        source: Where that is written.
+        off: Its value while nothing passes; ``None`` where it feeds nothing that adds energy.
+        feeds: Instruments whose heat, gas or light comes through it.
+        adds: What it adds by itself, with no instrument behind it (a lamp, a heating tape).
+    """
+
+    channel: str
+    source: str
+    off: float | None = None
+    feeds: tuple[str, ...] = ()
+    adds: Adds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +119,7 @@ class BoundScan:
 
 
 def bind(
-    instrument: Instrument, memory: Memory, streams: Mapping[tuple[str, str], int], tick_s: float
+    instrument: Instrument, memory: Memory, journal: Journal, tick_s: float
 ) -> tuple[BoundScan, ...]:
     """Tie every scan of an instrument to memory and journal."""
     bound = []
@@ -107,7 +134,7 @@ def bind(
                 scan=scan,
                 tracks=tuple(memory.track(name) for name in names),
                 channels=names,
-                stream=streams[instrument.name, scan.name],
+                stream=journal.stream(f"{instrument.name}.{scan.name}", scan.channels),
                 ticks=0 if period_s is None else max(1, round(period_s / tick_s)),
                 state=memory.track(f"{instrument.name}.{only.channel}") if only else None,
             )
