@@ -29,7 +29,7 @@ from labharness.faces.cli.stopping import stoppable
 from labharness.faces.report.answer_face import face_of
 from labharness.faces.report.words import phase_text, plain
 from labharness.journal import JournalFailed
-from labharness.lab.wiring.operators import Operator, TerminalOperator
+from labharness.lab.wiring.operators import TerminalOperator
 from labharness.lab.wiring.runs import BadOutput
 from labharness.lab.wiring.tasks import RunResult, TaskRun
 from labharness.protocols.hcp import answers
@@ -43,6 +43,7 @@ from labharness.protocols.hcp.codec import (
 )
 from labharness.protocols.hcp.messages import TaskSubmit
 from labharness.work.desk.folder import ANSWER_NAME, JOURNAL_NAME, REPORT_NAME
+from labharness.work.plan import Operator
 
 __all__ = ["read_submit", "run"]
 

@@ -9,7 +9,7 @@ from labharness.journal import Journal
 from labharness.lab.config.lab_file import BadLabFile, PortRow
 from labharness.lab.config.lab_plan import LabPlan
 from labharness.lab.wiring.arming import armed_of, guard_command
-from labharness.lab.wiring.operators import Operator, ServedOperator, SimulatedOperator
+from labharness.lab.wiring.operators import ServedOperator, SimulatedOperator
 from labharness.lab.wiring.simulated import STEP_S, SimulatedLab
 from labharness.line import Line
 from labharness.line.instrument import read_frames
@@ -17,6 +17,7 @@ from labharness.line.poll import TICK_S
 from labharness.safety.guard import Guard, GuardCore, Latch, SafeFrame
 from labharness.safety.guard.armed import Armed
 from labharness.safety.guard.shell import LoopGuard
+from labharness.work.plan import Operator
 
 __all__ = ["Lab"]
 

@@ -5,22 +5,13 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from threading import Thread
-from typing import Protocol
 
 from labharness.instruments.link import LinkLost
 from labharness.lab.wiring.simulated import SimulatedLab
 
-__all__ = ["Operator", "ServedOperator", "SimulatedOperator", "TerminalOperator"]
+__all__ = ["ServedOperator", "SimulatedOperator", "TerminalOperator"]
 
 STEP_S_MAX = 3_600.0  # a manual step in a served lab
-
-
-class Operator(Protocol):
-    """Somebody with hands."""
-
-    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Do, or have done, a manual step; return the name of who confirms it."""
-        ...
 
 
 class SimulatedOperator:

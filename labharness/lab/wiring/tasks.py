@@ -22,7 +22,6 @@ from labharness.lab.wiring.alarms import line_alarms, somebody_knows
 from labharness.lab.wiring.approvals import VALID_S, ApprovalFolder, Persons
 from labharness.lab.wiring.control import served
 from labharness.lab.wiring.lab import Lab
-from labharness.lab.wiring.operators import Operator
 from labharness.lab.wiring.preflight import flights
 from labharness.lab.wiring.runs import (
     BadOutput,
@@ -43,6 +42,7 @@ from labharness.safety.guard.latch import LatchedElsewhere
 from labharness.work.admission.approval import StandingApproval
 from labharness.work.desk import ByHand, Desk, LabFacts
 from labharness.work.desk.folder import ANSWER_NAME, ARTIFACTS_NAME, JOURNAL_NAME, SUBMIT_NAME
+from labharness.work.plan import Operator
 
 __all__ = ["RunResult", "TaskRun"]
 

@@ -4,7 +4,7 @@ from labharness.work.desk.admitting import Admitting
 from labharness.work.desk.by_hand import ByHand, Nobody
 from labharness.work.desk.desk import Desk
 from labharness.work.desk.energised import EnergySource
-from labharness.work.desk.facts import ApprovalRequest, Approvers, LabFacts, ManualSteps
+from labharness.work.desk.facts import ApprovalRequest, Approvers, LabFacts
 
 __all__ = [
     "Admitting",
@@ -14,6 +14,5 @@ __all__ = [
     "Desk",
     "EnergySource",
     "LabFacts",
-    "ManualSteps",
     "Nobody",
 ]

@@ -34,7 +34,7 @@ from labharness.work.capability import Answer, NoAnswer, Planned
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import Closing, summary
 from labharness.work.desk.energised import scope
-from labharness.work.desk.facts import ApprovalRequest, Approvers, LabFacts, ManualSteps
+from labharness.work.desk.facts import ApprovalRequest, Approvers, LabFacts
 from labharness.work.desk.operations import LineOperations
 from labharness.work.desk.progress_reporter import ProgressReporter
 from labharness.work.desk.rules_record import rules_record
@@ -42,6 +42,7 @@ from labharness.work.desk.session import Session
 from labharness.work.plan import (
     Executor,
     FailureKind,
+    Operator,
     Prediction,
     StepFailed,
 )
@@ -76,7 +77,7 @@ class Desk:
         *,
         facts: LabFacts,
         line: Line,
-        operator: ManualSteps,
+        operator: Operator,
         approvers: Approvers,
         clock: Clock,
         chance: Chance,

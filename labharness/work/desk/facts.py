@@ -13,15 +13,7 @@ from labharness.work.capability import Capability, LineFacts
 from labharness.work.desk.energised import EnergySource
 from labharness.work.plan import InstructionSet, Prediction
 
-__all__ = ["ApprovalRequest", "Approvers", "LabFacts", "ManualSteps"]
-
-
-class ManualSteps(Protocol):
-    """Somebody with hands."""
-
-    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Do, or have done, a manual step; return the name of who confirms it."""
-        ...
+__all__ = ["ApprovalRequest", "Approvers", "LabFacts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

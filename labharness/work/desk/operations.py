@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from labharness.core.vocabulary import Command, Ending, Outcome
 from labharness.line import Line
-from labharness.work.desk.facts import ManualSteps
+from labharness.work.plan import Operator
 
 __all__ = ["LineOperations"]
 
@@ -25,7 +25,7 @@ class LineOperations:
     def __init__(
         self,
         line: Line,
-        operator: ManualSteps,
+        operator: Operator,
         authorised: Callable[[], bool],
         ticked: Callable[[], None],
         asked: Callable[[str], None],

@@ -2,7 +2,7 @@
 
 from labharness.work.plan.executor import Executor, Progress, Status, StepRecord
 from labharness.work.plan.instructions import Instruction, InstructionKind, InstructionSet
-from labharness.work.plan.operations import Operations
+from labharness.work.plan.operations import Operations, Operator
 from labharness.work.plan.prediction import PredictedStep, PredictedViolation, Prediction, Stays
 from labharness.work.plan.step import FailureKind, RunningStep, StepFailed, Verb
 from labharness.work.plan.verbs import PHYSICAL_VERBS, stated_commands
@@ -15,6 +15,7 @@ __all__ = [
     "InstructionKind",
     "InstructionSet",
     "Operations",
+    "Operator",
     "PredictedStep",
     "PredictedViolation",
     "Prediction",

@@ -5,10 +5,22 @@ from typing import Protocol
 
 from labharness.core.vocabulary import Command, Outcome
 
-__all__ = ["Operations"]
+__all__ = ["Operations", "Operator"]
 
 
-class Operations(Protocol):
+class Operator(Protocol):
+    """A person who does the steps that no instrument does."""
+
+    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
+        """Do a step by hand; return the name of who confirms it.
+
+        A plan asks through the line: ``PermissionError`` says that the envelope refuses it, and
+        that nobody was asked.
+        """
+        ...
+
+
+class Operations(Operator, Protocol):
     """A line and the people around it, as a plan sees them."""
 
     async def perform(self, command: Command) -> Outcome:
@@ -41,11 +53,4 @@ class Operations(Protocol):
 
     def held_s(self) -> float:
         """Return the lab time for which the line has been held: no deadline counts it."""
-        ...
-
-    async def confirm(self, action: str, text: str, details: Mapping[str, object]) -> str:
-        """Have an operator do a step by hand; return the name of who confirms it.
-
-        Raises ``PermissionError`` when the envelope refuses it; nobody was asked then.
-        """
         ...
