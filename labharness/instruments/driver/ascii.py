@@ -12,7 +12,6 @@ __all__ = [
     "decimal",
     "line_request",
     "number",
-    "numbers",
     "scientific",
     "text",
     "whole",
@@ -108,8 +107,3 @@ def among(values: Mapping[str, float], otherwise: str = "") -> Callable[[str, st
 def text(said: str, what: str) -> str:
     """Read a text as it is."""
     return said
-
-
-def numbers(said: str, what: str) -> tuple[float, ...]:
-    """Read an array of numbers that commas part."""
-    return tuple([number(each, what) for each in said.split(",")])

@@ -28,7 +28,7 @@ class Several:
     query: str
     pattern: str
     every_s: float | None = 1.0
-    name: str = field(default="", init=False)
+    name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Take the attribute's name."""
@@ -62,10 +62,11 @@ class Ascii(ChannelRow):
         """Return what makes the regular expression of a value; a choice is shown by its number."""
         return _digits if self.says is None and isinstance(self.sets, Mapping) else self.says
 
-    @property
-    def asked(self) -> str:
-        """Return the query."""
-        return self.query if isinstance(self.query, str) else self.query.query
+    def reply(self, name: str) -> Several:
+        """Return the reply that it is read from: by itself the whole of one of its own."""
+        if isinstance(self.query, Several):
+            return self.query
+        return Several(self.query, "(?s:(.*))", self.every_s, self.scan or name)
 
     @property
     def is_read(self) -> bool:
@@ -143,11 +144,10 @@ def _found(pattern: str, said: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _shared(rows: Mapping[str, Any]) -> dict[Several, list[str]]:
-    found: dict[Several, list[str]] = {}
+def _replies(rows: Mapping[str, Any]) -> dict[Several, dict[str, Ascii]]:
+    found: dict[Several, dict[str, Ascii]] = {}
     for name, row in rows.items():
-        if isinstance(row.query, Several):
-            found.setdefault(row.query, []).append(name)
+        found.setdefault(row.reply(name), {})[name] = row
     return found
 
 
@@ -203,30 +203,25 @@ class AsciiDriver(TableDriver):
     @classmethod
     def wrong_table(cls) -> Iterator[str]:
         """Return the replies that have not one group a row."""
-        for shared, names in _shared(cls.rows).items():
-            groups = re.compile(shared.pattern).groups
-            if groups != len(names):
-                yield f"{shared.name}: its pattern has {groups} groups for {', '.join(names)}"
+        for reply, rows in _replies(cls.rows).items():
+            groups = re.compile(reply.pattern).groups
+            if groups != len(rows):
+                yield f"{reply.name}: its pattern has {groups} groups for {', '.join(rows)}"
 
     def scans_of(self, rows: Mapping[str, Ascii]) -> Iterator[Scan]:
-        """Return a scan for each query, in the order of the rows."""
-        shared = _shared(rows)
-        for name, row in rows.items():
-            if isinstance(row.query, str):
-                yield self._one(name, row)
-            elif shared[row.query][0] == name:
-                yield self._many(row.query, {each: rows[each] for each in shared[row.query]})
-
-    def queries_of(self, rows: Mapping[str, Ascii]) -> Iterator[Query]:
-        """Return a query for each row."""
-        for name, row in rows.items():
-            yield Query(name, self.line(row.asked), self._reader(name, row))
+        """Return a scan for each reply, in the order of the rows."""
+        for reply, some in _replies(rows).items():
+            channels = tuple([name for name, row in some.items() if not row.hidden])
+            only_while = next(iter(some.values())).only_while
+            decode = self._decoder(reply, some)
+            request = self.line(reply.query)
+            yield Scan(reply.name, request, channels, decode, reply.every_s, only_while)
 
     def commands(self, channel: str, row: Ascii, value: float) -> tuple[Request, ...]:
         """Return the one line that sets a channel."""
         command = row.sends.format(row.written(channel, value))
         if self.asks_back:
-            command += f";{row.asked}"
+            command += f";{row.reply(channel).query}"
         timeout_s = row.answered_s or self.timeout_s
         obeyed = self.showing(row, value) if self.done == "" else self._done
         request = self.line(command, timeout_s, obeyed)
@@ -246,7 +241,7 @@ class AsciiDriver(TableDriver):
         row: Any = self.channels[channel]
         if not row.is_read or row.shows_value is None:
             return None
-        return replace(self.line(row.asked), obeyed=self.showing(row, value))
+        return replace(self.line(row.reply(channel).query), obeyed=self.showing(row, value))
 
     def showing(self, row: Ascii, value: float) -> bytes:
         """Return the regular expression of the replies that show a value."""
@@ -290,36 +285,18 @@ class AsciiDriver(TableDriver):
             raise BadReply(f"{what}: {told[:40]!r} is not in form")
         return found[1]
 
-    def _reader(self, name: str, row: Ascii) -> Callable[[bytes], Any]:
-        asked = row.asked
-        return lambda reply: row.value(self.said(name, reply, asked), name)
+    def _decoder(
+        self, reply: Several, rows: Mapping[str, Ascii]
+    ) -> Callable[[bytes], tuple[Any, ...]]:
+        pattern = re.compile(reply.pattern)
+        parts = [(name, row.value, row.hidden) for name, row in rows.items()]
 
-    def _one(self, name: str, row: Ascii) -> Scan:
-        read = self._reader(name, row)
-        request = self.line(row.asked)
-        return Scan(
-            row.scan or name,
-            request,
-            (name,),
-            lambda reply: (read(reply),),
-            row.every_s,
-            row.only_while,
-        )
-
-    def _many(self, shared: Several, rows: Mapping[str, Ascii]) -> Scan:
-        pattern = re.compile(shared.pattern)
-        parts = tuple(rows.items())
-        shown = [not row.hidden for row in rows.values()]
-
-        def decode(reply: bytes) -> tuple[float, ...]:
-            found = pattern.fullmatch(self.said(shared.name, reply, shared.query))
+        def decode(received: bytes) -> tuple[Any, ...]:
+            found = pattern.fullmatch(self.said(reply.name, received, reply.query))
             if found is None:
-                raise BadReply(f"{shared.name}: {reply[:80]!r} is not in form")
-            said = zip(parts, found.groups(), strict=True)
-            values = [row.value(each or "", name) for (name, row), each in said]
-            return tuple([value for value, is_shown in zip(values, shown, strict=True) if is_shown])
+                raise BadReply(f"{reply.name}: {received[:80]!r} is not in form")
+            said = zip(parts, found.groups(""), strict=True)
+            values = [(read(text, name), hidden) for (name, read, hidden), text in said]
+            return tuple([value for value, hidden in values if not hidden])
 
-        channels = tuple([name for name, row in parts if not row.hidden])
-        only_while = parts[0][1].only_while
-        request = self.line(shared.query)
-        return Scan(shared.name, request, channels, decode, shared.every_s, only_while)
+        return decode

@@ -4,8 +4,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from labharness.core.vocabulary import BadReply, Message, Request, Transaction
 from labharness.instruments.driver.channels import Identity, Query, Scan
@@ -22,8 +21,6 @@ __all__ = [
     "message_request",
     "results",
 ]
-
-T = TypeVar("T")
 
 VALUE = "<value>"
 """Stands in the parameters of a call for the value that is set."""
@@ -130,8 +127,10 @@ class Json(ChannelRow):
         """Return whether something asks for it."""
         return self.command != ""
 
-    def values(self, name: str, found: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return its value among the results."""
+    def values(self, name: str, found: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Return its value among the results, or the object that is made of them."""
+        if self.reads is not None:
+            return (self.reads(found),)
         value = found.get(self.result)
         if self.truth is not isinstance(value, bool):
             raise BadReply(f"{name}: {self.result} is {value!r}"[:120])
@@ -166,13 +165,8 @@ class JsonDriver(TableDriver):
     def scans_of(self, rows: Mapping[str, Json]) -> Iterator[Scan]:
         """Return a message for each row."""
         for name, row in rows.items():
-            values = self._reader(name, partial(row.values, name))
-            yield Scan(name, self._ask(row), (name,), values, row.every_s)
-
-    def queries_of(self, rows: Mapping[str, Json]) -> Iterator[Query]:
-        """Return a query for each row."""
-        for name, row in rows.items():
-            yield Query(name, self._ask(row), self._reader(name, row.reads or dict))
+            asks = self.call(Call(row.command, timeout_s=row.timeout_s), 0.0)
+            yield Scan(name, asks, (name,), self._reader(name, row), row.every_s)
 
     def commands(self, channel: str, row: Json, value: float) -> tuple[Request, ...]:
         """Return the messages of one command."""
@@ -193,9 +187,6 @@ class JsonDriver(TableDriver):
         if errors and not any(text in errors for text in row.already):
             raise fault(channel, errors + _hinted(errors, self.hints))
 
-    def _ask(self, row: Json) -> Request:
-        return self.call(Call(row.command, timeout_s=row.timeout_s), 0.0)
-
-    def _reader(self, name: str, read: Callable[[dict[str, Any]], T]) -> Callable[[bytes], T]:
+    def _reader(self, name: str, row: Json) -> Callable[[bytes], tuple[Any, ...]]:
         found = results(name, self.hints)
-        return lambda reply: read(found(reply))
+        return lambda reply: row.values(name, found(reply))

@@ -261,20 +261,14 @@ class ModbusDriver(TableDriver):
         for name, row in left.items():
             yield self._scan(_alone(name, row), {name: row})
 
-    def queries_of(self, rows: Mapping[str, ModbusRow]) -> Iterator[Query]:
-        """Return a query for each row."""
-        for name, row in rows.items():
-            scan = self._scan(_alone(name, row), {name: row})
-            yield Query(name, scan.request, _first(scan.decode))
-
     def commands(self, channel: str, row: ModbusRow, value: float) -> tuple[Request, ...]:
         """Return the one frame that sets a channel."""
         if row.function == 1:
             return (self.write_coil(row.address, value == 1),)
         words = row.codec.encode(value)
-        one = row.size == 1
-        write = self.write_register(row.address, words[0]) if one else None
-        return (write or self.write_registers(row.address, words),)
+        if row.size == 1:
+            return (self.write_register(row.address, words[0]),)
+        return (self.write_registers(row.address, words),)
 
     def shown(self, channel: str, value: float) -> Request | None:
         """Read the coil or the register that shows a channel, in steps of its own."""
@@ -378,10 +372,6 @@ class ModbusDriver(TableDriver):
 
 def _alone(name: str, row: ModbusRow) -> ReadBlock:
     return ReadBlock(row.scan or name, row.address, row.size, row.every_s, row.function)
-
-
-def _first(decode: Callable[[bytes], tuple[float, ...]]) -> Callable[[bytes], float]:
-    return lambda reply: decode(reply)[0]
 
 
 def _data_bytes(block: ReadBlock) -> int:

@@ -199,8 +199,7 @@ class TableDriver(Driver):
         self.channels = {n: row for n, row in fitted.items() if not (row.is_query or row.hidden)}
         read = {n: row for n, row in fitted.items() if row.is_read and not row.is_query}
         self._scans = tuple(self.scans_of(read))
-        asked = {name: row for name, row in fitted.items() if row.is_query}
-        self._queries = tuple(self.queries_of(asked))
+        self._queries = tuple([self._query(n, row) for n, row in fitted.items() if row.is_query])
 
     @classmethod
     def wrong_table(cls) -> Iterable[str]:
@@ -210,10 +209,6 @@ class TableDriver(Driver):
     @abstractmethod
     def scans_of(self, rows: Mapping[str, Any]) -> Iterable[Scan]:
         """Return the scans that read these rows."""
-
-    @abstractmethod
-    def queries_of(self, rows: Mapping[str, Any]) -> Iterable[Query]:
-        """Return the queries of these rows."""
 
     @abstractmethod
     def commands(self, channel: str, row: Any, value: float) -> tuple[Request, ...]:  # noqa: ANN401
@@ -230,6 +225,10 @@ class TableDriver(Driver):
     def identify(self) -> Query:
         """Return the frame that asks the instrument what it is."""
         return self._identity
+
+    def _query(self, name: str, row: ChannelRow) -> Query:
+        (scan,) = self.scans_of({name: row})
+        return Query(name, scan.request, lambda reply: scan.decode(reply)[0])
 
     def expects(self, identity: Identity) -> str:
         """Return what is wrong with this identity; firmware is judged only where a source does."""
