@@ -122,11 +122,10 @@ class Keithley2400(AsciiDriver):
         doc="Measure whether the compliance limits the current (1).",
         source="page 18-68, TRIPped?",
     )
-    reading = Several(":READ?", "([^,]*),([^,]*)(?:,.*)?")
+    reading = Several(":READ?", "([^,]*),([^,]*)(?:,.*)?", only_while=ON)
     terminal_voltage = Ascii(
         reading,
         reads=_measured,
-        only_while=ON,
         unit="V",
         doc="Measure the voltage at the terminals.",
         source="pages 17-5 and 18-51",
@@ -134,7 +133,6 @@ class Keithley2400(AsciiDriver):
     current = Ascii(
         reading,
         reads=_measured,
-        only_while=ON,
         unit="A",
         doc="Measure the current.",
         source="pages 17-5 and 18-51",

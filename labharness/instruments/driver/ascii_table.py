@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from labharness.core.vocabulary import BadReply, Lines, Nothing, Request, Until
 from labharness.instruments.driver.ascii import line_request, number
-from labharness.instruments.driver.channels import Identity, Query, Scan
+from labharness.instruments.driver.channels import Identity, Query, Scan, While
 from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
 from labharness.instruments.driver.table import ChannelRow, TableDriver
@@ -23,11 +23,13 @@ class Several:
         query: What asks for it.
         pattern: Regular expression of the reply, with a group for each row in order.
         every_s: How often it is polled; ``None`` where it is read on demand only.
+        only_while: In which state alone its instrument answers.
     """
 
     query: str
     pattern: str
     every_s: float | None = 1.0
+    only_while: While | None = None
     name: str = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -66,7 +68,8 @@ class Ascii(ChannelRow):
         """Return the reply that it is read from: by itself the whole of one of its own."""
         if isinstance(self.query, Several):
             return self.query
-        return Several(self.query, "(?s:(.*))", self.every_s, self.scan or name)
+        name = self.scan or name
+        return Several(self.query, "(?s:(.*))", self.every_s, self.only_while, name)
 
     @property
     def is_read(self) -> bool:
@@ -212,10 +215,8 @@ class AsciiDriver(TableDriver):
         """Return a scan for each reply, in the order of the rows."""
         for reply, some in _replies(rows).items():
             channels = tuple([name for name, row in some.items() if not row.hidden])
-            only_while = next(iter(some.values())).only_while
-            decode = self._decoder(reply, some)
-            request = self.line(reply.query)
-            yield Scan(reply.name, request, channels, decode, reply.every_s, only_while)
+            asks, decode = self.line(reply.query), self._decoder(reply, some)
+            yield Scan(reply.name, asks, channels, decode, reply.every_s, reply.only_while)
 
     def commands(self, channel: str, row: Ascii, value: float) -> tuple[Request, ...]:
         """Return the one line that sets a channel."""
