@@ -25,7 +25,7 @@ from labharness.lab import Lab, LabPlan, read_lab
 from labharness.lab.wiring import preflight
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.messages import TaskSubmit
-from labharness.safety.guard import places
+from labharness.safety.guard import port_records
 from labharness.work.plan import InstructionSet, Prediction
 from rig import SHORT_LINE, Injection, submission
 from startup.sitecustomize import move_places
@@ -76,7 +76,7 @@ def places_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LABHARNESS_TEST_PLACES", str(folder))
         patch.setenv("PYTHONPATH", path)
-        move_places(places, folder)
+        move_places(port_records, folder)
         yield
 
 

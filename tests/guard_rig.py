@@ -21,9 +21,7 @@ from labharness.core.vocabulary import Request, Until
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard import Permit, SafeFrame
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, ArmedPort, read_armed
-from labharness.safety.guard.seal import seal
-from labharness.safety.guard.socket_lines import LineSplitter
-from labharness.safety.guard.written import write_request
+from labharness.safety.guard.messages import LineSplitter, seal, write_request
 
 HERE = Path(__file__).parent
 BAUD = 9600

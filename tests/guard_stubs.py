@@ -15,10 +15,10 @@ from labharness.core.clock import VirtualLoop, run
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard import SafeFrame
 from labharness.safety.guard.armed import Armed, ArmedPort, arming_digest
-from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.guard.messages import line_of
+from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.remote import RemoteGuard
-from labharness.safety.guard.remote_ports import Stream
-from labharness.safety.guard.socket_lines import line_of
+from labharness.safety.guard.remote_parts import Stream
 
 __all__ = ["ARMED", "KEY", "LAST", "ON", "READ", "SAFE", "SHUT", "Ends", "Remote"]
 __all__ += ["GONE", "MACHINE_S", "WHOLE_SEND", "Descriptor", "Started", "armed", "ask", "talk"]

@@ -11,12 +11,10 @@ from unittest.mock import patch
 
 from guard_stubs import ARMED, KEY, Descriptor
 from labharness.core.vocabulary import Request
-from labharness.safety.guard import Permit, PortState, armed_marker, door, ports
+from labharness.safety.guard import Permit, PortState, latch, ports, service
 from labharness.safety.guard.armed import Armed
+from labharness.safety.guard.messages import LineSplitter, line_of, seal, write_request
 from labharness.safety.guard.process import ProcessGuard
-from labharness.safety.guard.seal import seal
-from labharness.safety.guard.socket_lines import LineSplitter, line_of
-from labharness.safety.guard.written import write_request
 
 __all__ = ["RESET", "START_S", "Harness", "Turn", "guarding", "last", "reason"]
 
@@ -211,7 +209,7 @@ def guarding(
         replace(each, path=each.path and f"{folder}/{each.name}") for each in armed.ports
     )
     with ExitStack() as kept:
-        for module in (door, armed_marker, ports):
+        for module in (service, latch, ports):
             kept.enter_context(patch.object(module, "Thread", _AtOnce))
         made = Turn(folder, once=once, armed=replace(armed, ports=ports_here), closed=closed)
         kept.callback(made.close)

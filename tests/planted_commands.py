@@ -92,7 +92,7 @@ OF_COMMANDS = (
     ),
     PlantedBug(
         "settle time left out of what a permit takes",
-        "labharness.safety.guard.session:HarnessSession._permitted",
+        "labharness.safety.guard.harness:HarnessSession._permitted",
         "request.timeout_s + request.settle_s",
         "request.timeout_s",
         "tests/safety/guard/test_guard_permits.py::"

@@ -46,7 +46,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "end of the harness's socket not heeded",
-        "labharness.safety.guard.session:HarnessSession.hear",
+        "labharness.safety.guard.harness:HarnessSession.hear",
         "self._part(f'the socket of the harness closed ({why})')",
         "self.close()",
         "tests/safety/guard/test_guard_process.py::test_the_end_of_a_socket_is_heeded_before_any_silence",
@@ -56,7 +56,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "heartbeat not heeded",
-        "labharness.safety.guard.watch:HarnessWatch.overdue",
+        "labharness.safety.guard.harness:HarnessWatch.overdue",
         "now > self.due_s",
         "False",
         "tests/safety/guard/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
@@ -66,7 +66,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "old heartbeats count as fresh",
-        "labharness.safety.guard.watch:HarnessWatch.heartbeat",
+        "labharness.safety.guard.harness:HarnessWatch.heartbeat",
         "max(self.heard_s, min(made_s, now))",
         "now",
         "tests/safety/guard/test_guard_process.py::test_heartbeats_that_waited_in_the_socket_prove_nothing",
@@ -114,7 +114,7 @@ IN_THE_GUARD = (
     ),
     PlantedBug(
         "seal of a permit not checked",
-        "labharness.safety.guard.session:HarnessSession._permitted",
+        "labharness.safety.guard.harness:HarnessSession._permitted",
         "not fits(self._key, permit, request, given)",
         "False",
         "tests/safety/guard/test_guard_permits.py::test_no_forged_permit_passes",

@@ -94,7 +94,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "latch of a port seen by its own lab alone",
-        "labharness.safety.guard.port_latch:PortLatch.look",
+        "labharness.safety.guard.port_records:PortLatch.look",
         "if record.state_dir != self._home and _stands(record.state_dir):\n"
         "    return (ours, record)",
         "if record.state_dir != self._home:\n    continue",
@@ -143,7 +143,7 @@ IN_LATCH_AND_LOCK = (
     ),
     PlantedBug(
         "record of a port that cannot be read taken for open",
-        "labharness.safety.guard.port_latch:_read",
+        "labharness.safety.guard.port_records:_read",
         "raise ValueError(f'{path}: {why}') from None",
         "return None",
         "tests/safety/guard/test_port_latch.py::test_a_record_that_cannot_be_read_is_a_latch",

@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-NAME = "labharness.safety.guard.places"
+NAME = "labharness.safety.guard.port_records"
 FOLDER = os.environ.get("LABHARNESS_TEST_PLACES", "")
 
 
 def move_places(places: Any, folder: Path) -> None:
-    """Move what ``labharness.safety.guard.places`` names, in this process."""
+    """Move what ``labharness.safety.guard.port_records`` names, in this process."""
     places.SHARED_PLACE = folder / "shared"
     places.LOCK_PLACES = (folder / "run", folder / "shared")
     places.LATCH_PLACES = (places.KEPT_PLACE, folder / "shared")

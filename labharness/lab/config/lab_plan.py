@@ -43,7 +43,7 @@ from labharness.lab.config.wires import Finding, check_wires
 from labharness.line import Contact, Instrument, PortTiming, Room, compile_procedures
 from labharness.safety.guard import SafeFrame
 from labharness.safety.guard.armed import BadArming, must_be_stated, state_home
-from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.kernel import Envelope, EnvelopeInvalid
 
 __all__ = ["LabPlan", "default_lab_path", "read_lab"]

@@ -14,8 +14,14 @@ from typing import IO
 from labharness.core.files.named import open_named, open_own
 from labharness.instruments.link.identity import LinkIdentity
 from labharness.lab.config.lease import Lease, Leased
-from labharness.safety.guard.places import LOCK_PLACES
-from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+from labharness.safety.guard.port_records import (
+    GUARD,
+    LINE,
+    LOCK_PLACES,
+    PortLock,
+    PortTaken,
+    who_holds,
+)
 
 __all__ = ["LOCK_NAME", "MAKES_SAFE", "LineBusy", "LineLock", "LockOwner", "guarded_elsewhere"]
 __all__ += ["owner_elsewhere", "read_owner"]

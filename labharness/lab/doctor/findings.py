@@ -21,7 +21,7 @@ from labharness.lab.doctor.looked_up import (
 )
 from labharness.lab.wiring.arming import GUARDED
 from labharness.safety.alarm import Severity
-from labharness.safety.guard.places import KEPT_PLACE
+from labharness.safety.guard.port_records import KEPT_PLACE
 from labharness.work.admission.approval import (
     Approved,
     RequestFacts,

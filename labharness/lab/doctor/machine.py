@@ -37,7 +37,7 @@ from labharness.lab.doctor.looked_up import (
     OwnerFacts,
     SerialFacts,
 )
-from labharness.safety.guard import Latch, LatchUnreadable, places
+from labharness.safety.guard import Latch, LatchUnreadable, port_records
 from labharness.safety.guard.latch import MARKER_FILE
 from labharness.work.admission.approval import BadApproval, StandingApproval, read_approval
 from labharness.work.admission.callers import BadCallers, read_callers
@@ -345,7 +345,7 @@ def _latch(plan: LabPlan, *, owned: bool) -> LatchFacts:
 
 def _ports_not_kept() -> str:
     """Return why what latches a port is not kept over a restart; ``""`` where it is."""
-    kept, shared = places.KEPT_PLACE, places.SHARED_PLACE
+    kept, shared = port_records.KEPT_PLACE, port_records.SHARED_PLACE
     if not os.path.lexists(kept):
         return f"{kept} is not there: what latches a port is kept in {shared}, which may be cleared"
     if not os.access(kept, os.R_OK | os.W_OK | os.X_OK):

@@ -19,7 +19,7 @@ from typing import Any
 
 from labharness.core.clock import Clock
 from labharness.lab.config.lock import read_owner
-from labharness.safety.guard.door import LOOK_S, DoorPaths
+from labharness.safety.guard.service import LOOK_S, DoorPaths
 
 __all__ = [
     "ANSWER_S_MAX",

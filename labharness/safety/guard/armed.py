@@ -17,9 +17,10 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Protocol, Request, same_frame, why_no_read
 from labharness.instruments.link.identity import LinkAddress
 from labharness.safety.guard.core import GuardCore, SafeFrame
-from labharness.safety.guard.fields import BadFields, Fields
-from labharness.safety.guard.written import (
+from labharness.safety.guard.messages import (
     EXCHANGE_S_MAX,
+    BadFields,
+    Fields,
     read_request,
     read_safe,
     write_request,

@@ -13,16 +13,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 from labharness.core.files.durable import sync_folder, write_durably
 from labharness.core.files.named import is_there, open_named
 from labharness.core.vocabulary import Cause, Trip
-from labharness.safety.guard.fields import Fields
-from labharness.safety.guard.port_latch import LEFT_ARMED, PortLatch, PortRecord
-from labharness.safety.guard.written import read_trip, write_trip
+from labharness.safety.guard.messages import Fields, read_trip, write_trip
+from labharness.safety.guard.port_records import LEFT_ARMED, PortLatch, PortRecord
 
 __all__ = [
     "LEFT_ARMED",
+    "ArmedMarker",
     "Latch",
     "LatchUnreadable",
     "LatchedElsewhere",
@@ -280,3 +281,46 @@ def probe(latch_file: Path, write: Callable[[Path, str], None]) -> None:
     beside = latch_file.with_suffix(".probe")
     write(beside, " " * PROBE_BYTES)
     beside.unlink()
+
+
+APART_S = 1.0  # heartbeats may change their mind ten times a second; a disk need not
+
+
+class ArmedMarker:
+    """Writes one marker at a time, and the last that was wanted in the end.
+
+    Args:
+        latch: Whose marker it is.
+
+    Attributes:
+        wanted: The procedure that the last heartbeat named.
+    """
+
+    def __init__(self, latch: Latch) -> None:
+        self.wanted = ""
+        self._latch = latch
+        self._thread: Thread | None = None
+        self._next_s = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """Whether a marker is on its way to the disk."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def follow(self, now: float) -> None:
+        """Begin to write what is wanted, where it is not written yet; waits for nothing."""
+        if self.wanted == self._latch.marker or now < self._next_s or self.busy:
+            return
+        self._next_s = now + APART_S
+        self._thread = Thread(target=self._write, args=(self.wanted,), daemon=True)
+        with suppress(RuntimeError):  # no more threads: what is marked is for this line too
+            self._thread.start()
+
+    def wait(self, within_s: float | None = None) -> None:
+        """Wait until no marker is on its way."""
+        if self._thread is not None and self.busy:
+            self._thread.join(within_s)
+
+    def _write(self, procedure: str) -> None:
+        with suppress(OSError):  # the name that stands there is one for this line too
+            self._latch.set_marker(procedure)

@@ -18,19 +18,13 @@ from pathlib import Path
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link.descriptors import Descriptor
 from labharness.safety.guard.armed import SOCKET_FILE, Armed
-from labharness.safety.guard.armed_marker import ArmedMarker
 from labharness.safety.guard.core import NotPermitted, SafeFrame
-from labharness.safety.guard.door import Door
-from labharness.safety.guard.fields import BadFields
-from labharness.safety.guard.latch import Latch
-from labharness.safety.guard.notify import Notifier
-from labharness.safety.guard.offline_log import OfflineLog
-from labharness.safety.guard.port_latch import PortLatch
+from labharness.safety.guard.harness import HarnessSession, HarnessWatch, OfflineLog
+from labharness.safety.guard.latch import ArmedMarker, Latch
+from labharness.safety.guard.messages import KEY_BYTES, BadFields, SocketLines
+from labharness.safety.guard.port_records import PortLatch
 from labharness.safety.guard.ports import Ports
-from labharness.safety.guard.seal import KEY_BYTES
-from labharness.safety.guard.session import HarnessSession
-from labharness.safety.guard.socket_lines import SocketLines
-from labharness.safety.guard.watch import HarnessWatch
+from labharness.safety.guard.service import Door, Notifier
 
 __all__ = ["ProcessGuard"]
 

@@ -18,16 +18,19 @@ from labharness.core.files.named import open_named
 from labharness.core.vocabulary import Cause, Request, Trip
 from labharness.instruments.link import LinkLost
 from labharness.safety.guard.armed import ARMED_FILE, SOCKET_FILE, Armed, arming_digest
-from labharness.safety.guard.contract import Done, LatchView, Tells
+from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
 from labharness.safety.guard.core import PERMIT_S_MAX, NotPermitted, Permit, SafeFrame
-from labharness.safety.guard.fields import Fields
-from labharness.safety.guard.port_latch import PortLatch
-from labharness.safety.guard.port_queue import PortQueue
-from labharness.safety.guard.remote_ports import GuardedLink, SeenLatch, Stream
-from labharness.safety.guard.seal import seal
-from labharness.safety.guard.socket_lines import Line, line_of
-from labharness.safety.guard.spawn import Child
-from labharness.safety.guard.written import read_trip, write_request, write_trip
+from labharness.safety.guard.messages import (
+    Fields,
+    Line,
+    line_of,
+    read_trip,
+    seal,
+    write_request,
+    write_trip,
+)
+from labharness.safety.guard.port_records import PortLatch
+from labharness.safety.guard.remote_parts import Child, GuardedLink, SeenLatch, Stream
 
 __all__ = ["BEAT_S", "RemoteGuard"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from labharness.core.vocabulary import Request, Trip
 from labharness.instruments.link import Link, LinkLost
-from labharness.safety.guard.contract import Done, LatchView, Tells
+from labharness.safety.guard.contract import Done, LatchView, PortQueue, Tells
 from labharness.safety.guard.core import (
     Finished,
     GuardCore,
@@ -16,7 +16,6 @@ from labharness.safety.guard.core import (
     SafeFrame,
 )
 from labharness.safety.guard.duty import Duty
-from labharness.safety.guard.port_queue import PortQueue
 
 __all__ = ["LoopGuard"]
 

@@ -23,7 +23,7 @@ from labharness.safety.guard.armed import (
     read_armed,
     read_whole,
 )
-from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+from labharness.safety.guard.port_records import GUARD, LINE, PortLock, PortTaken, who_holds
 from labharness.safety.guard.process import ProcessGuard
 
 __all__ = ["CannotGuard", "serve"]

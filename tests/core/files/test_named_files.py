@@ -14,7 +14,7 @@ from guard_rig import bench, until
 from labharness.core.files.named import open_named
 from labharness.lab import LabPlan
 from labharness.safety.guard import Latch, LatchUnreadable
-from labharness.safety.guard.spawn import Child
+from labharness.safety.guard.remote_parts import Child
 from platforms import unix
 from rig import SHORT_LINE
 

@@ -18,7 +18,7 @@ from commands import Said, say
 from examined import alert
 from labharness.lab import read_lab
 from labharness.lab.doctor import findings as doctor
-from labharness.safety.guard import places
+from labharness.safety.guard import port_records
 from rig import SHORT_LINE
 from served import Served
 
@@ -42,8 +42,8 @@ def lab_file(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A lab file of its own on served links, where no run and no latch was ever kept."""
     kept = on_disk / "var" / "ports"
     monkeypatch.setattr(doctor, "KEPT_PLACE", kept)
-    monkeypatch.setattr(places, "KEPT_PLACE", kept)
-    monkeypatch.setattr(places, "LATCH_PLACES", (kept, *places.LATCH_PLACES[1:]))
+    monkeypatch.setattr(port_records, "KEPT_PLACE", kept)
+    monkeypatch.setattr(port_records, "LATCH_PLACES", (kept, *port_records.LATCH_PLACES[1:]))
     with Served(on_disk / "served") as served:
         text = served.lab_file.read_text("utf-8")
         plan = read_lab(SHORT_LINE)

@@ -28,8 +28,8 @@ from labharness.core.clock import PacedLoop, steady_s
 from labharness.core.vocabulary import Nothing, Request, Until
 from labharness.safety.guard import GuardCore, SafeFrame
 from labharness.safety.guard.armed import ARMED_FILE
+from labharness.safety.guard.harness import HarnessWatch
 from labharness.safety.guard.ports import Ports
-from labharness.safety.guard.watch import HarnessWatch
 
 SILENCE_S_MAX = 0.5
 

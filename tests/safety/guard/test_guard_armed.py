@@ -31,12 +31,20 @@ from labharness.lab.wiring.arming import armed_of
 from labharness.line import compile_procedures
 from labharness.safety.guard import Permit, SafeFrame
 from labharness.safety.guard.armed import Armed, ArmedPort, BadArming, lab_home, read_armed
-from labharness.safety.guard.fields import BadFields, Fields
-from labharness.safety.guard.offline_log import OfflineLog
-from labharness.safety.guard.seal import fits, seal
-from labharness.safety.guard.socket_lines import LINE_BYTES_MAX, LineSplitter, line_of
-from labharness.safety.guard.watch import HarnessWatch
-from labharness.safety.guard.written import read_request, read_trip, write_request, write_trip
+from labharness.safety.guard.harness import HarnessWatch, OfflineLog
+from labharness.safety.guard.messages import (
+    LINE_BYTES_MAX,
+    BadFields,
+    Fields,
+    LineSplitter,
+    fits,
+    line_of,
+    read_request,
+    read_trip,
+    seal,
+    write_request,
+    write_trip,
+)
 
 RAW = st.binary(max_size=12)
 WHOLE = st.integers(0, 2**31)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from guard_stubs import ARMED, Descriptor
-from labharness.safety.guard import spawn, start
+from labharness.safety.guard import remote_parts, start
 from labharness.safety.guard.armed import ArmedPort
-from labharness.safety.guard.spawn import Child
+from labharness.safety.guard.remote_parts import Child
 from labharness.safety.guard.start import CannotGuard
 from platforms import unix
 
@@ -90,8 +90,8 @@ def test_a_process_that_has_work_left_is_waited_for_so_long(
         naps.append(seconds)
         now[0] += 0.5
 
-    monkeypatch.setattr(spawn, "steady_s", lambda: now[0])
-    monkeypatch.setattr(spawn, "pause", pause)
+    monkeypatch.setattr(remote_parts, "steady_s", lambda: now[0])
+    monkeypatch.setattr(remote_parts, "pause", pause)
     child = shell("exec sleep 60", tmp_path / "guard.log")
     child.start()
     pid = child.pid

@@ -16,8 +16,10 @@ from labharness.safety.guard.armed import (
     read_whole,
     state_home,
 )
-from labharness.safety.guard.fields import WHOLE_MAX, BadFields, Fields
-from labharness.safety.guard.written import (
+from labharness.safety.guard.messages import (
+    WHOLE_MAX,
+    BadFields,
+    Fields,
     read_request,
     read_safe,
     read_trip,

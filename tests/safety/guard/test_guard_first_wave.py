@@ -20,11 +20,10 @@ from labharness.core.clock import PacedLoop, run, steady_s
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.serial_port import SerialLink
-from labharness.safety.guard import GuardCore, Latch, SafeFrame, places
-from labharness.safety.guard.fields import BadFields
+from labharness.safety.guard import GuardCore, Latch, SafeFrame, port_records
+from labharness.safety.guard.messages import BadFields, write_trip
 from labharness.safety.guard.process import ProcessGuard
 from labharness.safety.guard.shell import LoopGuard
-from labharness.safety.guard.written import write_trip
 
 PORTS = ("heat", "gas", "pump")
 LEAK = Trip(Cause.GAS_LEAK, "stop", "h2.concentration", 1200.0, 1.0, "leak")
@@ -103,7 +102,7 @@ class Alone:
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alone]:
-    monkeypatch.setattr(places, "LATCH_PLACES", (tmp_path / "places",))  # a pty comes back
+    monkeypatch.setattr(port_records, "LATCH_PLACES", (tmp_path / "places",))  # a pty comes back
     with socket.socket(socket.AF_UNIX) as listener:
         made = Alone(tmp_path, listener)
         yield made

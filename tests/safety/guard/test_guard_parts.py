@@ -14,13 +14,12 @@ from guard_stubs import LAST, ON, READ, SAFE
 from labharness.core.files.named import open_named, open_own, shared_by_group
 from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link import LinkLost
-from labharness.safety.guard import armed_marker, door, offline_log, socket_lines
-from labharness.safety.guard.armed_marker import ArmedMarker
-from labharness.safety.guard.door import Door, DoorPaths
-from labharness.safety.guard.notify import Notifier
-from labharness.safety.guard.offline_log import OfflineLog
-from labharness.safety.guard.remote_ports import GuardedLink, SeenLatch
-from labharness.safety.guard.socket_lines import SocketLines, line_of
+from labharness.safety.guard import harness, latch, messages, service
+from labharness.safety.guard.harness import OfflineLog
+from labharness.safety.guard.latch import ArmedMarker
+from labharness.safety.guard.messages import SocketLines, line_of
+from labharness.safety.guard.remote_parts import GuardedLink, SeenLatch
+from labharness.safety.guard.service import Door, DoorPaths, Notifier
 from labharness.safety.guard.split import SplitGuard
 from platforms import unix
 
@@ -158,8 +157,8 @@ class Held:
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[Held]:
     Held.made = []
-    monkeypatch.setattr(armed_marker, "Thread", Held)
-    monkeypatch.setattr(door, "Thread", Held)
+    monkeypatch.setattr(latch, "Thread", Held)
+    monkeypatch.setattr(service, "Thread", Held)
     return Held.made
 
 
@@ -228,7 +227,7 @@ def test_what_was_replaced_is_told_from_what_was_removed(tmp_path: Path) -> None
 
 
 def test_a_log_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offline_log, "ENTRIES_MAX", 3)
+    monkeypatch.setattr(harness, "ENTRIES_MAX", 3)
     path = tmp_path / "guard.jsonl"
     log = OfflineLog(path)
     for number in range(5):
@@ -345,7 +344,7 @@ def test_systemd_hears_at_a_path_or_at_a_name(
 def test_a_socket_hears_what_has_arrived_and_holds_up_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(socket_lines, "READ_BYTES_MAX", 10)
+    monkeypatch.setattr(messages, "READ_BYTES_MAX", 10)
     near, far = socket.socketpair()
     with near, far:
         lines = SocketLines(near)
@@ -367,7 +366,7 @@ def test_a_socket_hears_what_has_arrived_and_holds_up_nobody(
 def test_what_is_said_to_who_does_not_read_is_kept_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(socket_lines, "UNSENT_BYTES_MAX", 1000)
+    monkeypatch.setattr(messages, "UNSENT_BYTES_MAX", 1000)
     near, far = socket.socketpair()
     with near, far:
         lines = SocketLines(near)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from guard_rig import ON, READ, SHUT, Caller, GuardBench, bench
 from labharness.safety.guard.core import PERMIT_S_MAX
-from labharness.safety.guard.written import write_request
+from labharness.safety.guard.messages import write_request
 
 
 @pytest.fixture

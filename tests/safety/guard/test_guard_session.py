@@ -14,10 +14,10 @@ from guard_rig import Away, bench
 from guard_stubs import LAST, ON, READ, SHUT
 from guard_turns import Harness, Turn, guarding, last, reason
 from labharness.core.clock import steady_s
-from labharness.safety.guard import socket_lines
+from labharness.safety.guard import messages
+from labharness.safety.guard.harness import HarnessSession
+from labharness.safety.guard.messages import SocketLines, line_of
 from labharness.safety.guard.process import ProcessGuard
-from labharness.safety.guard.session import HarnessSession
-from labharness.safety.guard.socket_lines import SocketLines, line_of
 
 UNSENT_BYTES_MAX = 200_000
 
@@ -52,7 +52,7 @@ class Parts:
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Parts]:
-    monkeypatch.setattr(socket_lines, "UNSENT_BYTES_MAX", UNSENT_BYTES_MAX)
+    monkeypatch.setattr(messages, "UNSENT_BYTES_MAX", UNSENT_BYTES_MAX)
     made = Parts()
     yield made
     made.session.close()
@@ -93,7 +93,7 @@ def test_a_leave_that_was_said_before_a_socket_closed_is_heard(parts: Parts) -> 
 def test_a_deaf_harness_that_has_armed_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(socket_lines, "UNSENT_BYTES_MAX", UNSENT_BYTES_MAX)
+    monkeypatch.setattr(messages, "UNSENT_BYTES_MAX", UNSENT_BYTES_MAX)
     monkeypatch.setattr(Away, "fileno", lambda link: 0)  # a line is armed over open links alone
     with bench(tmp_path) as rig, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tmp_path / "door"))

@@ -16,7 +16,7 @@ from labharness.core.vocabulary import Cause, Nothing, Quiet, Request, Trip, Unt
 from labharness.instruments.link import LinkLost
 from labharness.instruments.link.links import nobody
 from labharness.safety.guard import GuardCore, Latch, NotPermitted, PortBusy, SafeFrame
-from labharness.safety.guard.port_queue import WAITING_MAX
+from labharness.safety.guard.contract import WAITING_MAX
 from labharness.safety.guard.shell import LoopGuard
 
 READ = Request(b"A\r", Until(b"\r", b"A"), 0.3)

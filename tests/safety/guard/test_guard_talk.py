@@ -25,9 +25,8 @@ from guard_stubs import (
 )
 from labharness.core.vocabulary import Cause, Trip
 from labharness.safety.guard import NotPermitted
+from labharness.safety.guard.messages import seal, write_request, write_trip
 from labharness.safety.guard.remote import RemoteGuard
-from labharness.safety.guard.seal import seal
-from labharness.safety.guard.written import write_request, write_trip
 
 LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
 # ---- exchanges

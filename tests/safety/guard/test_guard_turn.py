@@ -11,7 +11,7 @@ from guard_stubs import ARMED, SAFE, SHUT
 from guard_turns import START_S, Turn, guarding, last, reason
 from labharness.core.vocabulary import Cause, Trip
 from labharness.safety.guard import process
-from labharness.safety.guard.written import write_trip
+from labharness.safety.guard.messages import write_trip
 
 LEAK = Trip(Cause.GAS_LEAK, "vent", "h2.concentration", 1200.0, 1.0, "leak")
 STOP = {

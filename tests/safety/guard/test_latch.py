@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from labharness.core.vocabulary import Cause, Trip
 from labharness.safety.guard import Latch, LatchUnreadable
-from labharness.safety.guard.remote_ports import SeenLatch
+from labharness.safety.guard.remote_parts import SeenLatch
 
 LEAK = Trip(
     Cause.GAS_LEAK, "close_all_valves_and_alert", "h2.concentration", 1200.0, 12.5, "1200 ppm"

@@ -17,10 +17,17 @@ from labharness.core.vocabulary import Cause, Trip
 from labharness.instruments.link.identity import BY_ID, LinkAddress, LinkIdentity, identify
 from labharness.lab import LabPlan, read_lab
 from labharness.lab.config.lock import LineBusy, LineLock, owner_elsewhere
-from labharness.safety.guard import Latch, LatchUnreadable, places
+from labharness.safety.guard import Latch, LatchUnreadable, port_records
 from labharness.safety.guard.latch import LEFT_ARMED, LatchedElsewhere
-from labharness.safety.guard.port_latch import PortLatch, clear_ports
-from labharness.safety.guard.port_lock import GUARD, LINE, PortLock, PortTaken, who_holds
+from labharness.safety.guard.port_records import (
+    GUARD,
+    LINE,
+    PortLatch,
+    PortLock,
+    PortTaken,
+    clear_ports,
+    who_holds,
+)
 from platforms import unix
 
 pytestmark = unix
@@ -145,7 +152,7 @@ def test_a_lock_whose_words_are_damaged_is_held_by_nobody_that_is_known(
     ports = [identify(address)]
     lock = PortLock(ports, LINE, {"pid": 7})
     (key,) = ports[0].lock_keys
-    for place in places.LOCK_PLACES:
+    for place in port_records.LOCK_PLACES:
         (place / f"{key}.line").write_bytes(written)
     assert who_holds(ports, LINE) == ("heat", {})
     lock.release()
@@ -164,17 +171,18 @@ def test_all_accounts_may_use_locks_and_records(tmp_path: Path, address: LinkAdd
     PortLock([identify(address)], LINE, {}).release()
     latch_of(tmp_path / "first", address).close(HOT)
     (key,) = identify(address).lock_keys
-    for place in places.LOCK_PLACES:
+    for place in port_records.LOCK_PLACES:
         assert stat.S_IMODE(place.stat().st_mode) == 0o1777
         assert stat.S_IMODE((place / f"{key}.line").stat().st_mode) == 0o666
-    assert stat.S_IMODE((places.SHARED_PLACE / f"{key}.latch").stat().st_mode) == 0o666
+    assert stat.S_IMODE((port_records.SHARED_PLACE / f"{key}.latch").stat().st_mode) == 0o666
 
 
 def test_the_places_are_these_and_no_variable_moves_them() -> None:
     moved = dict.fromkeys(
         ("LABHARNESS_STATE", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "HOME"), "/elsewhere"
     )
-    code = "from labharness.safety.guard import places as p; print(p.LOCK_PLACES, p.LATCH_PLACES)"
+    code = "from labharness.safety.guard import port_records as p; "
+    code += "print(p.LOCK_PLACES, p.LATCH_PLACES)"
     path = os.environ["PYTHONPATH"].partition(os.pathsep)[2] or os.getcwd()
     said = subprocess.run(
         [COMMAND[0], "-c", code],
@@ -272,7 +280,7 @@ def test_a_record_that_cannot_be_read_is_a_latch(
 ) -> None:
     latch_of(tmp_path / "first", address).close(HOT)
     (key,) = identify(address).latch_keys
-    record = places.SHARED_PLACE / f"{key}.latch"
+    record = port_records.SHARED_PLACE / f"{key}.latch"
     whole = record.read_bytes()
     if what == "torn":
         record.write_bytes(whole[: len(whole) // 2])
@@ -295,7 +303,7 @@ def test_a_line_is_not_armed_where_no_place_takes_the_record_of_its_ports(
     tmp_path: Path, address: LinkAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("", "utf-8")
-    monkeypatch.setattr(places, "LATCH_PLACES", (tmp_path / "file" / "place",))
+    monkeypatch.setattr(port_records, "LATCH_PLACES", (tmp_path / "file" / "place",))
     latch = latch_of(tmp_path / "first", address)
     with pytest.raises(OSError, match="no place"):
         latch.set_marker("stop")
@@ -430,7 +438,7 @@ def test_a_guard_started_elsewhere_does_not_arm_a_port_that_is_latched(
 def test_a_record_holds_what_a_person_needs(tmp_path: Path, address: LinkAddress) -> None:
     latch_of(tmp_path / "first", address).close(HOT)
     (key,) = identify(address).latch_keys
-    kept = json.loads((places.SHARED_PLACE / f"{key}.latch").read_text("utf-8"))
+    kept = json.loads((port_records.SHARED_PLACE / f"{key}.latch").read_text("utf-8"))
     assert kept["trip"]["detail"] == "960 degC"
     assert (kept["state_dir"], kept["reset"]) == (str(tmp_path / "first"), RESET)
 

@@ -18,8 +18,8 @@ from labharness.instruments.link import LinkLost
 from labharness.line.exchanges import Exchanges, NoReply
 from labharness.safety.guard import NotPermitted
 from labharness.safety.guard.armed import Armed, arming_digest
+from labharness.safety.guard.messages import line_of
 from labharness.safety.guard.remote import RemoteGuard
-from labharness.safety.guard.socket_lines import line_of
 
 
 @pytest.fixture

@@ -1,25 +1,40 @@
-"""One harness at the guard process: what it is told, and what it may ask.
+"""The harness at the guard process: whether it lives, what it is told, and what it may ask.
 
-A message that cannot be read ends the session like the end of the socket does: a harness that
-speaks nonsense is as lost as one that is silent.
+A heartbeat says when it was made, not when it was read: those that waited in a socket while the
+harness stood still prove nothing about now. A message that cannot be read ends the session like the
+end of the socket does: a harness that speaks nonsense is as lost as one that is silent. A log keeps
+what happens while none is there, for the next one.
 """
 
+import json
+import os
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labharness.core.clock import utc_text, wall_clock_utc
+from labharness.core.files.named import is_there, open_named, open_own
 from labharness.core.vocabulary import Request, Trip
 from labharness.safety.guard.core import NotPermitted, Permit, SafeFrame
-from labharness.safety.guard.fields import BadFields, Fields
-from labharness.safety.guard.seal import fits
-from labharness.safety.guard.socket_lines import Line, SocketLines
-from labharness.safety.guard.written import read_request, read_trip, write_trip
+from labharness.safety.guard.messages import (
+    BadFields,
+    Fields,
+    Line,
+    SocketLines,
+    fits,
+    read_request,
+    read_trip,
+    write_trip,
+)
 
 if TYPE_CHECKING:
     from labharness.safety.guard.process import ProcessGuard
 
-__all__ = ["HarnessSession"]
+__all__ = ["HarnessSession", "HarnessWatch", "OfflineLog"]
 
 
 class HarnessSession:
@@ -278,3 +293,109 @@ _TAKES: dict[str, Callable[[HarnessSession, Fields], None]] = {
     "imported": HarnessSession._take_imported,
     "bye": HarnessSession._take_bye,
 }
+
+
+@dataclass(slots=True)
+class HarnessWatch:
+    """Counts the silence of an armed harness.
+
+    Attributes:
+        silence_s_max: Longest silence that is borne.
+        procedure: What to run when it is over; each heartbeat may name another: what is safe
+            depends on the state of the line.
+        heard_s: When the last heartbeat was made; ``inf`` while nothing is armed.
+    """
+
+    silence_s_max: float
+    procedure: str
+    heard_s: float = float("inf")
+
+    @property
+    def due_s(self) -> float:
+        """When the harness counts as lost, unless a heartbeat comes."""
+        return self.heard_s + self.silence_s_max
+
+    def begin(self, now: float) -> None:
+        """Watch from now on."""
+        self.heard_s = now
+
+    def end(self) -> None:
+        """Watch nobody: nothing is armed."""
+        self.heard_s = float("inf")
+
+    def heartbeat(self, made_s: float, now: float, procedure: str) -> float:
+        """Take a heartbeat; one from the future counts as made now.
+
+        Returns:
+            The silence before it (s), where it was longer than is borne: harness and guard may
+            have stood still together, with the machine. Such a heartbeat is not taken. Otherwise 0.
+        """
+        if self.heard_s != float("inf"):
+            fresh_s = max(self.heard_s, min(made_s, now))
+            if fresh_s > self.due_s:
+                return fresh_s - self.heard_s
+            self.heard_s = fresh_s
+        self.procedure = procedure
+        return 0.0
+
+    def overdue(self, now: float) -> bool:
+        """Return whether the silence has lasted too long."""
+        return now > self.due_s
+
+
+ENTRIES_MAX = 10_000  # of one offline_log; the first ones are kept, they hold the cause
+
+
+class OfflineLog:
+    """Lines of JSON that stay until a harness has them in a journal that keeps.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.entries: list[Mapping[str, object]] = []
+        for line in _lines(path):
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                entry = {"what": "unreadable", "line": line[:200]}
+            self.entries.append(entry if isinstance(entry, dict) else {"what": str(entry)})
+        self._written = len(self.entries)
+
+    def add(self, what: str, **facts: object) -> None:
+        """Add one fact, in memory: bytes go before it."""
+        if len(self.entries) < ENTRIES_MAX:
+            self.entries.append({"at": utc_text(wall_clock_utc()), "what": what, **facts})
+
+    def flush(self) -> None:
+        """Write what is new; a disk that fails is tried again."""
+        fresh = self.entries[self._written :]
+        if not fresh:
+            return
+        try:
+            handle = open_own(self._path, os.O_WRONLY | os.O_APPEND)
+            with os.fdopen(handle, "a", encoding="utf-8") as file:
+                file.writelines(json.dumps(each) + "\n" for each in fresh)
+        except OSError:
+            return
+        self._written = len(self.entries)
+
+    def clear(self) -> None:
+        """Forget what the harness has taken over; a file that does not go is told once more."""
+        self.entries = []
+        self._written = 0
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return what an earlier guard left; a log that is lost keeps no guard from beginning."""
+    try:
+        if not is_there(path):
+            return []
+        with open_named(path) as file:
+            return file.read().decode(errors="replace").splitlines()[:ENTRIES_MAX]
+    except OSError as why:
+        return [f"{path.name} cannot be read: {why.strerror}"]

@@ -1,16 +1,19 @@
-"""Whether who owns a line still stands where others look for it: its socket and its folder.
+"""What the guard process owes those around it: that it can be found, and is known to live.
 
-Who removes or replaces them has taken every door away: nobody can stop the line, and the next one
-who comes finds neither its owner nor its latch.
+Who removes or replaces a line's socket or its folder has taken every door away: nobody can stop the
+line, and the next one who comes finds neither its owner nor its latch. systemd is told that the
+guard is ready, and that it lives, from the loop that does the work and no other.
 """
 
 import os
+import re
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-__all__ = ["LOOK_S", "Door", "DoorPaths"]
+__all__ = ["LOOK_S", "Door", "DoorPaths", "Notifier"]
 
 LOOK_S = 1.0
 """Between two looks; what is lost is noticed within two of them."""
@@ -74,3 +77,28 @@ def _which(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+class Notifier:
+    """Speaks sd_notify; silent where nobody asked for it.
+
+    Attributes:
+        every_s: How often to say that the loop lives: half of what the unit's ``WatchdogSec``
+            allows, ``inf`` without one.
+    """
+
+    def __init__(self) -> None:
+        address = os.environ.get("NOTIFY_SOCKET", "")
+        self._address = re.sub("^@", "\0", address)  # a name that is no path
+        limit_us = os.environ.get("WATCHDOG_USEC", "")
+        ours = os.environ.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
+        self.every_s = float("inf")
+        if ours and limit_us.isdecimal() and int(limit_us):
+            self.every_s = int(limit_us) / 2e6
+
+    def say(self, text: str) -> None:
+        """Send ``READY=1``, ``WATCHDOG=1`` or ``STOPPING=1``; never wait, never fail."""
+        if self._address:
+            with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
+                sender.sendto(text.encode(), self._address)

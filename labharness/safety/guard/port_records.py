@@ -1,0 +1,409 @@
+"""What this machine keeps of each port, for all accounts: who holds it, and what latched it.
+
+A lab's own lock and latch lie in its state directory and bind those who read the same lab file.
+These records bind a copy of that file, another account and another shell as well, because they hang
+on what the port is. No variable of the environment and no line of a file moves their places.
+
+A lock has one owner a port. A latch is one small record a port: *armed* while a line is, *latched*
+when it has tripped, and empty when it is open. A record that says armed and whose owner is gone is
+of a line that was left armed.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from labharness.core.clock.process import pause
+from labharness.core.files.durable import sync_folder
+from labharness.core.files.named import GROUP_FILE_MODE, is_there, open_named
+from labharness.core.vocabulary import Cause, Trip
+from labharness.instruments.link.identity import LinkAddress, LinkIdentity, identify
+from labharness.safety.guard.messages import Fields, read_trip, write_trip
+
+if os.name == "posix":
+    import fcntl
+
+__all__ = [
+    "GUARD",
+    "KEPT_PLACE",
+    "LATCH_PLACES",
+    "LEFT_ARMED",
+    "LINE",
+    "LOCK_PLACES",
+    "PortLatch",
+    "PortLock",
+    "PortRecord",
+    "PortTaken",
+    "clear_ports",
+    "makeable",
+    "opened_in",
+    "places_to_look",
+    "who_holds",
+]
+
+KEPT_PLACE = Path("/var/lib/labharness/ports")
+"""What latched a port outlives a restart here. Who runs the machine makes it: docs/how-to."""
+
+SHARED_PLACE = Path("/var/tmp/labharness")
+"""Every account may write here, and files are kept over a restart (FHS 3.0, 5.15), for 30 days
+where systemd-tmpfiles clears it (tmpfiles.d(5))."""
+
+LOCK_PLACES = (Path("/run/lock/labharness"), SHARED_PLACE)
+"""A lock is held in each that there is: a service may have a /var/tmp of its own."""
+
+LATCH_PLACES = (KEPT_PLACE, SHARED_PLACE)
+"""A latch is written to the first that takes it, and looked for in all."""
+
+PLACE_MODE = 0o1777
+FILE_MODE = 0o666
+NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+
+
+def makeable(place: Path) -> bool:
+    """Return whether a place is there, or was made; the kept one is made by a person alone."""
+    if place != KEPT_PLACE:
+        with suppress(OSError):  # it is there, or there is nothing above it
+            place.mkdir(PLACE_MODE)
+            place.chmod(PLACE_MODE)
+    try:
+        return stat.S_ISDIR(os.lstat(place).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
+def places_to_look() -> Iterator[Path]:
+    """Return the places where a latch may be.
+
+    Raises:
+        OSError: This account may not see whether there is one.
+    """
+    for place in LATCH_PLACES:
+        if os.path.lexists(place):
+            os.listdir(place)
+            yield place
+
+
+def opened_in(place: Path, name: str) -> int:
+    """Open a file of a place for reading and writing, and make it for all who may use the place.
+
+    It is never made over what is there: in a folder of all accounts a system may refuse that
+    (fs.protected_regular, proc_sys_fs(5)).
+
+    Raises:
+        OSError: It cannot be opened, or is no file.
+    """
+    path = place / name
+    try:
+        open_named(path).close()
+        return os.open(path, os.O_RDWR | NO_WAIT)
+    except FileNotFoundError:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_WAIT, FILE_MODE)
+    open_to_all = place.stat().st_mode & stat.S_IWOTH
+    os.fchmod(handle, FILE_MODE if open_to_all else GROUP_FILE_MODE)
+    return handle
+
+
+LINE = "line"  # of the process that drives a line, or looks at it
+GUARD = "guard"  # of its guard process
+
+WHO_BYTES_MAX = 65_536
+TRIES = 4
+TRY_S = 0.02  # who only looks whether a lock is held has it for as long as that takes
+
+Who = Mapping[str, object]
+
+
+class PortTaken(RuntimeError):
+    """Another process has a port.
+
+    Args:
+        port: Which, by the name that this lab has for it.
+        who: What that process has said of itself; empty where it has said nothing.
+    """
+
+    def __init__(self, port: str, who: Who) -> None:
+        super().__init__(f"port {port} is taken on this machine")
+        self.port = port
+        self.who = who
+
+
+class PortLock:
+    """Holds ports for as long as the process lives; the system lets go when it dies.
+
+    Args:
+        ports: What they are on this machine.
+        kind: ``LINE`` or ``GUARD``.
+        who: Written down for others to find.
+
+    Raises:
+        PortTaken: Another process has one.
+        OSError: No place takes a lock.
+    """
+
+    def __init__(self, ports: Sequence[LinkIdentity], kind: str, who: Who) -> None:
+        self._handles: list[int] = []
+        try:
+            for port, key in _keys(ports):
+                self._take(port, f"{key}.{kind}", who)
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self, port: str, name: str, who: Who) -> None:
+        taken = 0
+        trouble = OSError(errno.ENOENT, "no place for locks", str(LOCK_PLACES[-1]))
+        for place in LOCK_PLACES:
+            try:
+                if makeable(place):
+                    self._handles.append(_held(place, name, port))
+                    _say(self._handles[-1], who)
+                    taken += 1
+            except OSError as why:
+                trouble = why
+        if not taken:
+            raise trouble
+
+    def release(self) -> None:
+        """Let go, once; the files stay, for whoever waits at them."""
+        handles, self._handles = self._handles, []
+        for each in handles:
+            os.close(each)
+
+
+def who_holds(ports: Sequence[LinkIdentity], kind: str) -> tuple[str, Who] | None:
+    """Return the first port that a process holds, and what that process says of itself."""
+    for port, key in _keys(ports):
+        for place in LOCK_PLACES:
+            with suppress(OSError), open_named(place / f"{key}.{kind}") as file:
+                try:
+                    fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return port, _who(place / f"{key}.{kind}")
+    return None
+
+
+def _keys(ports: Sequence[LinkIdentity]) -> Iterator[tuple[str, str]]:
+    """Return each key once: two ports of a lab may turn out to be one link."""
+    seen: set[str] = set()
+    for port in ports:
+        for key in port.lock_keys:
+            if key not in seen:
+                seen.add(key)
+                yield port.port, key
+
+
+def _held(place: Path, name: str, port: str) -> int:
+    """Open a lock file and lock it.
+
+    Raises:
+        PortTaken: Another process has it.
+        OSError: It cannot be opened.
+    """
+    for left in reversed(range(TRIES)):
+        handle = opened_in(place, name)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), os.lstat(place / name)):
+                return handle
+        except BlockingIOError:
+            if not left:
+                os.close(handle)
+                raise PortTaken(port, _who(place / name)) from None
+        except FileNotFoundError:  # cleared away between its opening and its locking
+            pass
+        os.close(handle)
+        pause(TRY_S)
+    raise OSError(errno.EAGAIN, "it is replaced again and again", str(place / name))
+
+
+def _say(handle: int, who: Who) -> None:
+    with suppress(OSError):  # what it says is of use to persons only
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(who).encode(), 0)
+
+
+def _who(path: Path) -> Who:
+    try:
+        with open_named(path) as file:
+            found = json.loads(file.read(WHO_BYTES_MAX))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+LEFT_ARMED = "the line was left armed: its harness or guard died, or a latch could not be written"
+SUFFIX = ".latch"
+RECORD_BYTES_MAX = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class PortRecord:
+    """What is written of one port.
+
+    Attributes:
+        port: Its name in the lab file of who reads this.
+        trip: What latched it.
+        state_dir: Of the lab that latched it.
+        reset: The command that resets it there.
+        path: The record.
+    """
+
+    port: str
+    trip: Trip
+    state_dir: str
+    reset: str
+    path: Path
+
+
+class PortLatch:
+    """The records of a lab's ports.
+
+    Args:
+        addresses: The ports, as the lab file names them.
+        state_dir: Of the lab.
+        reset: The command that resets it, from whatever folder.
+    """
+
+    def __init__(self, addresses: Sequence[LinkAddress], state_dir: Path, reset: str) -> None:
+        self._addresses = addresses
+        self._names: dict[str, str] = {}  # of the records, and their ports
+        self._home = os.path.realpath(state_dir)
+        self._reset = reset
+
+    def look(self) -> tuple[PortRecord | None, PortRecord | None]:
+        """Find what is latched: by this lab, and by another that stands by it.
+
+        One whose own latch and marker are gone stands by nothing: the record is this lab's then.
+
+        Raises:
+            OSError: A place or a record cannot be read; the message says which.
+            ValueError: A record says something that cannot be.
+        """
+        ours: PortRecord | None = None
+        for record in self._records():
+            if record.state_dir != self._home and _stands(record.state_dir):
+                return ours, record
+            ours = ours or record
+        return ours, None
+
+    def set_marker(self, procedure: str) -> None:
+        """Say before the first permit that the ports are armed; raises ``OSError``."""
+        self._find(anew=True)
+        self._write(Trip(Cause.COMMUNICATION, procedure, "guard", None, 0.0, LEFT_ARMED))
+
+    def close(self, trip: Trip) -> None:
+        """Latch the ports; raises ``OSError`` where one is not on the disk."""
+        self._write(trip)
+
+    def clear(self) -> None:
+        """Open the ports, but for what another lab stands by; raises ``OSError``."""
+        for record in self._records():
+            if record.state_dir == self._home or not _stands(record.state_dir):
+                _empty(record.path)
+
+    def _records(self) -> Iterator[PortRecord]:
+        self._find()
+        for place in places_to_look():
+            for name, port in self._names.items():
+                record = _read(place / name, port)
+                if record is not None:
+                    yield record
+
+    def _write(self, trip: Trip) -> None:
+        body = {"trip": write_trip(trip), "state_dir": self._home, "reset": self._reset}
+        data = json.dumps(body).encode()
+        self._find()
+        for name in self._names:
+            _write_first(name, data)
+
+    def _find(self, *, anew: bool = False) -> None:
+        """Find the names of the records; a device each time, a host once, as that takes time.
+
+        What was found stays: a port that is unplugged meanwhile keeps its record.
+        """
+        addresses = [
+            address for address in self._addresses if anew or address.path or not self._names
+        ]
+        self._names |= _names(addresses)
+
+
+def clear_ports(addresses: Sequence[LinkAddress]) -> None:
+    """Forget what was latched under names that an instrument has just been given by the system."""
+    for name in _names(addresses):
+        for place in LATCH_PLACES:
+            with suppress(OSError):
+                if is_there(place / name):
+                    _empty(place / name)
+
+
+def _names(addresses: Sequence[LinkAddress]) -> dict[str, str]:
+    """Return the name of each record, and whose it is."""
+    found = [identify(address) for address in addresses]
+    return {f"{key}{SUFFIX}": each.port for each in found for key in each.latch_keys}
+
+
+def _stands(state_dir: str) -> bool:
+    """Return whether a lab has its own latch or marker still, or hides whether it has."""
+    try:
+        return any(is_there(Path(state_dir) / name) for name in ("latch.json", "guard.armed"))
+    except OSError:
+        return True
+
+
+def _read(path: Path, port: str) -> PortRecord | None:
+    if not is_there(path):
+        return None
+    with open_named(path) as file:
+        data = file.read(RECORD_BYTES_MAX)
+    if not data.strip():
+        return None
+    try:
+        fields = Fields(json.loads(data), "the record")
+        trip = read_trip(fields.inside("trip"))
+        return PortRecord(port, trip, fields.text("state_dir"), fields.text("reset"), path)
+    except (ValueError, RecursionError) as why:
+        raise ValueError(f"{path}: {why}") from None
+
+
+def _write_first(name: str, data: bytes) -> None:
+    """Write a record to the first place that takes it.
+
+    In its place, not beside it: in a folder of all accounts nobody may replace another's file. A
+    record that a power cut has torn cannot be read, and so is a latch.
+    """
+    trouble = OSError(2, "there is no place for what latches a port", str(LATCH_PLACES[-1]))
+    for place in LATCH_PLACES:
+        try:
+            if not makeable(place):
+                continue
+            handle = opened_in(place, name)
+            try:
+                _replace(handle, data)
+            finally:
+                os.close(handle)
+            sync_folder(place)
+        except OSError as why:
+            trouble = why
+        else:
+            return
+    raise trouble
+
+
+def _empty(path: Path) -> None:
+    handle = opened_in(path.parent, path.name)
+    try:
+        _replace(handle, b"")
+    finally:
+        os.close(handle)
+
+
+def _replace(handle: int, data: bytes) -> None:
+    if os.pwrite(handle, data, 0) != len(data):
+        raise OSError(28, "only a part could be written")
+    os.ftruncate(handle, len(data))
+    os.fsync(handle)
