@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
 def _first(plan: LabPlan) -> StandingApproval:
     return StandingApproval(
         id=f"{plan.file.lab.id}-standing",
-        capability="cvd-material-synthesis",
+        capability=next(iter(plan.file.capability), ""),
         risk_max="R3",
         input_limits={"temperature_c_max": 799.0},
         gases_allowed=("argon", "nitrogen"),

@@ -15,6 +15,7 @@ from labharness.work.admission.declaration import Declaration
 from labharness.work.plan import InstructionSet, StepRecord, Verb
 
 __all__ = [
+    "PROCESS_LOG",
     "Answer",
     "ArtifactContent",
     "CannotDo",
@@ -23,8 +24,12 @@ __all__ = [
     "NoAnswer",
     "Planned",
     "Settings",
+    "log_of",
     "settings_of",
 ]
+
+PROCESS_LOG = "process_log"
+"""What the table of a run's readings is called where its capability does not say else."""
 
 
 class Settings(BaseModel):
@@ -129,9 +134,9 @@ class Capability(Protocol):
         formats: Names of the output formats it gives.
         verbs: How every action of its plans is carried out.
 
-    It may have two more: ``settings``, the model of its table in a lab file (``Settings``, without
-    keys, where it has none), and ``moved``, which names tables of a lab file that were its own once
-    and says where in its table they stand now.
+    It may have three more: ``settings``, the model of its table in a lab file (``Settings``,
+    without keys, where it has none); ``log``, the name of its process log; and ``moved``, which
+    names tables of a lab file that were its own once and says where in its table they stand now.
     """
 
     declaration: Declaration
@@ -168,4 +173,10 @@ class Capability(Protocol):
 def settings_of(capability: Capability) -> type[Settings]:
     """Return the model of a capability's table in a lab file."""
     found: type[Settings] = getattr(capability, "settings", Settings)
+    return found
+
+
+def log_of(capability: Capability) -> str:
+    """Return the name of the table of readings that comes with each of its answers."""
+    found: str = getattr(capability, "log", PROCESS_LOG)
     return found

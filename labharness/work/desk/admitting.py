@@ -215,7 +215,7 @@ class Admitting:
         way_out = f"Set constraints.max_duration to {needed} or more"
         if needed_s > longest_s:
             longest = format_duration(longest_s)
-            way_out = f"{screened.declaration.name} runs for at most {longest}: shorten the growth"
+            way_out = f"{screened.declaration.name} runs for at most {longest}: ask for less"
         return Rejected(
             "invalid_input",
             f"The plan takes {needed}, max_duration is {asked}",

@@ -14,9 +14,9 @@ from labharness.line import Line, Tripped
 from labharness.protocols.hcp import answers
 from labharness.protocols.hcp.codec import HcpMessage
 from labharness.protocols.hcp.terms import Rejected
-from labharness.work.capability import Answer, ArtifactContent, NoAnswer
+from labharness.work.capability import PROCESS_LOG, Answer, ArtifactContent, NoAnswer
 from labharness.work.desk.facts import LabFacts
-from labharness.work.desk.growth_log import growth_log
+from labharness.work.desk.process_log import process_log
 from labharness.work.desk.session import Session
 from labharness.work.desk.suggesting import suggestion
 from labharness.work.plan import FailureKind, Status, StepFailed, StepRecord
@@ -39,7 +39,11 @@ def summary(line: Line, records: Sequence[StepRecord], run_s: float) -> dict[str
 
 
 class Closing:
-    """Makes the terminal message of one session, and all it refers to."""
+    """Makes the terminal message of one session, and all it refers to.
+
+    Attributes:
+        log: What the log of the process is called: as the capability that runs calls it.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Closing:
         self._facts = facts
         self._clock = clock
         self._chance = chance
+        self.log = PROCESS_LOG
 
     def keep(self, found: Sequence[ArtifactContent]) -> None:
         """Store what the analysis made."""
@@ -88,7 +93,7 @@ class Closing:
         if answer.finding:
             summary_["finding"] = answer.finding
         self._session.become("COMPLETED", "results delivered")
-        self._keep_logs("growth_log", "growth_log.csv")
+        self._keep_logs(self.log, f"{self.log}.csv")
         return self._record(
             answers.task_completed(
                 message_id=self._chance.uuid4(),
@@ -112,9 +117,9 @@ class Closing:
         started = [record for record in records if record.started_s is not None]
         phase = started[-1].instruction.stage if started else "arming"
         self._session.become("FAILED", code)
-        rows = self._keep_logs("partial_growth_log", "growth_log_partial.csv")
+        rows = self._keep_partial_logs()
         partial: dict[str, Any] = dict(answer.partial_outputs) if answer is not None else {}
-        partial.setdefault("growth_log", {"entries_before_failure": rows})
+        partial.setdefault(self.log, {"entries_before_failure": rows})
         return self._record(
             answers.task_failed(
                 message_id=self._chance.uuid4(),
@@ -140,7 +145,7 @@ class Closing:
 
         What of its safe state could not be verified is said under ``warnings``.
         """
-        self._keep_logs("partial_growth_log", "growth_log_partial.csv")
+        self._keep_partial_logs()
         return self._record(
             answers.event(
                 message_id=self._chance.uuid4(),
@@ -156,8 +161,11 @@ class Closing:
             )
         )
 
+    def _keep_partial_logs(self) -> int:
+        return self._keep_logs(f"partial_{self.log}", f"{self.log}_partial.csv")
+
     def _keep_logs(self, name: str, filename: str) -> int:
-        """Store growth log and journal; return the rows of the log, 0 when the journal is lost."""
+        """Store process log and journal; return the rows of the log, 0 when the journal is lost."""
         try:
             return self._project(name, filename)
         except (JournalFailed, OSError) as why:
@@ -166,7 +174,7 @@ class Closing:
 
     def _project(self, name: str, filename: str) -> int:
         self._journal.flush()
-        table, rows = growth_log(self._journal.path, self._facts.watched)
+        table, rows = process_log(self._journal.path, self._facts.watched)
         self._artifacts.put(name, filename, "text/csv", table)
         export = io.BytesIO()
         export_jsonl(self._journal.path, export)

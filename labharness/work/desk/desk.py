@@ -30,7 +30,7 @@ from labharness.work.admission.approval import Approved, NotApproved
 from labharness.work.admission.audit import Screened
 from labharness.work.admission.schemas import output_fault
 from labharness.work.admission.token import issue
-from labharness.work.capability import Answer, NoAnswer, Planned
+from labharness.work.capability import Answer, NoAnswer, Planned, log_of
 from labharness.work.desk.admitting import Admitting, Weighed
 from labharness.work.desk.closing import Closing, summary
 from labharness.work.desk.energised import scope
@@ -293,6 +293,7 @@ class Desk:
 
     async def _carry_out(self, submit: HcpMessage, weighed: Weighed) -> HcpMessage:
         admitted, planned, capability = weighed.admitted, weighed.planned, weighed.capability
+        self._closing.log = log_of(capability)
         screened = admitted.screened
         token, self.session.token = issue(
             self._chance.entropy,

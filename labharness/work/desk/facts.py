@@ -86,7 +86,7 @@ class LabFacts:
         safety_envelope: In HCP's words, for ``task_accepted``.
         line_facts: What the planner of each capability may know.
         safe_procedure: The state every run begins and ends with.
-        watched: Channels and units of the growth log.
+        watched: Channels and units of the process log.
         warnings: Unverified drivers and the like.
         lab_option: What a command takes to mean this lab, as in advice: `` --lab FILE``.
         predict: Flies a plan on the nominal plant, from the line's readings; ``None`` where the

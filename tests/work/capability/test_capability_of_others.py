@@ -107,5 +107,7 @@ def test_a_task_of_it_ends_with_its_answer_its_report_and_no_traceback(
     assert "the readings were counted\n" in said.out
     assert "film" not in said.out
     assert (out / "artifacts" / "counted.csv").exists()
+    assert (out / "artifacts" / "process_log.csv").exists()
+    assert "growth" not in said.out
     report = (out / "report.html").read_text("utf-8")
     assert "Count readings" in report

@@ -21,6 +21,7 @@ class CvdSynthesis:
 
     declaration = DECLARATION
     settings = CvdSettings
+    log = "growth_log"
     moved: Mapping[str, str] = {"raman": "", "growth": "growth"}
     formats: tuple[str, ...] = ("raman_spectrum_analysis",)
     verbs: Mapping[str, Verb] = {**PHYSICAL_VERBS, **RAMAN_VERBS}

@@ -1,4 +1,4 @@
-"""The growth log: the journal's samples as one CSV table, a row every few seconds."""
+"""The process log: the journal's samples as one CSV table, a row every few seconds."""
 
 import csv
 import io
@@ -9,12 +9,12 @@ from pathlib import Path
 from labharness.core.vocabulary.channels import owner_of
 from labharness.journal.reading import read, samples
 
-__all__ = ["ROW_S", "growth_log"]
+__all__ = ["ROW_S", "process_log"]
 
 ROW_S = 10.0  # the journal keeps every sample; the log is for people and plots
 
 
-def growth_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]:
+def process_log(journal: Path, channels: Mapping[str, str]) -> tuple[bytes, int]:
     """Project the samples of some channels onto a table.
 
     Args:
