@@ -7,6 +7,7 @@ driver's (N3b3x/hf-alicat-basis2-driver).
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from labharness.core.vocabulary import BadReply
 from labharness.instruments.driver import Identity, Wants, While, flowing, of, within
@@ -20,6 +21,8 @@ OVER_RANGE = 1.025  # page 12: flow and setpoint reach 102.5 % of full scale
 FULL_SCALE_STEP = 0.001  # registers 35 and 36, as the setpoint (2053) has it: read off no page
 WATCHDOG_MS_MAX = 5000  # page 19, register 514
 GASES = ("Air", "Ar", "CO2", "N2", "O2", "N2O", "H2", "He", "CH4")  # register 2100
+_flow = partial(Holding, step=of("step_sccm"), signed=True, unit="sccm")
+_flag = partial(Holding, 2101)
 
 
 class AlicatBasis2(ModbusDriver):
@@ -51,19 +54,15 @@ class AlicatBasis2(ModbusDriver):
     who = ReadBlock("identity", 25, 7)  # firmware (25) and serial number (26 to 31)
     wants = Wants("serial", ".", f"{MODEL} tells no serial number")
 
-    mass_over_range = Holding(2101, bit=0, doc="Measure whether the flow is over range (MOV).")
-    temperature_over_range = Holding(2101, bit=1, doc="Measure whether the gas is too hot (TOV).")
-    total_over_range = Holding(2101, bit=2, doc="Measure whether the total has run over (OVR).")
-    valve_held = Holding(2101, bit=3, doc="Measure whether the valve is held still.")
+    mass_over_range = _flag(bit=0, doc="Measure whether the flow is over range (MOV).")
+    temperature_over_range = _flag(bit=1, doc="Measure whether the gas is too hot (TOV).")
+    total_over_range = _flag(bit=2, doc="Measure whether the total has run over (OVR).")
+    valve_held = _flag(bit=3, doc="Measure whether the valve is held still.")
     gas_temperature = Holding(
         2102, step=0.01, signed=True, unit="degC", doc="Measure the temperature of the gas."
     )
-    flow = Holding(
-        2103, step=of("step_sccm"), signed=True, unit="sccm", doc="Measure the mass flow."
-    )
-    setpoint_active = Holding(
-        2106, step=of("step_sccm"), signed=True, unit="sccm", doc="Measure the setpoint in use."
-    )
+    flow = _flow(2103, doc="Measure the mass flow.")
+    setpoint_active = _flow(2106, doc="Measure the setpoint in use.")
     valve_drive = Holding(2107, step=0.01, unit="%", doc="Measure how far the valve is driven.")
     gas = Holding(
         2100,

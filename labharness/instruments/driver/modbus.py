@@ -44,7 +44,7 @@ from labharness.instruments.driver.driver import fault
 from labharness.instruments.driver.steps import kept
 from labharness.instruments.driver.table import ChannelRow, TableDriver
 
-__all__ = ["Coil", "Holding", "Input", "ModbusDriver", "ModbusRow", "ReadBlock", "Register"]
+__all__ = ["Coil", "Holding", "Input", "ModbusDriver", "ModbusRow", "ReadBlock"]
 
 EXCEPTIONS = {  # MODBUS Application Protocol V1.1b3, section 7
     1: "illegal function",
@@ -59,26 +59,74 @@ READS = {1: ReadCoilsRequest, 2: ReadDiscreteInputsRequest, 3: ReadHoldingRegist
 
 
 @dataclass(frozen=True, slots=True)
-class Register:
-    """Where a value lives in 16-bit words, and how words become a number.
+class ReadBlock:
+    """A run of addresses that one frame reads; it holds the rows whose addresses are in it.
+
+    Attributes:
+        name: Name of the scan.
+        start: First address.
+        count: How many.
+        every_s: How often it is polled; ``None`` where it is read on demand only.
+        function: Function code that reads it: 1 coils, 2 inputs, 3 holding registers.
+    """
+
+    name: str
+    start: int
+    count: int
+    every_s: float | None = 1.0
+    function: int = 3
+
+    def holds(self, row: "ModbusRow") -> int:
+        """Return how many addresses of a row stand in it."""
+        first, end = max(row.address, self.start), self.start + self.count
+        return 0 if row.function != self.function else min(row.address + row.size, end) - first
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModbusRow(ChannelRow):
+    """A row of an instrument that speaks Modbus: a ``Holding`` register, a ``Coil``, an ``Input``.
 
     Attributes:
         address: Address on the wire (0-based PDU address).
-        scale: value = integer * scale.
+        step: value = integer * step; a read-back agrees to it. ``None`` for whole numbers.
         signed: Two's complement.
         size: Words, most significant first (1 or 2).
         bit: Only the bits of the word from this one on.
         bits: How many of them.
         real: A number of 32 bits as IEEE 754 has it, the low word first.
+        function: Function code that reads it, as in ``ReadBlock``.
+        only_written: Whether it is not read, because another channel shows it.
     """
 
-    address: int
-    scale: float = 1.0
+    address: int = field(kw_only=False)
+    step: float | None = None
     signed: bool = False
     size: int = 1
     bit: int | None = None
     bits: int = 1
     real: bool = False
+    function: int = 3
+    only_written: bool = False
+
+    def bound(self, name: str, driver: object) -> "ModbusRow":
+        """Return the row with a driver's settings in it; bits show what they can."""
+        row = super().bound(name, driver)
+        return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether something asks for it."""
+        return not self.only_written
+
+    @property
+    def step_set(self) -> float:
+        """Return the step of its encoding."""
+        return self.step or 0.0
+
+    @property
+    def scale(self) -> float:
+        """Return what one of the wire's integers is worth."""
+        return self.step or 1.0
 
     def decode(self, block: Sequence[int], start: int) -> float:
         """Read the value out of a block of words that starts at address ``start``."""
@@ -115,86 +163,17 @@ class Register:
         raw %= span
         return (raw >> 16, raw & 0xFFFF) if self.size == 2 else (raw,)
 
-
-@dataclass(frozen=True, slots=True)
-class ReadBlock:
-    """A run of addresses that one frame reads; it holds the rows whose addresses are in it.
-
-    Attributes:
-        name: Name of the scan.
-        start: First address.
-        count: How many.
-        every_s: How often it is polled; ``None`` where it is read on demand only.
-        function: Function code that reads it: 1 coils, 2 inputs, 3 holding registers.
-    """
-
-    name: str
-    start: int
-    count: int
-    every_s: float | None = 1.0
-    function: int = 3
-
-    def holds(self, row: "ModbusRow") -> int:
-        """Return how many addresses of a row stand in it."""
-        first, end = max(row.address, self.start), self.start + self.count
-        return 0 if row.function != self.function else min(row.address + row.size, end) - first
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModbusRow(ChannelRow):
-    """A row of an instrument that speaks Modbus: a ``Holding`` register, a ``Coil``, an ``Input``.
-
-    Attributes:
-        address: Address on the wire (0-based PDU address).
-        step: value = integer * step; a read-back agrees to it. ``None`` for whole numbers.
-        signed, size, bit, bits, real: As in ``Register``.
-        function: Function code that reads it, as in ``ReadBlock``.
-        only_written: Whether it is not read, because another channel shows it.
-    """
-
-    address: int = field(kw_only=False)
-    step: float | None = None
-    signed: bool = False
-    size: int = 1
-    bit: int | None = None
-    bits: int = 1
-    real: bool = False
-    function: int = 3
-    only_written: bool = False
-
-    def bound(self, name: str, driver: object) -> "ModbusRow":
-        """Return the row with a driver's settings in it; bits show what they can."""
-        row = super().bound(name, driver)
-        return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
-
-    @property
-    def is_read(self) -> bool:
-        """Return whether something asks for it."""
-        return not self.only_written
-
-    @property
-    def step_set(self) -> float:
-        """Return the step of its encoding."""
-        return self.step or 0.0
-
-    @property
-    def codec(self) -> Register:
-        """Return how its words become a number."""
-        step = self.step or 1.0
-        return Register(self.address, step, self.signed, self.size, self.bit, self.bits, self.real)
-
     def decoder(self, name: str, start: int) -> Callable[[Sequence[int]], float]:
         """Return what reads its value out of a block that starts at an address."""
-        decode = self.codec.decode
 
         def checked(block: Sequence[int]) -> float:
-            value = decode(block, start)
+            value = self.decode(block, start)
             if not math.isfinite(value):
                 raise BadReply(f"{name}: {value} is no number")
             return self.right(name, value)
 
         is_plain = self.must is None and not self.real
-        return (lambda block: decode(block, start)) if is_plain else checked
+        return (lambda block: self.decode(block, start)) if is_plain else checked
 
 
 Holding = ModbusRow
@@ -265,7 +244,7 @@ class ModbusDriver(TableDriver):
         """Return the one frame that sets a channel."""
         if row.function == 1:
             return (self.write_coil(row.address, value == 1),)
-        words = row.codec.encode(value)
+        words = row.encode(value)
         if row.size == 1:
             return (self.write_register(row.address, words[0]),)
         return (self.write_registers(row.address, words),)
@@ -273,7 +252,7 @@ class ModbusDriver(TableDriver):
     def shown(self, channel: str, value: float) -> Request | None:
         """Read the coil or the register that shows a channel, in steps of its own."""
         row: Any = self.channels[str(self.channels[channel].readback)]
-        word = round(value / (row.step or 1.0)) & 0xFFFF
+        word = round(value / row.scale) & 0xFFFF
         data = bytes([1, word & 1]) if row.function == 1 else struct.pack(">BH", 2, word)
         asks = self.read(_alone(channel, row))
         return replace(asks, obeyed=self._reply(row.function, data))

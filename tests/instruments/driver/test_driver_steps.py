@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from labharness.instruments.driver import Driver
-from labharness.instruments.driver.modbus import Register
+from labharness.instruments.driver.modbus import Holding
 from labharness.lab.config.kinds import driver_kinds, load_driver
 from labharness_drivers.eurotherm_2400 import Eurotherm2400
 
@@ -95,7 +95,7 @@ def test_no_value_is_cut_off_at_the_step_below(
 def test_what_a_register_carries_is_the_nearest_step(
     scale: float, whole: int, part: float, size: int
 ) -> None:
-    register = Register(5, scale, signed=True, size=size)
+    register = Holding(5, step=scale, signed=True, size=size, doc="Control it.")
     for sign in (1, -1):
         words = register.encode(sign * (whole + part) * scale)
         assert register.decode(words, 5) == pytest.approx(sign * whole * scale)
