@@ -1,4 +1,4 @@
-"""A whole map judged, beside lmfit and fitspy on some of its spectra in the same run.
+"""Analyse a whole map, and some of its spectra with lmfit and fitspy in the same run.
 
 Judged means all that ``labharness analyse`` does with what it has read: noise, cosmic rays,
 silicon, material, both MoS2 lines with errors, disorder and layers. The peers only fit both lines,
@@ -8,7 +8,7 @@ installed for benchmarks alone (extra ``benchmark``).
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: one core for everybody
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: one core for each program
 
 import sys
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def line(x: Array, at: Array | float, fwhm: float, height: Array | float) -> Arr
 
 
 def drawn(count: int) -> Recording:
-    """Draw a map of films of one and two layers, a third of it bare, with dead rows in it."""
+    """Return a map of films of one and two layers, a third of it bare, with dead rows in it."""
     rng = np.random.default_rng(1)
     x = np.linspace(100.0, 700.0, PIXELS)
     e_cm1 = 384.5 + rng.normal(0, 0.3, count)[:, None]
@@ -73,7 +73,7 @@ def with_lmfit() -> Callable[[Array, Array], float] | None:
 
 
 def with_fitspy() -> Callable[[Array, Array], float] | None:
-    # It makes a folder in the home as it is imported; a benchmark leaves none behind.
+    # It makes a folder in the home directory on import; a benchmark must not leave one behind.
     home = os.environ.get("HOME", "")
     with TemporaryDirectory() as folder:
         os.environ["HOME"] = folder
@@ -98,7 +98,7 @@ def with_fitspy() -> Callable[[Array, Array], float] | None:
 
 
 def beside(map_: Recording, found: Assessment) -> bool:
-    """Print what the peers take for some of the spectra; return whether they agree."""
+    """Print the times of the peers for some of the spectra; return whether they agree."""
     clear = [n for n, fit in enumerate(found.fits) if fit is not None and fit.snr_a > 20]
     rows = clear[:: max(len(clear) // PEER_SPECTRA, 1)][:PEER_SPECTRA]
     inside = (map_.axis >= WINDOW_CM1[0]) & (map_.axis <= WINDOW_CM1[1])

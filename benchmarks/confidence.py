@@ -1,4 +1,4 @@
-"""The tables and the figure of stated against kept confidence, as the calibration test has them.
+"""Print the tables and draw the figure of stated and actual confidence of the calibration test.
 
 ``python benchmarks/confidence.py`` prints the tables of docs/reference/confidence.md and draws
 docs/reference/confidence.svg. ``one``, ``nine`` and ``many`` print a part of them, ``--films 100``
@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))  # the films and bins are the test's own
 
-from films_drawn import (  # noqa: E402 - found only after the line above
+from films_drawn import (  # noqa: E402 - needs the path of the line above
     BINS,
     FILMS,
     MANY,
@@ -35,22 +35,22 @@ COLOURS = (
     "#9e9d24", "#5d4037", "#ef6c00", "#1565c0", "#ad1457", "#558b2f", "#4527a0", "#00695c", "#000",
     "#e53935", "#039be5", "#7cb342", "#fb8c00", "#6d4c41", "#546e7a",
 )  # fmt: skip
-FILMS_OF = {"nine": 0.3, "many": 0.1}  # films of so many spots for each film of one
+FILMS_OF = {"nine": 0.3, "many": 0.1}  # films with this many spots for each film with one
 SPOTS_OF = {"nine": ("nine spots", NINE), "many": (f"{MANY[0]} to {MANY[1]} spots", MANY)}
 SIGNIFICANCE = 0.01
 LEVEL = 0.95
 HEADINGS = ("below 0.75", "0.75–0.85", "0.85–0.95", "0.95–0.99", "0.99–1")
-CLAIMS_MIN = 10  # fewer say nothing, and their bars hide the others
+CLAIMS_MIN = 10  # fewer carry no information, and their bars hide the others
 
 
 def cell(each: Bin) -> str:
-    """Write how many claims, what they stated, how many were right, and the test's p-value."""
+    """Print the number of claims, their stated confidence, the right ones, and the p-value."""
     right = each.right / each.claims
     return f"{each.claims}: {each.stated:.3f}, {right:.3f} ({each.p_value:.2f})"
 
 
 def panel(number: int, title: str, rows: dict[str, list[Bin]]) -> list[str]:
-    """Draw one square: stated across, kept upwards, a bar over what chance explains."""
+    """Draw one square: stated confidence across, actual upwards, with a bar for chance."""
     left = LEFT + number * (SIDE + GAP)
 
     def x(share: float) -> float:
@@ -77,7 +77,7 @@ def panel(number: int, title: str, rows: dict[str, list[Bin]]) -> list[str]:
             if each.claims < CLAIMS_MIN:
                 continue
             band = binomtest(each.right, each.claims).proportion_ci(LEVEL)
-            at = x(each.stated) + 3 * (index - len(rows) / 2)  # side by side, not one over another
+            at = x(each.stated) + 3 * (index - len(rows) / 2)  # side by side
             parts.append(
                 f'<path d="M{at:.1f} {y(band.low):.1f}V{y(band.high):.1f}" stroke="{colour}"/>'
             )
@@ -120,7 +120,7 @@ def row(name: str, found: list[Bin], last: str) -> None:
 
 
 def one(count: int, seeds: int) -> dict[str, dict[str, list[Bin]]]:
-    """Print what is kept of films looked at in one place, a table a way to know the microscope."""
+    """Print the result for films measured in one place, one table per kind of calibration."""
     sets = {}
     for way in WAYS:
         rows = {}
@@ -136,7 +136,7 @@ def one(count: int, seeds: int) -> dict[str, dict[str, list[Bin]]]:
 
 
 def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Bin]]]:
-    """Print the same of films of which half are mixed, looked at in many places."""
+    """Print the same for films of which half are mixed, measured in many places."""
     name, spots = SPOTS_OF[kind]
     films = round(FILMS_OF[kind] * count)
     sets = {}
@@ -152,7 +152,7 @@ def several(kind: str, count: int, seeds: int) -> dict[str, dict[str, list[Bin]]
 
 
 def summed(name: str, sets: dict[str, dict[str, list[Bin]]]) -> None:
-    """Print how many bins fell short, and how much of what was surest was right."""
+    """Print how many bins fell short, and the share of right claims among the most certain."""
     bins = [(way, plant, b) for way, rows in sets.items() for plant in rows for b in rows[plant]]
     short = [each for each in bins if each[2].p_value < SIGNIFICANCE]
     sure = [b for _, _, b in bins if b.low >= LEVEL]

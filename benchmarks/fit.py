@@ -1,4 +1,4 @@
-"""Fitting both MoS2 lines of a map, beside scipy's curve_fit and lmfit in the same run.
+"""Fit both MoS2 lines of a map, and compare with scipy's curve_fit and lmfit in the same run.
 
 A large map is fitted by machine code on all cores, where numba is installed (extra ``fast``).
 
@@ -8,7 +8,7 @@ background, 300 points, photon and read noise, covariance included.
 
 import os
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: one core for everybody
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: one core for each program
 
 import sys
 from importlib.util import find_spec
@@ -38,7 +38,7 @@ CENTRE = float(AXIS.mean())
 
 
 class Fitted(NamedTuple):
-    """Separations, their errors, and the time a spectrum took."""
+    """Separations, their errors, and the time per spectrum."""
 
     separation: Array
     sigma: Array
@@ -52,7 +52,7 @@ def lines(x: Array, *p: float) -> Array:
 
 
 def spectra(count: int) -> tuple[Array, Array]:
-    """Draw films of all thicknesses; give counts and 1/sigma."""
+    """Return counts and 1/sigma of films of all thicknesses."""
     rng = np.random.default_rng(7)
     e_height = rng.uniform(150, 1500, count)
     e_at = 384 + rng.normal(0, 1.0, count)
@@ -156,7 +156,7 @@ def main() -> int:
     compiled(many, many_weights)  # the first time it is compiled
     times: dict[str, list[float]] = {}
     results: dict[str, Fitted] = {}
-    for _ in range(ROUNDS):  # all take turns, so that a busy moment touches all of them
+    for _ in range(ROUNDS):  # the programs take turns, so that a busy moment affects all of them
         found = {
             "labharness, batched NumPy": batched(counts, root_weight),
             "labharness, compiled": compiled(many, many_weights),

@@ -1,4 +1,4 @@
-"""The guard: how soon a trip's bytes are out, and what a command costs through its process.
+"""Measure the guard: the delay of a trip's bytes, and the cost of a command through its process.
 
 Eight instruments stand behind TCP in a process of their own, answer at once, and say when a safe
 frame was at their socket (the system's stamp) and when they had read it. Bare blocking sockets are
@@ -73,17 +73,17 @@ class Instruments:
                 elif not sys.stdin.readline():
                     return
                 elif self.cause is not None:
-                    time.sleep(PAUSE_S)  # till the harness is in its select again
+                    time.sleep(PAUSE_S)  # until the harness is in its select again
                     self.caused_s = time.monotonic()
                     self.cause.send(b"!")
 
     def take_cause(self, listener: socket.socket) -> None:
-        """Take the connection on which a cause is told."""
+        """Accept the connection on which a cause is sent."""
         self.cause, _ = listener.accept()
         self.cause.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def take(self, listener: socket.socket) -> None:
-        """Take the connection of a port."""
+        """Accept the connection of a port."""
         made, _ = listener.accept()
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if STAMPS:
@@ -91,7 +91,7 @@ class Instruments:
         self.selector.register(made, selectors.EVENT_READ, self.answer)
 
     def answer(self, made: socket.socket) -> None:
-        """Echo; after the last of all safe frames say when it arrived and when it was read."""
+        """Echo; after the last safe frame report when it arrived and when it was read."""
         data, told, _, _ = made.recvmsg(4096, 64)
         read_s = arrived_s = time.monotonic()
         for _, _, stamp in told:
@@ -170,7 +170,7 @@ class Bench:
         return caused_s, arrived_s, read_s
 
     def cause(self) -> None:
-        """Have an instrument tell a cause soon."""
+        """Let an instrument report a cause soon."""
         if self.process.stdin is None:
             raise RuntimeError("the instruments cannot be told")
         self.process.stdin.write("cause\n")
@@ -229,7 +229,7 @@ class Bench:
         return took
 
     async def while_busy(self, guard: Guard) -> list[tuple[float, float]]:
-        """Return the seconds from a cause, told by an instrument, to the last safe frame.
+        """Return the seconds from a cause, reported by an instrument, to the last safe frame.
 
         As on a line, the trip is called where the bytes are handed over, with no turn of the loop
         between.
@@ -270,7 +270,7 @@ class Heard(asyncio.Protocol):
 
 
 def resident(pid: int | None) -> str:
-    """Return the memory that a process holds, where the system says it."""
+    """Return the memory of a process, if the system reports it."""
     status = Path(f"/proc/{pid}/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((" ".join(line.split()) for line in lines if line.startswith("VmRSS")), "")
@@ -278,7 +278,7 @@ def resident(pid: int | None) -> str:
 
 @contextmanager
 def busy_thread() -> Iterator[None]:
-    """Have a busy neighbour in the same interpreter."""
+    """Run a busy thread in the same interpreter."""
     stop = threading.Event()
 
     def spin() -> None:
@@ -366,7 +366,7 @@ def show(name: str, took_s: list[float], bare_s: list[float] | None = None) -> N
 
 
 def main() -> int:
-    """Measure once; what else the machine does is the reader's to know."""
+    """Measure once; the reader must know the other load of the machine."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         run(measure(bench), PacedLoop(1.0))

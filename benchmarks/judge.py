@@ -1,7 +1,7 @@
-"""Judging a command, beside what peers do when they check a value before they set it.
+"""Time the judgement of a command, beside the value checks of other libraries.
 
-The peers check bounds alone. ``judge`` also checks unit, finiteness, mode, step and interlocks.
-All set a value in memory, with no instrument and no journal behind it.
+The peers check bounds alone. ``judge`` also checks unit, finiteness, mode, step and interlocks. All
+set a value in memory, with no instrument and no journal behind it.
 """
 
 import os
@@ -19,10 +19,10 @@ from labharness.journal import SqliteJournal
 from labharness.lab import Lab, default_lab_path, read_lab
 from labharness.safety.kernel import Memory, judge
 
-ROUNDS = 15  # all take turns, so that a busy moment touches all of them
+ROUNDS = 15  # the programs take turns, so that a busy moment affects all of them
 CALLS = 10_000
 ALL_INTERLOCKS = ("hydrogen.setpoint", 10.0, "sccm")
-"""The channel with the most rows before it; here every one of them holds, and so is asked."""
+"""The channel with the most rows; here every one of them holds, so all are checked."""
 FLOWING = {"argon.flow": 100.0, "box.vent": 1.0, "box.pump_isolation": 0.0, "hydrogen.flow": 0.0}
 WORST_US_MAX = 3.0  # of that judgement: a further frame of a command is judged again
 RATIO_MAX = 0.65  # of judging a plain channel to QCoDeS's validated set
@@ -61,7 +61,7 @@ def once_us(work: Callable[[], object], calls: int = CALLS) -> float:
 
 
 def commands(memory: Memory) -> list[Command]:
-    """Give, for each channel that is set, a command to either end of what is allowed."""
+    """Return, for each channel that can be set, a command to either end of its limits."""
     limits = memory.envelope.limits.values()
     return [Command(row.channel, end, row.unit) for row in limits for end in (row.low, row.high)]
 

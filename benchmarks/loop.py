@@ -1,4 +1,4 @@
-"""The loop alone: the shipped line, armed, running and polled in virtual time, without a plan."""
+"""Time the loop alone: the shipped line, armed and polled in virtual time, without a plan."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ SPEED_MIN = 2000.0  # lab seconds a wall second
 
 
 async def poll(lab: Lab, ticks: int) -> tuple[float, float]:
-    """Poll an armed, running line; give lab seconds a wall second, and exchanges a lab second."""
+    """Poll an armed, running line; return lab seconds a wall second, and exchanges a lab second."""
     line = lab.line
     await line.open()
     await line.arm(lab.plan.safe_procedure)

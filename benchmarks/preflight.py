@@ -1,4 +1,4 @@
-"""How long it takes to judge and fly a hundred plans of the shipped line, in one process.
+"""Time the pre-flight of a hundred plans of the shipped line, in one process.
 
 Plans with hydrogen are flown beside them: its controller has a watchdog, so it is polled finely.
 """

@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: what ``make bench`` runs."""
+"""Run all benchmarks, one after the other (``make bench``)."""
 
 import subprocess
 import sys

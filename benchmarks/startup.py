@@ -1,4 +1,4 @@
-"""The start of the command line: ``labharness --help`` beside bare Python and argparse."""
+"""Time the start of the command line: ``labharness --help`` beside bare Python and argparse."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import time
 from statistics import median
 
-ROUNDS = 15  # the three take turns, so that a busy moment touches all of them
+ROUNDS = 15  # the three take turns, so that a busy moment affects all of them
 RATIO_MAX = 6.0  # of --help to a program that only imports argparse
 
 COMMANDS = {

@@ -1,4 +1,4 @@
-"""The shipped example as a process of its own: a growth of six hours, start-up included."""
+"""Time the shipped example as a separate process: a growth of six hours, start-up included."""
 
 import os
 import resource
@@ -24,7 +24,7 @@ def children_cpu_s() -> float:
 
 
 def grow(folder: Path) -> tuple[float, float, float]:
-    """Run the example into ``folder``; give seconds of wall clock, processor and laboratory."""
+    """Run the example into ``folder``; return seconds of wall clock, processor and laboratory."""
     command = [sys.executable, "-m", "labharness.faces.cli", "run", str(EXAMPLE)]
     command += ["--out", str(folder / "run"), "--json"]
     env = {**os.environ, "LABHARNESS_STATE": str(folder / "state")}

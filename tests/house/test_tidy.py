@@ -377,7 +377,22 @@ def test_no_old_term_comes_back() -> None:
 
 # Rooms and pages that follow "Words" in docs/contributing.md; it grows until it is everything.
 PLAIN = (
+    "benchmarks/",
+    "README.md",
+    "docs/architecture.md",
+    "docs/contributing.md",
     "docs/how-to/",
+    "docs/reference/alarms.md",
+    "docs/reference/claims.md",
+    "docs/reference/command-line.md",
+    "docs/reference/envelope-file.md",
+    "docs/reference/glossary.md",
+    "docs/reference/instruments.md",
+    "docs/reference/journal.md",
+    "docs/reference/lab-file.md",
+    "docs/reference/rulings.md",
+    "docs/reference/states.md",
+    "docs/reference/task.md",
     "docs/tutorial/",
     "labharness/analysis/",
     "labharness/chaos/",
