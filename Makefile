@@ -87,6 +87,7 @@ bench: .venv/.installed-benchmark ## speed, against peers
 approve-sim: .venv/.installed-all ## sign the approvals of the simulated labs again
 	.venv/bin/python -m labharness.lab.wiring.approve_sim
 	.venv/bin/python -m labharness.lab.wiring.approve_sim tests/short_line.toml
+	.venv/bin/python -m labharness.lab.wiring.approve_sim envelopes/labharness_envelopes/labs/annealing_furnace/lab.toml
 
 # The newest of everything that pyproject.toml allows, each file by its hash.
 LOCK := CUSTOM_COMPILE_COMMAND='make lock' build/lock/bin/pip-compile --quiet --no-config --upgrade \

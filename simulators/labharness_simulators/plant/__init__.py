@@ -1,5 +1,6 @@
 """The simulated plant: physics that the wire faces read and set; `plant.step(dt_s)` advances it."""
 
+from labharness_simulators.plant.annealing_tube import AnnealingTube
 from labharness_simulators.plant.cvd_tube import CvdTube
 from labharness_simulators.plant.diode import Diode, DiodeBench
 from labharness_simulators.plant.faults import Faults
@@ -16,6 +17,7 @@ from labharness_simulators.plant.stage import MicroscopeStage
 
 __all__ = [
     "PLANTS",
+    "AnnealingTube",
     "CvdTube",
     "Detector",
     "Diode",
@@ -39,4 +41,4 @@ __all__ = [
 ]
 
 # The names that a lab file may give as its plant.
-PLANTS = {"cvd_tube": CvdTube, "diode_bench": DiodeBench}
+PLANTS = {"annealing_tube": AnnealingTube, "cvd_tube": CvdTube, "diode_bench": DiodeBench}
