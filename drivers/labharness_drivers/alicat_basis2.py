@@ -88,7 +88,6 @@ class AlicatBasis2(ModbusDriver):
         step=0.001,
         signed=True,
         sets=(0.0, of("full_scale_sccm")),
-        only_written=True,
         readback="setpoint_active",
         resolution=of("step_sccm"),
         own=of("watchdog_sets"),

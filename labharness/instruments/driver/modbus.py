@@ -95,7 +95,6 @@ class ModbusRow(ChannelRow):
         bits: How many of them.
         real: A number of 32 bits as IEEE 754 has it, the low word first.
         function: Function code that reads it, as in ``ReadBlock``.
-        only_written: Whether it is not read, because another channel shows it.
     """
 
     address: int = field(kw_only=False)
@@ -106,17 +105,11 @@ class ModbusRow(ChannelRow):
     bits: int = 1
     real: bool = False
     function: int = 3
-    only_written: bool = False
 
     def bound(self, name: str, driver: object) -> "ModbusRow":
         """Return the row with a driver's settings in it; bits show what they can."""
         row = super().bound(name, driver)
         return row if row.bit is None else replace(row, shows=(0.0, 2.0**row.bits - 1))
-
-    @property
-    def is_read(self) -> bool:
-        """Return whether something asks for it."""
-        return not self.only_written
 
     @property
     def step_set(self) -> float:

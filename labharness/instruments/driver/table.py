@@ -198,7 +198,8 @@ class TableDriver(Driver):
         fitted = {name: row for name, row in bound.items() if row.fitted}
         self.channels = {n: row for n, row in fitted.items() if not (row.is_query or row.hidden)}
         read = {n: row for n, row in fitted.items() if row.is_read and not row.is_query}
-        self._scans = tuple(self.scans_of(read))
+        shown = {n: row for n, row in read.items() if row.readback in (None, n)}
+        self._scans = tuple(self.scans_of(shown))  # what another channel shows is not read
         self._queries = tuple([self._query(n, row) for n, row in fitted.items() if row.is_query])
 
     @classmethod
