@@ -12,7 +12,7 @@ LINES = LABS.parent / "lines"
 LINES_MAX = 90
 """Of a lab's own files: its envelope, and all that stands in its folder."""
 
-SMALL = {"annealing_furnace": "annealing.json"}
+SMALL = {"annealing_furnace": "annealing.json", "iv_bench": "iv-curve.json"}
 
 
 @pytest.fixture(params=sorted(SMALL))
