@@ -74,7 +74,7 @@ def test_a_name_that_would_be_taken_for_another_may_not_ask() -> None:
 
 @pytest.mark.parametrize("end", [{"start_v": -6}, {"stop_v": 5.5}])
 def test_a_voltage_beyond_the_envelope_is_rejected_with_one_that_is_not(
-    bench: LabPlan, run_task: Run, end: dict[str, float]
+    bench: LabPlan, run_task: Run, end: dict[str, Any]
 ) -> None:
     ran = run_task(bench, task(**end))
     assert (ran.type, ran.body["reason_code"]) == ("task_rejected", "safety_violation")
